@@ -20,11 +20,13 @@ STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
 BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
-# The rollup's tests beside the agent's; tests/conftest.py says which is which. A third share waits as often as it works.
+SITE := $(VENV)/site
+SUPPLY := $(VENV)/supply
+# The rollup's tests beside the agent's; tests/conftest.py says which is which.
 SHARES := --dist loadscope
 
-.PHONY: help setup setup-delivery setup-charts demo test test-services check check-charts check-cluster \
-  check-containers chart-docs packages lint format types docs docs-check dashboards dashboards-check evaluate bench mutate \
+.PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
+  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check sbom check-supply audit-locks evaluate bench mutate \
   lifelike hunt hunt-short record verify prove new-release locks clean
 
 help: ## list the targets
@@ -52,16 +54,19 @@ $(CHARTS)/.set-up: deploy/locks/charts.txt tools/setup_charts.sh tests/cluster/b
 	@tools/setup_charts.sh "$(VENV)"
 	@touch "$@"
 
+dist: setup ## build sdist and wheel below dist/, the same bytes each time, and print their hashes
+	@$(PY) tools/dist.py $(ARGS)
+
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
-test: setup ## all tests but the heavy ones (at most 5 minutes)
-	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not delivery and not packages and not charts and not cluster" $(ARGS)
+test: setup ## all tests that need Python and Java only, but the long ones (at most 5 minutes)
+	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster and not supply" $(ARGS)
 
-test-services: setup-delivery packages ## tests beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
-	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or slow) and not heavy" $(ARGS)
+test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
+	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
 
-check: lint docs-check dashboards-check check-charts test-services test evaluate hunt-short ## everything that CI runs
+check: lint docs-check site dashboards-check check-supply check-charts test-services test evaluate hunt-short ## everything that CI runs
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
@@ -96,6 +101,18 @@ docs: setup ## write the generated files
 docs-check: setup ## fail if a generated file is out of step with the code
 	@$(PY) tools/generate_docs.py --check
 
+site: $(SITE)/.set-up ## build the documentation site in build/site; every link and every alert's runbook must be there
+	@$(SITE)/bin/python tools/site/build.py
+
+site-links: $(SITE)/.set-up ## ask every address outside the site (needs network)
+	@$(SITE)/bin/python tools/site/build.py --external
+
+# A separate environment: no test needs it.
+$(SITE)/.set-up: deploy/locks/site.txt | $(STAMP)
+	@$(PY) -m venv --clear "$(SITE)"
+	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/site.txt
+	@touch "$@"
+
 dashboards: $(BOARDS)/.set-up ## write the Grafana boards
 	@$(BOARDS)/bin/python tools/dashboards/build.py
 
@@ -106,6 +123,21 @@ dashboards-check: $(BOARDS)/.set-up ## fail if a committed board is out of step 
 $(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
 	@$(PY) -m venv --clear "$(BOARDS)"
 	@$(BOARDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/dashboards.txt
+	@touch "$@"
+
+sbom: $(SUPPLY)/.set-up ## write bills of materials (CycloneDX) of the wheel and the images into build/sbom
+	@$(SUPPLY)/bin/python tools/sbom/build.py --site "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+
+check-supply: $(SUPPLY)/.set-up ## the bills fit their schema and come out the same twice (half a minute)
+	@$(PY) -m pytest -m supply tests/supply $(ARGS)
+
+audit-locks: $(SUPPLY)/.set-up ## ask for advisories about everything in deploy/locks (needs the internet; ARGS=--service=osv)
+	@$(SUPPLY)/bin/python tools/sbom/audit.py $(ARGS)
+
+# A separate environment: these tools want other versions than the rest, and nothing of ours runs in it.
+$(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
+	@$(PY) -m venv --clear "$(SUPPLY)"
+	@$(SUPPLY)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/supply.txt
 	@touch "$@"
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms

@@ -3,64 +3,71 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent.contract.events import Severity
-from spark_rollup import __version__
+from spark_rollup import help_pages
 from spark_rollup.config import ALL, ANY
 from spark_rollup.spark.jars import KINDS
+from spark_rollup.version import Version
 
 INPUT = "a directory with segments, or bronze"
-WHY = "one task across pods: what is wrong with it, what to do next, and its story"
-SAFE_TO_RESTART = "may this pod be restarted? without --pod: all pods; exit code 0: yes, 1: not now"
+SHELLS = ("bash", "zsh", "fish")
 
 
 def parser() -> argparse.ArgumentParser:
     """Describe every command."""
     program = argparse.ArgumentParser(
         prog="statewarden-rollup",
-        description="Correlate what statewarden agents shipped: which state of the fleet can no longer be trusted.",
+        usage="%(prog)s COMMAND [OPTION ...]",
+        description=help_pages.ABOUT,
+        epilog=help_pages.AFTER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    program.add_argument("--version", action="version", version=f"statewarden-rollup {__version__}")
+    program.add_argument("--version", action=Version, help="show version, commit, Spark; then exit")
     program.set_defaults(debug=False)
-    commands = program.add_subparsers(dest="command", required=True)
-    _add_ingest(commands.add_parser("ingest", help="add agents' events to bronze (Delta tables, by day)"))
-    _add_jars(commands.add_parser("jars", help="fetch the jars that Spark needs for bronze or a source"))
-    compact = commands.add_parser(
-        "compact",
-        help="once a day: join small files of finished days in bronze, and, if asked to, summarise these days",
+    commands = program.add_subparsers(
+        dest="command", title="commands", metavar="COMMAND", prog="statewarden-rollup"
     )
-    _add_bronze(compact)
-    compact.add_argument(
+    for name in help_pages.PAGES:
+        _ADD[name](help_pages.add_command(commands, name))
+    return program
+
+
+def _add_compact(parser: argparse.ArgumentParser) -> None:
+    _add_bronze(parser)
+    parser.add_argument(
         "--retain", type=int, metavar="DAYS",
         help="remove the events of older days, as far as a snapshot covers them",
     )  # fmt: skip
-    compact.add_argument(
+    parser.add_argument(
         "--snapshots",
         action="store_true",
         help="also write the snapshots that `audit --look-back` reads instead of finished days",
     )
-    _add_spark(compact)
-    migrate = commands.add_parser("migrate", help="turn the bronze of an older version into Delta tables")
-    _add_bronze(migrate)
-    _add_spark(migrate)
-    _add_forget(commands.add_parser("forget", help="remove events from bronze, into its quarantine"))
-    _add_audit(commands.add_parser("audit", help="correlate, write tables, JSON lines and the HTML report"))
-    _add_safe_to_restart(
-        commands.add_parser("safe-to-restart", help=SAFE_TO_RESTART, description=SAFE_TO_RESTART)
-    )
-    why = commands.add_parser("why", help=WHY, description=WHY)
-    _add_input(why)
-    why.set_defaults(look_back=ALL)
-    why.add_argument("task", metavar="TASK", help="task id, for example 0_3")
-    why.add_argument("--application", metavar="ID", help="application, where several have this task")
-    watched = commands.add_parser("coverage", help="which pods and times were watched")
-    _add_input(watched)
-    watched.set_defaults(look_back=ALL)
-    _add_verify(commands.add_parser("verify", help="compare digests of stores with their changelogs"))
-    for command in (why, watched):
-        _add_namespace(command)
-    return program
+    _add_spark(parser)
+
+
+def _add_migrate(parser: argparse.ArgumentParser) -> None:
+    _add_bronze(parser)
+    _add_spark(parser)
+
+
+def _add_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK", help="task id, for example 0_3")
+    parser.add_argument("--application", metavar="ID", help="application, where several have this task")
+    _add_coverage(parser)
+
+
+def _add_coverage(parser: argparse.ArgumentParser) -> None:
+    _add_input(parser)
+    parser.set_defaults(look_back=ALL)
+    _add_namespace(parser)
+
+
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
 def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +77,7 @@ def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
         "--from", type=Path, metavar="OUT", dest="source",
         help="answer from the last audit's --output: at once, without Java; it is as old as that audit",
     )  # fmt: skip
-    parser.add_argument("--pod", help="list task by task")
+    parser.add_argument("--pod", metavar="POD", help="this pod only, task by task")
     parser.add_argument(
         "--max-age", metavar="AGE", default="15m",
         help=f"the answer is `unknown` if the newest event is older: 90s, 15m, 2h, 1d, or {ANY} (default: 15m)",
@@ -84,29 +91,33 @@ def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
 def _add_audit(parser: argparse.ArgumentParser) -> None:
     _add_input(parser)
     _add_look_back(parser)
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="DIR", help="where tables and report go"
-    )
     _add_verified(
         parser, "an output of `verify`: what it proves and refutes is shown with what the rules find"
     )
-    parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
-    parser.add_argument(
+    group = parser.add_argument_group("output")
+    group.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
+    group.add_argument("--json", action="store_true", help="print one finding per line on stdout")
+    group.add_argument(
         "--verbose", action="store_true", help="print remarks, too, and the findings of each incident"
     )
-    parser.add_argument(
+    group.add_argument(
         "--top", type=int, default=0, metavar="N", help="print the N worst incidents (default: all)"
     )
-    parser.add_argument(
+    group.add_argument(
         "--textfile",
         type=Path,
         metavar="FILE",
         help="write the metrics there, too (they are always in OUTPUT/metrics.prom)",
     )
-    parser.add_argument("--pushgateway", metavar="URL", help="push the metrics there, too")
-    parser.add_argument(
-        "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
-        help="exit with 1 if an open finding is at least this severe (default: critical)",
+    group.add_argument("--pushgateway", metavar="URL", help="push the metrics there, too")
+    _add_fail_on(group, "an open finding")
+
+
+def _add_fail_on(group: argparse._ArgumentGroup, what: str) -> None:
+    names = [level.value for level in Severity]
+    group.add_argument(
+        "--fail-on", choices=names, metavar="SEVERITY", default=Severity.CRITICAL.value,
+        help=f"exit with 1 if {what} is at least this severe: {', '.join(names)} (default: critical)",
     )  # fmt: skip
 
 
@@ -144,9 +155,16 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
         "--file", action="append", default=[], dest="files", metavar="PATH",
         help="a damaged file of bronze, as an error named it; `ingest --again` brings its events back",
     )  # fmt: skip
-    parser.add_argument("--id", action="append", default=[], dest="ids", help="an event; may be repeated")
     parser.add_argument(
-        "--pod", action="append", default=[], dest="pods", help="all events of a pod; may be repeated"
+        "--id", action="append", default=[], dest="ids", metavar="ID", help="an event; may be repeated"
+    )
+    parser.add_argument(
+        "--pod",
+        action="append",
+        default=[],
+        dest="pods",
+        metavar="POD",
+        help="all events of a pod; may be repeated",
     )
     parser.add_argument(
         "--namespace", metavar="NAME", help="of these pods: where several namespaces have one"
@@ -176,17 +194,20 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         "--keep", type=Path, metavar="DIR",
         help="where what changelogs said is kept: a copy that is still at its offset is compared without reading again",
     )  # fmt: skip
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables go")
-    parser.add_argument("--json", action="store_true", help="print one finding per line on stdout")
-    parser.add_argument(
-        "--fail-on", choices=[level.value for level in Severity], default=Severity.CRITICAL.value,
-        help="exit with 1 if a finding is at least this severe (default: critical)",
-    )  # fmt: skip
+    group = parser.add_argument_group("output")
+    group.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables go")
+    group.add_argument("--json", action="store_true", help="print one finding per line on stdout")
+    _add_fail_on(group, "a finding")
     _add_spark(parser)
 
 
 def _add_jars(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", choices=KINDS)
+    parser.add_argument(
+        "source",
+        choices=KINDS,
+        metavar="KIND",
+        help=f"{', '.join(KINDS)}: bronze needs delta, s3a:// and kafka:// the others",
+    )
     parser.add_argument(
         "--jars", type=Path, metavar="DIR", help="where to (default: the user's cache directory)"
     )
@@ -205,7 +226,7 @@ def _add_bronze(parser: argparse.ArgumentParser) -> None:
 def _add_spark(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Spark")
     group.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
-    group.add_argument("--region", help="the object store's region")
+    group.add_argument("--region", metavar="REGION", help="the object store's region")
     group.add_argument("--jars", type=Path, metavar="DIR", help="where jars are (see `jars`)")
     group.add_argument(
         "--spark-conf",
@@ -263,3 +284,18 @@ def _add_look_back(parser: argparse.ArgumentParser) -> None:
         help="leave out what ended before (midnight UTC, so many days before today), and read a snapshot instead if "
         f"`compact --snapshots` made one (default: {ALL}, which leaves nothing out)",
     )  # fmt: skip
+
+
+_ADD: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
+    "audit": _add_audit,
+    "safe-to-restart": _add_safe_to_restart,
+    "why": _add_why,
+    "coverage": _add_coverage,
+    "ingest": _add_ingest,
+    "compact": _add_compact,
+    "verify": _add_verify,
+    "forget": _add_forget,
+    "migrate": _add_migrate,
+    "jars": _add_jars,
+    "completion": _add_completion,
+}

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
 
 FOUND, WRONG_USE, BROKEN = 1, 2, 3
 
+WITHOUT_SPARK = (
+    "PySpark is not installed here: pip install 'statewarden[rollup]'; it also needs Java 17 or later"
+)
+
 WIDTH = 100
 """Columns at most: longer lines are hard to read."""
 
@@ -62,7 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0 nothing at or above `--fail-on`, 1 something, 2 wrong use or unreadable input, 3 the run broke.
     """
-    parsed = parser().parse_args(arguments)
+    program = parser()
+    parsed = program.parse_args(arguments)
+    if parsed.command is None:
+        program.print_help(sys.stderr)  # a complaint here, so that no script takes it for an answer
+        return WRONG_USE
     if not parsed.debug:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a Java that ended is reported below, once
     try:
@@ -70,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RollupError as error:
         return _failed(parsed, error, str(error), WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the fence of the program: whatever broke, it found nothing
+        if isinstance(error, ModuleNotFoundError) and error.name == "pyspark":
+            return _failed(parsed, error, WITHOUT_SPARK, WRONG_USE)
         damage = failures.damage(error)
         if damage:
             return _failed(parsed, error, str(damage), WRONG_USE)
@@ -120,7 +130,7 @@ def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSessio
     """Give a session and bronze, which no other process writes to meanwhile.
 
     Raises:
-        UsageError: it is no bronze.
+        UsageError: it is no bronze, or that of a later version.
     """
     opening = _opening(parsed, parsed.bronze)
     if "://" not in opening.where:
@@ -136,8 +146,11 @@ def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSessio
 
 
 def _check_bronze(bronze: Place) -> None:
+    from spark_rollup.bronze.store import refuse_newer
+
     if not is_bronze(bronze):
         raise UsageError(f"{bronze} is not a bronze directory: `ingest` makes one")
+    refuse_newer(bronze)
 
 
 def _jars(parsed: argparse.Namespace) -> int:
@@ -352,6 +365,12 @@ def _asked(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _completion(parsed: argparse.Namespace) -> int:
+    script = Path(__file__).with_name("completions") / f"statewarden-rollup.{parsed.shell}"
+    sys.stdout.write(script.read_text("utf-8"))
+    return 0
+
+
 def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
     """Check what is asked for; what is read is put in later."""
     return partial(
@@ -375,6 +394,7 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "why": _asked,
     "coverage": _asked,
+    "completion": _completion,
 }
 
 

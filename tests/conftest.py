@@ -54,31 +54,27 @@ def repository() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-ROLLUP, TABLES, AGENT = "rollup", "tables", "agent"
+SPARK, AGENT = "spark", "agent"
 
 ANYWHERE = (
     "tests/agent/detectors/",
     "tests/agent/engine/",
+    "tests/agent/findings/",
     "tests/agent/inventory/",
     "tests/agent/judging/",
     "tests/agent/layout/",
     "tests/agent/observe/rocksdb/",
+    "tests/agent/quantities/",
     "tests/architecture/",
     "tests/benign/",
+    "tests/docs/",
     "tests/contract/",
+    "tests/evaluate/",
+    "tests/hunt/",
     "tests/spark_rollup/report/page/",
+    "tests/upgrade/",
 )
 """Folders whose tests start no live agent and no Spark, and do not look at their own process."""
-
-ON_TABLES = (
-    "tests/spark_rollup/bronze/",
-    "tests/spark_rollup/history/",
-    "tests/spark_rollup/intake/",
-    "tests/spark_rollup/sources/",
-    "tests/spark_rollup/test_plans.py",
-    "tests/spark_rollup/verify/",
-)
-"""What needs a Spark session and not the audit of all stories, which the others share: half of the work."""
 
 BESIDE = {
     "tests/delivery/test_rollup_sources.py": "commands",
@@ -89,24 +85,32 @@ BESIDE = {
 }
 """Files beside real services whose tests start no live agent: what shares a Spark session has one name."""
 
-FIRST = (ROLLUP, AGENT, TABLES, *dict.fromkeys(BESIDE.values()))
+FIRST = (SPARK, AGENT, *dict.fromkeys(BESIDE.values()))
 """The longest shares, longest first: the short ones fill up what is left."""
+
+TABLES = "delta"
+"""Fixture of tests that write bronze. Its jars are not there where `make test` was all that was ever run."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what writes bronze, so that each target runs the same tests wherever it is started."""
+    if TABLES in getattr(item, "fixturenames", ()):
+        item.add_marker("tables")
 
 
 class SharesScheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """What shares one audit for one worker, what starts live agents for another, what writes tables, then the rest.
+    """What needs Spark for one worker, what starts live agents for another, then the rest.
 
-    Live agents are never beside each other: they would put their load on each other's time. Marks of a group
-    (`--dist loadgroup`) would say the same, but xdist 3.8 does not see them with pytest 9.2.
+    A second session would plan everything again in a Java that knows nothing yet. Live agents are never beside each
+    other: they would put their load on each other's time. Marks of a group (`--dist loadgroup`) would say the same,
+    but xdist 3.8 does not see them with pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(ON_TABLES):
-            return TABLES
         if (folder := next((folder for folder in ANYWHERE if nodeid.startswith(folder)), None)) is not None:
             return folder
         if nodeid.startswith("tests/spark_rollup/"):
-            return ROLLUP
+            return SPARK
         return BESIDE.get(nodeid.partition("::")[0], AGENT)
 
     def _assign_work_unit(self, node: WorkerController) -> None:

@@ -21,7 +21,8 @@ The agent writes one JSON object per line: a CloudEvents 1.0 envelope (`specvers
 Rules for readers: at-least-once delivery, so drop repeated `id`s; `sequence` counts from 1 within one
 `boot_id`, and a hole means that events were lost; ignore fields you do not know; set aside records of
 another major version. Rules for writers: inside a major version fields are only added, and a name is never
-used again. A field that is not required may be null or absent; both mean "not known".
+used again ([how the contract changes](#how-the-contract-changes)). A field that is not required may be null or absent;
+both mean "not known".
 """
 
 CLOUDEVENTS = (
@@ -88,9 +89,15 @@ _POLICY = f"""\
 - The version is `major.minor`, in every event as `schema_version`. A minor version only adds: fields that are not
   required, values of an enumeration, kinds of records. Nothing changes its type, its unit or its meaning; no name is
   used twice; a required field stays required.
-- Readers of `{SCHEMA_MAJOR}.x` read every `{SCHEMA_MAJOR}.y`: they ignore fields that they do not know and set aside
-  kinds and values that they do not know. A new major version has types that end with another number, and a new
-  schema; agents can be distinguished by `type` alone.
+- Readers of `{SCHEMA_MAJOR}.x` read every `{SCHEMA_MAJOR}.y`. Of an older minor version they take what is there. Of a
+  newer one they ignore fields that they do not know, also where a field that they know came to another kind. Kinds and
+  values that they do not know are no error, and no verdict rests on them: bronze keeps those lines whole and counts
+  them in `sequence`, `audit` shows an unknown severity as a warning, and `ingest` and `statewarden explain --events`
+  ask for an upgrade.
+- A record of another major version is set aside: in bronze's quarantine, whole, until a version that knows it runs
+  `ingest`. A new major version has types that end with another number, and a new schema; agents can be distinguished by
+  `type` alone.
+- Spool and sinks ship a line as it was written, of whatever version it is.
 - Every published version leaves samples and its list of fields in `tests/contract/golden`, `v<major>.<minor>.jsonl`
   and `.fields.json`. They never change, and the build fails if today's code cannot read them or lacks a field.
 - A field that is going away is announced here for one minor version and stays, null, until the next major one.

@@ -16,16 +16,22 @@ if str(ROOT) not in sys.path:
 
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
+from tools.affected_page import render_affected_page, render_found_table  # noqa: E402
 from tools.alerts.files import alert_files  # noqa: E402
 from tools.alerts_page import render_alerts_page  # noqa: E402
 from tools.chart_files import chart_files  # noqa: E402
+from tools.completion.files import completion_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.digest_page import render_digest_page  # noqa: E402
 from tools.facts_page import render_facts_page  # noqa: E402
 from tools.incidents_page import render_incidents_page  # noqa: E402
+from tools.index_page import render_index_page  # noqa: E402
+from tools.licences_page import render_licences_page  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
+from tools.scan_picture import render_scan_picture  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
+from tools.unit_lists import render_detectors_list, render_rules_list  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
 from tools.upstream.page import render_upstream_page  # noqa: E402
 
@@ -36,19 +42,27 @@ def as_is(text: str) -> Callable[[str], str]:
 
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
+    "README.md": render_found_table,
     "agent/contract/schema.json": lambda _: schema.render(),
+    "docs/README.md": lambda _: render_index_page(),
+    "docs/affected.md": lambda _: render_affected_page(),
     "docs/alerts.md": lambda _: render_alerts_page(),
     "docs/configuration.md": render_facts_page,
     "docs/contract.md": lambda _: render_contract_page(),
+    "docs/detectors.md": lambda _: render_detectors_list(),
     "docs/digests.md": render_digest_page,
     "docs/incidents.md": render_incidents_page,
+    "docs/licences.md": lambda _: render_licences_page(),
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
+    "docs/rules.md": lambda _: render_rules_list(),
+    "docs/scan.svg": lambda _: render_scan_picture(),
     "docs/tables.md": lambda _: render_tables_page(),
     "docs/upstream.md": lambda _: render_upstream_page(),
     **unit_pages(),
     **{path: as_is(text) for path, text in alert_files().items()},
     **chart_files(),
+    **{path: as_is(text) for path, text in completion_files().items()},
 }
 """Path in the repository -> what renders it from the file as it is (some keep a part written by hand)."""
 

@@ -22,14 +22,23 @@ lock java --group java
 lock dashboards --group dashboards
 lock charts --group charts
 lock rocksdict --group rocksdict
+lock supply --group supply
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
+lock pythons --group pythons --constraint deploy/locks/dev.txt pyproject.toml
 lock delivery --extra objectstore --extra kafka --extra verify --group delivery --constraint deploy/locks/dev.txt pyproject.toml
+lock site --group site --constraint deploy/locks/dev.txt --constraint deploy/locks/delivery.txt
 # what the agent's image with `verify` and `digest` carries, in the same versions
 lock agent-verify --extra verify --constraint deploy/locks/delivery.txt pyproject.toml
 # what the agent's image with sinks carries, in the versions that the delivery tests use
 lock agent-sinks --extra objectstore --extra kafka --constraint deploy/locks/delivery.txt pyproject.toml
 
-if grep -n '://' deploy/locks/*.txt; then
+# releases of Spark beside the locked one, only for tests that run with each: the folder is not what is shipped
+for release in 4.0 4.1; do
+  echo "pyspark==$release.*" | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+    --no-annotate --exclude-newer "$newest" - --output-file "tests/packaging/spark-$release.txt" >/dev/null
+done
+
+if grep -n '://' deploy/locks/*.txt tests/packaging/*.txt; then
   echo "a lock names a host: see the lines above" >&2
   exit 1
 fi

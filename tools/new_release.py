@@ -1,4 +1,6 @@
-"""Compare two releases of Kafka Streams where our facts rest on them: the mechanical half of docs/new-release.md.
+"""Compare two releases of Kafka Streams where our facts rest on them.
+
+The mechanical half of contributing/new-release.md.
 
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0 --diff AbstractSegments

@@ -38,7 +38,7 @@ def _head() -> tuple[str, ...]:
 def _matrix() -> tuple[str, ...]:
     rows = [f"| fact | {' | '.join(LINES)} |", f"|---|{'---|' * len(LINES)}"]
     for fact in FACTS:
-        marks = [_MARKS[Profile(_line(line)).says(fact)] for line in LINES]
+        marks = [_MARKS[Profile(line_range(line)).says(fact)] for line in LINES]
         rows.append(f"| [{fact.value}](#{fact.value}) | {' | '.join(marks)} |")
     return (*rows, "")
 
@@ -65,6 +65,7 @@ def _rocksdb() -> tuple[str, ...]:
     return tuple(rows)
 
 
-def _line(text: str) -> ReleaseRange:
+def line_range(text: str) -> ReleaseRange:
+    """Return all patch releases of a line such as `4.1`."""
     low = Release.parse(text)
     return ReleaseRange(low, Release.parse(f"{text}.x"))

@@ -11,14 +11,18 @@ import re
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "tools/words.toml"
 KINDS = frozenset({"string", "docstring", "comment", "name", "page"})
+
+Find = Callable[[str], list[tuple[int, str, str]]]
+"""Gives each use of a word in a text: in which line of it, as it is written, and what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -147,21 +151,38 @@ def _defined(node: ast.AST) -> Iterator[tuple[str, int]]:
             yield name, node.lineno
 
 
-def uses(path: str, content: str, words: Sequence[Word]) -> Iterator[Use]:
+def uses(path: str, content: str, find: Find) -> Iterator[Use]:
     """Find the words in a file, excused or not."""
     for line, kind, text in texts(path, content):
-        for word in words:
-            for match in word.pattern.finditer(text):
-                yield Use(path, line + text.count("\n", 0, match.start()), kind, match[0], word.instead)
+        for lines_down, found, instead in find(text):
+            yield Use(path, line + lines_down, kind, found, instead)
+
+
+def finder(words: Sequence[Word]) -> Find:
+    """Make what finds the words in a text. Nearly all texts have none, and names come again and again."""
+    any_word = re.compile("|".join(word.pattern.pattern for word in words) or r"(?!)", re.IGNORECASE)
+
+    @cache
+    def find(text: str) -> list[tuple[int, str, str]]:
+        if not any_word.search(text):
+            return []
+        return [
+            (text.count("\n", 0, match.start()), match[0], word.instead)
+            for word in words
+            for match in word.pattern.finditer(text)
+        ]
+
+    return find
 
 
 def check(root: Path, rules: Rules) -> list[str]:
     """List what is wrong: words that are not excused, and exceptions that excuse nothing."""
-    found = [use for path in _files(root, rules.files) for use in uses(path, _read(root, path), rules.words)]
+    find = finder(rules.words)
+    found = [use for path in _files(root, rules.files) for use in uses(path, _read(root, path), find)]
     found += [
         use
         for path in _files(root, rules.tests)
-        for use in uses(path, _names_of_tests(_read(root, path)), rules.words)
+        for use in uses(path, _names_of_tests(_read(root, path)), find)
     ]
     idle = [x for x in rules.exceptions if not any(x.excuses(use) for use in found)]
     return [

@@ -12,8 +12,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from agent.cli.lookup import is_issue, of_alert, slug_of
+from agent.cli.streams import complain
 from agent.config import Config
-from agent.contract.codec import ContractError, decode, printable, rfc3339
+from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.names import nearest
 from agent.detectors import BY_ID, DETECTORS
@@ -22,8 +23,11 @@ from agent.inventory.settings import KEYS
 from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
-PAGES = next((x for x in (_AGENT.parent / "docs", _AGENT / "pages") if x.is_dir()), _AGENT / "pages")
-"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; beside the code, or in the package of a wheel."""
+PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
+"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; in the package of a wheel, or beside the code.
+
+The package first: beside an installed one there may be a `docs` of another project.
+"""
 
 _RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
@@ -55,13 +59,18 @@ def explain(chosen: Namespace) -> int:
         return _explain_issue(asked.upper())
     if chosen.events is None:
         raise UsageError(f"{chosen.id}: {_unknown(asked)}")
-    found = _find(chosen.events, chosen.id)
+    later: dict[str, None] = {}
+    found = _find(chosen.events, chosen.id, later)
+    about = [] if found else _about(chosen.events, chosen.id, later)
+    unread = f"{len(later)} events about it were not read, the first: {next(iter(later))}" if later else ""
+    if not found and not about:
+        missing = (
+            f"{chosen.id}: no such finding, incident, application or task in the events below {chosen.events}"
+        )
+        raise UsageError(f"{missing}; {unread}" if unread else missing)
+    if unread:
+        complain(printable(f"{chosen.id}: {unread}"))
     if not found:
-        about = _about(chosen.events, chosen.id)
-        if not about:
-            raise UsageError(
-                f"{chosen.id}: no such finding, incident, application or task in the events below {chosen.events}"
-            )
         sys.stdout.write(_listing(chosen.id, about))
         return 0
     is_open = [x for x in found if x["status"] == Status.OPEN]
@@ -98,11 +107,19 @@ def _alerts() -> dict[str, str]:
     return {section.partition("\n")[0]: f"# {section.rstrip()}\n" for section in sections}
 
 
+def names_to_explain() -> list[str]:
+    """List what has a runbook: detectors, rules and the alerts that are about neither."""
+    return [*BY_ID, *_rules(), *_alerts()]
+
+
+def _rules() -> list[str]:
+    return sorted(f"rules/{page.stem}" for page in (PAGES / "rules").glob("*.md"))
+
+
 def _unknown(asked: str) -> str:
     """Say what is spelt like it, the alerts by their own names."""
-    rules = {f"rules/{page.stem}" for page in (PAGES / "rules").glob("*.md")}
     alerts = {slug_of(name): name for name in _alerts()}
-    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *rules, *alerts})]
+    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
         f"no such detector{hint} Rules of the fleet audit are called rules/ID."
@@ -171,15 +188,18 @@ def _without_page(meta: DetectorMeta) -> str:
     return f"# {meta.id}\n\n{meta.title}.\n\n{issues}\nNext: {meta.next_action}\n"
 
 
-def _find(events: Path, asked: str) -> list[dict[str, object]]:
-    """Give the last state of a finding, or of each finding of an incident, in the order in which they opened."""
-    return _last(events, asked, lambda x: asked in (x.get("finding_id"), x.get("incident_id")))
+def _find(events: Path, asked: str, later: dict[str, None]) -> list[dict[str, object]]:
+    """Give the last state of a finding, or of each finding of an incident, in the order in which they opened.
+
+    Why a line of a later version is not read is added to `later`.
+    """
+    return _last(events, asked, lambda x: asked in (x.get("finding_id"), x.get("incident_id")), later)
 
 
-def _about(events: Path, address: str) -> list[dict[str, object]]:
+def _about(events: Path, address: str, later: dict[str, None]) -> list[dict[str, object]]:
     """Give the same of all incidents about an application, or about a task (`APPLICATION/TASK`)."""
     application = address.partition("/")[0]
-    found = _last(events, application, lambda x: x.get("application_id") == application)
+    found = _last(events, application, lambda x: x.get("application_id") == application, later)
     concerned = {
         str(x.get("incident_id") or x["finding_id"])
         for x in found
@@ -188,13 +208,18 @@ def _about(events: Path, address: str) -> list[dict[str, object]]:
     return [x for x in found if str(x.get("incident_id") or x["finding_id"]) in concerned]
 
 
-def _last(events: Path, word: str, wanted: Callable[[dict[str, object]], bool]) -> list[dict[str, object]]:
+def _last(
+    events: Path, word: str, wanted: Callable[[dict[str, object]], bool], later: dict[str, None]
+) -> list[dict[str, object]]:
     newest: dict[str, dict[str, object]] = {}
     for line in _lines(events):
         if word.encode("ascii", "ignore") not in line:
             continue
         try:
             data = decode(line)
+        except LaterVersionError as error:
+            later[str(error)] = None
+            continue
         except ContractError:
             continue
         if data.get("finding_id") and wanted(data):

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from agent.inventory.model import Inventory, Store, Task
 from agent.inventory.sessions import stored_offset
+from agent.layout.checkpoint import UNKNOWN_OFFSET
 
 
 class Relation(StrEnum):
@@ -29,7 +30,7 @@ class Copy:
 
     Args of the dataclass:
         identities: RocksDB identities, one per segment.
-        offset: Changelog offset that checkpoint or store claims; None = none.
+        offset: Changelog offset that checkpoint or store claims; -4 = it claims that none is known; None = none.
         puts: Writes that reached the disk in this incarnation.
         entries_low: Lower bound of live entries; None = not known.
         entries_high: Upper bound.
@@ -75,7 +76,7 @@ def _copies(inventory: Inventory) -> Iterator[tuple[tuple[str, str, str], Copy]]
     for application in inventory.applications.values():
         for task in application.tasks.values():
             for store in task.stores.values():
-                if task.exists and store.databases:
+                if task.exists and (store.databases or store.remains):
                     yield (application.id, task.id, store.name), _copy(task, store)
 
 
@@ -91,7 +92,10 @@ def _copy(task: Task, store: Store) -> Copy:
         None if None in lows else sum(x or 0 for x in lows),
         None if None in highs else sum(x or 0 for x in highs),
         sum(x.size_bytes for x in store.databases.values()),
-        tuple(problem for x in store.databases.values() for problem in x.problems),
+        (
+            *(problem for x in store.databases.values() for problem in x.problems),
+            *(f"torn: {x.files} of its data files, and no database" for x in store.remains.values()),
+        ),
     )
 
 
@@ -99,13 +103,15 @@ def _relate(a: Copy | None, b: Copy | None) -> tuple[Relation, str]:
     if a is None or b is None:
         return (Relation.ONLY_B if a is None else Relation.ONLY_A), "the other has no such store"
     if a.problems or b.problems:
-        return Relation.UNKNOWN, f"not all could be read ({(a.problems + b.problems)[0]})"
+        which, problem = ("A", a.problems[0]) if a.problems else ("B", b.problems[0])
+        return Relation.UNKNOWN, f"not all of {which} could be read ({problem})"
     if a == b:
         return Relation.SAME, "same incarnation, offset and size"
-    if a.offset is None or b.offset is None:
+    if {a.offset, b.offset} & {None, UNKNOWN_OFFSET}:
         return Relation.UNKNOWN, "no offset to compare at"
     if a.offset != b.offset:
-        return (Relation.AHEAD_A if a.offset > b.offset else Relation.AHEAD_B), "different changelog offsets"
+        is_a = (a.offset or 0) > (b.offset or 0)
+        return (Relation.AHEAD_A if is_a else Relation.AHEAD_B), "different changelog offsets"
     if None in (a.entries_low, a.entries_high, b.entries_low, b.entries_high):
         return Relation.UNKNOWN, "live entries are not known"
     if (a.entries_low or 0) > (b.entries_high or 0) or (b.entries_low or 0) > (a.entries_high or 0):

@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.cli.arguments import add_settings
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
 from agent.cli.verify import asked_stores
@@ -29,35 +30,35 @@ INCOMPLETE = 2
 
 
 def add_digest(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    add_settings: Callable[[argparse.ArgumentParser], None],
+    parser: argparse.ArgumentParser,
     config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
 ) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "digest",
-        help="write fingerprints of stores for `statewarden-rollup verify` (needs the extra `verify`)",
-        description="Reads each RocksDB store and writes numbers and fingerprints of its entries, one line per store."
-        " Writes nothing into the state directory and asks no broker.",
-        epilog="exit codes: 0 every store has a digest; 2 one has none, or wrong use",
-    )
+    """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="FILE.jsonl or FILE.jsonl.gz; replaced"
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="*.jsonl or *.jsonl.gz; a file that is there is replaced",
     )
     parser.add_argument("--application", metavar="ID", help="only this application.id")
     parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
     parser.add_argument("--store", metavar="NAME", help="only stores of this name")
     parser.add_argument(
-        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, where it cannot be known"
+        "--kind",
+        action="append",
+        default=[],
+        metavar="STORE=KIND",
+        help="kind of a store that has no entry to show it; may be repeated",
     )
     parser.add_argument(
         "--buckets", type=int, default=BUCKETS, metavar="N",
         help=f"buckets of each database, a power of two up to {MAX_BUCKETS} (default {BUCKETS})",
     )  # fmt: skip
-    parser.add_argument("--pod", help="pod name (POD_NAME; default: host name)")
-    parser.add_argument("--namespace", help="namespace (POD_NAMESPACE)")
-    parser.add_argument("--cluster", help="cluster or region")
+    parser.add_argument("--pod", metavar="NAME", help="pod (default: POD_NAME, else the host name)")
+    parser.add_argument("--namespace", metavar="NAME", help="namespace (default: POD_NAMESPACE)")
+    parser.add_argument("--cluster", metavar="NAME", help="cluster or region")
     parser.add_argument(
         "--work", type=Path, metavar="DIR", help="place for the private directory (default: temporary)"
     )

@@ -17,12 +17,14 @@ from agent.cli.offline import require_state_directory
 from agent.cli.output import finding_line
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.contract.built import COMMIT
 from agent.contract.codec import printable
 from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
 from agent.layout import names
+from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.paths import Role, classify, join
 from agent.publish.known_names import make_pseudonyms, names_of
 
@@ -110,6 +112,7 @@ def _about(config: Config, inventory: Inventory) -> dict[str, object]:
     applications = sorted(inventory.applications)
     return {
         "agent_version": __version__,
+        "commit": COMMIT,
         "volume": inventory.volume,
         "applications": applications,
         "disabled": dict(config.detectors.disabled),
@@ -206,4 +209,5 @@ def _wording(copy: Copy | None) -> str:
     if copy is None:
         return "-"
     entries = "?" if copy.entries_low is None else f"{copy.entries_low} to {copy.entries_high}"
-    return f"offset {copy.offset}, {copy.puts} puts, {entries} entries, {copy.size_bytes} bytes"
+    offset = "none" if copy.offset is None else "unknown" if copy.offset == UNKNOWN_OFFSET else copy.offset
+    return f"offset {offset}, {copy.puts} puts, {entries} entries, {copy.size_bytes} bytes"

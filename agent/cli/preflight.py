@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from agent.cli import offline
+from agent.cli.arguments import add_settings
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.codec import printable
@@ -21,16 +22,10 @@ _INDENT = " " * 23
 
 
 def add_preflight(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    add_settings: Callable[[argparse.ArgumentParser], None],
+    parser: argparse.ArgumentParser,
     config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
 ) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "preflight",
-        help="check rights, mounts, limits, clock, spool and sink, and say which line to change",
-        description="Exit codes: 0 no check failed (warnings are none), 1 a check failed, 2 wrong use.",
-    )
+    """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir, as the agent sees it")
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")

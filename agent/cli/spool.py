@@ -10,12 +10,10 @@ from agent.contract.codec import rfc3339
 from agent.ship.status import status_of
 
 
-def add_spool(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    text = "say what waits in a spool (reads only, also beside a running agent)"
-    spool = commands.add_parser("spool", help=text, description=text)
-    spool.add_argument("directory", type=Path, metavar="SPOOL_DIR", help="the agent's --spool")
-    spool.set_defaults(command=print_status)
+def add_spool(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser, and what answers it."""
+    parser.add_argument("directory", type=Path, metavar="SPOOL_DIR", help="the agent's --spool")
+    parser.set_defaults(command=print_status)
 
 
 def print_status(chosen: argparse.Namespace) -> int:

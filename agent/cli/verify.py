@@ -27,26 +27,27 @@ DEFAULT_FAIL_ON = "missing,extra,different"
 T = TypeVar("T")
 
 
-def add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "verify",
-        help="compare stores with their changelogs, key by key (needs the extra `verify`)",
-        description="Compares each RocksDB store with its changelog. Writes nothing into the state directory.",
-        epilog="exit codes: 0 no word of --fail-on; 1 one of them; 2 a store could not be judged, or wrong use",
-    )
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="the brokers")
+    parser.add_argument(
+        "--bootstrap-servers",
+        required=True,
+        metavar="HOST:PORT,...",
+        help="brokers of the application's cluster",
+    )
     parser.add_argument(
         "--client-config", default="", metavar="FILE", help="key=value lines by librdkafka's names: TLS, SASL"
     )
     parser.add_argument("--application", metavar="ID", help="only this application.id")
     parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
     parser.add_argument("--store", metavar="NAME", help="only stores of this name")
-    group = parser.add_argument_group("what no file says, by store; may be repeated")
+    group = parser.add_argument_group(
+        "what no file says", "Give it where an error asks for it, by store; each may be repeated."
+    )
     group.add_argument("--topic", action="append", default=[], metavar="STORE=TOPIC", help="its changelog")
     group.add_argument(
-        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, as reported"
+        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, one that the error names"
     )
     group.add_argument(
         "--retention", action="append", default=[], metavar="STORE=MS", help="its retention, milliseconds"
@@ -57,12 +58,12 @@ def add_verify(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--fail-on",
         default=DEFAULT_FAIL_ON,
         metavar="WORDS",
-        help=f"words for exit code 1 (default {DEFAULT_FAIL_ON})",
+        help=f"words of a store that make the exit code 1 (default {DEFAULT_FAIL_ON})",
     )
     group.add_argument(
-        "--explain", type=int, default=0, metavar="N", help="show up to N keys of each word, as hashes"
+        "--explain", type=int, default=0, metavar="N", help="show up to N keys of each bad word, as hashes"
     )
-    group.add_argument("--show-keys", action="store_true", help="show them in the clear")
+    group.add_argument("--show-keys", action="store_true", help="show these keys in the clear")
     group.add_argument(
         "--work", type=Path, metavar="DIR", help="place for the private directory (default: temporary)"
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.config.facts import add_flag, add_properties, add_release, tables_of
+from agent.config.retired import RETIRED, refusals
 from agent.contract.reporting import ACCEPTS
 from agent.delivery import (
     DigestSettings,
@@ -213,6 +214,7 @@ def load_config(
         kubernetes = replace(kubernetes, api=f"https://{host}:{port}")
         read.origins["kubernetes.api"] = "environment"
     _check(agent, problems)
+    problems += refusals(document, str(file), environment or {}, ENVIRONMENT_PREFIX)
     problems += problems_of(agent.ship_to, ship, kubernetes)
     problems += problems_of_digest(digest)
     problems += [
@@ -261,7 +263,7 @@ class _Reader:
         self._problems += [
             f"{self._where}: [{label}]: unknown setting {name!r}; known: {', '.join(known)}"
             for name in table
-            if name not in known
+            if name not in known and f"{label}.{name}" not in RETIRED
         ]
         is_agent = label == "agent"
         given: dict[str, object] = {}

@@ -20,6 +20,9 @@ DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
 FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 """First and last microsecond of the years 1 to 9999, since the epoch."""
 
+_MANY_DIGITS = 10
+"""So long a number is no version; of 4,300 digits `int` raises an error."""
+
 _PYTHON_TYPES: dict[FieldType, tuple[type, ...]] = {
     FieldType.STRING: (str,),
     FieldType.LONG: (int,),
@@ -34,7 +37,11 @@ class ContractError(ValueError):
     """A record or a line that breaks the contract; says which field and why."""
 
 
-class UnknownMajorError(ContractError):
+class LaterVersionError(ContractError):
+    """A line that a reader of a later version of the contract can use, and this one cannot; says so."""
+
+
+class UnknownMajorError(LaterVersionError):
     """A line of a contract major that this reader does not know."""
 
 
@@ -193,6 +200,7 @@ def decode(line: str | bytes) -> dict[str, object]:
 
     Raises:
         UnknownMajorError: the line is of another contract major.
+        LaterVersionError: it is of a later minor version, and of a kind or with a value that this one does not know.
         ContractError: the line is not JSON, not an event of ours, or breaks the table.
     """
     try:
@@ -209,12 +217,28 @@ def decode(line: str | bytes) -> dict[str, object]:
             f"event {envelope.get('id')!r} has contract version {version or 'none'!r}; "
             f"this reader knows major {SCHEMA_MAJOR}: upgrade statewarden, the line is not read"
         )
+    is_later = minor_of(version) > SCHEMA_MINOR
     try:
-        kind = Kind(str(data.get("kind")))
-    except ValueError as error:
-        raise ContractError(f"event {envelope.get('id')!r} has unknown kind {data.get('kind')!r}") from error
-    check(kind, data, allow_unknown=True)
+        if str(data.get("kind")) not in _ROWS:
+            raise ContractError(f"event {envelope.get('id')!r} has unknown kind {data.get('kind')!r}")
+        kind = Kind(str(data["kind"]))
+        # a later version may give a field to more kinds: here it is one that is not known
+        known = {name: value for name, value in data.items() if not is_later or name in _ROWS[kind]}
+        check(kind, known, allow_unknown=True)
+    except ContractError as error:
+        if not is_later:
+            raise
+        raise LaterVersionError(
+            f"{error}; it is of contract version {version}, this reader knows {SCHEMA_VERSION}: upgrade statewarden, "
+            "the line is not read"
+        ) from error
     return {"id": envelope.get("id"), **data}
+
+
+def minor_of(version: str) -> int:
+    """Read the minor version of the contract; -1 if there is none."""
+    minor = version.partition(".")[2].partition(".")[0]
+    return int(minor) if minor.isascii() and minor.isdecimal() and len(minor) < _MANY_DIGITS else -1
 
 
 def check(kind: Kind, data: Mapping[str, object], *, allow_unknown: bool = False) -> None:

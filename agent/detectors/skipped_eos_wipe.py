@@ -180,7 +180,7 @@ def _chain(
         Evidence(after.opened_us, "the same incarnation opened again, no wipe", where(task, store)),
     ]
     if after.first is not None:
-        chain.append(_first_mark(task, after.first, proof))
+        chain += _first_mark(task, after.first, proof)
     if proof is None and role is Role.UNKNOWN:
         chain += assumptions(case, after.opened_us, "num_standby_replicas")
     return tuple(chain)
@@ -236,10 +236,13 @@ def _summary(task: Task, store: Store, reopening: _Reopening, proof: _Proof | No
     )
 
 
-def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Evidence:
+def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Iterable[Evidence]:
+    """What was read and what it proves are two steps: a later proof adds its own to the evidence, and repeats none."""
+    place = checkpoint_of(task)
     what = f"first checkpoint after the restart: offset {mark.offset}, {mark.puts} puts on disk"
-    said = proof.why if proof else "not proven"
-    return Evidence(mark.at_us, f"{what}: {said}", checkpoint_of(task))
+    yield Evidence(mark.at_us, what, place)
+    if proof is not None:
+        yield Evidence(mark.at_us, f"proof: {proof.why}", place)
 
 
 _ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)

@@ -251,7 +251,8 @@ def _is_over(case: TaskCase, last_us: int) -> bool:
 
 
 def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict:
-    what = f"{remains.files} data files are left without the files that make them a database"
+    left = "1 data file is left" if remains.files == 1 else f"{remains.files} data files are left"
+    what = f"{left} without the files that make {'it' if remains.files == 1 else 'them'} a database"
     return _verdict(case, task, store, remains.since_us, what)
 
 

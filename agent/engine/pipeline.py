@@ -10,7 +10,7 @@ from agent.contract.reporting import HEARTBEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
 from agent.engine.asking import ANYTHING, DetectorStats, bit_of
 from agent.engine.disabled import Disabled, closed
-from agent.engine.judges import Batch, Judges
+from agent.engine.judges import Batch, Judges, ends_of
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
@@ -167,7 +167,8 @@ class Pipeline:
             ):  # forgotten: it opens again when the detector is enabled
                 self._say(closed(finding, why, self.started_us), self.started_us)
             else:
-                self.ledger.resume(place, subject, finding)
+                application = known.applications.get(finding.application_id)
+                self.ledger.resume(place, subject, finding, ends_of(application))
         self._reported_until_us = until_us
         for application in self.inventory.applications.values():
             if application.exists:

@@ -147,12 +147,22 @@ class Ledger:
         """List (place, subject, finding) of everything: what a restarted agent needs to go on."""
         return [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
 
-    def resume(self, place: Place, subject: str, finding: Finding) -> None:
-        """Take back one finding of an earlier run; an open one stays open since when it was."""
+    def resume(self, place: Place, subject: str, finding: Finding, ended_us: Sequence[int] = ()) -> None:
+        """Take back one finding of an earlier run; an open one stays open since when it was.
+
+        Args:
+            place: Whom it is about.
+            subject: What of it.
+            finding: As it was; one of a release that knew no incidents gets its incident now.
+            ended_us: When processes of the application ended.
+        """
         key = (place, finding.store, subject)
+        if finding.incident_id:
+            self._lineage.remember(_entry(finding), finding.incident_id)
+        else:
+            finding = self._with_incident(key, finding, ended_us)
         self._findings[key] = finding
         self._by_id[finding.id] = key
-        self._lineage.remember(_entry(finding), finding.incident_id)
         if finding.status is Status.OPEN:
             self._open_at.setdefault(place, set()).add(key)
         else:
@@ -323,7 +333,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
             verdict.store,
             is_ahead=verdict.level is Level.EXPOSURE,
         ),
-        mechanism=meta.mechanism.slug if meta.mechanism else meta.id,
+        mechanism=meta.mechanism_slug,
         lasting=verdict.lasting,
     )
 
@@ -333,7 +343,10 @@ def _hashed(parts: Sequence[str]) -> str:
 
 
 def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) -> Finding:
-    """Refresh a finding; damage never gets quieter nor less sure, and what decided earlier stays in the evidence."""
+    """Refresh a finding; damage never gets quieter nor less sure.
+
+    What decided earlier stays in the evidence, but for what the verdict now says of the same moment in the same file.
+    """
     stays = meta.kind is Kind.DAMAGE and not _comes_and_goes(meta, known)
     if stays and verdict.severity.rank < known.severity.rank:
         return known
@@ -354,7 +367,8 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
         known.lasting,
     ):
         return known
-    earlier = tuple(step for step in known.evidence if step not in verdict.evidence)
+    read_again = {(step.at_us, step.where) for step in verdict.evidence}
+    earlier = tuple(step for step in known.evidence if (step.at_us, step.where) not in read_again)
     fresh = _open(meta, place, verdict)
     return replace(
         fresh,

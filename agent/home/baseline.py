@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any
 
 from agent import __version__
+from agent.detectors import BY_ID
 from agent.engine.pipeline import Pipeline
 from agent.errors import BaselineError
 from agent.findings.alerts import Names
@@ -116,7 +117,11 @@ def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remember
     if not isinstance(head.get("format"), int):
         raise BaselineError("it does not begin with a format")
     if head["format"] > FORMAT:
-        raise NewerBaselineError(f"it has format {head['format']}, this agent knows up to {FORMAT}")
+        raise NewerBaselineError(
+            f"statewarden {head.get('agent', 'of a later version')} wrote it in format {head['format']}, and this one"
+            f" ({__version__}) knows up to {FORMAT}; it is kept as {NEWER_NAME} and may be deleted: only what a restart"
+            " remembers is in it, no event"
+        )
     if head.get("state_dir") != state_dir:
         raise BaselineError(f"it is of another state directory: {head.get('state_dir')!r}")
     found = Remembered(until_us, str(head.get("reason", RUNNING)), Inventory(), [])
@@ -147,7 +152,12 @@ def _add_line(found: Remembered, line: Line) -> None:
         elif "finding" in line:
             detector, application_id, task_id = line["place"]
             place = Place(str(detector), str(application_id), None if task_id is None else str(task_id))
-            found.findings.append((place, str(line["subject"]), from_plain(Finding, line["finding"])))
+            finding = from_plain(Finding, line["finding"])
+            if not finding.mechanism:  # of a release that knew none; the ledger gives it its incident
+                known = BY_ID.get(finding.detector)
+                slug = known.meta.mechanism_slug if known is not None else finding.detector
+                finding = replace(finding, mechanism=slug)
+            found.findings.append((place, str(line["subject"]), finding))
         elif "alert_names" in line:
             for id_, names in line["alert_names"].items():
                 found.alert_names[str(id_)] = {str(severity): str(name) for severity, name in names.items()}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import LockState, ProcessFact
-from agent.inventory.recent import Recent, history
+from agent.inventory.recent import Recent, history, renamed
 from agent.inventory.stores import (
     FLUSHES_KEPT,
     PAST_KEPT,
@@ -125,7 +125,7 @@ class PastTask:
     """
 
     incarnation: int
-    started_us: int
+    started_us: int = field(metadata=renamed("begun_us"))
     ended_us: int
     shape: Shape
     offsets: dict[str, int]

@@ -125,6 +125,11 @@ class DetectorMeta:
     waits_us: tuple[int, ...] | None = None
     unmoved_by: frozenset[Change] = frozenset()
 
+    @property
+    def mechanism_slug(self) -> str:
+        """Slug of its mechanism; what this detector alone is about has the detector's id."""
+        return self.mechanism.slug if self.mechanism else self.id
+
     def is_silent(self, settings: ApplicationSettings, profile: Profile) -> bool:
         """Return whether it says nothing of any application with these settings and releases."""
         if self.exactly_once is not None and settings.exactly_once is not self.exactly_once:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import SpoolError
+from agent.ship import upgrade
 from agent.ship.database import Row, StoreError, last_checkpoint
 from agent.ship.storage import BAD_NAME, DATABASE_NAME, refuse_newer
 from agent.ship.tables import TABLES
@@ -44,7 +45,7 @@ def status_of(directory: Path) -> Status:
     """
     path = directory / DATABASE_NAME
     if not path.is_file():
-        raise SpoolError(f"{directory} holds no spool: {DATABASE_NAME} is not there")
+        raise SpoolError(_missing(directory))
     refuse_newer(path)
     ((segments, rejected),), sums = _asked(path)
     oldest = min((at_us for count, at_us in sums if count), default=None)
@@ -53,6 +54,19 @@ def status_of(directory: Path) -> Status:
     return Status(
         segments or 0, rejected or 0, sum(count for count, _ in sums), oldest, size_bytes, has_damaged
     )
+
+
+def _missing(directory: Path) -> str:
+    try:
+        waiting = len(upgrade.leftovers(directory))
+    except OSError:
+        waiting = 0
+    if waiting:
+        return (
+            f"{directory} holds the spool of an earlier release, {waiting} files of which wait: `statewarden run` takes"
+            " them in and ships them; nothing is lost until then"
+        )
+    return f"{directory} holds no spool: {DATABASE_NAME} is not there"
 
 
 def _asked(path: Path) -> list[list[Row]]:

@@ -203,8 +203,9 @@ def refuse_newer(path: Path) -> None:
             (((written,),),) = last_checkpoint(path, ("PRAGMA user_version",))
     if written > FORMAT:
         raise SpoolError(
-            f"spool {path.parent} has format {written}, this agent knows up to {FORMAT}: "
-            "run the newer statewarden on it, or give this one another directory; nothing was changed"
+            f"spool {path.parent} was written by a later statewarden (it has format {written}, this one knows up to"
+            f" {FORMAT}): run that one until the spool is empty, or give this one another directory; nothing was"
+            " changed or lost"
         )
 
 

@@ -22,7 +22,7 @@ from agent.contract.codec import FIRST_US, LAST_US
 from spark_rollup.bronze import table
 from spark_rollup.bronze.place import ObjectPath, Place, below, put
 from spark_rollup.columns import MICROS, ROUTINE
-from spark_rollup.errors import DamagedError
+from spark_rollup.errors import DamagedError, UsageError
 from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
 
 FOLDER = "snapshots"
@@ -99,10 +99,12 @@ def reading(bronze: Place, since: int) -> Reading:
 
     Raises:
         DamagedError: days were removed, and the snapshot that replaces them is gone.
+        UsageError: they were, and another version made it.
     """
     first, base = day_of(since), base_day(bronze)
     made = [day for day in days_made(bronze) if day < first or day == base]
     if base is not None and base not in made:
+        _refuse_other_format(folder(bronze, base))
         raise DamagedError(
             f"{folder(bronze, base)} is gone; it replaces all days up to {base}: restore it, or remove "
             f"{bronze / BASE} and lose those days"
@@ -110,6 +112,23 @@ def reading(bronze: Place, since: int) -> Reading:
     after = made[-1] if made else None
     missing = tuple(day for day in days(bronze) if (after or "") < day < first)
     return Reading(folder(bronze, after) if after else None, after, missing)
+
+
+def _refuse_other_format(place: Place) -> None:
+    """Refuse a snapshot that cannot be made again and that only another version can read.
+
+    Raises:
+        UsageError: it is one.
+    """
+    try:
+        written = _marker(place)["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if written != FORMAT:
+        raise UsageError(
+            f"{place} replaces days that were removed, and another version of statewarden-rollup made it (format "
+            f"{written}, this one knows {FORMAT}): use that version; nothing was changed or lost"
+        )
 
 
 def base_day(bronze: Place) -> str | None:

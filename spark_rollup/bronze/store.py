@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -9,12 +11,16 @@ from pyspark.sql import types as T
 from spark_rollup.bronze import table
 from spark_rollup.bronze.place import Place, below
 from spark_rollup.columns import ROUTINE, is_routine
-from spark_rollup.config import is_bronze
+from spark_rollup.config import MARKER, is_bronze
 from spark_rollup.errors import UsageError
 from spark_rollup.schemas import EVENT_ROW, QUARANTINE
 
 EVENTS, REJECTED = "events", "quarantine"
 """Directories of the tables."""
+
+FORMAT = 2
+"""How bronze is laid out, written into its marker. 1 was Parquet files, whose marker has no number; the first markers
+of Delta tables have none, either."""
 
 TAKEN = "_taken"
 """Directory with the lists of files that were ingested."""
@@ -45,15 +51,36 @@ _DATED = T.StructType([*QUARANTINE.fields, T.StructField(AT, T.LongType())])
 
 
 def check_format(bronze: Place) -> None:
-    """Refuse a bronze directory that holds Parquet files of an older version.
+    """Refuse a bronze directory of another format: Parquet files of an older version, or what a later one made.
 
     Raises:
-        UsageError: names the command that makes Delta tables of them.
+        UsageError: names the command that makes Delta tables of those files, or the version that is needed.
     """
+    refuse_newer(bronze)
     if is_bronze(bronze) and table.version(bronze / EVENTS) is None and below(bronze / EVENTS):
         raise UsageError(
             f"{bronze} was made by an older version: `statewarden-rollup migrate --bronze {bronze}` makes Delta tables "
             f"of its files, in place"
+        )
+
+
+def refuse_newer(bronze: Place) -> None:
+    """Leave the bronze of a later version alone.
+
+    Raises:
+        UsageError: it is one.
+    """
+    try:
+        marker = json.loads((bronze / MARKER).read_text(encoding="ascii"))
+        written = marker.get("format", FORMAT)
+        is_newer = written > FORMAT
+    except (OSError, ValueError, AttributeError, TypeError):
+        return  # there is none, or it is torn: the next `ingest` writes it again
+    if is_newer:
+        raise UsageError(
+            f"{bronze} was written by a later statewarden-rollup ({marker.get('judged_by', 'unknown')}; format "
+            f"{written}, this one knows up to {FORMAT}): use that version on it, or name another --bronze and ingest "
+            f"the segments again; nothing was changed or lost"
         )
 
 

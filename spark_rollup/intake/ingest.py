@@ -27,6 +27,7 @@ from spark_rollup.bronze.place import Place, below, put
 from spark_rollup.bronze.store import (
     AT,
     EVENTS,
+    FORMAT,
     REJECTED,
     TAKEN,
     add_quarantine,
@@ -137,7 +138,7 @@ def add_batch(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
     if not batch.parts and (bronze / MARKER).exists() and not _is_stale(bronze):
         return Ingested(0, 0, 0)
     counts = _add(spark, batch, bronze)
-    marker = {"contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
+    marker = {"format": FORMAT, "contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
     put(bronze / MARKER, json.dumps(marker) + "\n")
     places = {place: until for place, until in batch.ends.items() if place not in counts.unread}
     _remember(bronze, places, batch.gone)

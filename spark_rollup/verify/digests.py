@@ -139,8 +139,11 @@ def load(spark: SparkSession, where: Source) -> Digests:
     )
     unread = lines.where(~usable).count()
     if not copies:
+        later = lines.where(F.col("format") > FORMAT).count()
+        upgrade = f", {later} of them of a later version: upgrade statewarden" if later else ""
         raise UsageError(
-            f"--digests {where} holds no digest ({unread} lines are something else): `statewarden digest` makes them"
+            f"--digests {where} holds no digest that can be used ({unread} lines are something else{upgrade}): "
+            f"`statewarden digest` makes them"
         )
     chosen = spark.createDataFrame([(one.copy, one.made_us) for one in copies], "copy long, made_us long")
     exploded = read.join(F.broadcast(chosen), ["copy", "made_us"], "left_semi").select(

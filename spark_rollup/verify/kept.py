@@ -62,10 +62,10 @@ def question(one: Judged, topic_id: str | None) -> str | None:
 
 
 def load(folder: Path) -> Kept:
-    """Open what was kept; nothing, if it is of another version.
+    """Open what was kept; nothing, if it is of an older version.
 
     Raises:
-        UsageError: the directory holds something else, or cannot be read.
+        UsageError: the directory holds something else, cannot be read, or is of a later version.
     """
     try:
         there = [path.name for path in folder.iterdir()] if folder.exists() else []
@@ -75,9 +75,21 @@ def load(folder: Path) -> Kept:
     foreign = sorted(name for name in there if name.strip(".") != NOTE and not name.startswith(TABLE))
     if foreign:
         raise UsageError(f"--keep {folder} holds what `verify` did not write ({foreign[0]}): name another")
+    if _is_newer(note.get("format")):
+        raise UsageError(
+            f"--keep {folder} was written by a later statewarden-rollup (format {note['format']}, this one knows up to "
+            f"{[FORMAT, buckets.FORMAT]}): name another directory, or remove it; all in it can be counted again"
+        )
     if note.get("format") != [FORMAT, buckets.FORMAT]:
         return Kept(folder)
     return Kept(folder, note["table"], frozenset(note["questions"]))
+
+
+def _is_newer(written: object) -> bool:
+    known = (FORMAT, buckets.FORMAT)
+    if not isinstance(written, list) or len(written) != len(known):
+        return False
+    return any(isinstance(x, int) and x > most for x, most in zip(written, known, strict=True))
 
 
 def reused(spark: SparkSession, kept: Kept, asked: Mapping[int, str]) -> DataFrame:

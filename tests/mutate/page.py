@@ -1,4 +1,4 @@
-"""The page that a run writes: docs/mutation.md."""
+"""The page that a run writes: contributing/mutation.md."""
 
 from __future__ import annotations
 

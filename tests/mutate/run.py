@@ -31,7 +31,7 @@ from tests.mutate.score import (  # noqa: E402
     untried_conditions,
 )
 
-PAGE = ROOT / "docs" / "mutation.md"
+PAGE = ROOT / "contributing" / "mutation.md"
 
 
 class Check:
@@ -187,7 +187,7 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2, help="side by side (default: 2)")
     parser.add_argument("--memory", type=Path, help="file of earlier outcomes, read and added to")
     parser.add_argument(
-        "--page", type=Path, help="write the result here (default: docs/mutation.md, unless --module)"
+        "--page", type=Path, help="write the result here (default: contributing/mutation.md, unless --module)"
     )
     chosen = parser.parse_args(arguments)
     if chosen.sample < 0 or chosen.processes < 1:

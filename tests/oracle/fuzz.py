@@ -1,4 +1,4 @@
-"""Damage RocksDB files for minutes and hold the reader to its bounds: by hand, `nice -n 19`.
+"""Damage RocksDB files for minutes and hold the reader to its bounds: a part of `make prove`, longer by hand.
 
     python tests/oracle/fuzz.py --cpu-seconds 300 [--random-seed N]
 

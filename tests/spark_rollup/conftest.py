@@ -21,6 +21,7 @@ from spark_rollup.facts import coverage, sizes
 from spark_rollup.report import lanes
 from spark_rollup.report.restarts import doubts, restarts
 from spark_rollup.spark import jars, session
+from tests.conftest import TABLES
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
 
 Row = Mapping[str, object]
@@ -47,10 +48,11 @@ def later() -> Generator[None, None, None]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Generator[SparkSession, None, None]:
-    """Start Spark once: two local cores, two shuffle partitions."""
+def spark(request: pytest.FixtureRequest) -> Generator[SparkSession, None, None]:
+    """Start Spark once, with Delta if a test asks for it, as a command does: its rules make all planning slower."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    found = jars.jars_in(DELTA_JARS)
+    asked = any(TABLES in getattr(item, "fixturenames", ()) for item in request.session.items)
+    found = jars.jars_in(DELTA_JARS) if asked else []
     started = session.build_session(
         0, master="local[2]", partitions=1, jars=found, delta=bool(found), conf=LONG_SESSION
     )
@@ -62,7 +64,7 @@ def spark() -> Generator[SparkSession, None, None]:
 def delta(spark: SparkSession) -> SparkSession:
     """Give the session to tests of bronze, which is kept in Delta tables."""
     if not jars.jars_in(DELTA_JARS):
-        pytest.skip("Delta's jars are fetched by tools/setup_delivery.sh: make setup-delivery")
+        pytest.skip("Delta's jars are fetched by tools/setup_delivery.sh: make test-services")
     return spark
 
 

@@ -37,6 +37,11 @@ class Issue:
         affected: Releases; empty where a detector names the issue, which says it then.
         fixed: Where the fix is; as `affected`.
         source: Class, method and release, pull request or commit that were read.
+        harm: What is wrong then, a few words; empty = nothing is lost and no start fails.
+        guarantee: The processing guarantee that it needs; empty = either.
+        stores: The stores that it concerns.
+        until_fixed: What to set or do on an affected release; empty where there is no harm.
+        found: Its page in `docs/found`; empty = none.
     """
 
     key: str
@@ -46,6 +51,11 @@ class Issue:
     why: str = ""
     affected: str = ""
     fixed: str = ""
+    harm: str = ""
+    guarantee: str = ""
+    stores: str = "all"
+    until_fixed: str = ""
+    found: str = ""
 
 
 def load_classes() -> Classes:

@@ -16,8 +16,8 @@ What public sources say about Kafka Streams' local state (2.0 and later), what t
 speaks. Read were the source at the release tags, the branches 4.1 to 4.4 and trunk as of 2026-08-22, and pull requests
 up to 2026-09-17; not the issue tracker itself. Of 4.2.2, which is younger, the class files of the published jar were
 read; 4.1.3, 4.3.2 and 4.4.0 were not published on 2026-11-22: "branch 4.3" is what a 4.3.2 of August would hold.
-[State format](state-format.md#bugs) has the signatures at length, [a new release](new-release.md) how this page stays
-current.
+[State format](state-format.md#bugs) has the signatures at length,
+[a new release](../contributing/new-release.md) how this page stays current.
 """
 
 

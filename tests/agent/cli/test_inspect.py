@@ -44,6 +44,32 @@ def test_what_differs_is_reported_store_by_store(
     assert (rows["0_0"]["a"]["offset"], rows["0_0"]["b"]["offset"], rows["0_1"]["a"]) == (10, 99, None)
 
 
+@pytest.mark.parametrize("other", [b"0\n1\napp-s-changelog 0 99\n", b"0\n0\n"])
+def test_an_unknown_offset_is_behind_nothing(
+    statewarden: Callable, damaged: Path, tmp_path: Path, other: bytes
+) -> None:
+    """-4 says that no offset is known, so neither copy is ahead, whichever side has it."""
+    unknown = plant(tmp_path / "unknown", checkpoint=b"0\n1\napp-s-changelog 0 -4\n")
+    known = plant(tmp_path / "known", checkpoint=other)
+    for pair in ((unknown, known), (known, unknown)):
+        said = statewarden("diff", *pair)
+        first, *sides, why = said.out.splitlines()
+        assert (said.code, first, why.strip()) == (1, "unknown    app/0_0/s", "no offset to compare at")
+        assert "offset unknown" in sides[pair.index(unknown)]
+
+
+def test_a_torn_store_is_compared_as_unknown(statewarden: Callable, damaged: Path, tmp_path: Path) -> None:
+    """Data files without the files that make them a database are there all the same: the other side is not alone."""
+    torn = plant(tmp_path / "torn")
+    for name in ("CURRENT", "IDENTITY"):
+        (torn / "app" / "0_0" / "rocksdb" / "s" / name).unlink()
+    said = statewarden("diff", torn, damaged)
+    assert said.code == 1
+    first, *_, why = said.out.splitlines()
+    assert first == "unknown    app/0_0/s"
+    assert why.strip().startswith("not all of A could be read (torn: ")
+
+
 def test_a_diff_escapes_hostile_names(statewarden: Callable, damaged: Path, tmp_path: Path) -> None:
     """Names on disk do not reach the terminal as they are."""
     plant(tmp_path / "other", store="s\x1b[31m")

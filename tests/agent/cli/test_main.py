@@ -10,25 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from agent import __version__
 from agent.cli import catalogue, main
+from agent.cli.version import version_text
 from tests.agent.cli.commands import PLAIN
 
 UNSURE = ["--set", "processing_guarantee=exactly_once", "--set", "kafka_streams_version=2.1.1"]
 """With these the planted damage is a suspicion: an owner of that release may have wiped the store."""
 
 
-def test_the_version_is_the_package_version(statewarden: Callable) -> None:
-    """`--version` prints name and version and exits with 0."""
+def test_the_version_is_said_on_standard_output(statewarden: Callable) -> None:
+    """`--version` exits with 0."""
     said = statewarden("--version")
-    assert (said.code, said.out) == (0, f"statewarden {__version__}\n")
+    assert (said.code, said.out, said.err) == (0, version_text(), "")
 
 
-def test_help_shows_exit_codes_and_every_command(statewarden: Callable) -> None:
+def test_help_shows_every_command(statewarden: Callable) -> None:
     """`--help` is enough to begin with."""
     said = statewarden("--help")
-    assert said.code == 0
-    assert "exit codes: 0 nothing at or above --fail-on; 1 something; 2 wrong use" in said.out
+    assert (said.code, said.err) == (0, "")
     for command in ("run", "scan", "replay", "detectors", "explain", "check-config"):
         assert f"\n    {command}" in said.out
 
@@ -36,7 +35,8 @@ def test_help_shows_exit_codes_and_every_command(statewarden: Callable) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "the following arguments are required: COMMAND"),
+        ((), "usage: statewarden COMMAND"),
+        (("--loud",), "unrecognized arguments: --loud"),
         (("audit",), "invalid choice: 'audit'"),
         (("scan",), "the following arguments are required: STATE_DIR"),
         (("replay",), "the following arguments are required: TRACE"),

@@ -77,6 +77,10 @@ def test_suspected_before_the_first_checkpoint():
     works(run, app)
     after = run.only(ID)
     assert (after.id, after.severity) == (before.id, Severity.CRITICAL)
+    assert [step.what for step in after.evidence[len(before.evidence) :]] == [
+        "first checkpoint after the restart: offset 1999, 8000 puts on disk",
+        "proof: the offset advanced by 0, 6000 puts had been flushed beyond it",
+    ]
 
 
 def test_committed_twin_is_not_proven():

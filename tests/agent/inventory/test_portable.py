@@ -6,6 +6,7 @@ import contextlib
 import json
 from dataclasses import MISSING, fields
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -24,6 +25,7 @@ from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
 NAMES = st.text(st.characters(codec=None, exclude_categories=()), max_size=6)  # lone surrogates, too
 
 
+@cache
 def values(kind: Any) -> st.SearchStrategy[Any]:
     """Make values of a declared type; records by their fields."""
     origin, arguments = get_origin(kind), get_args(kind)
@@ -48,6 +50,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     return records(kind)
 
 
+@cache
 def records(kind: type) -> st.SearchStrategy[Any]:
     """Make records of a class, with any value in any field."""
     hints = get_type_hints(kind)

@@ -116,7 +116,7 @@ def test_a_sink_that_fails_in_every_way(spool: Spool, clock: HandClock) -> None:
     )
     sink = VirtualSink(clock, lambda at_s: chance.choice([None, None, *faults]))
     shipper = Shipper(spool, sink, jitter=random.Random(1))
-    live(spool, shipper, clock, 2 * HOUR_S)
+    live(spool, shipper, clock, HOUR_S)
     assert set(shipper.stats().failures) == {"retryable", "permanent", "unexpected"}
     sink_at_last = VirtualSink(clock, lambda at_s: None)
     shipper.flush(1.0, clock, clock.wait)

@@ -189,7 +189,7 @@ def test_a_newer_format_is_refused_untouched(left: Path, clock: HandClock) -> No
     connection.close()
     before = (left / "spool.db").read_bytes()
     for _ in range(2):
-        with pytest.raises(SpoolError, match="has format 4, this agent knows up to 3"):
+        with pytest.raises(SpoolError, match="has format 4, this one knows up to 3"):
             open_spool(left, clock)
     assert (left / "spool.db").read_bytes() == before
 

@@ -19,32 +19,14 @@ from spark_rollup.history import carry, day
 from spark_rollup.intake import claim, compact, ingest
 from spark_rollup.intake.compact import KEEP_DAYS
 from spark_rollup.schemas import QUARANTINE
-from tests.spark_rollup.support.fleet import Fleet
+from tests.spark_rollup.intake.conftest import fleet
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.usefixtures("delta")]
-
-DAY_S = 86_400
-
-
-def fleet(name: str, day: int) -> Fleet:
-    told = Fleet(name)
-    told.pod("pod-a", begins_s=day * DAY_S, ends_s=day * DAY_S + 50).holds("0_0", day * DAY_S + 5)
-    return told
-
-
-@pytest.fixture(scope="module")
-def made(delta, tmp_path_factory) -> Path:
-    """Two runs of one day, one of the next."""
-    work = tmp_path_factory.mktemp("made")
-    for name, number in (("one", 0), ("two", 0), ("three", 1)):
-        fleet(name, number).write(work / "in")
-        ingest.run(delta, work / "in", work / "bronze")
-    return work
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @pytest.fixture
 def bronze(made, tmp_path) -> Path:
-    """Give a copy: tables know no absolute paths."""
+    """Give a copy."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "bronze"
 
@@ -194,6 +176,7 @@ def test_what_a_run_that_was_cut_off_left_behind_goes(spark, bronze):
     assert ids(spark, bronze) == before
 
 
+@pytest.mark.usefixtures("delta")
 def test_the_quarantine_is_joined_and_ages(spark, tmp_path):
     """What an upgrade may still use stays; the rest for a month from the day on which it came or was first seen."""
     now_us = clock.now_us()

@@ -19,36 +19,19 @@ from spark_rollup.cli import main
 from spark_rollup.intake import ingest
 from tests.conftest import wait_until
 from tests.spark_rollup.conftest import DELTA_JARS
-from tests.spark_rollup.support.fleet import Fleet
+from tests.spark_rollup.intake.conftest import fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("delta")]
 
-DAY_S = 86_400
 START_S = 300.0
 ORPHANS = 2_000
 
 
-def fleet(name: str, day: int) -> Fleet:
-    told = Fleet(name)
-    told.pod("pod-a", begins_s=day * DAY_S, ends_s=day * DAY_S + 50).holds("0_0", day * DAY_S + 5)
-    return told
-
-
-@pytest.fixture(scope="module")
-def made(delta, tmp_path_factory) -> Path:
-    """Two runs of one day, one of the next; one more segment waits."""
-    work = tmp_path_factory.mktemp("made")
-    for name, number in (("one", 0), ("two", 0), ("three", 1)):
-        fleet(name, number).write(work / "in")
-        ingest.run(delta, work / "in", work / "bronze")
-    fleet("four", 1).write(work / "in")
-    return work
-
-
 @pytest.fixture
 def work(made, tmp_path) -> Path:
-    """Give a copy."""
+    """Give a copy for which one more segment waits."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    fleet("four", 1).write(tmp_path / "in")
     return tmp_path
 
 

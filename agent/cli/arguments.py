@@ -1,0 +1,229 @@
+"""The options of each command that `main` starts; nothing is decided here."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+_SETTINGS = """\
+Not on disk, and many verdicts depend on them. What is not given is assumed to
+be Kafka's default, and findings that rest on it are `suspected` at most."""
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add what every command takes that judges or shows settings."""
+    group = parser.add_argument_group("settings", _SETTINGS)
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="sets",
+        metavar="[APP:]KEY=VALUE",
+        help="a setting of all applications, or of APP: processing_guarantee, kafka_streams_version,"
+        " num_standby_replicas, ...; may be repeated",
+    )
+    group.add_argument(
+        "--properties",
+        metavar="FILE",
+        help="the application's own .properties file: its settings count where --set and --config say nothing",
+    )
+    group.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE.toml",
+        help='all settings: [agent], [application], [application."ID"], [detectors], ...',
+    )
+    group.add_argument(
+        "--disable-detector",
+        action="append",
+        dest="disabled",
+        metavar="ID=REASON",
+        help="open no finding of this detector, and say so wherever findings are shown; may be repeated",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add how findings are printed, and which of them make the exit code 1."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--json", action="store_true", help="one finding per line, each once, with its incident"
+    )
+    group.add_argument(
+        "--fail-on",
+        choices=("info", "warning", "critical"),
+        default="critical",
+        metavar="SEVERITY",
+        help="exit 1 if an open finding is at least this severe: info, warning, critical (default)",
+    )
+    group.add_argument(
+        "--verbose", action="store_true", help="remarks, too, and every finding with its evidence"
+    )
+    group.add_argument(
+        "--top",
+        type=_positive,
+        default=0,
+        metavar="N",
+        help="print the N worst incidents only; their number is always said",
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `run`."""
+    parser.add_argument("state_dir", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    group = parser.add_argument_group("who this is", "Every event and metric carries it.")
+    group.add_argument("--pod", metavar="NAME", help="pod (default: POD_NAME, else the host name)")
+    group.add_argument("--pod-uid", metavar="UID", help="uid of the pod (default: POD_UID, else its name)")
+    group.add_argument("--namespace", metavar="NAME", help="namespace (default: POD_NAMESPACE)")
+    group.add_argument("--node", metavar="NAME", help="node (default: NODE_NAME)")
+    group.add_argument("--cluster", metavar="NAME", help="cluster or region, where several ship to one place")
+    _add_serving(parser.add_argument_group("metrics and log"))
+    _add_shipping(parser.add_argument_group("delivery", "docs/delivery.md has the rest of it."))
+    _add_watching(parser.add_argument_group("watching", "docs/watching.md says what each of them costs."))
+    add_settings(parser)
+
+
+def _add_serving(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="serve /metrics and the page here (default :9464; empty: do not)",
+    )
+    group.add_argument(
+        "--metrics-detail",
+        metavar="DETAIL",
+        help="task (default), or store for series of single stores as well",
+    )
+    group.add_argument("--log-level", metavar="LEVEL", help="DEBUG, INFO (default), WARNING, ERROR")
+
+
+def _add_shipping(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--spool", metavar="DIR", help="own volume for events that wait to be shipped")
+    group.add_argument(
+        "--home", metavar="DIR", help="own volume for baseline and canary (default: in the spool)"
+    )
+    group.add_argument(
+        "--ship-to",
+        metavar="DIR|URL",
+        help="where events go: a directory, s3://, gs://, az://, kafka://BROKERS/TOPIC or https://",
+    )
+    group.add_argument(
+        "--grace-seconds",
+        type=float,
+        metavar="S",
+        help="after SIGTERM: time for the last flush, seconds (default 10)",
+    )
+    group.add_argument(
+        "--linger-seconds",
+        type=float,
+        metavar="S",
+        help="after SIGTERM: watch on while the application holds locks or digests are due, at most so many"
+        " seconds (default 0)",
+    )
+
+
+def _add_watching(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--watch-mode", metavar="MODE", help="inotify, poll, or auto: by the volume's file system (default)"
+    )
+    group.add_argument(
+        "--rescan-seconds",
+        type=float,
+        metavar="S",
+        help="time between full rescans, seconds (default 60)",
+    )
+    group.add_argument(
+        "--merge-window-seconds",
+        type=float,
+        metavar="S",
+        help="read a steadily moving checkpoint at most once in so many seconds (default 1; 0: at every change)",
+    )
+    group.add_argument(
+        "--cpu-share",
+        type=float,
+        metavar="SHARE",
+        help="do less above this share of one core (default 0: never)",
+    )
+    group.add_argument(
+        "--memory-mib",
+        type=float,
+        metavar="MIB",
+        help="do less above this resident memory, MiB (default 0: never)",
+    )
+
+
+def add_scan(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `scan`."""
+    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    parser.add_argument(
+        "--may-be-empty",
+        action="store_true",
+        help="accept a missing or empty directory: no instance has started there yet",
+    )
+    add_settings(parser)
+    add_output(parser)
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `replay`."""
+    parser.add_argument("trace", type=Path, metavar="TRACE.jsonl.gz", help="recorded file operations")
+    parser.add_argument("--pod", default="pod", metavar="NAME", help="pod that events carry (default: pod)")
+    parser.add_argument("--events", type=Path, metavar="DIR", help="write what the agent would have shipped")
+    parser.add_argument(
+        "--quiet-period",
+        default="20m",
+        metavar="TIME",
+        help="how long the clock runs on after the last operation: 90s, 20m (default), 1h",
+    )
+    parser.add_argument(
+        "--merge-window",
+        default="1s",
+        metavar="TIME",
+        help="read a steadily moving checkpoint at most once in this time (default 1s; 0s: at every change)",
+    )
+    parser.add_argument(
+        "--process-visible",
+        action="store_true",
+        help="let detectors see the process and its release, as with a shared process namespace",
+    )
+    add_settings(parser)
+    add_output(parser)
+
+
+def add_diff(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `diff`."""
+    parser.add_argument("a", type=Path, metavar="DIR_A", help="a state directory, or a copy of one")
+    parser.add_argument("b", type=Path, metavar="DIR_B", help="another one")
+    parser.add_argument("--json", action="store_true", help="one store per line")
+    add_settings(parser)
+
+
+def add_bundle(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `bundle`."""
+    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    parser.add_argument("target", type=Path, metavar="OUT.tar.gz", help="archive to make, outside STATE_DIR")
+    add_settings(parser)
+
+
+def add_detectors(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `detectors`."""
+    parser.add_argument("--json", action="store_true", help="one detector per line")
+    add_settings(parser)
+
+
+def add_explain(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `explain`."""
+    parser.add_argument(
+        "id",
+        metavar="ID",
+        help="detector, rules/ID of the fleet audit, alert or issue; or with --events a finding, an incident,"
+        " an APPLICATION or APPLICATION/TASK",
+    )
+    parser.add_argument(
+        "--events", type=Path, metavar="DIR", help="events that agents have shipped: *.jsonl, *.jsonl.gz"
+    )

@@ -1,0 +1,297 @@
+"""The help of each command; `arguments` has the options."""
+
+from __future__ import annotations
+
+import argparse
+
+from agent.contract.help_page import HelpPage
+
+
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
+) -> argparse.ArgumentParser:
+    """Add a command with its help."""
+    page = PAGES[name]
+    return commands.add_parser(
+        name,
+        help=page.line,
+        usage=f"%(prog)s {page.synopsis}",
+        description=page.about,
+        epilog=page.after,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+ABOUT = """\
+Finds out whether the on-disk state of Kafka Streams applications can still be
+trusted, and if not: which task, which known bug, and what is safe to do next.
+Reads a state directory, also beside a running application, and never writes
+below it."""
+
+AFTER = """\
+exit codes:
+  0    nothing was found, or the command prints only
+  1    something was found; each command's help says what counts
+  2    no answer: wrong use, unreadable input or unwritable output
+  130  Ctrl-C; 143 SIGTERM
+
+examples:
+  statewarden scan /var/lib/kafka-streams
+  statewarden scan --help
+  statewarden explain skipped-eos-wipe
+
+read on: docs/journeys.md (an alert at 3 a.m.), docs/configuration.md"""
+
+_FOUND = """\
+exit codes:
+  0    no open finding is at or above --fail-on
+  1    at least one is
+  2    no verdict: wrong use, unreadable input or unwritable output
+  130  Ctrl-C; 143 SIGTERM
+"""
+_PRINTS = """\
+exit codes:
+  0    printed
+  2    wrong use, unreadable input or unwritable output
+"""
+
+PAGES = {
+    "scan": HelpPage(
+        "read a state directory (or a copy of one) once",
+        "[OPTION ...] STATE_DIR",
+        """\
+Reads a state.dir of Kafka Streams once, judges it and prints the incidents,
+the worst first, each with its evidence and one next step. Safe beside a running
+application: nothing is written, no lock is taken. What past restarts did is no
+longer on disk; only an agent that was there (statewarden run) has seen it.""",
+        f"""\
+{_FOUND}
+examples:
+  statewarden scan /var/lib/kafka-streams
+  statewarden scan /var/lib/kafka-streams --properties streams.properties \\
+      --set kafka_streams_version=4.1.2
+  statewarden scan copied-state --set orders:num_standby_replicas=1 --json
+
+read on: statewarden explain ID; docs/journeys.md, docs/limits.md,
+docs/configuration.md""",
+    ),
+    "explain": HelpPage(
+        "print a runbook, or the story of a finding",
+        "[--events DIR] ID",
+        """\
+Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
+meaning, impact, diagnosis, mitigation. Of an upstream issue it lists the
+detectors. With --events it prints what agents recorded of a finding or an
+incident, or lists the incidents of an application or a task.""",
+        f"""\
+{_PRINTS}
+examples:
+  statewarden explain skipped-eos-wipe
+  statewarden explain rules/unaudited
+  statewarden explain StatewardenAgentDown
+  statewarden explain KAFKA-20685
+  statewarden explain i-8e2475e90569 --events /mnt/events
+  statewarden explain orders/0_0 --events /mnt/events
+
+read on: statewarden detectors; docs/incidents.md""",
+    ),
+    "detectors": HelpPage(
+        "list the detectors",
+        "[OPTION ...]",
+        """\
+Lists what is searched for: id, severity, level and title of each detector, and
+which ones the settings disable. Level `exposure`: the condition of a bug is on
+disk; `damage`: the bug has fired; `event`: something happened; `self`: about
+the agent.""",
+        f"""\
+{_PRINTS}
+examples:
+  statewarden detectors
+  statewarden detectors --json
+
+read on: statewarden explain ID; docs/upstream.md""",
+    ),
+    "run": HelpPage(
+        "watch a state directory until SIGTERM (the sidecar)",
+        "[OPTION ...] [STATE_DIR]",
+        """\
+Watches a state.dir until SIGTERM: the sidecar of an application. Serves metrics
+for Prometheus and a page with what is open, logs each finding in one line, and
+ships events to --ship-to. What is not given here, STATE_DIR included, is taken
+from the environment and from --config; `statewarden check-config` shows it.""",
+        """\
+exit codes:
+  0    stopped in order, by SIGTERM or Ctrl-C
+  2    it cannot start: a bad setting, or an address that is in use
+
+examples:
+  statewarden run /var/lib/kafka-streams
+  statewarden run /var/lib/kafka-streams --spool /var/lib/statewarden \\
+      --ship-to s3://bucket/prefix --config statewarden.toml
+
+read on: docs/kubernetes.md, docs/configuration.md, docs/delivery.md,
+docs/watching.md""",
+    ),
+    "preflight": HelpPage(
+        "check rights, mounts, limits, clock, spool and sink",
+        "[OPTION ...]",
+        """\
+Checks whether an agent can do its work here: rights, mounts, limits of inotify,
+clock, spool and sink. Says what was found, and which line of which manifest to
+change; the worst is last. Run it in the agent's container: it takes what is not
+given from the environment, as the agent does.""",
+        """\
+exit codes:
+  0    no check failed; a warning is no failure
+  1    a check failed
+  2    wrong use, unreadable input or unwritable output
+
+examples:
+  statewarden preflight
+  statewarden preflight --state-dir /state --spool /var/lib/statewarden \\
+      --ship-to s3://bucket/prefix
+
+read on: docs/preflight.md, docs/kubernetes.md""",
+    ),
+    "check-config": HelpPage(
+        "print the effective settings, each with its origin",
+        "[OPTION ...]",
+        """\
+Prints each setting with its value and where the value is from: flag,
+environment, file or default. Every mistake is reported, all in one message.""",
+        f"""\
+{_PRINTS}
+examples:
+  statewarden check-config
+  statewarden check-config --config statewarden.toml \\
+      --properties streams.properties
+
+read on: docs/configuration.md""",
+    ),
+    "spool": HelpPage(
+        "say what waits in an agent's spool",
+        "SPOOL_DIR",
+        """\
+Says in one line how many events wait to be shipped, since when, and how large
+they are. Reads only, also beside a running agent.""",
+        f"""\
+{_PRINTS}
+examples:
+  statewarden spool /var/lib/statewarden
+
+read on: docs/delivery.md""",
+    ),
+    "verify": HelpPage(
+        "compare stores with their changelogs, key by key",
+        "[OPTION ...] --bootstrap-servers HOST:PORT,...\n       STATE_DIR",
+        """\
+Compares each RocksDB store with its changelog, key by key: the proof behind a
+finding that is only suspected. Works beside a running application and on a
+stopped one, and writes nothing into the state directory. No other command reads
+an application's topics. Needs: pip install 'statewarden[verify]'""",
+        """\
+exit codes:
+  0    no store has a word of --fail-on
+  1    a store has one
+  2    a store could not be judged, or wrong use
+  130  Ctrl-C; 143 SIGTERM
+
+examples:
+  statewarden verify /var/lib/kafka-streams --bootstrap-servers kafka:9092
+  statewarden verify /var/lib/kafka-streams --bootstrap-servers kafka:9092 \\
+      --application orders --task 0_1 --store counts --explain 5
+
+read on: docs/verify.md""",
+    ),
+    "digest": HelpPage(
+        "write fingerprints of stores for `statewarden-rollup verify`",
+        "[OPTION ...] --output FILE STATE_DIR",
+        """\
+Writes how many entries each RocksDB store has, and fingerprints of them, one
+line per store: copies can then be compared with each other and with their
+changelogs on another machine. No content leaves the pod, no broker is asked,
+and nothing is written into the state directory. Needs:
+pip install 'statewarden[verify]'""",
+        """\
+exit codes:
+  0    every store has a digest
+  2    one has none (standard error says why), or wrong use
+  130  Ctrl-C; 143 SIGTERM
+
+examples:
+  statewarden digest /var/lib/kafka-streams --output pod-0.jsonl.gz
+
+read on: docs/digests.md; statewarden-rollup verify --help""",
+    ),
+    "diff": HelpPage(
+        "compare two state directories, store by store",
+        "[OPTION ...] DIR_A DIR_B",
+        """\
+Compares two state directories, or two copies of one from different times, store
+by store: which one is ahead, which one lacks data, and whether a store was
+wiped in between.""",
+        """\
+exit codes:
+  0    all stores are the same
+  1    they differ
+  2    wrong use, unreadable input or unwritable output
+  130  Ctrl-C; 143 SIGTERM
+
+examples:
+  statewarden diff before-restart after-restart
+  statewarden diff /mnt/pod-0 /mnt/pod-1 --json
+
+read on: docs/journeys.md""",
+    ),
+    "replay": HelpPage(
+        "run a recorded trace through the same rules",
+        "[OPTION ...] TRACE.jsonl.gz",
+        """\
+Plays recorded file operations through the rules of the live agent, by the
+recording's own clock, and prints what an agent would have found. With --events
+it also writes what the agent would have shipped, for `statewarden-rollup`.""",
+        f"""\
+{_FOUND}
+examples:
+  statewarden replay trace-pod-0.jsonl.gz --set kafka_streams_version=4.1.2
+  statewarden replay trace-pod-0.jsonl.gz --pod pod-0 --events recorded-events
+
+read on: docs/evaluation.md""",
+    ),
+    "bundle": HelpPage(
+        "pack metadata for a bug report (never record content)",
+        "[OPTION ...] STATE_DIR OUT.tar.gz",
+        """\
+Packs what a bug report needs: names, sizes and times of files, checkpoints,
+findings and settings; never keys or values of records. It has the names of
+applications, stores and topics, unless [privacy] hash_names is set: read it
+before you send it.""",
+        """\
+exit codes:
+  0    the archive is written
+  2    wrong use, unreadable input or unwritable output; or the archive exists
+
+examples:
+  statewarden bundle /var/lib/kafka-streams report.tar.gz
+
+read on: docs/delivery.md""",
+    ),
+    "completion": HelpPage(
+        "print the completion script of a shell",
+        "SHELL",
+        """\
+Prints a script that completes commands, options, detectors and file names in
+your shell.""",
+        f"""\
+{_PRINTS}
+examples:
+  statewarden completion bash \\
+      > ~/.local/share/bash-completion/completions/statewarden
+  statewarden completion zsh > ~/.zfunc/_statewarden
+  statewarden completion fish > ~/.config/fish/completions/statewarden.fish
+
+In bash the package bash-completion loads it. In zsh put `fpath+=~/.zfunc`
+before `compinit` in ~/.zshrc. Then open a new shell.""",
+    ),
+}
+"""By the name of the command, in the order of the list. Lines of `examples:` are commands."""

@@ -1,0 +1,234 @@
+"""The help of each command; `arguments` has the options."""
+
+from __future__ import annotations
+
+import argparse
+
+from agent.contract.help_page import HelpPage
+
+
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
+) -> argparse.ArgumentParser:
+    """Add a command with its help."""
+    page = PAGES[name]
+    return commands.add_parser(
+        name,
+        help=page.line,
+        usage=f"%(prog)s {page.synopsis}",
+        description=page.about,
+        epilog=page.after,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+ABOUT = """\
+Correlates what statewarden agents have shipped: which state of the fleet can no
+longer be trusted, what no single pod can see, and what to do next. Reads the
+agents' events where they were shipped to, or from bronze: the Delta tables that
+`ingest` makes of them. Runs on PySpark (pip install 'statewarden[rollup]') and
+Java 17 or later."""
+
+AFTER = """\
+exit codes:
+  0    nothing was found; of safe-to-restart: every pod may be restarted
+  1    something was found; each command's help says what counts
+  2    wrong use, or an input that cannot be read: one line says why
+  3    the run broke: --debug shows the trace
+
+examples:
+  statewarden-rollup audit --input EVENTS --output OUT
+  statewarden-rollup ingest --input s3://bucket/prefix --bronze BRONZE
+  statewarden-rollup safe-to-restart --from OUT --pod orders-7
+
+read on: docs/rollup.md, docs/journeys.md (may this pod be restarted?)"""
+
+_BROKE = """\
+  2    wrong use, or an input that cannot be read
+  3    the run broke: --debug shows the trace
+"""
+_DONE = f"""\
+exit codes:
+  0    done
+{_BROKE}"""
+
+PAGES = {
+    "audit": HelpPage(
+        "correlate all events; write tables, JSON lines and a report",
+        "[OPTION ...] --input WHERE --output DIR",
+        """\
+Reads the events of all pods, from bronze or from the agents' segments, prints
+the incidents of the fleet, the worst first, and writes tables, JSON lines,
+metrics and report.html into --output. The last good output stays there until
+the new one is complete.""",
+        f"""\
+exit codes:
+  0    no open finding is at or above --fail-on
+  1    at least one is
+{_BROKE}
+examples:
+  statewarden-rollup audit --input EVENTS --output OUT
+  statewarden-rollup audit --input BRONZE --output OUT --look-back 14 --top 3
+  statewarden-rollup audit --input BRONZE --output OUT --verified PROVED --json
+
+read on: docs/rollup.md, docs/tables.md, docs/incidents.md""",
+    ),
+    "safe-to-restart": HelpPage(
+        "may this pod be restarted?",
+        "[OPTION ...]\n       (--input WHERE | --from OUT)",
+        """\
+Answers whether a pod may be restarted: whether a healthy copy of each of its
+tasks is held elsewhere, and whether a stop or a kill would do harm. With --pod
+it lists task by task; without, it answers for every pod. --from takes the
+answer from the last audit at once, without Java.""",
+        f"""\
+exit codes:
+  0    yes: every pod asked about is `safe` or `not-running`
+  1    not now: the answers say why
+{_BROKE}
+examples:
+  statewarden-rollup safe-to-restart --from OUT --pod orders-7
+  statewarden-rollup safe-to-restart --input BRONZE --namespace shop
+
+read on: docs/rollup.md, docs/journeys.md""",
+    ),
+    "why": HelpPage(
+        "one task across pods: what is wrong, what to do, its story",
+        "[OPTION ...] --input WHERE TASK",
+        """\
+Says what is wrong with one task and what to do next; then its story across all
+pods: which one held it when, its checkpoints, wipes and restorations.""",
+        f"""\
+{_DONE}
+examples:
+  statewarden-rollup why 0_3 --input BRONZE
+  statewarden-rollup why 0_3 --input BRONZE --application orders
+
+read on: docs/rollup.md, docs/journeys.md""",
+    ),
+    "coverage": HelpPage(
+        "which pods and times were watched",
+        "[OPTION ...] --input WHERE",
+        """\
+Lists which pods were watched when, and where an agent was silent, blind or lost
+events: an audit can say nothing about those times.""",
+        f"""\
+{_DONE}
+examples:
+  statewarden-rollup coverage --input BRONZE --namespace shop
+
+read on: docs/rollup.md, docs/limits.md""",
+    ),
+    "ingest": HelpPage(
+        "add agents' events to bronze (Delta tables, by day)",
+        "[OPTION ...] --input WHERE --bronze WHERE",
+        """\
+Adds new events to bronze, each exactly once; lines that cannot be used go into
+its quarantine. Run it every few minutes, or as a stream with --trigger. A run
+may be killed at any point and repeated.""",
+        f"""\
+{_DONE}
+examples:
+  statewarden-rollup ingest --input EVENTS --bronze BRONZE
+  statewarden-rollup ingest --input s3://bucket/a --bronze s3://bucket/bronze
+  statewarden-rollup ingest --input kafka://kafka:9092/streams-audit \\
+      --bronze BRONZE --trigger 'processing 60 seconds'
+
+read on: docs/rollup.md, docs/delivery.md""",
+    ),
+    "compact": HelpPage(
+        "once a day: join small files, make snapshots, remove old days",
+        "[OPTION ...] --bronze WHERE",
+        """\
+Once a day: joins the small files of finished days in bronze. With --snapshots
+it also sums these days up, so that `audit --look-back` need not read them; with
+--retain it removes old days that are summed up.""",
+        f"""\
+{_DONE}
+examples:
+  statewarden-rollup compact --bronze BRONZE --snapshots --retain 90
+
+read on: docs/rollup.md""",
+    ),
+    "verify": HelpPage(
+        "compare digests of stores with their changelogs",
+        "[OPTION ...] --digests WHERE --output DIR",
+        """\
+Compares digests of stores with their changelogs, or without --kafka with each
+other: what agents suspect is then proved or refuted. `statewarden digest` makes
+digests, and agents may ship them.""",
+        f"""\
+exit codes:
+  0    no finding is at or above --fail-on
+  1    at least one is
+{_BROKE}
+examples:
+  statewarden-rollup verify --digests DIGESTS --kafka kafka:9092 --output PROVED
+  statewarden-rollup verify --digests BRONZE --output PROVED
+
+read on: docs/digests.md""",
+    ),
+    "forget": HelpPage(
+        "remove events from bronze, into its quarantine",
+        "[OPTION ...] --bronze WHERE\n       (--pod POD | --id ID | --file PATH)",
+        """\
+Removes events from bronze: those of a pod, single ones, or a damaged file that
+an error has named. Events go into the quarantine; `ingest --again` brings back
+those of a file.""",
+        f"""\
+{_DONE}
+examples:
+  statewarden-rollup forget --bronze BRONZE --pod orders-7 \\
+      --until 2026-11-01T00:00:00Z
+  statewarden-rollup forget --bronze BRONZE --file BRONZE/events/part-0.parquet
+
+read on: docs/rollup.md""",
+    ),
+    "migrate": HelpPage(
+        "turn the bronze of an older version into Delta tables",
+        "[OPTION ...] --bronze WHERE",
+        """\
+Makes Delta tables of a bronze that an older version wrote as plain Parquet, in
+its place. Snapshots are made again by `compact --snapshots`.""",
+        f"""\
+{_DONE}
+examples:
+  statewarden-rollup migrate --bronze BRONZE
+
+read on: docs/rollup.md""",
+    ),
+    "jars": HelpPage(
+        "fetch the jars that Spark needs for bronze or a source",
+        "[OPTION ...] KIND",
+        """\
+Fetches jars through Maven, checks each against its pinned hash, keeps them in
+the user's cache directory and prints their paths. Those of s3a and kafka are
+fetched by this command only; those of delta also when bronze is first used.""",
+        f"""\
+{_DONE}
+examples:
+  statewarden-rollup jars delta
+  statewarden-rollup jars s3a --names
+
+read on: docs/rollup.md""",
+    ),
+    "completion": HelpPage(
+        "print the completion script of a shell",
+        "SHELL",
+        "Prints a script that completes commands, options and file names in your shell.",
+        """\
+exit codes:
+  0    printed
+  2    wrong use
+
+examples:
+  statewarden-rollup completion bash \\
+      > ~/.local/share/bash-completion/completions/statewarden-rollup
+  statewarden-rollup completion zsh > ~/.zfunc/_statewarden-rollup
+  statewarden-rollup completion fish \\
+      > ~/.config/fish/completions/statewarden-rollup.fish
+
+read on: statewarden completion --help says how each shell loads it""",
+    ),
+}
+"""By the name of the command, in the order of the list. Lines of `examples:` are commands."""

@@ -1,0 +1,51 @@
+"""`--version`: name and version in the first line, what a bug report needs below it."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from agent.contract.built import COMMIT
+from agent.contract.events import SCHEMA_MAJOR
+from spark_rollup import __version__
+
+_RELEASE = re.compile(r"""__version__.*?["']([^"']+)["']""")
+
+
+def version_text() -> str:
+    """Describe this installation; Spark is not loaded for it."""
+    return (
+        f"statewarden-rollup {__version__}\n"
+        f"commit    {COMMIT}\n"
+        f"python    {platform.python_version()}, {sys.executable}\n"
+        f"spark     {_spark() or 'not installed'}\n"
+        f"contract  reads {SCHEMA_MAJOR}.x\n"
+    )
+
+
+def _spark() -> str | None:
+    """Read the release of Spark's Python package: one that `spark-submit` brings has no metadata."""
+    found = find_spec("pyspark")
+    for folder in found.submodule_search_locations or () if found else ():
+        release = _RELEASE.search((Path(folder) / "version.py").read_text("utf-8"))
+        if release is not None:
+            return release[1]
+    return None
+
+
+class Version(argparse.Action):
+    """Print it and exit; made only when asked for, because every command makes the parser."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 - argparse's name
+        """Take no value."""
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print and exit with 0."""
+        sys.stdout.write(version_text())
+        parser.exit()

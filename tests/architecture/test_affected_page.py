@@ -1,0 +1,95 @@
+"""Am I affected: the page says of each line of releases what the product says, and leaves no harmful bug out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agent.contract.events import Affected
+from agent.detectors import DETECTORS
+from agent.judging.base import Upstream
+from agent.layout.profile import Profile
+from tools.affected_page import BEGIN, END, as_ranges, harmful, render_affected_page, render_found_table
+from tools.releases_page import line_range
+from tools.upstream.data import Issue, load_issues
+from tools.upstream.page import named_upstream
+
+ISSUES = load_issues()
+PAGE = render_affected_page()
+HARMLESS = {
+    "KAFKA-5998": "noise in checkpoints; what an old offset does is another bug's",
+    "KAFKA-13249": "more is restored than needed",
+    "KAFKA-19434": "a start takes longer",
+    "KAFKA-20663": "a long replay, and a directory that stays",
+    "KIP-1035": "by design",
+}
+
+
+def lines_of_page() -> dict[str, str]:
+    """Table of each line of releases; one that stands for several is listed for its first and its last."""
+    sections = re.findall(r"^## (\d\.\d)(?: to (\d\.\d))?\n(.*?)(?=^## )", PAGE, flags=re.M | re.S)
+    return {line: table for first, last, table in sections for line in (first, last) if line}
+
+
+@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.key)
+def test_harm_comes_with_what_to_do(issue: Issue) -> None:
+    """What is wrong is never listed without what to set or do, nor anything else of the page without harm."""
+    assert bool(issue.harm) == bool(issue.until_fixed)
+    assert issue.harm or (issue.guarantee, issue.stores, issue.found) == ("", "all", "")
+
+
+def test_what_a_detector_names_does_harm_or_is_known_to_be_harmless() -> None:
+    """A new bug of a detector cannot be forgotten on the page."""
+    assert set(named_upstream()) - {issue.key for issue in ISSUES if issue.harm} == set(HARMLESS)
+
+
+def test_every_find_has_its_bug(repository: Path) -> None:
+    """Each page of `docs/found` belongs to one bug, and README's table lists them all."""
+    pages = sorted(x.stem for x in (repository / "docs/found").glob("*.md") if x.stem != "README")
+    assert sorted(issue.found for issue in ISSUES if issue.found) == pages
+    assert sorted(re.findall(r"\(docs/found/([\w-]+)\.md\)", render_found_table(""))) == pages
+
+
+@pytest.mark.parametrize(("line", "table"), lines_of_page().items())
+def test_a_line_lists_what_the_detectors_judge_by(line: str, table: str) -> None:
+    """A bug is on a line if, and only if, the product takes an application of that line for possibly affected."""
+    profile = Profile(line_range(line))
+    named: list[Upstream] = [upstream for detector in DETECTORS for upstream in detector.meta.upstream]
+    expected = {x.key for x in named if profile.affected(x.releases) is not Affected.NO} - set(HARMLESS)
+    listed = {key.casefold() for key in re.findall(r"^\| \[([^\]]+)\]", table, flags=re.M)}
+    silent = {bug.issue.key for bug in harmful() if not bug.detectors}
+    keys = {key.removesuffix(" (no upstream issue)").casefold(): key for key in expected | silent}
+    assert {keys.get(name, name) for name in listed} - silent == expected
+
+
+def test_lines_of_old_and_new_releases_are_there() -> None:
+    """The first line and the newest published one; what is not published is not."""
+    assert {"2.0", "4.1", "4.3"} <= set(lines_of_page())
+    assert "4.4" not in lines_of_page()
+
+
+def test_damage_comes_before_its_repair() -> None:
+    """Each bug in a table has its section with what to do."""
+    anchors = set(re.findall(r"^\| \[[^\]]+\]\(#([\w-]+)\)", PAGE.partition("\n## ")[2], flags=re.M))
+    sections = {x.lower().replace(" ", "-") for x in re.findall(r"^### (.+)$", PAGE, flags=re.M)}
+    assert anchors
+    assert anchors == sections
+
+
+@pytest.mark.parametrize("text", ["2.5.1", "up to", "no release", "up to 2.5 and 3.0"])
+def test_releases_in_other_words_are_refused(text: str) -> None:
+    """A range that cannot be read is no empty range."""
+    with pytest.raises(ValueError, match="release"):
+        as_ranges(text)
+
+
+def test_the_table_of_finds_keeps_what_is_around_it() -> None:
+    """Only what is between the markers is written again."""
+    page = f"# Title\n\n{BEGIN}\nold\n{END}\n\nmore\n"
+    once = render_found_table(page)
+    assert once.startswith(f"# Title\n\n{BEGIN}\n| bug |")
+    assert once.endswith(f"{END}\n\nmore\n")
+    assert "old\n" not in once
+    assert render_found_table(once) == once

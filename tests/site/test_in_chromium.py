@@ -1,0 +1,69 @@
+"""The built site in a real browser, opened as files: it fits, is legible, loads nothing else, finds, switches."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.chromium import Browser
+from tools.site.versions import HOME, write_versions
+
+pytestmark = pytest.mark.packages
+SHOWN = (HOME, "docs/detectors/skipped-eos-wipe.html", "docs/tables.html", "docs/releases.html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Give one browser to all tests of the module."""
+    with Browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def site(repository: Path) -> Path:
+    """Give the version that `make site` built of this checkout, which `make check` does before."""
+    version = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    built = repository / "build/site" / version
+    if not built.is_dir():
+        pytest.skip("no built site: make site")
+    return built
+
+
+@pytest.mark.parametrize("page", SHOWN)
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (420, True)])
+def test_it_fits_and_is_legible(browser: Browser, site: Path, page: str, width: int, dark: bool) -> None:
+    """Wide tables scroll in their place; text is legible in light and dark; nothing comes from another host."""
+    browser.open((site / page).as_uri(), width, 900, dark=dark)
+    assert browser.ask("document.documentElement.scrollWidth") <= width
+    assert browser.lowest_contrast() >= 4.5
+    assert {urlsplit(x).scheme for x in browser.requests} <= {"file", "data"}
+
+
+def test_search_finds_a_runbook(browser: Browser, site: Path, eventually: Callable[..., object]) -> None:
+    """It needs no server."""
+    browser.open(f"{(site / 'search.html').as_uri()}?q=skipped-eos-wipe")
+    found = "[...document.querySelectorAll('#search-results li a')].map(x => x.getAttribute('href'))"
+    eventually(lambda: any("docs/detectors/skipped-eos-wipe.html" in x for x in browser.ask(found)))
+
+
+@pytest.mark.parametrize(("page", "target"), [(SHOWN[1], SHOWN[1]), (SHOWN[2], HOME)])
+def test_another_version_is_chosen(
+    browser: Browser, site: Path, tmp_path: Path, eventually: Callable[..., object], page: str, target: str
+) -> None:
+    """The same page of it, or its start page where it has no such page."""
+    (tmp_path / site.name).symlink_to(site)
+    newer = tmp_path / "99.0.0"
+    for name in (HOME, SHOWN[1]):
+        (newer / name).parent.mkdir(parents=True, exist_ok=True)
+        (newer / name).write_text("<h1>Newer</h1>", "utf-8")
+    write_versions(tmp_path)
+    browser.open((tmp_path / site.name / page).as_uri(), 1400)
+    select = "document.querySelector('.sidebar-versions select')"
+    eventually(lambda: browser.ask(f"[...{select}.options].map(x => x.value)") == [newer.name, site.name])
+    assert browser.ask(f"{select}.value") == site.name
+    browser.ask(f"{select}.value = '{newer.name}'; {select}.dispatchEvent(new Event('change'))")
+    eventually(lambda: browser.ask("location.href") == (newer / target).as_uri())

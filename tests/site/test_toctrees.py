@@ -1,0 +1,56 @@
+"""The menu of the site is what the pages of contents list, in their order; every page is in one of them, once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from tests.architecture.test_repository_text import tracked_files
+from tools.index_page import heading
+from tools.site.toctrees import CONTENTS, listed, toctrees
+
+FRAGMENT = re.compile(r"docs/changelog\.d/[^.]+\..+\.md")
+
+
+def test_an_index_gets_one_menu_per_heading() -> None:
+    """Items of lists and rows of tables, by their first link; a link inside a sentence is none."""
+    entries = "- [A page](a.md): for [b](b.md)\n- [Up](../README.md)\n"
+    page = f"# All\n\nSee [x](x.md).\n\n## One\n\n{entries}\n## Two\n\nNothing.\n"
+    assert toctrees("docs/README", page) == (
+        "\n```{toctree}\n:hidden:\n:caption: One\n\nA page </docs/a>\nUp </README>\n```\n"
+    )
+
+
+def test_a_folder_lists_its_own_pages_only() -> None:
+    """Its captions would be headings of the menu, so it has none."""
+    page = "# Rules\n\n| rule | |\n|---|---|\n| [r](rules/r.md) | |\n| [other](detectors/o.md) | |\n"
+    assert toctrees("docs/rules", page) == "\n```{toctree}\n:hidden:\n\nr </docs/rules/r>\n```\n"
+
+
+def test_other_pages_stay_as_they_are() -> None:
+    """Only pages of contents have a menu."""
+    assert toctrees("docs/limits", "# Limits\n\n- [A](a.md)\n") == ""
+
+
+def test_every_page_is_listed_once(repository: Path) -> None:
+    """A page that none lists could be found by search only."""
+    times = Counter(
+        target for page in CONTENTS for target in listed(page, (repository / f"{page}.md").read_text("utf-8"))
+    )
+    assert {name: count for name, count in times.items() if count > 1} == {}
+    pages = {
+        path.relative_to(repository).with_suffix("").as_posix()
+        for path in tracked_files(repository)
+        if path.suffix == ".md" and not FRAGMENT.fullmatch(path.relative_to(repository).as_posix())
+    }
+    read = {x for x in pages if "/" not in x or x.startswith(("docs/", "contributing/", "helm/"))}
+    assert read - set(times) == {"docs/README"}
+    assert set(times) - pages == set()
+
+
+def test_a_page_without_a_heading_has_no_title(tmp_path: Path) -> None:
+    """The index would show an empty link."""
+    page = tmp_path / "page.md"
+    page.write_text("## Part\n\n# The title \n", "utf-8")
+    assert heading(page) == "The title"

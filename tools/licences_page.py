@@ -1,0 +1,88 @@
+"""Render docs/licences.md: the licence of every dependency of the wheel and the images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from tools.sbom.jars import Jar
+from tools.sbom.licences import Licences, image_jars, license_of_spark, read_licences
+from tools.sbom.locks import SHIPPED, read_lock
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_HEAD = """# Licences
+
+Generated from `deploy/locks`, `tools/sbom/licences.toml` and the LICENSE of pyspark by `make docs`; do not edit.
+
+statewarden is under the [Apache License 2.0](../LICENSE). This page lists what it brings along. A dependency without a
+known licence, or with one that the policy does not allow, fails `make test`.
+"""
+
+_COLUMNS = {
+    "agent": "agent",
+    "agent-sinks": "objectstore, kafka",
+    "agent-verify": "verify",
+    "rollup": "rollup",
+}
+"""Lock -> the extras that it serves."""
+
+
+def render_licences_page() -> str:
+    """Render the whole page."""
+    pyspark = Path(str(files("pyspark")))
+    licences = read_licences(license_of_spark(pyspark))
+    release = next(one.version for one in read_lock(ROOT, "rollup") if one.name == "pyspark")
+    jars = image_jars(ROOT, pyspark, release, licences)
+    return "\n".join([_HEAD, *_policy(licences), *_python(licences), *_java(licences, jars), *_TAIL]) + "\n"
+
+
+def _policy(licences: Licences) -> Iterator[str]:
+    yield "## Policy"
+    yield ""
+    yield f"- Anywhere: {', '.join(sorted(licences.policy.permissive))}."
+    yield (
+        "- Only as separate, unmodified jars in the rollup's image, because their terms end at their own files: "
+        f"{', '.join(sorted(licences.policy.jars_only))}."
+    )
+    yield ""
+
+
+def _python(licences: Licences) -> Iterator[str]:
+    yield "## From PyPI"
+    yield ""
+    yield f"| distribution | version | licence | {' | '.join(_COLUMNS.values())} |"
+    yield "|---" * (3 + len(_COLUMNS)) + "|"
+    locks = {lock: {one.name: one.version for one in read_lock(ROOT, lock)} for lock in SHIPPED}
+    for name, version in sorted({item for rows in locks.values() for item in rows.items()}):
+        marks = " | ".join("x" if name in locks[lock] else "" for lock in _COLUMNS)
+        yield f"| {name} | {version} | {licences.python.get(name, 'unknown')} | {marks} |"
+    yield ""
+    yield "Their licence texts are in the images, in `/opt/statewarden/lib/python*/site-packages/*.dist-info`."
+    yield ""
+
+
+def _java(licences: Licences, jars: Sequence[Jar]) -> Iterator[str]:
+    yield "## Jars in the rollup's image"
+    yield ""
+    yield (
+        f"{len(jars)} jars: those inside pyspark, and those for Delta, S3 and Kafka "
+        "(`spark_rollup/spark/jars.json`). The texts are in the image, in `pyspark/licenses` and in the jars."
+    )
+    by_licence: dict[str, set[str]] = {}
+    for jar in jars:
+        by_licence.setdefault(licences.of_jar(jar) or "unknown", set()).add(f"{jar.artifact} {jar.version}")
+    for licence, names in sorted(by_licence.items()):
+        yield ""
+        yield f"**{licence}**: {', '.join(sorted(names))}."
+    yield ""
+
+
+_TAIL = (
+    "## Debian packages in the images",
+    "",
+    "Whatever the base image has, and for the rollup OpenJDK 17 (GPL-2.0 with the Classpath Exception). "
+    "Each package's terms are in the image, in `/usr/share/doc/*/copyright`. "
+    "Their list depends on the day of the build: [supply chain](supply-chain.md#bills-of-materials).",
+)

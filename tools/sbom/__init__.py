@@ -1,0 +1,1 @@
+"""Bills of materials, licences and advisories of what is built here."""

@@ -1,0 +1,113 @@
+"""Draw docs/scan.svg: a real scan, on a terminal, of the directory that a real Kafka Streams left after a kill."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+import tarfile
+import tempfile
+import termios
+from functools import cache
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import DIMMED_MONOKAI
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+SNAPSHOT = "tests/data/snapshots/kafka-20685-4.1.2.tar.gz"
+"""Kafka Streams 4.1.2 under exactly-once, killed with records flushed that no transaction had committed."""
+
+RECORDED_ID = "kafka-20685-4-1-2-014328"
+APPLICATION = "orders"
+"""What the application is called in the picture: its directory, and the topics in its checkpoints."""
+
+COMMAND = (
+    ("scan", "STATE_DIR", "--set", "processing_guarantee=exactly_once_v2"),
+    ("--set", "kafka_streams_version=4.1.2", "--set", "num_standby_replicas=0"),
+)
+COLUMNS = 100
+LINES = 50
+
+_FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{
+  font: {char_height}px/{line_height}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+}}
+.{unique_id}-title {{ font: bold 18px sans-serif; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+"""rich's own form asks a foreign host for its font."""
+
+
+@cache
+def render_scan_picture() -> str:
+    """Run the command and draw what it prints."""
+    typed = " \\\n      ".join(" ".join(words) for words in COMMAND)
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state"
+        _unpack(state)
+        printed = _on_terminal([str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words])
+    console = Console(record=True, width=COLUMNS + 1, file=io.StringIO())
+    console.print(Text.from_ansi(f"$ statewarden {typed}\n{printed.rstrip()}"), soft_wrap=True)
+    return console.export_svg(
+        title="statewarden", theme=DIMMED_MONOKAI, code_format=_FORMAT, unique_id="scan"
+    )
+
+
+def _unpack(state: Path) -> None:
+    """Unpack the recorded directory under the application's new name; all times stay."""
+    with tarfile.open(ROOT / SNAPSHOT) as archive:
+        archive.extractall(state, filter="data")
+    (state / RECORDED_ID).rename(state / APPLICATION)
+    for checkpoint in state.glob("*/*/.checkpoint"):
+        times = checkpoint.stat()
+        checkpoint.write_text(checkpoint.read_text("utf-8").replace(RECORDED_ID, APPLICATION), "utf-8")
+        os.utime(checkpoint, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _on_terminal(arguments: list[str]) -> str:
+    """Run statewarden with its standard output on a terminal and return what it writes there, colours included."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (LINES, COLUMNS))
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {
+        "PYTHONPATH": str(ROOT)
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "agent", *arguments],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+    ) as process:
+        os.close(theirs)
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            parts = []
+            try:
+                while part := terminal.read(4096):
+                    parts.append(part)
+            except OSError:
+                pass  # Linux reports the end of the other side as an error
+    if process.returncode not in (0, 1):
+        raise RuntimeError(
+            f"statewarden {' '.join(arguments)} ended with {process.returncode}; run it by hand"
+        )
+    return b"".join(parts).decode().replace("\r\n", "\n")
