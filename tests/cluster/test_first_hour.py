@@ -218,7 +218,8 @@ def test_first_verdicts_by_the_page(world: World) -> None:
     wait_until(lambda: shipped(world.endpoint), 120)
     codes = kubelet.run_to_end(pod, {"audit": world.audit_log}, f"--endpoint={world.endpoint}")
     with them.leave_running(command) as follow:
-        wait_until(lambda: "CRITICAL" in them.log.read_text(), 60)
+        (shown,) = re.findall(r"^CRITICAL .*$", PAGE.read_text("utf-8"), re.MULTILINE)
+        wait_until(lambda: shown in them.log.read_text(), 60)
         follow.terminate()
     assert codes == {"ingest": 0, "compact": 0, "audit": 1}, "1: a critical finding is open"
     report = kubelet.volume(pod, "results") / "audit" / "report.html"

@@ -97,7 +97,7 @@ def control_plane(directory: Path, answers: Sequence[Manifest] = ()) -> Iterator
     """
     etcd, peers, api = free_port(), free_port(), free_port()
     pki = directory / "pki"
-    pki.mkdir()
+    pki.mkdir(parents=True)
     key, token = _key(pki), secrets.token_hex(16)
     (pki / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
     client, peer = f"http://127.0.0.1:{etcd}", f"http://127.0.0.1:{peers}"
