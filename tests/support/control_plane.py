@@ -2,7 +2,7 @@
 
 The programs come from `tests/cluster/build.sh cluster`. Pods are admitted, bound and owned for real; what a kubelet
 would do with them is simulated by kwok, stage by stage, as `tests/cluster/kwok.yaml` says: no container runs. What
-answers `kubectl logs` and `kubectl port-forward` is up to the test.
+`kubectl logs` shows is up to the test.
 """
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ def control_plane(directory: Path, answers: Sequence[Manifest] = ()) -> Iterator
 
     Args:
         directory: Where everything is kept.
-        answers: Objects of kwok that say where logs of containers are and where ports are forwarded to.
+        answers: Objects of kwok that say where logs of containers are.
     """
     etcd, peers, api = free_port(), free_port(), free_port()
     pki = directory / "pki"
-    pki.mkdir()
+    pki.mkdir(parents=True)
     key, token = _key(pki), secrets.token_hex(16)
     (pki / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
     client, peer = f"http://127.0.0.1:{etcd}", f"http://127.0.0.1:{peers}"
