@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.ends import run_tests
+from tests.packaging.ends import OLDER_SPARK, run_tests
 from tools import pythons
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -47,4 +47,4 @@ def test_the_audit_with_the_oldest_spark(repository: Path) -> None:
     locks = [repository / "deploy" / "locks" / f"{name}.txt" for name in ("build", "pythons")]
     spark = repository / "tests" / "packaging" / f"spark-{OLDEST_SPARK}.txt"
     python = pythons.environment(Path(sys.executable), *locks, spark)
-    assert run_tests(python, SPARK_TESTS, repository) == ""
+    assert run_tests(python, SPARK_TESTS, repository, *OLDER_SPARK) == ""

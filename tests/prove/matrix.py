@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.packaging.ends import fetch_delta, run_tests  # noqa: E402
+from tests.packaging.ends import OLDER_SPARK, fetch_delta, run_tests  # noqa: E402
 from tools import pythons  # noqa: E402
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -39,7 +39,7 @@ def rollup_with(release: str) -> str:
         python = pythons.environment(Path(sys.executable), LOCKS / "build.txt", LOCKS / "pythons.txt", spark)
     except pythons.UnavailableError as error:
         return str(error)
-    return fetch_delta(python, ROOT) or run_tests(python, OF_THE_ROLLUP, ROOT)
+    return fetch_delta(python, ROOT) or run_tests(python, OF_THE_ROLLUP, ROOT, *OLDER_SPARK)
 
 
 def main(words: Sequence[str]) -> int:
