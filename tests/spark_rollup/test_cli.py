@@ -245,6 +245,7 @@ class TestRealRuns:
         assert "no event up to --as-of 2020-01-01" in capsys.readouterr().err
         assert (out / "report.html").read_text() == page
 
+    @pytest.mark.slow  # three commands; facts, page and the answer of one audit have tests of their own
     def test_a_disabled_detector_is_named_wherever_nothing_was_found(self, one_rule, spark, tmp_path, capsys):
         """Terminal, report, marker and the answer about a restart: none is a plain all-clear."""
         fleet = Fleet("shop", "orders")

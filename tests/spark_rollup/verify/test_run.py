@@ -144,6 +144,7 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
     assert verified.verified(spark, tmp_path / "out", said, at_us(60)).isEmpty()
 
 
+@pytest.mark.slow  # three runs; what may be used again is decided without Spark: test_kept
 def test_a_second_run_reads_only_what_is_new(spark, tmp_path, logs):
     """It says the same as a run that reads everything."""
     other = "orders-totals-changelog"
