@@ -44,6 +44,7 @@ def ids_of(folder: Path) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_bronze_is_taken_over_whole(delta, then, capsys):
     """Each event once, the bad line still aside; a run over the same files adds nothing, a new event is added."""
     bronze, shipped = then / "bronze", ids_of(then / "events")
