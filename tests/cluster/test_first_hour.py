@@ -55,6 +55,7 @@ class Stranger:
         """Read the commands of the section, as they are to be typed here."""
         text = PAGE.read_text("utf-8")
         section = text[text.index("## First hour") : text.index("## One bucket for both")]
+        section = re.sub(r"^```.*?^```$", "", section, flags=re.MULTILINE | re.DOTALL)
         (chart,) = objects((APPLICATION / "Chart.yaml").read_text("utf-8"))
         return [
             line.strip().replace("VERSION", chart["version"]).replace("REGISTRY", "registry.example")
