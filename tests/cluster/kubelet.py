@@ -71,7 +71,8 @@ class Kubelet:
             agent = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
         self._running.append(agent)
 
-        probe = f"http://127.0.0.1:{port}{container['startupProbe']['httpGet']['path']}"
+        path = container["startupProbe"]["httpGet"]["path"]
+        probe = f"http://127.0.0.1:{port}{path}"
 
         def is_ready() -> bool:
             assert agent.poll() is None, log.read_text(errors="replace")[-3000:]
