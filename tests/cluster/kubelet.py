@@ -1,8 +1,7 @@
 """What a kubelet would start of pods that a control plane admitted.
 
-Commands, environment, users and mounts are those of the pod. A container is a real one where the test has an image for
-it, else the program of its image from this checkout, as a process that sees a mount at its directory. In both the agent
-listens on a port of the loopback.
+Commands, environment and mounts are those of the pod. A container is the program of its image from this checkout, as a
+process that sees a mount at its directory; the agent listens on a port of the loopback.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.conftest import wait_until
-from tests.containers import podman
 from tests.delivery.servers import free_port
 from tests.support.charts import ROOT, Manifest
 from tests.support.control_plane import Cluster
@@ -29,22 +27,15 @@ READY_S = 120.0
 class Kubelet:
     """Starts containers of pods; nothing that it started outlives it."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        home: Path,
-        beside: Mapping[str, Mapping[str, str]],
-        images: Mapping[str, str],
-    ) -> None:
+    def __init__(self, cluster: Cluster, home: Path, beside: Mapping[str, Mapping[str, str]]) -> None:
         """Start nothing yet.
 
         Args:
             cluster: Where the pods are.
             home: Volumes and logs go below it.
             beside: Name of an image -> variables that the cloud adds to its containers.
-            images: Name of an image -> that of podman from which its containers are made; the others are processes.
         """
-        self._cluster, self._home, self._beside, self._images = cluster, home, beside, images
+        self._cluster, self._home, self._beside = cluster, home, beside
         self._running: list[subprocess.Popen[bytes]] = []
 
     def volume(self, pod: Manifest, name: str) -> Path:
@@ -73,17 +64,15 @@ class Kubelet:
         """Start the sidecar and wait for its start-up probe."""
         (container,) = (x for x in pod["spec"]["initContainers"] if x["name"] == "statewarden")
         port = port or free_port()
-        extra = {"STATEWARDEN_LISTEN": f"127.0.0.1:{port}"}
-        if _image(container) in self._images:
-            command, environment = self._contained(pod, container, extra), podman.environment()
-        else:
-            command, environment = self._command(pod, container), self._environment(pod, container) | extra
+        command = self._command(pod, container)
+        environment = {**self._environment(pod, container), "STATEWARDEN_LISTEN": f"127.0.0.1:{port}"}
         log = self._home / f"{pod['metadata']['name']}-statewarden.log"
         with log.open("wb") as out:
             agent = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
         self._running.append(agent)
 
-        probe = f"http://127.0.0.1:{port}{container['startupProbe']['httpGet']['path']}"
+        path = container["startupProbe"]["httpGet"]["path"]
+        probe = f"http://127.0.0.1:{port}{path}"
 
         def is_ready() -> bool:
             assert agent.poll() is None, log.read_text(errors="replace")[-3000:]
@@ -131,24 +120,6 @@ class Kubelet:
             process.terminate()
         for process in self._running:
             process.wait(READY_S)
-
-    def _contained(self, pod: Manifest, container: Manifest, extra: Mapping[str, str]) -> list[str]:
-        """Spell `podman run` for a container as its pod describes it."""
-        rights = container["securityContext"]
-        assert rights["readOnlyRootFilesystem"]
-        assert rights["capabilities"] == {"drop": ["ALL"]}
-        options = [
-            "--name", f"{pod['metadata']['name']}-{container['name']}", "--network", "host", "--read-only",
-            "--read-only-tmpfs=false", "--cap-drop", "all", "--security-opt", "no-new-privileges",
-            "--user", f"{rights['runAsUser']}:{rights['runAsGroup']}",
-        ]  # fmt: skip
-        for mount in container["volumeMounts"]:
-            end = ":ro" if mount.get("readOnly") else ""
-            options += ["-v", f"{self.volume(pod, mount['name'])}:{mount['mountPath']}{end}"]
-        beside = self._beside[_image(container)]
-        for key, value in {**beside, **_variables(pod, container), **extra}.items():
-            options += ["-e", f"{key}={value}"]
-        return ["podman", "run", "--rm", *options, self._images[_image(container)], *container["args"]]
 
     def _command(self, pod: Manifest, container: Manifest) -> list[str]:
         package = PROGRAMS[_image(container)]

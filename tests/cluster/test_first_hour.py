@@ -1,9 +1,8 @@
 """The first hour as in `docs/kubernetes.md`: its commands and values, word for word, up to the first verdicts.
 
-On a real control plane, from packaged charts, with an object store. The containers are processes of this checkout, and
-once more the sidecars are real containers of the agent's image (`tests/cluster/kubelet.py`). The store is moto's, and
-the application is a recording that is repeated on the pod's volume. `pytest -s` prints what each command took, and when
-the verdicts were there.
+On a real control plane, from packaged charts, with an object store. The containers are processes of this checkout
+(`tests/cluster/kubelet.py`), the store is moto's, and the application is a recording that is repeated on the pod's
+volume. `pytest -s` prints what each command took, and when the verdicts were there.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
 from tests.cluster.kubelet import Kubelet
 from tests.conftest import wait_until
-from tests.containers import podman
 from tests.delivery import rollups, servers
 from tests.support.charts import APPLICATION, ROOT, Manifest, objects, program
 from tests.support.control_plane import Cluster, control_plane
@@ -38,7 +36,7 @@ SCENARIO = load_scenario(ROOT / "tests" / "data" / "traces" / "kafka-20685-4.1.2
 PAGE = ROOT / "docs" / "kubernetes.md"
 BUCKET = "streams-audit"
 NO_ENGINE = "docker"
-"""These commands are not run: buildah builds the agent's image from the same file, and nothing is pushed."""
+"""These commands are not run: `tests/containers` builds the images."""
 
 
 @dataclass
@@ -55,6 +53,7 @@ class Stranger:
         """Read the commands of the section, as they are to be typed here."""
         text = PAGE.read_text("utf-8")
         section = text[text.index("## First hour") : text.index("## One bucket for both")]
+        section = re.sub(r"^```.*?^```$", "", section, flags=re.MULTILINE | re.DOTALL)
         (chart,) = objects((APPLICATION / "Chart.yaml").read_text("utf-8"))
         return [
             line.strip().replace("VERSION", chart["version"]).replace("REGISTRY", "registry.example")
@@ -113,9 +112,8 @@ class World:
     audit_log: Path
 
 
-@pytest.fixture(params=["processes", "containers"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    images = agents_image() if request.param == "containers" else {}
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
     if not rollups.JARS.is_dir():
         pytest.skip("Spark's jars are fetched by tools/setup_delivery.sh: make check-cluster")
     port, audit_log = servers.free_port(), tmp_path / "audit.log"
@@ -125,19 +123,12 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         store = stack.enter_context(servers.moto(tmp_path))
         bucket = urllib.request.Request(f"{store.endpoint}/{BUCKET}", method="PUT")
         urllib.request.urlopen(bucket, timeout=60).close()
-        kubelet = Kubelet(cluster, tmp_path, cloud(tmp_path, store.endpoint), images)
+        kubelet = Kubelet(cluster, tmp_path, cloud(tmp_path, store.endpoint))
         stack.callback(kubelet.close)
         claims = [("shop", f"state-orders-{number}") for number in range(3)]
         for namespace, claim in (*claims, ("audits", "audit-statewarden-results")):
             cluster.volume(f"{namespace}-{claim}", claim=claim, namespace=namespace, mode="ReadWriteOnce")
         yield World(stranger(cluster, tmp_path), kubelet, store.endpoint, port, audit_log)
-
-
-def agents_image() -> dict[str, str]:
-    """Build the image that the page's first command builds, with buildah."""
-    if missing := podman.missing_tools():
-        pytest.skip(f"for containers: {missing}: tools/packages.sh containers")
-    return {"statewarden-agent": podman.make_agent_image("-sinks")}
 
 
 def answers(log: Path) -> list[Manifest]:
