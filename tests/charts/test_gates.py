@@ -6,6 +6,7 @@ The scripts and arguments are taken out of the manifests and run here, with othe
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -119,6 +120,9 @@ class Pod:
             name: container["args"][0].replace("/state/", f"{volume}/").replace("/gate/", f"{self.gate}/")
             for name, container in (("gate", gate), ("application", application))
         }
+        self._scripts["gate"] = re.sub(r"time\.sleep\(\d+\)", "time.sleep(0.05)", self._scripts["gate"])
+        self._shells = {"gate": [sys.executable, "-c"], "application": application["command"]}
+        assert (gate["command"][0], gate["command"][1:]) == ("/opt/statewarden/bin/python", ["-c"])
         self._program("sleep", "exec /bin/sleep 0.05")
         self._program("java", f"echo started >> {self.log}; exec /bin/sleep 60")
         python = f"PYTHONPATH={ROOT} {sys.executable} -m agent"
@@ -134,7 +138,7 @@ class Pod:
         """Start a container's script."""
         path = f"{self._programs}:{os.environ['PATH']}"
         process = subprocess.Popen(
-            ["/bin/sh", "-c", self._scripts[name]],
+            [*self._shells[name], self._scripts[name]],
             env={**os.environ, "PATH": path},
             stdout=subprocess.DEVNULL,
         )

@@ -11,7 +11,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,8 +83,10 @@ def quietly(*arguments: object) -> None:
 def environment() -> dict[str, str]:
     """Make the environment in which podman and buildah find our settings."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    (CACHE / "containers.conf").write_text(_CONTAINERS)
-    (CACHE / "storage.conf").write_text(_STORAGE.format(cache=CACHE))
+    for name, text in (("containers.conf", _CONTAINERS), ("storage.conf", _STORAGE.format(cache=CACHE))):
+        file = CACHE / name
+        if not file.is_file() or file.read_text() != text:  # a second run beside this one may be reading it
+            file.write_text(text)
     own = {"CONTAINERS_CONF": "containers.conf", "CONTAINERS_STORAGE_CONF": "storage.conf"}
     return os.environ | {name: str(CACHE / file) for name, file in own.items()}
 
@@ -166,6 +169,16 @@ def size_bytes(image: str) -> int:
     return int(json.loads(podman("image", "inspect", image))[0]["Size"])
 
 
+@contextmanager
+def mounted(image: str) -> Iterator[Path]:
+    """Give an image's root as a directory, which is not to be written to."""
+    path = Path(podman("image", "mount", image))
+    try:
+        yield path
+    finally:
+        quietly("image", "unmount", image)
+
+
 class Container:
     """A container that was started and is removed in the end."""
 
@@ -224,11 +237,14 @@ def _bootstrap(root: Path) -> None:
     for waste in (
         "var/cache/apt/archives",
         "var/lib/apt/lists",
-        "usr/share/doc",
         "usr/share/man",
         "usr/share/locale",
     ):
         shutil.rmtree(root / waste, ignore_errors=True)
+    for folder in (root / "usr" / "share" / "doc").iterdir():
+        for path in () if folder.is_symlink() else list(folder.iterdir()):
+            if path.name != "copyright":
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for cache in list((root / "usr" / "lib" / "python3.11").rglob("__pycache__")):
         shutil.rmtree(cache)
     (root / "complete").touch()

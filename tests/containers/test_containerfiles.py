@@ -6,13 +6,14 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from agent.config import AgentSettings
 from agent.preflight import manifest
-from deploy.images import compile_used, slim
+from deploy.images import bare, compile_used, slim
 
 IMAGES = ("agent", "rollup")
 EXTRAS = ("", "-sinks", "-verify")
@@ -68,6 +69,57 @@ def test_recipe_and_helpers_agree(repository: Path, image: str) -> None:
                 assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
     assert image in compile_used.ROOTS
     assert image in slim.UNUSED
+    assert image in bare.KEPT
+    assert image in bare.PROGRAMS
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_the_build_sees_all_that_the_wheel_is_made_of(repository: Path, image: str) -> None:
+    """Every file that pyproject.toml names for the wheel is copied into the stage that builds it."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    hooks = project["tool"]["hatch"]["build"].get("hooks", {}).values()
+    named = [
+        *wheel["packages"],
+        *wheel["force-include"],
+        *(hook["path"] for hook in hooks),
+        project["project"]["readme"],
+    ]
+    copied = [
+        source
+        for word, arguments in instructions(repository, image)
+        if word == "COPY" and not arguments.startswith("--from")
+        for source in arguments.split()[:-1]
+    ]
+    assert set(named) <= set(copied)
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_is_what_is_left_of_a_stripped_root(repository: Path, image: str) -> None:
+    """Nothing of the base is below it: what was taken out cannot be had back from a lower layer."""
+    found = instructions(repository, image)
+    assert [arguments.split()[0] for word, arguments in found if word == "FROM"][-1] == "scratch"
+    stage = final_stage(repository, image)
+    assert [arguments for word, arguments in stage if word in ("COPY", "RUN", "ADD")] == ["--from=root / /"]
+    strip = [arguments for word, arguments in found if word == "RUN"][-1]
+    assert strip.endswith(f"/tmp/bare.py {image}")
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_says_what_it_is(repository: Path, image: str) -> None:
+    """The annotations of OCI that a registry shows, the base's name among them: is it pinned by digest?"""
+    labels = dict(
+        re.findall(
+            r"org\.opencontainers\.image\.([\w.]+)=\"([^\"]+)\"",
+            dict(final_stage(repository, image))["LABEL"],
+        )
+    )
+    assert labels["licenses"] == "Apache-2.0"
+    assert labels["title"] == f"statewarden-{image}"
+    arguments = {name.partition("=")[0] for word, name in final_stage(repository, image) if word == "ARG"}
+    given = {"version": "VERSION", "revision": "REVISION", "source": "SOURCE", "base.name": "BASE"}
+    assert {name: f"${{{argument}}}" for name, argument in given.items()}.items() <= labels.items()
+    assert set(given.values()) <= arguments
 
 
 def test_the_image_sets_what_preflight_sends_people_to(repository: Path) -> None:
