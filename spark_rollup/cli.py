@@ -132,25 +132,19 @@ def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSessio
     Raises:
         UsageError: it is no bronze, or that of a later version.
     """
+    from spark_rollup.bronze.store import require_bronze
+
     opening = _opening(parsed, parsed.bronze)
     if "://" not in opening.where:
-        _check_bronze(Path(opening.where))
+        require_bronze(Path(opening.where))
     from spark_rollup.intake.claim import claimed
     from spark_rollup.intake.opening import opened
 
     size_bytes = None if "://" in opening.where else size_of(Path(opening.where) / "events")
     with opened(opening, size_bytes) as (spark, bronze):
-        _check_bronze(bronze)
+        require_bronze(bronze)
         with claimed(bronze, work, spark):
             yield spark, bronze
-
-
-def _check_bronze(bronze: Place) -> None:
-    from spark_rollup.bronze.store import refuse_newer
-
-    if not is_bronze(bronze):
-        raise UsageError(f"{bronze} is not a bronze directory: `ingest` makes one")
-    refuse_newer(bronze)
 
 
 def _jars(parsed: argparse.Namespace) -> int:
@@ -261,7 +255,7 @@ def _reading(
     make = _options(parsed, output)
     from spark_rollup import audit
     from spark_rollup.bronze.place import ObjectPath
-    from spark_rollup.bronze.store import check_format
+    from spark_rollup.bronze.store import check_format, require_bronze
     from spark_rollup.intake.opening import opened
     from spark_rollup.spark import session
 
@@ -276,7 +270,7 @@ def _reading(
         size_bytes = sum(size_of(place) for place in what.places(local) if isinstance(place, Path))
     with opened(opening, size_bytes, delta=size_bytes is None or is_bronze(local)) as (spark, place):
         if isinstance(place, ObjectPath):
-            _check_bronze(place)
+            require_bronze(place)
             options = make(place)
             what = audit.reading(options)
             _report_missing(what, options)

@@ -64,6 +64,17 @@ def check_format(bronze: Place) -> None:
         )
 
 
+def require_bronze(where: Place) -> None:
+    """Go on with bronze that this version can read only.
+
+    Raises:
+        UsageError: it is no bronze, or that of a later version.
+    """
+    if not is_bronze(where):
+        raise UsageError(f"{where} is not a bronze directory: `ingest` makes one")
+    refuse_newer(where)
+
+
 def refuse_newer(bronze: Place) -> None:
     """Leave the bronze of a later version alone.
 

@@ -202,6 +202,8 @@ def project() -> dict[str, Any]:
 def check_install(words: Sequence[str]) -> str:
     """Check that what is installed is ours, with extras that there are, or one of our dependencies."""
     name = words[-1]
+    if words[-2] == "-r":
+        return "" if (ROOT / name).is_file() else f"there is no {name}"
     found = re.fullmatch(r"(?:statewarden|\.|\S+\.whl)(?:\[([\w,]+)\])?", name)
     if found is not None:
         missing = set((found[1] or "").split(",")) - {""} - set(project()["project"]["optional-dependencies"])

@@ -1,6 +1,6 @@
 """Make the kept data of an older commit again: its own code writes it, in an environment of its own locks.
 
-    python tests/upgrade/make.py 19b03ad
+    python -m tests.upgrade.make 19b03ad
 
 It writes `tests/data/upgrade/COMMIT`; that folder's README says what is in it. Needs the network for what that commit's
 locks name (Spark included), a Java and about a minute. Ids of boots and times differ from run to run.
@@ -8,6 +8,7 @@ locks name (Spark included), a Java and about a minute. Ids of boots and times d
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -187,5 +188,10 @@ def _write_json(path: Path, value: object) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        prog="tests.upgrade.make", description=__doc__.partition("\n")[0] if __doc__ else ""
+    )
+    parser.add_argument("commit", help="the older commit")
+    chosen = parser.parse_args()
     os.chdir(ROOT)
-    main(*sys.argv[1:])
+    main(chosen.commit)
