@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,17 @@ def test_recipe_and_helpers_agree(repository: Path, image: str) -> None:
                 assert any(source == one or source.startswith(f"{one}/") for one in allowed), source
     assert image in compile_used.ROOTS
     assert image in slim.UNUSED
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_a_recipe_copies_every_page_that_the_wheel_takes(repository: Path, image: str) -> None:
+    """The build ends where one is missing: `pyproject.toml` lists them."""
+    settings = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    copied = {
+        source for word, x in instructions(repository, image) if word == "COPY" for source in x.split()[:-1]
+    }
+    pages = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert set(pages) <= copied
 
 
 def test_the_image_sets_what_preflight_sends_people_to(repository: Path) -> None:
