@@ -12,6 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from agent.cli.lookup import is_issue, of_alert, slug_of
+from agent.cli.page_text import page_text
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
@@ -24,10 +25,14 @@ from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
-"""The runbooks: `detectors/ID.md`, `rules/ID.md`, `alerts.md`; in the package of a wheel, or beside the code.
+"""What is printed: `detectors/ID.md`, `rules/ID.md`, `alerts.md`, `stopped-volume.md`.
 
-The package first: beside an installed one there may be a `docs` of another project.
+It is in the package of a wheel, or beside the code. The package first: beside an installed one there may be a `docs`
+of another project.
 """
+
+_BESIDE = ("stopped-volume",)
+"""Pages that runbooks send people to."""
 
 _RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
@@ -51,7 +56,7 @@ def explain(chosen: Namespace) -> int:
         UsageError: nothing is known by that name; it says which one is spelt like it.
     """
     asked: str = of_alert(chosen.id) or chosen.id
-    page = _page(asked) or _alerts().get(chosen.id)
+    page = _page(asked) or _alert(chosen.id)
     if page is not None:
         sys.stdout.write(page)
         return 0
@@ -107,9 +112,14 @@ def _alerts() -> dict[str, str]:
     return {section.partition("\n")[0]: f"# {section.rstrip()}\n" for section in sections}
 
 
+def _alert(name: str) -> str | None:
+    section = _alerts().get(name)
+    return None if section is None else page_text(section, "", {*names_to_explain()})
+
+
 def names_to_explain() -> list[str]:
-    """List what has a runbook: detectors, rules and the alerts that are about neither."""
-    return [*BY_ID, *_rules(), *_alerts()]
+    """List what has a page: detectors, rules, the alerts that are about neither, and what runbooks send to."""
+    return [*BY_ID, *_rules(), *_alerts(), *_BESIDE]
 
 
 def _rules() -> list[str]:
@@ -119,7 +129,7 @@ def _rules() -> list[str]:
 def _unknown(asked: str) -> str:
     """Say what is spelt like it, the alerts by their own names."""
     alerts = {slug_of(name): name for name in _alerts()}
-    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *alerts})]
+    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *_BESIDE, *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
         f"no such detector{hint} Rules of the fleet audit are called rules/ID."
@@ -169,14 +179,14 @@ def _row(meta: DetectorMeta) -> dict[str, object]:
 
 
 def _page(asked: str) -> str | None:
-    """Find a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
+    """Give a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
     found = _RUNBOOK_ID.fullmatch(asked)
     if found is None:
         return None
-    kind, name = found[1] or "detectors", found[2]
+    kind, name = found[1] or ("" if asked in _BESIDE else "detectors"), found[2]
     page = PAGES / kind / f"{name}.md"
     if page.is_file():
-        return page.read_text("utf-8")
+        return page_text(page.read_text("utf-8"), kind, {*names_to_explain()})
     return _without_page(BY_ID[name].meta) if kind == "detectors" and name in BY_ID else None
 
 

@@ -80,15 +80,17 @@ docs/configuration.md""",
         "[--events DIR] ID",
         """\
 Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
-meaning, impact, diagnosis, mitigation. Of an upstream issue it lists the
-detectors. With --events it prints what agents recorded of a finding or an
-incident, or lists the incidents of an application or a task.""",
+meaning, impact, diagnosis, mitigation. `stopped-volume` is how to work on the
+volume of a stopped pod. Of an upstream issue it lists the detectors. With
+--events it prints what agents recorded of a finding or an incident, or lists
+the incidents of an application or a task.""",
         f"""\
 {_PRINTS}
 examples:
   statewarden explain skipped-eos-wipe
   statewarden explain rules/unaudited
   statewarden explain StatewardenAgentDown
+  statewarden explain stopped-volume
   statewarden explain KAFKA-20685
   statewarden explain i-8e2475e90569 --events /mnt/events
   statewarden explain orders/0_0 --events /mnt/events
@@ -134,7 +136,7 @@ docs/watching.md""",
     ),
     "preflight": HelpPage(
         "check rights, mounts, limits, clock, spool and sink",
-        "[OPTION ...]",
+        "[OPTION ...] [STATE_DIR]",
         """\
 Checks whether an agent can do its work here: rights, mounts, limits of inotify,
 clock, spool and sink. Says what was found, and which line of which manifest to
@@ -148,7 +150,7 @@ exit codes:
 
 examples:
   statewarden preflight
-  statewarden preflight --state-dir /state --spool /var/lib/statewarden \\
+  statewarden preflight /state --spool /var/lib/statewarden \\
       --ship-to s3://bucket/prefix
 
 read on: docs/preflight.md, docs/kubernetes.md""",

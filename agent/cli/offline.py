@@ -32,7 +32,7 @@ from agent.engine.one_reading import (
 from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
 from agent.inventory.disk import EntryKind, Unseen
-from agent.layout.shape import is_application, is_surely_application
+from agent.layout.shape import is_application, is_surely_application, is_task, is_topology
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
 from agent.publish.known_names import make_pseudonyms
@@ -58,15 +58,15 @@ def parse_duration_us(text: str) -> int:
     return int(match[1]) * _UNITS_US[match[2]]
 
 
-def require_state_dir_name(text: str) -> None:
-    """Refuse to run without a state directory.
+def require_state_dir_name(text: str, command: str) -> None:
+    """Refuse to run a command without a state directory.
 
     Raises:
         UsageError: no name was given.
     """
     if not text:
         raise UsageError(
-            "no state directory given: statewarden run STATE_DIR, or state_dir in [agent] of --config"
+            f"no state directory given: statewarden {command} STATE_DIR, or state_dir in [agent] of --config"
         )
 
 
@@ -225,10 +225,17 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
     if isinstance(entries, Unseen):
         raise UsageError(f"{directory}: cannot be listed ({entries.value}); give Kafka Streams' state.dir")
     found = {entry.name for entry in entries}
+    place = directory.resolve()
+    if is_task(place.name, found):
+        application = place.parents[1] if is_topology(place.parent.name) else place.parent
+        raise UsageError(
+            f"{directory}: this is a task directory; give Kafka Streams' state.dir, above its application:"
+            f" {application.parent}"
+        )
     if is_surely_application(found):
         raise UsageError(
             f"{directory}: this is an application directory; give its parent, Kafka Streams' state.dir:"
-            f" {directory.resolve().parent}"
+            f" {place.parent}"
         )
     _require_application(disk, directory, [e.name for e in entries if e.kind is EntryKind.DIRECTORY])
 

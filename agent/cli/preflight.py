@@ -14,7 +14,7 @@ from agent.cli.arguments import add_settings
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.codec import printable
-from agent.errors import ConfigError
+from agent.errors import ConfigError, UsageError
 from agent.preflight.facts import Level, Result
 
 _WIDTH = 110
@@ -26,19 +26,29 @@ def add_preflight(
     config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
-    parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir, as the agent sees it")
+    parser.add_argument(
+        "directory", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir, as the agent sees it"
+    )
+    parser.add_argument("--state-dir", metavar="DIR", help="the same")
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")
     parser.add_argument("--json", action="store_true", help="one check per line")
     add_settings(parser)
-    names = ("state_dir", "spool", "ship_to")
 
     def run(chosen: argparse.Namespace) -> int:
-        config = config_of(chosen, {name: getattr(chosen, name) for name in names})
-        offline.require_state_dir_name(config.agent.state_dir)
+        flags = {"state_dir": _one_of(chosen), "spool": chosen.spool, "ship_to": chosen.ship_to}
+        config = config_of(chosen, flags)
+        offline.require_state_dir_name(config.agent.state_dir, "preflight")
         return preflight(config, as_json=chosen.json)
 
     parser.set_defaults(command=run)
+
+
+def _one_of(chosen: argparse.Namespace) -> str | None:
+    given: list[str] = [x for x in (chosen.directory, chosen.state_dir) if x is not None]
+    if len(set(given)) > 1:
+        raise UsageError(f"two state directories given, {given[0]} and --state-dir {given[1]}: leave one out")
+    return given[0] if given else None
 
 
 def preflight(config: Config, *, as_json: bool) -> int:

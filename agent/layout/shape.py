@@ -19,3 +19,19 @@ def is_surely_application(found: Set[str]) -> bool:
     return bool({names.PROCESS_FILE, names.LOCK_FILE} & found) or any(
         names.TASK_DIRECTORY.fullmatch(x) for x in found
     )
+
+
+def is_task(name: str, found: Set[str]) -> bool:
+    """Return whether a directory where a state directory is expected is one of a task, by its name and the names in it.
+
+    Up to 2.8 a task has a lock as an application has; an application may have the name of a task.
+    """
+    if not names.TASK_DIRECTORY.fullmatch(name) or names.PROCESS_FILE in found:
+        return False
+    marks = {names.CHECKPOINT_FILE, names.LOCK_FILE, names.ROCKSDB_DIRECTORY}
+    return not found or (bool(marks & found) and not any(names.TASK_DIRECTORY.fullmatch(x) for x in found))
+
+
+def is_topology(name: str) -> bool:
+    """Return whether it is the name of a directory of a named topology, between application and tasks."""
+    return names.TOPOLOGY_DIRECTORY.fullmatch(name) is not None

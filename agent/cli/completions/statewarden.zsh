@@ -45,7 +45,7 @@ _statewarden() {
                     _arguments \
                         '--help[show this help message and exit]' \
                         '--events[events that agents have shipped\: *.jsonl, *.jsonl.gz]:DIR:_files -/' \
-                        '1:ID:(resurrected-checkpoint carried-checkpoint unowned-task stale-eos-checkpoint skipped-eos-wipe interrupted-wipe unrestored-store startup-pass startup-lock-leak unclean-store false-clean-store lost-segment stale-segment-offset premature-cleanup regressed-checkpoint frozen-checkpoint malformed-checkpoint overlaid-store skipped-record foreign-checkpoint torn-store zombie-state orphaned-task shared-state-dir temp-cleaner ephemeral-state-dir layout-conflict wipe-storm changelog-truncated offset-beyond-durable store-shrank data-beyond-changelog deleted-while-held missing-fact auditor-blind rules/cloned-process rules/cloned-volume rules/diverged-replica rules/missing-standby rules/replicas-differ rules/resurrected-checkpoint rules/split-owner rules/stale-eos-state rules/state-differs rules/task-churn rules/unaudited rules/unprotected-task rules/unrestored-task StatewardenAgentDown StatewardenAgentsAbsent StatewardenAgentStuck StatewardenAgentNotReady StatewardenAgentPreflightFailed StatewardenAgentOftenBlind StatewardenAgentMissesChanges StatewardenAgentUnwatched StatewardenAgentSpoolFilling StatewardenAgentDropsEvents StatewardenAgentSpoolRefused StatewardenAgentDetectorFails StatewardenIncidentsUnlisted StatewardenRollupStale StatewardenRollupBehind StatewardenRollupIncidentsUnlisted StatewardenRollupAbsent StatewardenDeadMan)'
+                        '1:ID:(resurrected-checkpoint carried-checkpoint unowned-task stale-eos-checkpoint skipped-eos-wipe interrupted-wipe unrestored-store startup-pass startup-lock-leak unclean-store false-clean-store lost-segment stale-segment-offset premature-cleanup regressed-checkpoint frozen-checkpoint malformed-checkpoint overlaid-store skipped-record foreign-checkpoint torn-store zombie-state orphaned-task shared-state-dir temp-cleaner ephemeral-state-dir layout-conflict wipe-storm changelog-truncated offset-beyond-durable store-shrank data-beyond-changelog deleted-while-held missing-fact auditor-blind rules/cloned-process rules/cloned-volume rules/diverged-replica rules/missing-standby rules/replicas-differ rules/resurrected-checkpoint rules/split-owner rules/stale-eos-state rules/state-differs rules/task-churn rules/unaudited rules/unprotected-task rules/unrestored-task StatewardenAgentDown StatewardenAgentsAbsent StatewardenAgentStuck StatewardenAgentNotReady StatewardenAgentPreflightFailed StatewardenAgentOftenBlind StatewardenAgentMissesChanges StatewardenAgentUnwatched StatewardenAgentSpoolFilling StatewardenAgentDropsEvents StatewardenAgentSpoolRefused StatewardenAgentDetectorFails StatewardenIncidentsUnlisted StatewardenRollupStale StatewardenRollupBehind StatewardenRollupIncidentsUnlisted StatewardenRollupAbsent StatewardenDeadMan stopped-volume)'
                     ;;
                 detectors)
                     _arguments \
@@ -86,14 +86,15 @@ _statewarden() {
                 preflight)
                     _arguments \
                         '--help[show this help message and exit]' \
-                        '--state-dir[Kafka Streams'\'' state.dir, as the agent sees it]:DIR:_files -/' \
+                        '--state-dir[the same]:DIR:_files -/' \
                         '--spool[the agent'\''s own volume]:DIR:_files -/' \
                         '--ship-to[where sealed segments go]:DIR|URL:_files -/' \
                         '--json[one check per line]' \
                         '*--set[a setting of all applications, or of APP\: processing_guarantee, kafka_streams_version, num_standby_replicas, ...; may be repeated]:\[APP\:\]KEY=VALUE: ' \
                         '--properties[the application'\''s own .properties file\: its settings count where --set and --config say nothing]:FILE:_files' \
                         '--config[all settings\: \[agent\], \[application\], \[application."ID"\], \[detectors\], ...]:FILE.toml:_files' \
-                        '*--disable-detector[open no finding of this detector, and say so wherever findings are shown; may be repeated]:ID=REASON: '
+                        '*--disable-detector[open no finding of this detector, and say so wherever findings are shown; may be repeated]:ID=REASON: ' \
+                        '1:STATE_DIR:_files -/'
                     ;;
                 check-config)
                     _arguments \

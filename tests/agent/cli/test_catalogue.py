@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import catalogue
+from agent.cli.page_text import page_text
 from agent.config import AgentSettings
 from agent.contract.codec import encode
 from agent.contract.events import Kind, Origin, Record
@@ -43,6 +44,12 @@ def event(sequence: int = 1, **changes: object) -> str:
     """Write one event line with the finding."""
     record = Record(Kind.FINDING, 1_700_000_000_000_000 + sequence, {**BODY, **changes})
     return encode(record, Origin("uid", "boot", "pod-a"), sequence)
+
+
+def printed(repository: Path, name: str) -> str:
+    """Give a page of `docs` as a terminal shows it."""
+    page = (repository / "docs" / f"{name}.md").read_text("utf-8")
+    return page_text(page, name.rpartition("/")[0], {*catalogue.names_to_explain()})
 
 
 def of_major_2(line: str) -> str:
@@ -85,7 +92,37 @@ def test_explain_prints_the_page(statewarden: Callable, repository: Path, name: 
     """A detector's id gives its whole page: the runbook."""
     said = statewarden("explain", name)
     assert (said.code, said.err) == (0, "")
-    assert said.out == (repository / "docs" / "detectors" / f"{name}.md").read_text("utf-8")
+    assert said.out == printed(repository, f"detectors/{name}")
+
+
+@pytest.mark.parametrize("name", catalogue.names_to_explain())
+def test_explain_prints_nothing_that_only_a_browser_can_use(statewarden: Callable, name: str) -> None:
+    """No comment, no HTML, no link; what is named instead can be asked for."""
+    said = statewarden("explain", name)
+    assert said.code == 0
+    assert re.findall(r"<!--|<br|\]\([^)]*\.md", said.out) == []
+    for other in set(re.findall(r"\(statewarden explain ([\w/-]+)\)", said.out)):
+        assert statewarden("explain", other).code == 0, other
+
+
+def test_explain_takes_the_page_that_runbooks_send_to(statewarden: Callable, repository: Path) -> None:
+    """Who reads a runbook in a container gets how to work on a stopped pod's volume there, too."""
+    assert (
+        "a stopped pod's volume (statewarden explain stopped-volume)"
+        in statewarden("explain", "skipped-eos-wipe").out
+    )
+    said = statewarden("explain", "stopped-volume")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("# A stopped pod's volume\n")
+    assert said.out == printed(repository, "stopped-volume")
+    assert statewarden("explain", "detectors/stopped-volume").code == 2
+    assert "did you mean stopped-volume" in statewarden("explain", "stoped-volume").complaint
+
+
+def test_explain_says_what_experimental_is(statewarden: Callable) -> None:
+    """A bare word in a table leaves its reader guessing."""
+    said = statewarden("explain", "skipped-eos-wipe").out
+    assert re.search(r"^[|] maturity [|] experimental: \w+ .+ [|]$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -131,7 +168,7 @@ def test_explain_takes_the_name_that_alerts_use(statewarden: Callable, repositor
     """The annotation `runbook` of an alert is a command that works, for rules of the fleet audit, too."""
     said = statewarden("explain", name)
     assert (said.code, said.err) == (0, "")
-    assert said.out == (repository / "docs" / f"{name}.md").read_text("utf-8")
+    assert said.out == printed(repository, name)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +184,7 @@ def test_explain_takes_the_name_of_an_alert(
 ) -> None:
     """It is what an operator on call has in hand."""
     said = statewarden("explain", alert)
-    assert (said.code, said.out) == (0, (repository / "docs" / f"{name}.md").read_text("utf-8"))
+    assert (said.code, said.out) == (0, printed(repository, name))
 
 
 def test_explain_takes_an_issue(statewarden: Callable) -> None:

@@ -21,6 +21,17 @@ def test_a_planted_directory_passes(statewarden: Callable, damaged: Path, tmp_pa
     assert next(row for row in said.rows if row["check"] == "applications")["what"].endswith("app")
 
 
+def test_the_state_directory_is_given_as_to_other_commands(
+    statewarden: Callable, damaged: Path, tmp_path: Path
+) -> None:
+    """By its place or by the option, alone or twice the same: one answer."""
+    ways = ((damaged,), ("--state-dir", damaged), (damaged, "--state-dir", damaged))
+    for way in ways:
+        said = statewarden("preflight", *way, "--spool", tmp_path / "spool", "--json")
+        assert said.code == 0
+        assert {row["where"] for row in said.rows if row["check"] == "applications"} == {str(damaged)}
+
+
 def test_a_failed_check_is_exit_code_1_and_names_the_line(statewarden: Callable, tmp_path: Path) -> None:
     """A state directory that is not there: what to mount, and where."""
     said = statewarden("preflight", "--state-dir", tmp_path / "no")
@@ -44,7 +55,8 @@ def test_a_sink_whose_settings_are_wrong_is_a_failed_check(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "no state directory given"),
+        ((), "no state directory given: statewarden preflight STATE_DIR, or"),
+        (("x", "--state-dir", "y"), "two state directories given, x and --state-dir y: leave one out"),
         (("--state-dir", "x", "--ship-to", "ftp://x"), "ftp:// is unknown"),
         (("--state-dri", "x"), "unrecognized arguments"),
     ],

@@ -1,0 +1,36 @@
+"""A page as a terminal shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.cli.page_text import page_text
+
+KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "auditor-blind"}
+
+
+@pytest.mark.parametrize(
+    ("page", "folder", "shown"),
+    [
+        ("a\n\n<!-- generated -->\n\nb\n", "rules", "a\n\nb\n"),
+        ("a\n<!-- of two\nlines -->\nb\n", "rules", "a\nb\n"),
+        ("| one<br>two |\n", "rules", "| one; two |\n"),
+        ("copy first:<br>`cp`\n", "", "copy first: `cp`\n"),
+        ("see [it](torn-store.md#mitigation).", "detectors", "see it (statewarden explain torn-store)."),
+        ("see [it](../detectors/torn-store.md).", "rules", "see it (statewarden explain torn-store)."),
+        ("see [it](unaudited.md).", "rules", "see it (statewarden explain rules/unaudited)."),
+        (
+            "see [the\npage](../stopped-volume.md).",
+            "rules",
+            "see the\npage (statewarden explain stopped-volume).",
+        ),
+        ("see [it](torn-store.md).", "rules", "see it."),
+        ("([what it says](../verify.md)), ([below](#false-positives))", "rules", "(what it says), (below)"),
+        ("[`statewarden explain x`](detectors/auditor-blind.md)", "", "`statewarden explain x`"),
+        ("[the site](https://example.com/a.md)", "rules", "[the site](https://example.com/a.md)"),
+        ("`increase(x[1d])`, `volumes[*].name`\n", "rules", "`increase(x[1d])`, `volumes[*].name`\n"),
+    ],
+)
+def test_only_what_a_browser_needs_goes(page: str, folder: str, shown: str) -> None:
+    """A link becomes a command only where `explain` has the page; what can be typed stays as it is."""
+    assert page_text(page, folder, KNOWN) == shown
