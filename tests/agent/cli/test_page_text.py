@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import pytest
 
+from agent.cli import catalogue
 from agent.cli.page_text import page_text
 
 KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "auditor-blind"}
@@ -27,10 +31,26 @@ KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "auditor-blind"}
         ("see [it](torn-store.md).", "rules", "see it."),
         ("([what it says](../verify.md)), ([below](#false-positives))", "rules", "(what it says), (below)"),
         ("[`statewarden explain x`](detectors/auditor-blind.md)", "", "`statewarden explain x`"),
-        ("[the site](https://example.com/a.md)", "rules", "[the site](https://example.com/a.md)"),
+        ("[the site](https://kafka.apache.org/a.md)", "rules", "[the site](https://kafka.apache.org/a.md)"),
         ("`increase(x[1d])`, `volumes[*].name`\n", "rules", "`increase(x[1d])`, `volumes[*].name`\n"),
     ],
 )
 def test_only_what_a_browser_needs_goes(page: str, folder: str, shown: str) -> None:
     """A link becomes a command only where `explain` has the page; what can be typed stays as it is."""
     assert page_text(page, folder, KNOWN) == shown
+
+
+@pytest.mark.parametrize("name", catalogue.names_to_explain())
+def test_explain_prints_nothing_that_only_a_browser_can_use(statewarden: Callable, name: str) -> None:
+    """No comment, no HTML, no link; what is named instead can be asked for."""
+    said = statewarden("explain", name)
+    assert said.code == 0
+    assert re.findall(r"<!--|<br|\]\([^)]*\.md", said.out) == []
+    for other in set(re.findall(r"\(statewarden explain ([\w/-]+)\)", said.out)):
+        assert statewarden("explain", other).code == 0, other
+
+
+def test_explain_says_what_experimental_is(statewarden: Callable) -> None:
+    """A bare word in a table leaves its reader guessing."""
+    said = statewarden("explain", "skipped-eos-wipe").out
+    assert re.search(r"^[|] maturity [|] experimental: \w+ .+ [|]$", said, re.MULTILINE)
