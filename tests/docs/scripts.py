@@ -37,13 +37,21 @@ def check(words: Sequence[str]) -> str:
         module, rest = words[1], words[2:]
         if module == "pytest":
             return check_pytest(rest)
-        return _parsed(lambda: runpy.run_module(module, run_name="__main__", alter_sys=True), module, rest)
+        return _parsed(lambda: _run_anew(module), module, rest)
     script = ROOT / words[0]
     if not script.is_file():
         return f"there is no {words[0]}"
     if script.name == "run_part.py" and not (ROOT / "tests" / words[1] / "run.py").is_file():
         return f"there is no tests/{words[1]}/run.py"
     return _parsed(lambda: runpy.run_path(str(script), run_name="__main__"), words[0], words[1:])
+
+
+def _run_anew(module: str) -> object:
+    """Run a module as a program, also one that a test has imported already, of which runpy warns."""
+    with patch.dict(sys.modules):
+        for name in (module, f"{module}.__main__"):
+            sys.modules.pop(name, None)
+        return runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _parsed(start: Callable[[], object], name: str, arguments: Sequence[str]) -> str:
