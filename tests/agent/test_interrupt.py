@@ -165,6 +165,8 @@ def test_one_guard_in_another_is_the_outer_one() -> None:
 # ------------------------------------------------------------------------------------- the whole command
 
 
+# a point may lie between the opening of a listing and the `with` that closes it
+@pytest.mark.filterwarnings("ignore:unclosed scandir iterator:ResourceWarning")
 def test_a_command_that_is_interrupted_says_so_at_any_point(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

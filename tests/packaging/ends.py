@@ -11,6 +11,9 @@ LIGHT = "not heavy and not slow and not packages and not delivery and not charts
 
 
 PLAIN = ("-p", "no:cacheprovider", "-p", "no:randomly")
+NEWER_PYTHON = ("-W", "ignore:It looks like `register_random`:hypothesis.errors.HypothesisWarning")
+"""Hypothesis judges its own generator by a count of references, which 3.14 keeps lower: no fault of ours."""
+
 OLDER_SPARK = ("-W", "ignore:unclosed <socket:ResourceWarning")
 """Spark 4.0's own Python library leaves its sockets to the collector; every other warning is an error, as always."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.ends import OLDER_SPARK, run_tests
+from tests.packaging.ends import NEWER_PYTHON, OLDER_SPARK, run_tests
 from tools import pythons
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -39,7 +39,7 @@ def interpreter(minor: str) -> Path:
 def test_the_agent_on_the_newest_python(repository: Path) -> None:
     """Warnings are errors there, too: what a release deprecates is seen before it goes."""
     python = pythons.environment(interpreter(NEWEST_PYTHON), repository / "deploy" / "locks" / "pythons.txt")
-    assert run_tests(python, (*AGENT_TESTS, EVERY_MODULE), repository) == ""
+    assert run_tests(python, (*AGENT_TESTS, EVERY_MODULE), repository, *NEWER_PYTHON) == ""
 
 
 def test_the_audit_with_the_oldest_spark(repository: Path) -> None:

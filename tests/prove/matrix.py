@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.packaging.ends import OLDER_SPARK, fetch_delta, run_tests  # noqa: E402
+from tests.packaging.ends import NEWER_PYTHON, OLDER_SPARK, fetch_delta, run_tests  # noqa: E402
 from tools import pythons  # noqa: E402
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -29,7 +29,7 @@ def agent_on(minor: str) -> str:
         python = pythons.environment(pythons.interpreter(minor), LOCKS / "pythons.txt")
     except pythons.UnavailableError as error:
         return str(error)
-    return run_tests(python, OF_THE_AGENT, ROOT)
+    return run_tests(python, OF_THE_AGENT, ROOT, *NEWER_PYTHON)
 
 
 def rollup_with(release: str) -> str:
