@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent.contract.events import Severity
+from agent.contract.help_page import Print
 from spark_rollup import help_pages
 from spark_rollup.config import ALL, ANY
 from spark_rollup.spark.jars import KINDS
-from spark_rollup.version import Version
+from spark_rollup.version import version_text
 
 INPUT = "a directory with segments, or bronze"
 SHELLS = ("bash", "zsh", "fish")
@@ -25,13 +26,15 @@ def parser() -> argparse.ArgumentParser:
         epilog=help_pages.AFTER,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    program.add_argument("--version", action=Version, help="show version, commit, Spark; then exit")
+    program.add_argument(
+        "--version", action=Print, const=version_text, help="show version, commit, Spark; then exit"
+    )
     program.set_defaults(debug=False)
     commands = program.add_subparsers(
         dest="command", title="commands", metavar="COMMAND", prog="statewarden-rollup"
     )
     for name in help_pages.PAGES:
-        _ADD[name](help_pages.add_command(commands, name))
+        _ADD[name](help_pages.PAGES[name].add_to(commands, name))
     return program
 
 

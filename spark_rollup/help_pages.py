@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-
 from agent.contract.help_page import HelpPage
-
-
-def add_command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
-) -> argparse.ArgumentParser:
-    """Add a command with its help."""
-    page = PAGES[name]
-    return commands.add_parser(
-        name,
-        help=page.line,
-        usage=f"%(prog)s {page.synopsis}",
-        description=page.about,
-        epilog=page.after,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
 
 ABOUT = """\
 Correlates what statewarden agents have shipped: which state of the fleet can no

@@ -19,9 +19,10 @@ from agent.cli.preflight import add_preflight
 from agent.cli.spool import add_spool
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.cli.verify import add_verify
-from agent.cli.version import Version
+from agent.cli.version import version_text
 from agent.config import Config, load_config
 from agent.contract.codec import printable
+from agent.contract.help_page import Print
 from agent.detectors import ACCEPTABLE, BY_ID
 from agent.errors import StatewardenError
 from agent.interrupt import guarded
@@ -74,10 +75,12 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(command=lambda _: _without_command(parser))
-    parser.add_argument("--version", action=Version, help="show version, commit, extras; then exit")
+    parser.add_argument(
+        "--version", action=Print, const=version_text, help="show version, commit, extras; then exit"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="statewarden")
     for name in help_pages.PAGES:
-        _ADD[name](help_pages.add_command(commands, name))
+        _ADD[name](help_pages.PAGES[name].add_to(commands, name))
     return parser
 
 

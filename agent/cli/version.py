@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import platform
 import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
 
 from agent import __version__
@@ -29,16 +27,3 @@ def version_text() -> str:
         f"extras    {', '.join(there) or 'none'}; not installed: {', '.join(missing) or 'none'}\n"
         f"contract  {SCHEMA_VERSION}\n"
     )
-
-
-class Version(argparse.Action):
-    """Print it and exit; made only when asked for, because every command makes the parser."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 - argparse's name
-        """Take no value."""
-        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print and exit with 0."""
-        sys.stdout.write(version_text())
-        parser.exit()

@@ -1,7 +1,10 @@
-"""The help of one command, in the form that both programs give it."""
+"""What the command lines of agent and rollup share: the help of a command in one form, and a late `--version`."""
 
 from __future__ import annotations
 
+import argparse
+import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -19,3 +22,29 @@ class HelpPage(NamedTuple):
     synopsis: str
     about: str
     after: str
+
+    def add_to(
+        self, commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
+    ) -> argparse.ArgumentParser:
+        """Add the command with its help."""
+        return commands.add_parser(
+            name,
+            help=self.line,
+            usage=f"%(prog)s {self.synopsis}",
+            description=self.about,
+            epilog=self.after,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+
+class Print(argparse.Action):
+    """Print the text that `const` makes, and exit; made only when asked for, as every command makes the parser."""
+
+    def __init__(self, option_strings: list[str], dest: str, const: Callable[[], str], help: str) -> None:  # noqa: A002 - argparse's name
+        """Take no value."""
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, const=const, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print and exit with 0."""
+        sys.stdout.write(self.const())
+        parser.exit()
