@@ -77,7 +77,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         Utils.delete walks in directory order (all releases); docs/state-format.md#d8; recorded as `torn-clean-*`.
     """
     task = case.task
-    if not task.exists or not _is_over(case, task.walk.last_us if task.walk else 0):
+    if not task.exists or not _is_over(case, 0):
         return
     yield from _gone(case, task)
     for store in task.stores.values():
@@ -240,14 +240,16 @@ def _sure(known: bool, moved: bool) -> Confidence:
 
 
 def _is_over(case: TaskCase, last_us: int) -> bool:
-    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead."""
-    application, task = case.application, case.task
-    last_us = max(last_us, task.walk.last_us if task.walk else 0)
-    if not last_us:
-        return True
-    ended_us = application.lives[-1].ended_us if application.lives else None
-    died_at_it = ended_us is not None and task.walk is not None and task.walk.last_us <= ended_us
-    return died_at_it or case.waited_us(last_us) >= QUIET_US
+    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead.
+
+    A deletion that an earlier agent saw may have gone on until this one began: its quiet counts from there.
+    """
+    walk = case.task.walk
+    if walk is not None:
+        if any(x.ended_us is not None and walk.last_us <= x.ended_us for x in case.application.lives):
+            return True
+        last_us = max(last_us, walk.last_us, case.inventory.started_us)
+    return not last_us or case.waited_us(last_us) >= QUIET_US
 
 
 def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict:

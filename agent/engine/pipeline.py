@@ -173,6 +173,9 @@ class Pipeline:
         for application in self.inventory.applications.values():
             if application.exists:
                 self._configure(application, self.started_us)
+            for task in application.tasks.values():
+                if task.walk is not None or until_us - task.changed_us < RECHECKS_US[-1]:
+                    self._rechecks.restart(task.path, self.started_us)  # what was to be judged later still is
 
     def next_us(self) -> int:
         """When `tick` must be called at the latest."""

@@ -136,6 +136,9 @@ def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remember
         count += 1
     if not ended:
         raise BaselineError("its end is missing")
+    for interval in found.inventory.blind:
+        if interval.ended_us is None:
+            close_blind(found.inventory, interval, until_us)
     return found
 
 
@@ -203,12 +206,6 @@ class BaselineKeeper:
             except BaselineError as trouble:
                 LOG.error("%s", trouble)
             return Lost(until_us, str(error))
-        for interval in found.inventory.blind:
-            if interval.ended_us is None:
-                close_blind(found.inventory, interval, until_us)
-        for application in found.inventory.applications.values():
-            for task in application.tasks.values():
-                task.walk = None  # only who watches can go on with a deletion under way
         return found
 
     def save_if_due(self, now_us: int, now_s: float, clock_s: Any) -> None:

@@ -47,6 +47,18 @@ def test_remains_of_a_torn_deletion(release):
     assert "2 data files" in finding.summary
 
 
+def test_stays_torn_when_the_next_process_starts():
+    """Who was at it is dead, whoever runs now: no all-clear before the store is opened or goes."""
+    run, app = two_files()
+    app.cleaner.deletes("0_1", stop_after="s/CURRENT")
+    app.crash()
+    run.wait(1)
+    before = run.only(ID)
+    run.start().opens("0_0")
+    run.wait(2)
+    assert before.status is run.only(ID).status is Status.OPEN
+
+
 @pytest.mark.parametrize("release", ["2.3.1", "3.9.2", "4.3.1"])
 def test_manifest_names_a_missing_file(release):
     """A stable manifest that names files that are gone is proof."""

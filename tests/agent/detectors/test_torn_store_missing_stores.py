@@ -97,12 +97,14 @@ def test_entries_in_order_hide_no_other():
     assert [x.store for x in judge(ID, one)] == ["z"]
 
 
-def test_newest_life_counts():
-    """An earlier life's end says nothing of a walk that came later."""
+def test_a_deletion_dies_with_its_process():
+    """The end of a life ends a walk that came before it, whoever runs now; of one that came later it says nothing."""
     app = Application("app", exists=True)
     app.lives += (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
     one = task(store(), checkpoints=[checkpoint(10, 999)])
     one.walk = Walk(at(96), at(96.5), Shape.CLEANER_WALK, held=False)
+    assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1
+    one.walk = Walk(at(97.6), at(98), Shape.CLEANER_WALK, held=False)
     assert judge(ID, case(one, application=app, release="3.9.2")) == []
     app.lives[-1].ended_us = at(98)
     assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1

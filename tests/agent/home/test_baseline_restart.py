@@ -282,3 +282,41 @@ def test_a_directory_that_kept_its_checkpoint_is_the_old_one() -> None:
     assert task(run).incarnation == 1
     finding = run.only("resurrected-checkpoint")
     assert finding.severity is Severity.WARNING  # what the absence hid is at most suspected
+
+
+def being_deleted() -> tuple[Scenario, App]:
+    """Give a task of two stores that its cleaner deletes, slowly: the first store is gone."""
+    run = Scenario("3.9.2", stores={"a": KEY_VALUE, "b": KEY_VALUE})
+    app = run.start()
+    for task_id in ("0_0", "0_1"):
+        app.opens(task_id)
+        app.puts(task_id, 100)
+        app.flushes(task_id)
+    app.closes("0_1", {"a": 99, "b": 99})
+    run.wait(60)
+    app.delete_tree("app/0_1/rocksdb/a")
+    return run, app
+
+
+def test_a_deletion_that_goes_on_is_not_torn() -> None:
+    """The agent is away for longer than a deletion may pause; the deletion goes on, at a file each second."""
+    run, app = being_deleted()
+    with away(run):
+        run.wait(8)
+        run.world.play("unlink", "app/0_1/rocksdb/b/CURRENT")
+    for name, _ in list(run.world.children("app/0_1/rocksdb/b")):
+        run.wait(1)
+        run.world.play("unlink", f"app/0_1/rocksdb/b/{name}")
+    app.delete_tree("app/0_1")
+    run.wait(120)
+    assert run.findings("torn-store") == []
+
+
+def test_a_deletion_that_stopped_while_away_is_torn() -> None:
+    """Nothing goes on for five seconds that the new agent sees."""
+    run, _ = being_deleted()
+    with away(run):
+        run.wait(8)
+    assert run.findings("torn-store") == []
+    run.wait(10)
+    assert {x.task_id for x in run.findings("torn-store")} == {"0_1"}

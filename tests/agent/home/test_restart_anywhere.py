@@ -79,3 +79,10 @@ def test_a_restart_raises_no_alarm(scenario: str, pod: str, at: float, away: int
     """In a run in which nothing goes wrong, however long the agent is away: no more than without a restart."""
     broken = restarted_run(scenario, pod, at=at, away=away)
     assert loud(broken).keys() <= loud_uninterrupted(scenario, pod).keys()
+
+
+@pytest.mark.parametrize("removals", range(5, 9))
+def test_a_torn_store_is_reported_wherever_the_deletion_was_seen_last(removals: int) -> None:
+    """The agent ends after the last of some removals, and the deletion with its process: the next agent says so."""
+    broken = restarted_run("torn-clean-3.9.2", "pod-a", at=(165 + removals + 0.5) / 353, away=0)
+    assert ("torn-store", "0_0") in {(x.detector, x.task_id) for x in about_application(broken)}
