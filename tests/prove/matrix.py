@@ -1,4 +1,5 @@
-"""Every Python and every Spark that is promised: the agent's tests on each Python, the audit's with each Spark.
+"""Every Python and every Spark that is promised: the agent's tests and a recorded audit on each Python, the rollup's
+tests with each Spark.
 
 A Python that cannot be had on this machine is named, and is a failure: nothing was proved of it.
 """
@@ -20,6 +21,7 @@ SPARKS = ("4.0", "4.1")
 """Beside the one of this environment, the newest, with which `make test` runs."""
 OF_THE_AGENT = ("tests/agent", "tests/contract", "tests/benign", "tests/e2e")
 OF_THE_ROLLUP = ("tests/spark_rollup",)
+RECORDED = ("tests/spark_rollup/test_recorded.py",)
 LOCKS = ROOT / "deploy" / "locks"
 
 
@@ -30,6 +32,16 @@ def agent_on(minor: str) -> str:
     except pythons.UnavailableError as error:
         return str(error)
     return run_tests(python, OF_THE_AGENT, ROOT, *NEWER_PYTHON)
+
+
+def audit_on(minor: str) -> str:
+    """Audit recorded incidents on a Python, with the newest Spark."""
+    locks = [LOCKS / f"{name}.txt" for name in ("build", "pythons", "rollup")]
+    try:
+        python = pythons.environment(pythons.interpreter(minor), *locks)
+    except pythons.UnavailableError as error:
+        return str(error)
+    return run_tests(python, RECORDED, ROOT, *NEWER_PYTHON)
 
 
 def rollup_with(release: str) -> str:
@@ -44,7 +56,8 @@ def rollup_with(release: str) -> str:
 
 def main(words: Sequence[str]) -> int:
     """Run all of it, or what is named: `3.14`, `4.0`."""
-    wanted = [(agent_on, x) for x in PYTHONS] + [(rollup_with, x) for x in SPARKS]
+    wanted = [(test, x) for x in PYTHONS for test in (agent_on, audit_on)]
+    wanted += [(rollup_with, x) for x in SPARKS]
     failed = []
     for test, release in wanted:
         if words and release not in words:
