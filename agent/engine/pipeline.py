@@ -27,8 +27,10 @@ from agent.inventory.transitions import Transition
 from agent.judging.base import Detector
 from agent.layout.releases import ReleaseRange
 
-RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000)
+RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000, 61_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
+LATE_US = 31_000_000
+"""The same for an application."""
 
 SUMMARY_US = SUMMARY_S * 1_000_000
 SUMMARIES = 1_000
@@ -317,7 +319,7 @@ class Pipeline:
             self.looker.unreported.forget(path)
         for application, changes in news.applications.values():
             self.judges.judge_application(news.at_us, application, batch, changes=changes)
-            self._late.schedule(application.id, news.at_us + RECHECKS_US[-1])
+            self._late.schedule(application.id, news.at_us + LATE_US)
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
