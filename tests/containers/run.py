@@ -30,6 +30,7 @@ from tests.containers import limits, proofs, workload
 from tests.containers.podman import ContainerError, make_agent_image, missing_tools
 from tests.containers.proofs import ProofError
 from tests.live.processes import LiveError
+from tests.live.toolbox import MissingToolError as MissingJavaToolError
 from tests.oracle.toolbox import MissingToolError
 
 Part = Callable[[Path], Iterator[str]]
@@ -54,6 +55,7 @@ BROKEN = (
     ContainerError,
     LiveError,
     MissingToolError,
+    MissingJavaToolError,
     OSError,
     AssertionError,
     subprocess.SubprocessError,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.containers import run
+from tests.live import toolbox as live
+from tests.oracle import toolbox as oracle
 
 
 def test_an_unknown_part_is_refused_before_anything_is_built(
@@ -44,18 +46,21 @@ def test_without_a_name_every_part_runs_but_those_by_name_only(
     assert told.endswith("failed: nothing\n")
 
 
+@pytest.mark.parametrize("missing", [pytest.skip.Exception, live.MissingToolError, oracle.MissingToolError])
 def test_a_tool_that_is_missing_fails_its_part_and_the_others_still_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    missing: Callable[[str], BaseException],
 ) -> None:
     def without_tool(_: Path) -> Iterator[str]:
         yield "begun"
-        pytest.skip("helm is not here")
+        raise missing("javac is not here")
 
     monkeypatch.setattr(run, "missing_tools", str)
     monkeypatch.setattr(run, "make_agent_image", lambda: "image")
     monkeypatch.setattr(run, "PARTS", {"pod": without_tool, "order": lambda _: iter(["orderly"])})
     assert run.main(["pod", "order"]) == 1
     told = capsys.readouterr().out
-    assert "helm is not here" in told
+    assert "javac is not here" in told
     assert "orderly" in told
     assert told.endswith("failed: pod\n")
