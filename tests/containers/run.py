@@ -1,6 +1,6 @@
 """The agent's image in real containers, beside real Kafka Streams: `make check-containers`.
 
-    python tests/containers/run.py                 every part, about six minutes on a quiet machine
+    python tests/containers/run.py                 every part but `rollup`
     python tests/containers/run.py image pod       parts by name
 
 Parts: `image` (size, who runs it, what is not in it), `namespaces` (the same sidecar without containers, beside a
@@ -47,7 +47,7 @@ PARTS: dict[str, Part] = {
     "rollup": proofs.rollup,
 }
 BY_NAME_ONLY = frozenset({"rollup"})
-"""Ten minutes and 2 GB the first time."""
+"""Five minutes and 2 GB the first time."""
 
 
 BROKEN = (
