@@ -145,7 +145,7 @@ def make_agent_image(extras: str = "") -> str:
 
 
 def make_rollup_image() -> str:
-    """Build the rollup's image from this checkout: ten minutes and 2 GB the first time.
+    """Build the rollup's image from this checkout: minutes and 2 GB the first time.
 
     Returns:
         Its name.

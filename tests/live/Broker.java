@@ -47,6 +47,7 @@ public final class Broker {
         broker.start();
         final Map<String, Object> client = new HashMap<>();
         client.put("bootstrap.servers", arguments[1]);
+        client.put("default.api.timeout.ms", "600000"); // longer than BROKER_S of processes.py
         final BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         try (Admin admin = Admin.create(client)) {
             admin.describeCluster().clusterId().get();

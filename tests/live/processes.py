@@ -20,7 +20,9 @@ from tests.live.toolbox import (
     tool,
 )
 
-START_S = 60.0
+BROKER_S = 300.0
+"""For the broker to start, and for each answer of its tool. With 4 % of a core it starts in two minutes and answers in
+ten seconds; nothing is judged by it, and an end is noticed at once. `Broker.java` waits longer."""
 ANSWER_S = 60.0
 POLL_S = 0.05
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto")
@@ -215,7 +217,7 @@ class Broker:
 
     def _start(self) -> None:
         self._java = JavaProcess(*self._command)
-        self._java.wait_for("ready", within_s=START_S)
+        self._java.wait_for("ready", within_s=BROKER_S)
 
     def restart(self) -> None:
         """Kill it and start it again on its directory."""
@@ -230,7 +232,7 @@ class Broker:
         """
         seen = len(self._java.lines)
         self._java.tell(command)
-        answer = self._java.wait_for("", seen)
+        answer = self._java.wait_for("", seen, BROKER_S)
         if answer.startswith("problem"):
             raise LiveError(f"{command}: {answer}")
         return answer
