@@ -84,6 +84,15 @@ class Watcher:
         return fresh
 
 
+def announce(out: TextIO) -> None:
+    """Tell who waits at a terminal that it will be a while: Spark says nothing until it is done."""
+    if out.isatty():
+        out.write(
+            "starting Spark: with little input half a minute to a minute; --progress shows how far it is\n"
+        )
+        out.flush()
+
+
 @contextmanager
 def shown(spark: SparkSession, out: TextIO) -> Iterator[None]:
     """Show progress until the block ends."""
