@@ -85,7 +85,7 @@ class Watcher:
 
 
 def announce(out: TextIO) -> None:
-    """Tell who waits at a terminal that it will be a while: Spark says nothing until it is done."""
+    """Say to a person at a terminal that it takes a while: Spark says nothing until it is done."""
     if out.isatty():
         out.write(
             "starting Spark: with little input half a minute to a minute; --progress shows how far it is\n"

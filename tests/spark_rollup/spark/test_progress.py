@@ -14,7 +14,7 @@ class Terminal(StringIO):
         return True
 
 
-def test_a_terminal_is_told_that_it_takes_a_while():
+def test_a_terminal_gets_a_line_that_it_takes_a_while():
     """What is no terminal gets nothing: its standard error is for complaints."""
     terminal, file = Terminal(), StringIO()
     announce(terminal)
