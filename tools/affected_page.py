@@ -22,7 +22,7 @@ _NO_ISSUE = " (no upstream issue)"
 
 _HEAD = """# Am I affected?
 
-Generated from `tools/upstream/issues.toml` and the detectors' metadata by `make docs`; do not edit.
+<!-- generated from `tools/upstream/issues.toml` and the detectors' metadata by `make docs`; do not edit -->
 
 1. Find the line of your release. A row concerns you if its patch releases, guarantee and stores are yours.
 2. The link in the row leads to [what to do](#what-to-do): what lowers the risk until you can upgrade, who reports it,

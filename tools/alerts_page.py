@@ -22,7 +22,9 @@ HEAD = """# Alerts about the watchers
 
 These alerts are about agents, the fleet audit and the way of the alerts themselves: no data is at risk, but something
 is not watched. `statewarden explain ALERT` prints a section. All other alerts have the name of their detector or rule,
-and its runbook. Generated (`make docs`).
+and its runbook.
+
+<!-- generated (make docs) -->
 """
 
 

@@ -11,7 +11,7 @@ from agent.contract.packed import DATABASES, DIGESTS
 _HEAD = f"""\
 # The event contract
 
-Generated from `agent/contract/fields.py`; change it there.
+<!-- generated from `agent/contract/fields.py`; change it there -->
 
 The agent writes one JSON object per line: a CloudEvents 1.0 envelope (`specversion`, `id`, `source`, `type`,
 `subject`, `time`, `datacontenttype`, `dataschema`) around `data`, whose fields are listed here. `type` is

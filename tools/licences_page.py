@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 _HEAD = """# Licences
 
-Generated from `deploy/locks`, `tools/sbom/licences.toml` and the LICENSE of pyspark by `make docs`; do not edit.
+<!-- generated from `deploy/locks`, `tools/sbom/licences.toml` and pyspark's LICENSE by `make docs`; do not edit -->
 
 statewarden is under the [Apache License 2.0](../LICENSE). This page lists what it brings along. A dependency without a
 known licence, or with one that the policy does not allow, fails `make test`.

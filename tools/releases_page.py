@@ -22,7 +22,7 @@ def _head() -> tuple[str, ...]:
     return (
         "# State format by Kafka Streams release",
         "",
-        "Generated from `agent/layout/facts.py` by `make docs`; do not edit.",
+        "<!-- generated from `agent/layout/facts.py` by `make docs`; do not edit -->",
         "",
         "What each release does with its state directory; [state format](state-format.md) explains it, and"
         " [upstream issues](upstream.md) says which releases have which fault."

@@ -109,7 +109,9 @@ MEANINGS = {
 
 _HEAD = """# The tables of an audit
 
-Generated from `spark_rollup/schemas.py`; change it there. `audit` writes each table as Parquet (zstd) below `--output`,
+<!-- generated from `spark_rollup/schemas.py`; change it there -->
+
+`audit` writes each table as Parquet (zstd) below `--output`,
 beside `incidents.jsonl`, `findings.jsonl`, `report.html`, `metrics.prom` and, last of all, `_SUCCESS.json` with the
 time of writing, the watermark (the time up to which events were read), the start of the look-back, the number of open
 incidents and of findings by severity, and of unusable lines by reason. Without `_SUCCESS.json` a run did not finish.

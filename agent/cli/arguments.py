@@ -6,8 +6,10 @@ import argparse
 from pathlib import Path
 
 _SETTINGS = """\
-Not on disk, and many verdicts depend on them. What is not given is assumed to
-be Kafka's default, and findings that rest on it are `suspected` at most."""
+Not on disk, and many verdicts depend on them. Guarantee and release are
+never guessed: without the guarantee most bugs of exactly-once go unreported,
+without the release some others. Elsewhere Kafka's default is assumed; what
+rests on that is `suspected` at most."""
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

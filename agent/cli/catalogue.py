@@ -16,7 +16,7 @@ from agent.cli.page_text import page_text
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
-from agent.contract.events import Severity, Status
+from agent.contract.events import Level, Severity, Status
 from agent.contract.names import nearest
 from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UsageError
@@ -78,14 +78,10 @@ def explain(chosen: Namespace) -> int:
     if not found:
         sys.stdout.write(_listing(chosen.id, about))
         return 0
-    is_open = [x for x in found if x["status"] == Status.OPEN]
-    if len(found) > 1:
-        sys.stdout.write(
-            f"{chosen.id}: {len(found)} findings, {len(is_open)} of them open, the oldest first\n\n"
-        )
-    # what is over asks for nothing where something else is open: of an incident there is one next step
-    sys.stdout.write("\n".join(_story(x, asks=x in is_open or not is_open) for x in found))
     worst = max(found, key=_weight)
+    if len(found) > 1:
+        sys.stdout.write(_heading(chosen.id, found, worst))
+    sys.stdout.write("\n".join(_story(x, worst) for x in found))
     page = _page(str(worst["detector"]))
     if page is not None:
         sys.stdout.write(f"\n{page}")
@@ -255,8 +251,18 @@ def _listing(address: str, found: Sequence[dict[str, object]]) -> str:
     return f"{address}: {count}, open ones first; statewarden explain ID --events DIR\n\n{lines}"
 
 
-def _weight(found: dict[str, object]) -> tuple[bool, int]:
-    return found["status"] == Status.OPEN, Severity(str(found["severity"])).rank
+def _weight(found: dict[str, object]) -> tuple[bool, int, bool]:
+    """Order findings as an incident does that is named by one of them: open, severe, damage before exposure."""
+    severity = Severity(str(found["severity"])).rank
+    return found["status"] == Status.OPEN, severity, found.get("level") == Level.DAMAGE
+
+
+def _heading(asked: str, found: Sequence[dict[str, object]], worst: dict[str, object]) -> str:
+    count = sum(x["status"] == Status.OPEN for x in found)
+    said = f"{worst['severity']} {worst['detector']} ({worst['confidence']}, {worst['status']})"
+    return (
+        printable(f"{asked}: {said}; {len(found)} findings, {count} of them open, the oldest first") + "\n\n"
+    )
 
 
 def _lines(events: Path) -> Iterator[bytes]:
@@ -270,7 +276,16 @@ def _lines(events: Path) -> Iterator[bytes]:
             raise UsageError(f"{path}: cannot be read: {error}") from error
 
 
-def _story(found: dict[str, object], *, asks: bool) -> str:
+def _last_line(found: dict[str, object], worst: dict[str, object]) -> str:
+    """Say what to do. Of an incident there is one next step, that of the finding which names it."""
+    if found["detector"] == worst["detector"] and found["status"] == worst["status"]:
+        return f"next: {printable(str(found['next_action']))}"
+    if worst["status"] == Status.OPEN and found["status"] != Status.OPEN:
+        return "over: follow what is open"
+    return printable(f"evidence: follow the step of {worst['detector']}")
+
+
+def _story(found: dict[str, object], worst: dict[str, object]) -> str:
     keys = (
         "incident_id",
         "finding_id",
@@ -291,5 +306,4 @@ def _story(found: dict[str, object], *, asks: bool) -> str:
     chain = ""
     for step in steps if isinstance(steps, list) else []:
         chain += f"  {step['at']}  {printable(str(step['what']))}  ({printable(str(step['where']))})\n"
-    last = f"next: {found['next_action']}" if asks else "over: follow what is open"
-    return f"{head}\n{printable(str(found['summary']))}\n\n{chain}\n{last}\n"
+    return f"{head}\n{printable(str(found['summary']))}\n\n{chain}\n{_last_line(found, worst)}\n"

@@ -109,7 +109,10 @@ def print_findings(
     for incident in listed:
         stream.write(_text(incident, shown, paint=paint, width=width))
     for finding in undecided:
-        said = f"{printable(finding.summary)} Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
+        said = printable(finding.summary)
+        if "processing_guarantee" in finding.missing_facts:
+            said += " Without processing_guarantee most bugs of exactly-once go unreported."
+        said += f" Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
         stream.write(wrapped(said, width, indent="") + "\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from agent.verify.verify import Given
 
 DEFAULT_FAIL_ON = "missing,extra,different"
+_NAMED = 5
+"""Stores that a complaint names at most."""
 T = TypeVar("T")
 
 
@@ -133,10 +135,19 @@ def asked_stores(chosen: argparse.Namespace, *, with_global: bool) -> list[Store
             path = f"{store.application}/{store.task}/{store.name}"
             complain(printable(f"{path}: left out, a global store has every partition of its topic"))
     if not stores:
-        raise UsageError(
-            f"{chosen.state_dir}: no store there is asked for; see --application, --task, --store"
-        )
+        there = find_stores(chosen.state_dir) + (find_global_stores(chosen.state_dir) if with_global else [])
+        raise UsageError(f"{chosen.state_dir}: {_none_of(there, only)}")
     return stores
+
+
+def _none_of(there: Sequence[Store], only: Mapping[str, str | None]) -> str:
+    """Say which stores there are instead of those that were asked for, the first few."""
+    if not there:
+        return "there is no store on disk to read"
+    asked = " ".join(f"--{'store' if key == 'name' else key} {value}" for key, value in only.items() if value)
+    names = sorted(f"{x.application}/{x.task}/{x.name}" for x in there)
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return printable(f"no store of {asked}; there are {', '.join(names[:_NAMED])}{more}")
 
 
 @contextmanager

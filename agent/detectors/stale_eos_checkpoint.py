@@ -136,8 +136,8 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
 
 _RUNS = (
     "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
-    " period longer than a commit, never SIGKILL. After a kill, delete this task's directory before the next"
-    " start. Upgrade to a release with the fix."
+    " period longer than a commit, never SIGKILL. After a kill, copy and remove the directory of each such task"
+    " before the next start. Upgrade to a release with the fix."
 )
 
 

@@ -19,7 +19,7 @@ _SERIES = SERIES_BUDGET + _OWN + _EACH
 _HEAD = f"""\
 # Metrics
 
-Generated from `agent/publish/families`; change it there.
+<!-- generated from `agent/publish/families`; change it there -->
 
 The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks for it, as OpenMetrics; packed by gzip
 for a scraper that reads that. Every family is present from the first scrape. Series with known label values start at 0,

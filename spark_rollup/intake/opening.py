@@ -69,6 +69,8 @@ def opened(
     stores = [needs.S3A] if opening.where.startswith("s3a://") else []
     wanted = list(dict.fromkeys([*([needs.DELTA] if delta else []), *stores, *kinds]))
     brought = needs.bring(wanted, opening.jars, opening.conf)
+    if not opening.progress:
+        progress.announce(sys.stderr)
     spark = session.build_session(
         size_bytes, conf=opening.conf, jars=brought, delta=delta, debug=opening.debug
     )

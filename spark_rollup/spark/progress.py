@@ -84,6 +84,15 @@ class Watcher:
         return fresh
 
 
+def announce(out: TextIO) -> None:
+    """Say to a person at a terminal that it takes a while: Spark says nothing until it is done."""
+    if out.isatty():
+        out.write(
+            "starting Spark: with little input half a minute to a minute; --progress shows how far it is\n"
+        )
+        out.flush()
+
+
 @contextmanager
 def shown(spark: SparkSession, out: TextIO) -> Iterator[None]:
     """Show progress until the block ends."""

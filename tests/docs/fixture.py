@@ -117,8 +117,8 @@ CLEAN = {
 }  # fmt: skip
 ILL = CLEAN | {
     "answer": "damaged", "kinds": ["damaged", "clean-stop-only", "restore"], "follow": ["stale-eos-state"],
-    "first_action": f"Leave the volume of {POD} where it is. There, for task 0_1: Stop this instance cleanly, "
-    "keep a copy of the task directory",
+    "first_action": f"Leave the volume of {POD} where it is. There, for task 0_1: Prove it first, "
+    "beside the running application or on a stopped one",
 }  # fmt: skip
 IDLE = CLEAN | {"pod": "pod-6", "answer": "not-running", "kinds": ["not-running"], "ill_elsewhere": []}
 
@@ -144,7 +144,7 @@ def audited(place: Path, name: str) -> Path:
     place.mkdir()
     pods = [{"namespace": "shop", "pod": pod, "doubt": None, "gone": False} for pod in ("pod-6", POD)]
     as_of_us = int(time() * 1e6) - age_min * 60_000_000
-    last_audit.write(last_audit.Known(rows, pods, [], as_of_us, verified=True, written=WRITTEN), place)
+    last_audit.write(last_audit.Known(rows, pods, [], as_of_us, verified=False, written=WRITTEN), place)
     (place / MARKER).write_text(json.dumps({"written": WRITTEN, "version": __version__}))
     for name, rows in (
         ("findings", [{"detector": meta.id} for meta in NAMING]),

@@ -10,7 +10,7 @@ from tools.upstream.data import Issue, load_issues, load_quiet
 
 _HEAD = """# Upstream issues
 
-Generated from `tools/upstream/issues.toml` and the detectors' metadata by `make docs`; do not edit.
+<!-- generated from `tools/upstream/issues.toml` and the detectors' metadata by `make docs`; do not edit -->
 
 What public sources say about Kafka Streams' local state (2.0 and later), what the disk shows of it, and which detector
 speaks. Read were the source at the release tags, the branches 4.1 to 4.4 and trunk as of 2026-08-22, and pull requests

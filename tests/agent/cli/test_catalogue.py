@@ -38,6 +38,9 @@ BODY = {
     "evidence": [{"at": "2023-11-14T22:13:20.000000Z", "what": "store opened", "where": "orders/0_3"}],
     "next_action": "Stop this instance.",
 }
+INCIDENT_ID = "i-0123456789ab"
+OF_ONE = {"incident_id": INCIDENT_ID}
+EXPOSURE = {"finding_id": "b" * 16, "detector": "torn-store", "level": "exposure", "opened_at_us": 1}
 
 
 def event(sequence: int = 1, **changes: object) -> str:
@@ -262,47 +265,49 @@ def test_explain_of_a_finding_that_only_a_later_contract_shows(statewarden: Call
 
 def test_explain_of_an_incident(statewarden: Callable, tmp_path: Path) -> None:
     """Each of its findings in its last state, in the order in which they opened, then the page of the worst."""
-    of_one = {**BODY, "incident_id": "i-0123456789ab"}
-    early = {
-        **of_one,
-        "finding_id": "b" * 16,
-        "detector": "unowned-task",
-        "severity": "info",
-        "opened_at_us": 1,
-    }
-    origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
-    records = [Record(Kind.FINDING, 5, body) for body in (of_one, early)]
-    (tmp_path / "all.jsonl").write_text(
-        "".join(encode(x, origin, n) + "\n" for n, x in enumerate(records, 1))
-    )
-    said = statewarden("explain", "i-0123456789ab", "--events", tmp_path)
+    early = {"finding_id": "b" * 16, "detector": "unowned-task", "severity": "info", "opened_at_us": 1}
+    (tmp_path / "all.jsonl").write_text("\n".join([event(1, **OF_ONE), event(2, **OF_ONE, **early)]))
+    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path)
     assert said.code == 0
-    assert said.out.index("unowned-task") < said.out.index("unrestored-store")
-    assert said.out.count("incident_id     i-0123456789ab") == 2
+    assert said.out.index("detector        unowned-task") < said.out.index("detector        unrestored-store")
+    assert said.out.count(f"incident_id     {INCIDENT_ID}") == 2
     assert "# unrestored-store" in said.out
 
 
 def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callable, tmp_path: Path) -> None:
     """A step that came too late is not shown beside the one that is due; of what is over altogether all are."""
-    damage = {**BODY, "incident_id": "i-0123456789ab"}
-    exposure = {
-        **damage, "finding_id": "b" * 16, "detector": "torn-store", "status": "resolved", "opened_at_us": 1,
-        "next_action": "Before the start.",
-    }  # fmt: skip
-    origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
-    lines = [encode(Record(Kind.FINDING, 5, x), origin, n) for n, x in enumerate((exposure, damage), 1)]
-    (tmp_path / "all.jsonl").write_text("\n".join(lines) + "\n")
-    said = statewarden("explain", "i-0123456789ab", "--events", tmp_path).out
-    assert said.startswith("i-0123456789ab: 2 findings, 1 of them open, the oldest first\n\n")
+    over = {**EXPOSURE, "status": "resolved", "next_action": "Before the start."}
+    lines = [event(1, **OF_ONE, **over), event(2, **OF_ONE)]
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
+    assert said.startswith(
+        f"{INCIDENT_ID}: warning unrestored-store (suspected, open); 2 findings, 1 of them"
+    )
     assert "Before the start." not in said
     assert said.index("over: follow what is open") < said.index("next: Stop this instance.")
-    (tmp_path / "all.jsonl").write_text(lines[0] + "\n")
-    assert "next: Before the start." in statewarden("explain", "i-0123456789ab", "--events", tmp_path).out
+    (tmp_path / "all.jsonl").write_text(lines[0])
+    assert "next: Before the start." in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
+
+
+def test_explain_of_an_incident_has_the_step_of_the_finding_that_names_it(
+    statewarden: Callable, tmp_path: Path
+) -> None:
+    """An exposure that opens again after the damage says that nothing is lost yet: the damage decides."""
+    again = {**EXPOSURE, "next_action": "Nothing is lost yet."}
+    (tmp_path / "all.jsonl").write_text("\n".join([event(1, **OF_ONE, **again), event(2, **OF_ONE)]))
+    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
+    assert said.startswith(
+        f"{INCIDENT_ID}: warning unrestored-store (suspected, open); 2 findings, 2 of them"
+    )
+    assert "Nothing is lost yet." not in said
+    assert said.index("evidence: follow the step of unrestored-store") < said.index(
+        "next: Stop this instance."
+    )
 
 
 def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: Path) -> None:
     """By the address that a scan prints: each incident once, open ones first, with the pods that reported it."""
-    damage = {**BODY, "incident_id": "i-0123456789ab", "application_id": "orders"}
+    damage = {**BODY, **OF_ONE, "application_id": "orders"}
     exposure = {
         **damage,
         "finding_id": "b" * 16,

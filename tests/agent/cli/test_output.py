@@ -248,12 +248,20 @@ def test_settings_that_were_not_given_are_one_line() -> None:
     unknown = replace(
         QUIET, id="4" * 16, incident_id="i-4", level=Level.SELF, detector="missing-fact",
         summary="orders: not configured: processing_guarantee; 9 detectors cannot decide everything.",
+        missing_facts=("processing_guarantee",),
     )  # fmt: skip
     text = printed(unknown)
     assert text.startswith("no incident open; no all-clear: settings were not given, see the end\n")
-    said = "not configured: processing_guarantee; 9 detectors cannot decide everything. Add --set KEY=VALUE for each;"
-    assert said in " ".join(text.split())
+    text = " ".join(text.split())
+    assert (
+        "not configured: processing_guarantee; 9 detectors cannot decide everything. Without processing"
+        in text
+    )
+    assert (
+        "most bugs of exactly-once go unreported. Add --set KEY=VALUE for each; statewarden explain" in text
+    )
     assert printed(unknown, LOUD).startswith("1 incident open: 1 critical\n")
+    assert "exactly-once" not in printed(replace(unknown, missing_facts=("num_standby_replicas",)))
 
 
 def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from spark_rollup.spark.progress import Stage, Watcher, bar, line
+from io import StringIO
+
+from spark_rollup.spark.progress import Stage, Watcher, announce, bar, line
+
+
+class Terminal(StringIO):
+    """What a person reads."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_a_line_that_it_takes_a_while():
+    """What is no terminal gets nothing: its standard error is for complaints."""
+    terminal, file = Terminal(), StringIO()
+    announce(terminal)
+    announce(file)
+    assert "--progress" in terminal.getvalue()
+    assert file.getvalue() == ""
 
 
 def test_a_stage_is_reported_once_when_it_is_finished():
