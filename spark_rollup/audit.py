@@ -15,6 +15,7 @@ from agent.contract.codec import rfc3339
 from agent.contract.events import Status
 from spark_rollup import clock
 from spark_rollup.bronze import dedupe, latest, snapshots
+from spark_rollup.bronze.later import announce_segments
 from spark_rollup.bronze.load import Loaded, load
 from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
@@ -73,7 +74,7 @@ def _source(options: AuditOptions) -> Place:
 
 
 def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Loaded, int]:
-    """Load, drop repeats, and choose the time.
+    """Load, drop repeats, and choose the time; say what no `ingest` has said of segments.
 
     Returns:
         Events that are read, up to the audit's time; everything that was loaded; and that time (microseconds since
@@ -83,6 +84,8 @@ def prepare(spark: SparkSession, options: AuditOptions) -> tuple[DataFrame, Load
         UsageError: the input has no usable event.
     """
     events, loaded, found = read_for_its_time(spark, options)
+    if not loaded.unique:
+        announce_segments(events)
     until = events.where(F.col("observed_at_us") <= found.as_of_us)
     return until, replace(loaded, ahead=found.ahead), found.as_of_us
 

@@ -92,8 +92,8 @@ _POLICY = f"""\
 - Readers of `{SCHEMA_MAJOR}.x` read every `{SCHEMA_MAJOR}.y`. Of an older minor version they take what is there. Of a
   newer one they ignore fields that they do not know, also where a field that they know came to another kind. Kinds and
   values that they do not know are no error, and no verdict rests on them: bronze keeps those lines whole and counts
-  them in `sequence`, `audit` shows an unknown severity as a warning, and `ingest` and `statewarden explain --events`
-  ask for an upgrade.
+  them in `sequence`, `audit` shows an unknown severity as a warning, and `ingest`, every command of the rollup that
+  reads segments without bronze, and `statewarden explain --events` ask for an upgrade.
 - A record of another major version is set aside: in bronze's quarantine, whole, until a version that knows it runs
   `ingest`. A new major version has types that end with another number, and a new schema; agents can be distinguished by
   `type` alone.

@@ -20,10 +20,10 @@ from agent.engine.unreported import Unreported
 from agent.engine.windows import Windows, checkpoint_path
 from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
-from agent.inventory.disk import Disk, LockState, Unseen
-from agent.inventory.hints import Hint, HintKind
+from agent.inventory.disk import SEEN, Disk, LockState, Unseen
+from agent.inventory.hints import LOSSES, Hint, HintKind
 from agent.inventory.model import Inventory, Task
-from agent.inventory.observations import Observation, Removal
+from agent.inventory.observations import CheckpointReading, Observation, Removal
 from agent.inventory.reduce import reduce_observation
 from agent.inventory.task_changes import REPLACEABLE
 from agent.inventory.transitions import Transition
@@ -88,7 +88,7 @@ class Looker:
             What changed.
         """
         if hint.kind is HintKind.MOVED_IN and self.windows.waits(hint.path, hint.at_us, now_us):
-            self._note_moved(hint.place)
+            self._keep(hint.place, now_us)
             return []
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
@@ -105,8 +105,9 @@ class Looker:
             self.observer.note_written(place, hint.at_us)
         return changes + self._changed(place, hint, now_us)
 
-    def _note_moved(self, place: StatePath) -> None:
-        """A judgement before the reading asks for how long a checkpoint did not move: no longer than until now."""
+    def _keep(self, place: StatePath, now_us: int) -> None:
+        """Keep what waits: it may be gone when it is due. Who judges until then knows that the content before moved."""
+        self.windows.keep(place.path, self.observer.checkpoint(place, now_us, Source.INOTIFY))
         task = self._task_of(place)
         if task is not None and task.checkpoint is not None:
             task.checkpoint.moved_us = self.windows.replaced_us(place.path)
@@ -125,7 +126,8 @@ class Looker:
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
         elif place.role is Role.CHECKPOINT and place.task_path is not None:
             # an owner that has just opened deletes it, too: whether a process holds the task must be known first
-            self.windows.forget(place.path)
+            kept, task = self.windows.forget(place.path), self._task_of(place)
+            changes += self._take_in(task, kept, now_us) if kept is not None and task is not None else []
             changes += self._read_waiting(place.task_path, now_us)
         changes += self._reduce(removal)
         if place.role is Role.APPLICATION:
@@ -230,18 +232,22 @@ class Looker:
         return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
 
     def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
-        task, replaced_us = self._task_of(place), self.windows.take(place.path)
+        task, (replaced_us, kept) = self._task_of(place), self.windows.take(place.path)
         if task is None:
             changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
             return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
         reading = self.observer.checkpoint(place, now_us, source, replaced_us=replaced_us)
+        is_gone = reading.unseen is Unseen.VANISHED  # its removal, which is still to be heard of, ends it
+        return self._take_in(task, kept if kept is not None and is_gone else reading, now_us)
+
+    def _take_in(self, task: Task, reading: CheckpointReading, now_us: int) -> list[Transition]:
         if reading.unseen is None:
             self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
         # flushes precede the checkpoint: what waits to be read in this task is part of its story
         changes = self._read_waiting(task.path, now_us) + self._reduce(reading)
         if task.checkpoint is not None:
             task.checkpoint.moved_us = 0
-        self.windows.read(place.path, task, now_us, is_seen=reading.unseen is None)
+        self.windows.read(reading.place.path, task, now_us, is_seen=reading.unseen is None)
         return changes
 
     def _read_waiting(self, task_path: str, now_us: int) -> list[Transition]:
@@ -392,9 +398,3 @@ class Looker:
 
 
 Report = Callable[[list[Transition]], None]
-
-SEEN = "seen"
-"""Outcome of a read that saw something; the others are those of `Unseen`."""
-
-LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
-"""Causes of a rescan that mean lost notifications; lasting causes are started and ended by `agent.lookout.turn`."""

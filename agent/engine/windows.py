@@ -3,7 +3,7 @@
 Nearly every checkpoint that is written decides something: the first of a session says what was restored, the one before
 a close what was left, one that no longer moves where a restoration ended. Only in the middle of a steady run does none
 of them: a task whose checkpoint moves forward several times a second, and to which nothing else happens. Such changes
-are read together, and five rules keep what detectors decide by:
+are taken in together, and six rules keep what detectors decide by:
 
 - Only a steady run is merged: all that is remembered of the checkpoint (the whole history of `CHECKPOINTS_KEPT`) are
   moves forward of one session, one soon after the other. Whatever else is heard or read of the task ends the run.
@@ -12,6 +12,8 @@ are read together, and five rules keep what detectors decide by:
 - A judgement while a change waits knows that the content before has moved (`CheckpointFact.moved_us`).
 - What waits is read before anything else of the task, and the reading says since when the content before was replaced.
 - The last content is always read, at the end of the window at the latest.
+- What waits is read when it is announced, and kept: where the file is gone when it is due, or its deletion is heard of,
+  that was its last content. Only what follows a reading, a judgement above all, is saved.
 
 Under exactly-once nothing waits: an active task writes no checkpoint while it runs, so that each decides something.
 
@@ -21,11 +23,12 @@ Source:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.contract.events import Change
 from agent.engine.schedule import Schedule
 from agent.inventory.model import CHECKPOINTS_KEPT, Task
+from agent.inventory.observations import CheckpointReading
 from agent.inventory.settings import SettingsBook
 from agent.inventory.transitions import Transition
 from agent.layout import names
@@ -61,6 +64,7 @@ class _Run:
         replaced_us: When the first of them was announced that did not make what was read; 0 = none was.
         announced_us: When the newest change of all was announced.
         is_early: What was read is newer than that: its own announcement is still to come.
+        kept: What the newest change that waits said when it was announced; None = it was gone by then.
     """
 
     read_us: int
@@ -70,6 +74,7 @@ class _Run:
     replaced_us: int = 0
     announced_us: int = 0
     is_early: bool = False
+    kept: CheckpointReading | None = None
 
 
 class Windows:
@@ -130,19 +135,29 @@ class Windows:
         """List the checkpoints that wait in a directory and below it; empty = all."""
         return self._due.below(f"{directory}/" if directory else "") if len(self._due) else []
 
+    def keep(self, path: str, reading: CheckpointReading) -> None:
+        """Keep what a change that waits says: where its file is gone when it is due, that was its last content."""
+        if reading.unseen is None:
+            self._runs[path].kept = reading
+
     def replaced_us(self, path: str) -> int:
         """Return when a change that waits replaced what was read; 0 = none did."""
         run = self._runs.get(path)
         return run.replaced_us if run is not None else 0
 
-    def take(self, path: str) -> int:
-        """Say that a checkpoint is read now; return when a change that waited replaced what was read (0 = none did)."""
+    def take(self, path: str) -> tuple[int, CheckpointReading | None]:
+        """Say that a checkpoint is read now.
+
+        Returns:
+            When a change that waited replaced what was read (0 = none did), and what the newest one was kept with.
+        """
         run = self._runs.get(path)
         if run is None or not run.first_us:
-            return 0
-        replaced_us, run.first_us, run.replaced_us = run.replaced_us, 0, 0
+            return 0, None
+        kept = None if run.kept is None else replace(run.kept, replaced_us=run.replaced_us)
+        replaced_us, run.first_us, run.replaced_us, run.kept = run.replaced_us, 0, 0, None
         self._due.drop(path)
-        return replaced_us
+        return replaced_us, kept
 
     def read(self, path: str, task: Task, now_us: int, *, is_seen: bool) -> None:
         """Take note of a reading that was announced, and of what the task is with it.
@@ -190,10 +205,11 @@ class Windows:
         if change.task is not None and change.change is not Change.CHECKPOINT_WRITTEN:
             self.unsettle(checkpoint_path(f"{change.application}/{change.task}"))
 
-    def forget(self, path: str) -> None:
-        """Forget a checkpoint, and that it waits: it is gone."""
-        self.take(path)
+    def forget(self, path: str) -> CheckpointReading | None:
+        """Forget a checkpoint, which is gone; return what it said last, if that waits."""
+        _, kept = self.take(path)
         self._runs.pop(path, None)
+        return kept
 
     def next_us(self) -> int | None:
         """When to ask `pop_due` at the latest; None = nothing waits."""
@@ -229,6 +245,7 @@ class Windows:
             run.announced_us += by_us
             run.first_us += by_us if run.first_us else 0
             run.replaced_us += by_us if run.replaced_us else 0
+            run.kept = run.kept and replace(run.kept, at_us=run.kept.at_us + by_us)
 
 
 def checkpoint_path(task_path: str) -> str:

@@ -23,6 +23,10 @@ class Unseen(StrEnum):
     UNREADABLE = "unreadable"
 
 
+SEEN = "seen"
+"""Outcome of a read that saw something; the others are those of `Unseen`."""
+
+
 class EntryKind(StrEnum):
     """Kind of a directory entry; symbolic links are never followed."""
 

@@ -31,6 +31,9 @@ class HintKind(StrEnum):
 PERIODIC = "periodic"
 """Cause of a rescan that nothing asked for but the time."""
 
+LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
+"""Causes of a rescan that mean lost notifications; lasting causes are started and ended by `agent.lookout.turn`."""
+
 
 class Hint(NamedTuple):
     """What to read, and why.

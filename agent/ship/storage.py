@@ -197,16 +197,22 @@ def refuse_newer(path: Path) -> None:
     Raises:
         SpoolError: it is one.
     """
+    if why := refusal(path):
+        raise SpoolError(f"spool {path.parent} {why}")
+
+
+def refusal(path: Path) -> str:
+    """Say why a database may not be opened, and what to do; empty = it is not of a later release. Changes nothing."""
     written = 0
     if path.exists():
         with suppress(StoreError):
             (((written,),),) = last_checkpoint(path, ("PRAGMA user_version",))
-    if written > FORMAT:
-        raise SpoolError(
-            f"spool {path.parent} was written by a later statewarden (it has format {written}, this one knows up to"
-            f" {FORMAT}): run that one until the spool is empty, or give this one another directory; nothing was"
-            " changed or lost"
-        )
+    if written <= FORMAT:
+        return ""
+    return (
+        f"was written by a later statewarden (it has format {written}, this one knows up to {FORMAT}): run that one"
+        " until the spool is empty, or give this one another directory; nothing was changed or lost"
+    )
 
 
 def _own_bytes(directory: Path) -> int:

@@ -13,12 +13,12 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.field import Field, FieldType
 from agent.contract.fields import FIELDS, fields_of
 from spark_rollup import clock
 from spark_rollup.bronze import snapshots
+from spark_rollup.bronze.later import is_later
 from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.bronze.store import check_format, read_events, read_quarantine
@@ -54,9 +54,6 @@ REJUDGED = (
 )
 """Reasons that may not hold for another version or on another day: the quarantine keeps the whole line."""
 
-
-MINOR = int(SCHEMA_VERSION.partition(".")[2])
-"""Minor version of the contract that is known here."""
 
 AWAITED = ("unknown-major", "unknown-kind")
 """Reasons that an upgrade takes away."""
@@ -193,7 +190,6 @@ def _verdict(latest_us: int) -> Column:
     version = F.col("data.schema_version")
     major = F.split_part(version, F.lit("."), F.lit(1))
     # a newer minor version may add kinds: their rows count in the agent's sequence, and no rule reads them
-    is_newer = F.coalesce(minor_of(version) > MINOR, F.lit(False))
     kinds = [kind.value for kind in Kind]
 
     def because(reason: str | None, detail: Column) -> Column:
@@ -218,7 +214,7 @@ def _verdict(latest_us: int) -> Column:
             because("wrong-type", F.lit("a field has another type than the contract")),
         )
         .when(
-            F.col("data.kind").isNull() | (~F.col("data.kind").isin(kinds) & ~is_newer),
+            F.col("data.kind").isNull() | (~F.col("data.kind").isin(kinds) & ~is_later(version)),
             because("unknown-kind", F.format_string("kind %s", F.coalesce("data.kind", F.lit("none")))),
         )
         .when(
@@ -246,12 +242,6 @@ def _verdict(latest_us: int) -> Column:
         )
         .otherwise(because(None, F.lit(None)))
     )
-
-
-def minor_of(version: Column | str) -> Column:
-    """Read the minor version of the contract; null if there is none."""
-    text = F.col(version) if isinstance(version, str) else version
-    return F.split_part(text, F.lit("."), F.lit(2)).try_cast("int")
 
 
 def _first_missing() -> Column:

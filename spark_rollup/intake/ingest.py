@@ -22,7 +22,8 @@ from agent.contract.events import SCHEMA_MAJOR
 from spark_rollup import __version__, clock
 from spark_rollup.bronze import snapshots, table
 from spark_rollup.bronze.dedupe import one_row_per_id
-from spark_rollup.bronze.load import CUT_OFF, MINOR, REJUDGED, load_lines, minor_of
+from spark_rollup.bronze.later import latest_minor
+from spark_rollup.bronze.load import CUT_OFF, REJUDGED, load_lines
 from spark_rollup.bronze.place import Place, below, put
 from spark_rollup.bronze.store import (
     AT,
@@ -230,8 +231,7 @@ def _add(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
     fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
     if before is not None and not fresh.isEmpty():
         fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
-    newer = span["minor"] if span and (span["minor"] or 0) > MINOR else None
-    counts = Ingested(number, fresh.count(), batch.parts, unread, newer)
+    counts = Ingested(number, fresh.count(), batch.parts, unread, span["newer"] if span else None)
     if span is not None:  # before: a run that is cut off here must leave no snapshot that lacks its events
         snapshots.withdraw(bronze, span["first_day"])
     if counts.events or onto is None:
@@ -264,7 +264,7 @@ def _span(events: DataFrame) -> Row | None:
         F.min("observed_at_us").alias("first_us"), F.max("observed_at_us").alias("last_us"),
         F.date_format(F.min(at), "yyyy-MM-dd").alias("first_day"),
         F.date_format(F.max(at), "yyyy-MM-dd").alias("last_day"),
-        F.max(minor_of("schema_version")).alias("minor"),
+        latest_minor("schema_version").alias("newer"),
     ).first()  # fmt: skip
     return None if span is None or span["first_us"] is None else span
 

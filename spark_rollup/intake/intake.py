@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from agent.contract.codec import SCHEMA_VERSION
-from agent.contract.events import SCHEMA_MAJOR
+from spark_rollup.bronze.later import announce
 from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.store import refuse_newer
 from spark_rollup.config import check_directories, check_input, size_of
@@ -136,14 +135,14 @@ def _once(spark: SparkSession, source: Source, options: IntakeOptions, bronze: P
         counts = ingest.add_files(
             spark, source, bronze, known, lambda size_bytes: session.fit(spark, size_bytes, conf)
         )
-        _note_newer(counts)
+        announce(counts.newer, "kept")
         return counts
     batch = source.batch(spark, known)
     for note in batch.notes:
         print(f"statewarden-rollup: {note}", file=sys.stderr)
     session.fit(spark, batch.size_bytes, conf)
     counts = ingest.add_batch(spark, batch, bronze)
-    _note_newer(counts)
+    announce(counts.newer, "kept")
     return counts
 
 
@@ -155,7 +154,7 @@ def _stream(
     ends_by_itself = stream.AVAILABLE_NOW in trigger
 
     def report(counts: Ingested) -> None:
-        _note_newer(counts)
+        announce(counts.newer, "kept")
         if ends_by_itself:
             turns.append(counts)
         else:
@@ -164,15 +163,6 @@ def _stream(
     checkpoint = options.checkpoint or stream.checkpoint_in(bronze, source)
     stream.run(spark, source, bronze, trigger, checkpoint, report)
     return ingest.total(turns) if ends_by_itself else None
-
-
-def _note_newer(counts: Ingested) -> None:
-    if counts.newer is not None:
-        print(
-            f"statewarden-rollup: some events are of contract {SCHEMA_MAJOR}.{counts.newer}, and this version knows "
-            f"{SCHEMA_VERSION}: they are kept, but what is new in them is not used: upgrade statewarden",
-            file=sys.stderr,
-        )
 
 
 def describe(counts: Ingested, options: IntakeOptions) -> str:

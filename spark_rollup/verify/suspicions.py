@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Status
 from spark_rollup.bronze import snapshots
+from spark_rollup.bronze.later import announce_segments
 from spark_rollup.bronze.load import load
 from spark_rollup.bronze.place import Place
 from spark_rollup.columns import ROUTINE, TASK, is_routine, summary
@@ -180,6 +181,8 @@ def read(spark: SparkSession, source: Place, copies: Sequence[Copy], now_us: int
 def _events(spark: SparkSession, source: Place, now_us: int) -> DataFrame:
     has_days = is_bronze(source) and bool(snapshots.days(source))
     loaded = load(spark, source, snapshots.reading(source, now_us) if has_days else snapshots.EVERYTHING)
+    if not loaded.unique:
+        announce_segments(loaded.events)
     events = loaded.events.drop("line")
     if ROUTINE not in events.columns:
         events = events.withColumn(ROUTINE, is_routine())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
 
+from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import Kind
 from spark_rollup import audit
 from spark_rollup.bronze import snapshots
@@ -53,6 +55,23 @@ def test_agents_that_really_fell_silent_are_reported(spark, tmp_path):
     assert as_of_us == at_us(4470)
     assert said.keys() == {"pod-a", "pod-b"}
     assert all("the agent said nothing" in text for text in said.values())
+
+
+@pytest.mark.parametrize("as_of_us", [None, at_us(600)])
+def test_segments_of_a_later_contract_ask_for_an_upgrade(spark, tmp_path, capsys, as_of_us):
+    """What is new in them is not looked at, and no `ingest` has said so: silence would be an all-clear."""
+    fleet = Fleet("shop")
+    fleet.pod("pod-a")
+    source = fleet.write(tmp_path / "in")
+    audit.prepare(spark, AuditOptions(source, source, as_of_us))
+    assert capsys.readouterr().err == ""
+    later = json.loads(fleet.lines()[-1])
+    later["data"] |= {"schema_version": "1.99", "kind": "gossip"}
+    (source / "later.jsonl").write_text(json.dumps(later | {"id": "of its own"}))
+    audit.prepare(spark, AuditOptions(source, source, as_of_us))
+    said = capsys.readouterr().err
+    assert f"some events are of contract 1.99, and this version knows {SCHEMA_VERSION}: they are read" in said
+    assert said.count("upgrade statewarden") == 1
 
 
 def test_what_a_fast_clock_said_last_is_in_doubt(spark):

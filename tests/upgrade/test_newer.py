@@ -17,6 +17,7 @@ import pytest
 from agent.cli import main as agent_main
 from agent.contract import buckets
 from agent.engine.pipeline import Pipeline
+from agent.errors import SpoolError
 from agent.home import baseline
 from agent.home.baseline import BaselineKeeper, resume
 from agent.home.baseline_file import NAME, NEWER_NAME, BaselineFile
@@ -49,6 +50,32 @@ def test_a_spool_of_a_later_format(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"written by a later statewarden (it has format {tables.FORMAT + 1}" in said
     assert "run that one until the spool is empty" in said
     assert content(tmp_path) == before
+
+
+def test_preflight_finds_a_spool_of_a_later_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before a roll-out, in the words of the agent's refusal; the spool is left as it is."""
+    state, folder = tmp_path / "state", tmp_path / "spool"
+    state.mkdir()
+    asked = ["preflight", str(state), "--spool", str(folder), "--json"]
+    with open_spool(folder, HandClock()) as spool:
+        spool.append(heartbeat())
+    agent_main(asked)
+    assert "later statewarden" not in capsys.readouterr().out
+    with sqlite3.connect(folder / "spool.db") as connection:
+        connection.execute(f"PRAGMA user_version={tables.FORMAT + 1}")
+    connection.close()
+    before = content(folder)
+    assert agent_main(asked) == 1
+    rows = {row["check"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    with pytest.raises(SpoolError) as refused:
+        open_spool(folder, HandClock())
+    sentence = str(refused.value).removeprefix(f"spool {folder} ")
+    assert rows["spool"]["level"] == "failed"
+    assert rows["spool"]["where"] == str(folder)
+    assert rows["spool"]["what"].startswith(sentence)
+    assert content(folder) == before
 
 
 def test_a_baseline_of_a_later_format(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from agent.engine.looker import LOSSES, SEEN
 from agent.inventory.blind_causes import HIDING, SLOWING, Missed
-from agent.inventory.disk import Unseen
-from agent.inventory.hints import PERIODIC
+from agent.inventory.disk import SEEN, Unseen
+from agent.inventory.hints import LOSSES, PERIODIC
 from agent.publish.metric import Metric, MetricKind, Stability, by, flags, one
 from agent.watch.source import Cause
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from agent.contract.events import Kind, Source
 from agent.engine.lock_polls import LOCK_POLL_US, SLOW_POLL_US
-from agent.engine.looker import LOSSES
 from agent.engine.rereads import SETTLE_US
 from agent.inventory.disk import LockState
-from agent.inventory.hints import Hint, HintKind
+from agent.inventory.hints import LOSSES, Hint, HintKind
 from agent.replay.trace import Operation
 from tests.agent.engine.playing import Run, application, checkpoint, deletion, kill, opening, release, second
 

@@ -1,14 +1,10 @@
-"""Which changes of a checkpoint wait, and what never does."""
+"""Which changes of a checkpoint wait, what never does, and what is kept of one that goes meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agent.contract.events import Kind
 from agent.engine.windows import GROWS_US, MERGE_WINDOW_US, QUIET_US, TOGETHER_US
@@ -27,33 +23,7 @@ from tests.agent.engine.playing import (
     release,
     second,
 )
-
-GAP_S = 0.3
-LOCKS = ("app/0_0/rocksdb/s/LOCK", "app/.lock")
-REST_US = 15_000_000
-WINDOWS_US = (250_000, 1_000_000, 5_000_000)
-
-
-def offsets(run: Run) -> list[int]:
-    """List the offsets that were reported, in order."""
-    return [x["offset_after"] for x in run.of(Kind.TRANSITION) if x["change"] == "checkpoint-written"]
-
-
-def steady(
-    run: Run, from_s: float = 2, changes: int = CHECKPOINTS_KEPT, *, step: int = 10, gap_s: float = GAP_S
-) -> float:
-    """Move a checkpoint so often, in a session if there is one; return when the last change came."""
-    for number in range(changes):
-        run.play(*checkpoint(from_s + number * gap_s, 100 + number * step))
-    return from_s + (changes - 1) * gap_s
-
-
-def steady_session(**more: object) -> tuple[Run, float]:
-    """Play a task that is open and so steady that the next change waits."""
-    run = Run(**more)  # type: ignore[arg-type]
-    run.play(*application(1), *opening(1))
-    run.until(second(2))
-    return run, steady(run)
+from tests.agent.engine.steady_runs import CHECKPOINT, GAP_S, LOCKS, REST_US, offsets, steady, steady_session
 
 
 def waits(run: Run, at_s: float, offset: int) -> bool:
@@ -270,12 +240,76 @@ def test_what_waits_is_read_before_what_depends_on_it(event: Callable[[Run, floa
     assert not run.pipeline.looker.windows.end()
 
 
-def test_a_checkpoint_that_is_deleted_while_it_waits_is_gone() -> None:
-    """Its content can no longer be read; that it was deleted is reported, of the one before."""
+GUARANTEES = {
+    "unknown": [],
+    "at-least-once": ["processing_guarantee=at_least_once"],
+    "exactly-once": ["processing_guarantee=exactly_once_v2"],
+}
+
+
+def unlinked(run: Run, at_s: float) -> None:
+    run.play(Operation(second(at_s), "unlink", CHECKPOINT))
+
+
+def moved_away(run: Run, at_s: float) -> None:
+    run.play(Operation(second(at_s), "rename", CHECKPOINT, to="app/0_0/aside"))
+
+
+def deleted_and_written_again(run: Run, at_s: float) -> None:
+    """All of it before the agent hears of the first: what was there in between was read by nobody."""
+    run.play(Operation(second(at_s), "unlink", CHECKPOINT), *checkpoint(at_s + 0.01, 640))
+
+
+def deleted_with_its_task(run: Run, at_s: float) -> None:
+    """A walk that begins elsewhere, and is over before the agent hears of it."""
+    run.play(*deletion(at_s)[:3], Operation(second(at_s), "unlink", CHECKPOINT), *deletion(at_s)[3:])
+
+
+def wiped_by_its_owner(run: Run, at_s: float) -> None:
+    run.play(*release(at_s))
+    deleted_with_its_task(run, at_s + 0.01)
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+@pytest.mark.parametrize(
+    "gone", [unlinked, moved_away, deleted_and_written_again, deleted_with_its_task, wiped_by_its_owner]
+)
+def test_a_checkpoint_that_goes_while_it_waits_says_what_it_said_last(
+    gone: Callable[[Run, float], None], guarantee: str
+) -> None:
+    """Deletions, and findings that rest on the content before one, are those of an agent that reads all at once."""
+    exact, run = (
+        steady_session(merge_window_us=x, sets=GUARANTEES[guarantee])[0] for x in (0, MERGE_WINDOW_US)
+    )
+    at_s = (exact.now_us - second(0)) / 1e6
+    for one in (exact, run):
+        for number in range(1, 4):
+            one.play(*checkpoint(at_s + number * 0.1, 500 + number * 100))
+        gone(one, at_s + 0.35)
+        if not one.pipeline.inventory.applications["app"].tasks["0_0"].exists:
+            one.play(*opening(at_s + 1.5, identity="id-2"))
+        one.play(*checkpoint(at_s + 2, 600))  # less than it said before
+        one.rest(REST_US)
+    told = [[x for x in y.of(Kind.TRANSITION) if x["change"].endswith("-deleted")] for y in (exact, run)]
+    assert told[0] == told[1]
+    assert {x["offset_before"] for x in told[1] if x["change"] == "checkpoint-deleted"} == {800}
+    assert _findings(exact) == _findings(run)
+    assert _findings(run)
+
+
+def _findings(run: Run) -> list[object]:
+    return [
+        (x.detector, x.id, x.severity, x.confidence, x.status, x.summary)
+        for x in run.pipeline.ledger.findings()
+    ]
+
+
+def test_a_checkpoint_that_comes_back_is_read_at_once() -> None:
+    """It begins a new run."""
     run, last_s = steady_session()
     assert waits(run, last_s + 0.1, 500)
-    run.play(Operation(second(last_s + 0.11), "unlink", "app/0_0/.checkpoint"))
-    assert run.changes()[-1] == "checkpoint-deleted 0_0"
+    unlinked(run, last_s + 0.11)
+    assert run.changes()[-2:] == ["checkpoint-written 0_0", "checkpoint-deleted 0_0"]
     assert not waits(run, last_s + 0.2, 600)
 
 
@@ -297,87 +331,3 @@ def test_windows_move_with_the_clock() -> None:
     due_us = run.pipeline.looker.windows.next_us()
     run.pipeline.shift(-3_000_000)
     assert run.pipeline.looker.windows.next_us() == (due_us or 0) - 3_000_000
-
-
-# -- any order ----------------------------------------------------------------------------------------
-
-_EVENTS = ("checkpoint",) * 12 + ("flush", "release", "open", "kill", "rescan", "lock")
-_steps = st.tuples(st.sampled_from(_EVENTS), st.sampled_from((0.001, 0.05, 0.2, 0.3, 0.45, 1.5)))
-
-
-def play_steps(steps: Sequence[tuple[str, float]], window_us: int) -> Run:
-    """Play a steady run, then drawn events."""
-    run, at_s = steady_session(merge_window_us=window_us)
-    lock, offset, flushed = LOCKS[0], 1_000, 10
-    for event, gap_s in steps:
-        at_s += gap_s
-        at_us = second(at_s)
-        if event == "checkpoint":
-            offset += 1
-            run.play(*checkpoint(at_s, offset))
-        elif event == "flush":
-            flushed += 1
-            path = f"app/0_0/rocksdb/s/{flushed:06}.sst"
-            run.play(Operation(at_us, "create", path), Operation(at_us, "close_w", path))
-        elif event == "release":
-            run.play(*release(at_s))
-        elif event == "open":
-            run.play(Operation(at_us, "lock", lock), Operation(at_us, "create", f"{lock}.x"))
-            run.play(Operation(at_us, "rename", "app/0_0/rocksdb/s/CURRENT", to="app/0_0/rocksdb/s/CURRENT"))
-        elif event == "kill":
-            run.unseen(*kill(at_s, *LOCKS))
-        elif event == "rescan":
-            run.until(at_us)
-            run.pipeline.handle([Hint("app/0_0", HintKind.RESCAN, run.now_us, cause="periodic")], run.now_us)
-        else:
-            run.play(Operation(at_us, "create", "app/0_0/.lock"))
-    run.rest(REST_US)
-    return run
-
-
-def merged(run: Run) -> list[object]:
-    """List what was reported; of checkpoints that follow each other directly only the last."""
-    told = [
-        (x["change"], x.get("offset_after") if x["change"] == "checkpoint-written" else None)
-        for x in run.of(Kind.TRANSITION)
-    ]
-    return [
-        x for x, after in pairwise((*told, ("", None))) if x[0] != "checkpoint-written" or after[0] != x[0]
-    ]
-
-
-@settings(max_examples=15)
-@given(st.lists(_steps, max_size=24), st.sampled_from(WINDOWS_US))
-def test_in_any_order_only_contents_between_two_checkpoints_are_lost(
-    steps: Sequence[tuple[str, float]], window_us: int
-) -> None:
-    """Whatever else changes is reported as without windows, after the same checkpoint; so are the findings."""
-    exact, run = play_steps(steps, 0), play_steps(steps, window_us)
-    assert merged(run) == merged(exact)
-    assert offsets(run)[-1] == offsets(exact)[-1]
-    found = [[(x.detector, x.id, x.severity) for x in y.pipeline.ledger.findings()] for y in (exact, run)]
-    assert found[0] == found[1]
-
-
-@settings(max_examples=15)
-@given(st.lists(_steps, max_size=24), st.sampled_from(WINDOWS_US))
-def test_in_any_order_the_delay_is_bounded_and_what_stays_is_read(
-    steps: Sequence[tuple[str, float]], window_us: int
-) -> None:
-    """Each content, or a later one, is known by the end of the window; one that stayed is known itself."""
-    exact, run = play_steps(steps, 0), play_steps(steps, window_us)
-    written = [(x["offset_after"], x["occurred_at_us"]) for x in _written(exact)]
-    seen = [(x["offset_after"], x["observed_at_us"]) for x in _written(run)]
-    for (offset, at_us), (_, next_us) in pairwise((*written, (0, written[-1][1] + 10 * window_us))):
-        by_us = next(seen_us for known, seen_us in seen if known >= offset)
-        assert by_us - at_us <= window_us + TOGETHER_US
-        if next_us - at_us >= UNCHANGED_US:
-            assert offset in [known for known, _ in seen]
-
-
-def _written(run: Run) -> list[dict[str, Any]]:
-    return [
-        {**x.body, "observed_at_us": x.observed_at_us}
-        for x in run.records
-        if x.kind is Kind.TRANSITION and x.body["change"] == "checkpoint-written"
-    ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.engine.looker import LOSSES
 from agent.inventory.blind_causes import BY_SLUG, CAUSES
 from agent.inventory.disk import Unseen
+from agent.inventory.hints import LOSSES
 from agent.watch.source import Cause
 
 

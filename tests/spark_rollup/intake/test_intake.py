@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from spark_rollup.bronze.later import announce
 from spark_rollup.cli import main
 from spark_rollup.errors import UsageError
-from spark_rollup.intake import intake
 from spark_rollup.intake.ingest import Ingested, total
 from spark_rollup.intake.intake import IntakeOptions, describe, read_properties
 from spark_rollup.intake.opening import Opening, identity_settings, store_settings
@@ -77,9 +77,9 @@ def test_turns_are_added_up():
 
 def test_events_of_a_newer_contract_are_reported(capsys):
     """Kept, but not looked at: silence would be an all-clear."""
-    intake._note_newer(Ingested(1, 0, 1))
+    announce(Ingested(1, 0, 1).newer, "kept")
     assert capsys.readouterr().err == ""
-    intake._note_newer(total([Ingested(1, 0, 1, newer=7), Ingested(1, 0, 1)]))
+    announce(total([Ingested(1, 0, 1, newer=7), Ingested(1, 0, 1)]).newer, "kept")
     assert "some events are of contract 1.7, and this version knows 1." in capsys.readouterr().err
 
 

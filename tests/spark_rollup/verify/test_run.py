@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
 from agent.contract.buckets import StoreDigest, StoreKind
+from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import Kind, Severity
 from agent.verify.shipped import body_of
 from spark_rollup.bronze import load
@@ -99,7 +100,7 @@ def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) 
     return digest(unwritten, pod=pod, offset=99)
 
 
-def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
+def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs, capsys):
     """What differs proves its agent's suspicion, what is equal refutes it; what is no suspicion is left alone."""
     fleet = Fleet("shop")
     for name in ("pod-good", "pod-bad"):
@@ -115,7 +116,9 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs):
     whole = folded(LOG, 99)
     told = [held(whole, "pod-good", "life-1"), held(dict(list(whole.items())[1:]), "pod-bad", "life-1")]
     source = fleet.write(events)
+    (source / "later.jsonl").write_text(fleet.lines()[0].replace(f'"{SCHEMA_VERSION}"', '"1.99"'))
     outcome = compare(tmp_path, told, events=str(source))
+    assert "some events are of contract 1.99" in capsys.readouterr().err
     assert {one.source.pod: one.word for one in outcome.verdicts} == {
         "pod-good": Word.EQUAL, "pod-bad": Word.DIFFERS,
     }  # fmt: skip

@@ -1,0 +1,51 @@
+"""Events of a later minor version of the contract: read as far as they are known here, and an upgrade is asked for."""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from agent.contract.codec import SCHEMA_VERSION
+from agent.contract.events import SCHEMA_MAJOR, SCHEMA_MINOR
+
+
+def minor_of(version: Column | str) -> Column:
+    """Read the minor version of the contract; null if there is none."""
+    text = F.col(version) if isinstance(version, str) else version
+    return F.split_part(text, F.lit("."), F.lit(2)).try_cast("int")
+
+
+def is_later(version: Column | str) -> Column:
+    """Return whether a version of the contract is a later minor one than is known here; never null."""
+    return F.coalesce(minor_of(version) > SCHEMA_MINOR, F.lit(False))
+
+
+def latest_minor(version: str) -> Column:
+    """Find the latest minor version that is not known here; null = there is none. An aggregate."""
+    return F.max(F.when(is_later(version), minor_of(version)))
+
+
+def announce(minor: int | None, done: str) -> None:
+    """Ask for an upgrade on standard error, unless there is no reason for it.
+
+    Args:
+        minor: Latest minor version that some events are of, as of `latest_minor`.
+        done: What is done with them all the same.
+    """
+    if minor is not None:
+        print(
+            f"statewarden-rollup: some events are of contract {SCHEMA_MAJOR}.{minor}, and this version knows "
+            f"{SCHEMA_VERSION}: they are {done}, but what is new in them is not used: upgrade statewarden",
+            file=sys.stderr,
+        )
+
+
+def announce_segments(events: DataFrame) -> None:
+    """Say of segments that are read without bronze what `ingest` would have said of them.
+
+    Input columns: schema_version.
+    """
+    row = events.agg(latest_minor("schema_version").alias("minor")).first()
+    announce(row["minor"] if row else None, "read")
