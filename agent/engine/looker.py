@@ -88,8 +88,7 @@ class Looker:
             What changed.
         """
         if hint.kind is HintKind.MOVED_IN and self.windows.waits(hint.path, hint.at_us, now_us):
-            self._keep(hint.place, now_us)
-            return []
+            return self._keep(hint.place, now_us)
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
             return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
@@ -105,12 +104,15 @@ class Looker:
             self.observer.note_written(place, hint.at_us)
         return changes + self._changed(place, hint, now_us)
 
-    def _keep(self, place: StatePath, now_us: int) -> None:
+    def _keep(self, place: StatePath, now_us: int) -> list[Transition]:
         """Keep what waits: it may be gone when it is due. Who judges until then knows that the content before moved."""
-        self.windows.keep(place.path, self.observer.checkpoint(place, now_us, Source.INOTIFY))
-        task = self._task_of(place)
-        if task is not None and task.checkpoint is not None:
-            task.checkpoint.moved_us = self.windows.replaced_us(place.path)
+        reading, task = self.observer.checkpoint(place, now_us, Source.INOTIFY), self._task_of(place)
+        if task is None or self.windows.keep(place.path, reading):
+            if task is not None and task.checkpoint is not None:
+                task.checkpoint.moved_us = self.windows.replaced_us(place.path)
+            return []
+        _, kept = self.windows.take(place.path)
+        return [x for seen in (kept, reading) if seen is not None for x in self._take_in(task, seen, now_us)]
 
     def _read_merged(self, paths: list[str], now_us: int) -> list[Transition]:
         """Read checkpoints that waited."""
@@ -200,11 +202,10 @@ class Looker:
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
-        root = classify(place.application)
         changes = self._read_merged(self.windows.below(place.application), now_us)
         known = self.inventory.applications.get(place.application)
         before = known.lock if known else None
-        changes += self._reduce(self.observer.application(root, now_us, source))
+        changes += self._reduce(self.observer.application(classify(place.application), now_us, source))
         application = self.inventory.applications.get(place.application)
         if application is None or not application.exists:
             return changes
@@ -228,7 +229,8 @@ class Looker:
 
     def _task_lock(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
         task, written = self._task_of(place), kind is HintKind.WRITTEN
-        changes = self._stores(task, now_us, Source.INOTIFY) if task is not None and written else []
+        stores = task.database_paths if task is not None and written else []
+        changes = self._read_databases(stores, now_us, Source.INOTIFY)
         return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
 
     def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
@@ -247,7 +249,7 @@ class Looker:
         changes = self._read_waiting(task.path, now_us) + self._reduce(reading)
         if task.checkpoint is not None:
             task.checkpoint.moved_us = 0
-        self.windows.read(reading.place.path, task, now_us, is_seen=reading.unseen is None)
+        self.windows.read(task, reading, now_us)
         return changes
 
     def _read_waiting(self, task_path: str, now_us: int) -> list[Transition]:
@@ -287,13 +289,11 @@ class Looker:
         again = [x for x in databases(self.inventory) if x.problems]
         return changes + [y for x in again for y in self._database(classify(x.path), later_us, Source.RESCAN)]
 
-    def _stores(self, task: Task, now_us: int, source: Source) -> list[Transition]:
-        return self._read_databases(task.database_paths, now_us, source)
-
     def read_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
         """Read a known task: its stores, its checkpoint, then its lock and directory."""
         changes = self._read_merged(self.windows.of(checkpoint_path(task.path)), now_us)
-        changes += self._stores(task, now_us, source) + self._read_checkpoint(task.path, now_us, source)
+        changes += self._read_databases(task.database_paths, now_us, source)
+        changes += self._read_checkpoint(task.path, now_us, source)
         return changes + self._reduce(self.observer.task(classify(task.path), now_us, source))
 
     def _task_of(self, place: StatePath) -> Task | None:

@@ -13,7 +13,8 @@ are taken in together, and six rules keep what detectors decide by:
 - What waits is read before anything else of the task, and the reading says since when the content before was replaced.
 - The last content is always read, at the end of the window at the latest.
 - What waits is read when it is announced, and kept: where the file is gone when it is due, or its deletion is heard of,
-  that was its last content. Only what follows a reading, a judgement above all, is saved.
+  that was its last content; and what does not go on from it is followed at once, after it. Only what follows a
+  reading, a judgement above all, is saved.
 
 Under exactly-once nothing waits: an active task writes no checkpoint while it runs, so that each decides something.
 
@@ -32,8 +33,9 @@ from agent.inventory.observations import CheckpointReading
 from agent.inventory.settings import SettingsBook
 from agent.inventory.transitions import Transition
 from agent.layout import names
+from agent.layout.checkpoint import OffsetEntry
 from agent.layout.paths import Role, StatePath
-from agent.quantities.steady import is_step
+from agent.quantities.steady import goes_on, is_step
 
 MERGE_WINDOW_US = 1_000_000
 """Default length of a window."""
@@ -65,6 +67,7 @@ class _Run:
         announced_us: When the newest change of all was announced.
         is_early: What was read is newer than that: its own announcement is still to come.
         kept: What the newest change that waits said when it was announced; None = it was gone by then.
+        said: What it says, as far as it was read, waiting or not.
     """
 
     read_us: int
@@ -75,6 +78,7 @@ class _Run:
     announced_us: int = 0
     is_early: bool = False
     kept: CheckpointReading | None = None
+    said: tuple[OffsetEntry, ...] = ()
 
 
 class Windows:
@@ -135,10 +139,18 @@ class Windows:
         """List the checkpoints that wait in a directory and below it; empty = all."""
         return self._due.below(f"{directory}/" if directory else "") if len(self._due) else []
 
-    def keep(self, path: str, reading: CheckpointReading) -> None:
-        """Keep what a change that waits says: where its file is gone when it is due, that was its last content."""
+    def keep(self, path: str, reading: CheckpointReading) -> bool:
+        """Keep what a change that waits says: where its file is gone when it is due, that was its last content.
+
+        Returns:
+            Whether it waits: what does not go on from the content before is news, and so is that one.
+        """
+        run = self._runs[path]
         if reading.unseen is None:
-            self._runs[path].kept = reading
+            if reading.problem is not None or not goes_on(run.said, reading.entries):
+                return False
+            run.kept, run.said = reading, reading.entries
+        return True
 
     def replaced_us(self, path: str) -> int:
         """Return when a change that waits replaced what was read; 0 = none did."""
@@ -159,31 +171,25 @@ class Windows:
         self._due.drop(path)
         return replaced_us, kept
 
-    def read(self, path: str, task: Task, now_us: int, *, is_seen: bool) -> None:
-        """Take note of a reading that was announced, and of what the task is with it.
-
-        Args:
-            path: Of the checkpoint.
-            task: With the reading.
-            now_us: When it was read.
-            is_seen: The file was there and could be read.
-        """
+    def read(self, task: Task, reading: CheckpointReading, now_us: int) -> None:
+        """Take note of a reading that was announced, taken in now, and of what the task is with it."""
         if not self._window_us:
             return
-        known, run = task.checkpoints, self._runs.get(path)
-        if not is_seen or len(known) < 2 or task.checkpoint is None:
+        path, known = reading.place.path, task.checkpoints
+        run = self._runs.get(path)
+        if reading.unseen is not None or len(known) < 2 or task.checkpoint is None:
             self._runs.pop(path, None)
         elif known[-1].seen_us != now_us:
             if (
                 run is not None
-            ):  # the content is that of an earlier reading, which came after this announcement
+            ):  # its content is that of an earlier reading, which came after this announcement
                 run.read_us = now_us
         elif now_us - known[-2].seen_us >= SOON * self._window_us or not self._may_wait(task):
             self._runs.pop(path, None)
         elif run is None:
-            self._runs[path] = _Run(now_us, 2)
+            self._runs[path] = _Run(now_us, 2, said=reading.entries)
         else:
-            run.read_us = now_us
+            run.read_us, run.said = now_us, reading.entries
             run.readings += 1
             run.is_early = known[-1].written_us > run.announced_us
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agent.inventory.model import CheckpointFact
+from agent.layout.checkpoint import OffsetEntry
 from agent.quantities.changelog import TEN_THOUSAND
 
 
@@ -24,3 +27,12 @@ def is_step(before: CheckpointFact, after: CheckpointFact) -> bool:
         return False
     steps = [after.offsets[name] - offset for name, offset in before.offsets.items()]
     return min(steps) >= 0 and 0 < sum(steps) <= TEN_THOUSAND
+
+
+def goes_on(before: Sequence[OffsetEntry], after: Sequence[OffsetEntry]) -> bool:
+    """Return the same of contents that nothing else is known of; what has not moved goes on, too."""
+    offsets = {(x.topic, x.partition): x.offset for x in before}
+    if offsets.keys() != {(x.topic, x.partition) for x in after}:
+        return False
+    steps = [x.offset - offsets[x.topic, x.partition] for x in after]
+    return min(steps, default=0) >= 0 and sum(steps) <= TEN_THOUSAND

@@ -7,7 +7,7 @@ A Python that cannot be had on this machine is named, and is a failure: nothing 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,8 +56,10 @@ def rollup_with(release: str) -> str:
 
 def main(words: Sequence[str]) -> int:
     """Run all of it, or what is named: `3.14`, `4.0`."""
-    wanted = [(test, x) for x in PYTHONS for test in (agent_on, audit_on)]
-    wanted += [(rollup_with, x) for x in SPARKS]
+    wanted: list[tuple[Callable[[str], str], str]] = [
+        *((test, x) for x in PYTHONS for test in (agent_on, audit_on)),
+        *((rollup_with, x) for x in SPARKS),
+    ]
     failed = []
     for test, release in wanted:
         if words and release not in words:

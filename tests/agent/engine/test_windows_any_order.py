@@ -19,7 +19,8 @@ from tests.agent.engine.steady_runs import CHECKPOINT, LOCKS, REST_US, offsets, 
 
 WINDOWS_US = (250_000, 1_000_000, 5_000_000)
 
-_EVENTS = ("checkpoint",) * 12 + ("flush", "release", "open", "kill", "rescan", "lock")
+_EVENTS = ("checkpoint",) * 12 + ("back", "leap", "flush", "release", "open", "kill", "rescan", "lock")
+_MOVES = {"checkpoint": 1, "back": -200, "leap": 10_500}
 _GAPS_S = st.sampled_from((0.001, 0.05, 0.2, 0.3, 0.45, 1.5))
 _steps = st.tuples(st.sampled_from(_EVENTS), _GAPS_S)
 _steps_and_removals = st.tuples(st.sampled_from((*_EVENTS, *("remove",) * 4)), _GAPS_S)
@@ -32,8 +33,8 @@ def play_steps(steps: Sequence[tuple[str, float]], window_us: int) -> Run:
     for event, gap_s in steps:
         at_s += gap_s
         at_us = second(at_s)
-        if event == "checkpoint":
-            offset += 1
+        if event in _MOVES:
+            offset += _MOVES[event]
             run.play(*checkpoint(at_s, offset))
         elif event == "flush":
             flushed += 1
@@ -68,7 +69,7 @@ def merged(run: Run) -> list[object]:
     ]
 
 
-@settings(max_examples=15)
+@settings(max_examples=20)
 @given(st.lists(_steps, max_size=24), st.sampled_from(WINDOWS_US))
 def test_in_any_order_only_contents_between_two_checkpoints_are_lost(
     steps: Sequence[tuple[str, float]], window_us: int
@@ -81,7 +82,7 @@ def test_in_any_order_only_contents_between_two_checkpoints_are_lost(
     assert found[0] == found[1]
 
 
-@settings(max_examples=15)
+@settings(max_examples=20)
 @given(st.lists(_steps_and_removals, max_size=24), st.sampled_from(WINDOWS_US))
 def test_in_any_order_no_last_content_is_lost_to_a_removal(
     steps: Sequence[tuple[str, float]], window_us: int
@@ -93,7 +94,7 @@ def test_in_any_order_no_last_content_is_lost_to_a_removal(
     assert gone[0] == gone[1]
 
 
-@settings(max_examples=15)
+@settings(max_examples=20)
 @given(st.lists(_steps, max_size=24), st.sampled_from(WINDOWS_US))
 def test_in_any_order_the_delay_is_bounded_and_what_stays_is_read(
     steps: Sequence[tuple[str, float]], window_us: int
