@@ -60,22 +60,16 @@ def test_a_global_store_that_is_left_out_is_named(capsys: pytest.CaptureFixture[
     assert "app/global/everywhere: left out" in capsys.readouterr().err
 
 
-def test_a_store_that_is_not_there_is_answered_with_those_that_are(
-    statewarden: Callable, tmp_path: Path
-) -> None:
+def test_a_store_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
     """The few first ones by name; a directory without any says so."""
     (tmp_path / "orders" / "0_0").mkdir(parents=True)
-    assert "there is no store on disk to read" in statewarden("verify", tmp_path, *SERVERS).complaint
+    with pytest.raises(UsageError, match="there is no store on disk to read"):
+        asked_stores(make_parser().parse_args(["verify", str(tmp_path), *SERVERS]), with_global=False)
     for number in range(6):
         (tmp_path / f"orders/0_{number}/rocksdb/kv").mkdir(parents=True)
-    said = statewarden("verify", tmp_path, *SERVERS, "--application", "order", "--store", "kv")
-    assert said.code == 2
-    assert "no store of --application order --store kv; there are orders/0_0/kv, " in said.complaint
-    assert said.complaint.rstrip().endswith("orders/0_4/kv, and 1 more")
-
-
-def test_what_is_no_state_directory_is_refused(statewarden: Callable, tmp_path: Path) -> None:
-    """Before anything is loaded."""
-    said = statewarden("verify", tmp_path / "no", *SERVERS)
-    assert said.code == 2
-    assert "no such directory" in said.complaint
+    chosen = ["verify", str(tmp_path), *SERVERS, "--application", "order", "--store", "kv"]
+    with pytest.raises(UsageError) as refused:
+        asked_stores(make_parser().parse_args(chosen), with_global=False)
+    said = str(refused.value)
+    assert "no store of --application order --store kv; there are orders/0_0/kv, " in said
+    assert said.endswith("orders/0_4/kv, and 1 more")
