@@ -12,7 +12,7 @@ lock() {
   local name=$1
   shift
   uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-    --exclude-newer "$newest" "$@" --output-file "deploy/locks/$name.txt" >/dev/null
+    --no-strip-extras --exclude-newer "$newest" "$@" --output-file "deploy/locks/$name.txt" >/dev/null
 }
 
 lock build --group build

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 LOCKS = (
     "agent",
@@ -36,6 +39,11 @@ def locked(repository: Path, lock: str) -> dict[str, str]:
     text = (repository / "deploy" / "locks" / f"{lock}.txt").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=\S)", text.strip())
     return {normal(re.split(r"[=\[ ;]", entry, maxsplit=1)[0]): entry for entry in entries}
+
+
+def pinned(entry: str) -> Requirement:
+    """Read an entry's first line: name, extras, version, marker."""
+    return Requirement(entry.partition("\\\n")[0])
 
 
 def asked(repository: Path) -> dict[str, set[str]]:
@@ -69,7 +77,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
 def test_every_entry_is_pinned_by_hash(repository: Path, lock: str) -> None:
     """Each distribution has one exact version and at least one sha256."""
     for name, entry in locked(repository, lock).items():
-        assert re.match(r"\S+==\S+", entry), name
+        assert re.fullmatch(r"==[^*,]+", str(pinned(entry).specifier)), name
         assert "--hash=sha256:" in entry, name
 
 
@@ -77,6 +85,34 @@ def test_every_entry_is_pinned_by_hash(repository: Path, lock: str) -> None:
 def test_what_is_asked_for_is_locked(repository: Path, lock: str) -> None:
     """Every dependency that pyproject.toml declares for this set is in its lock."""
     assert asked(repository)[lock] <= set(locked(repository, lock))
+
+
+def extras_asked(entry: str) -> Iterator[Requirement]:
+    """Read which extras of others a locked distribution asks for, if it is installed here."""
+    locked_as = pinned(entry)
+    try:
+        lines = requires(locked_as.name) or []
+    except PackageNotFoundError:
+        return
+    for needed in map(Requirement, lines):
+        holds = needed.marker is None or any(
+            needed.marker.evaluate({"extra": extra}) for extra in ("", *locked_as.extras)
+        )
+        if needed.extras and holds:
+            yield needed
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_extras_are_locked_by_their_names(repository: Path, lock: str) -> None:
+    """A pin without its extra does not bind the pip of Python 3.11, which then wants the newest release and fails."""
+    entries = locked(repository, lock)
+    missing = [
+        f"{name} asks for {needed}"
+        for name, entry in entries.items()
+        for needed in extras_asked(entry)
+        if not needed.extras <= pinned(entries[normal(needed.name)]).extras
+    ]
+    assert not missing
 
 
 def test_the_sets_agree_on_versions(repository: Path) -> None:
@@ -88,7 +124,7 @@ def test_the_sets_agree_on_versions(repository: Path) -> None:
     versions: dict[str, set[str]] = {}
     for lock in sorted(set(LOCKS) - {"charts", "supply"}):
         for name, entry in locked(repository, lock).items():
-            versions.setdefault(name, set()).add(entry.split()[0])
+            versions.setdefault(name, set()).add(str(pinned(entry).specifier))
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
 
 

@@ -169,15 +169,16 @@ def subtopologies(java: JavaProcess) -> dict[str, int]:
 
 def is_running(java: JavaProcess) -> bool:
     """Tell whether an instance's last word on its state is RUNNING."""
-    return java.is_alive and _state(java) == "RUNNING"
+    return java.is_alive and state_of(java) == "RUNNING"
 
 
 def has_failed(java: JavaProcess) -> bool:
     """Tell whether an instance ended by itself, or will never run again."""
-    return not java.is_alive or _state(java) in ("ERROR", "NOT_RUNNING")
+    return not java.is_alive or state_of(java) in ("ERROR", "NOT_RUNNING")
 
 
-def _state(java: JavaProcess) -> str:
+def state_of(java: JavaProcess) -> str:
+    """Give an instance's last word on its state; empty: it has said none."""
     states = [line for line in list(java.lines) if line.startswith("state ")]
     return states[-1].split()[1] if states else ""
 

@@ -19,6 +19,7 @@ from tests.hunt.contents import (
     has_failed,
     is_running,
     look,
+    state_of,
     subtopologies,
 )
 from tests.hunt.design import Run
@@ -55,8 +56,15 @@ class Look:
 class Ground(Stage):
     """Runs one application; see `Stage`."""
 
-    def __init__(self, broker: Broker, home: Path, run: Run) -> None:
-        """Make the topics; no pod runs yet."""
+    def __init__(self, broker: Broker, home: Path, run: Run, patience_s: float = CATCH_UP_S) -> None:
+        """Make the topics; no pod runs yet.
+
+        Args:
+            broker: A running one.
+            home: For everything that the run writes.
+            run: What is played.
+            patience_s: How long all that was sent may take to be committed, and the truth to come to rest.
+        """
         settings = {key: value for key, value in run.settings.items() if not key.startswith(OWN)}
         self._own = {key: int(value) for key, value in run.settings.items() if key.startswith(OWN)}
         self.volumes = Volumes(home, self._own.get("hunt.volume.mib", 0))
@@ -72,6 +80,7 @@ class Ground(Stage):
             broker.do(f"topic {self._output} {run.partitions}")
         if "group.protocol" in settings:
             broker.do(f"group {self.id} streams.num.standby.replicas={settings['num.standby.replicas']}")
+        self._patience_s = patience_s
         self.release = run.release
         self.begun_ms -= OLD_MS
         self.clock_ms = self.begun_ms
@@ -272,23 +281,34 @@ class Ground(Stage):
 
     def catch_up(self) -> None:
         """Wait until every pod runs and all that was sent is committed."""
-        wait_until(self._is_caught_up, "everything is committed", CATCH_UP_S)
+        try:
+            wait_until(self._is_caught_up, "everything is committed", self._patience_s)
+        except LiveError as late:
+            raise LiveError(f"{late}; {self._progress()}") from late
         self.mark("committed")
+
+    def _progress(self) -> str:
+        """Say how far the application has come, for somebody who asks why it came no further."""
+        instances = ", ".join(f"{pod} {state_of(java) or 'silent'}" for pod, java in self.pods.items())
+        offsets = self.broker.do(f"committed {self.id} {self.input}")
+        return f"{self._sent()} sent, {offsets}; {instances}"
 
     def settle_down(self) -> None:
         """The same, and that the application's own topics are read to their ends, too."""
         self.catch_up()
         if INNER & set(self.stores.split(",")):
-            self._wait_inner_committed(CATCH_UP_S)
+            self._wait_inner_committed(self._patience_s)
 
     def _is_caught_up(self) -> bool:
         self.heal()
         if not all(is_running(java) for java in self.pods.values()):
             return False
-        sent = sum(
+        return self.committed() >= self._sent()
+
+    def _sent(self) -> int:
+        return sum(
             x.last - x.first for ending, all_ in self.all_sent.items() if ending != "-global" for x in all_
         )
-        return self.committed() >= sent
 
     def check(self) -> None:
         """Compare every store until all are right, or a difference stays."""
@@ -303,7 +323,7 @@ class Ground(Stage):
                 since_s, before = now_s, found
             elif now_s - since_s > STILL_S:
                 break
-            if now_s - begun_s > CATCH_UP_S:
+            if now_s - begun_s > self._patience_s:
                 raise LiveError(f"the truth does not come to rest: {self._unread or found}")
             time.sleep(0.3)
         self._note(Look(time.time_ns() // 1000, found))

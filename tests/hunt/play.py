@@ -13,7 +13,7 @@ from tests.hunt.actions import ACTIONS
 from tests.hunt.design import Run, Step
 from tests.hunt.draw import CHECK
 from tests.hunt.fleet import audit
-from tests.hunt.ground import Ground, Look
+from tests.hunt.ground import CATCH_UP_S, Ground, Look
 from tests.hunt.judge import Health, Judgement, Truth, is_allowed, judge, verdict
 from tests.hunt.timeline import Asked
 from tests.live.judge import Said, loudest
@@ -52,7 +52,7 @@ class Result:
         found = sorted({f"({one.detector})" for one in self.judgements if not one.is_wrong})
         wrong = sorted({x.difference.store for x in self.truths if not x.is_allowed})
         truth = f"WRONG {','.join(wrong)}" if wrong else "right"
-        word = f"BROKE OFF {self.problem[:160]}" if self.problem else counts or "right"
+        word = f"BROKE OFF {self.problem[:600]}" if self.problem else counts or "right"
         memory = max((health.peak_mib for health in self.healths), default=0.0)
         return f"{self.run.name:22} {word}; truth {truth} {' '.join(found)} {memory:.0f} MiB {self.seconds:.0f} s"
 
@@ -106,7 +106,9 @@ class Result:
         }
 
 
-def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
+def play(
+    broker: Broker, base: Path, run: Run, *, keep: bool = False, patience_s: float = CATCH_UP_S
+) -> Result:
     """Play one run and judge it.
 
     Args:
@@ -114,9 +116,10 @@ def play(broker: Broker, base: Path, run: Run, *, keep: bool = False) -> Result:
         base: Directory for this run's directory.
         run: What to play.
         keep: Leave the directory.
+        patience_s: How long the application may take to catch up before the run breaks off.
     """
     begun = time.monotonic()
-    ground = Ground(broker, base / run.name, run)
+    ground = Ground(broker, base / run.name, run, patience_s)
     try:
         truths: list[Truth] = []
         problem = ""

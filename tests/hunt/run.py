@@ -33,6 +33,7 @@ from tests.hunt.again import changed
 from tests.hunt.brokers import Brokers, broker_release
 from tests.hunt.design import Run
 from tests.hunt.draw import draw_many, draw_named
+from tests.hunt.ground import CATCH_UP_S
 from tests.hunt.outcome import conclusion, play_all, summary
 from tests.hunt.page import render
 from tests.hunt.play import Result, play
@@ -145,7 +146,9 @@ def hunt(options: argparse.Namespace) -> list[Result]:
             begun_s = time.monotonic()
             shutil.rmtree(base / run.name, ignore_errors=True)  # of a try that broke off
             try:
-                result = play(brokers.for_run(run), base, run, keep=options.keep)
+                result = play(
+                    brokers.for_run(run), base, run, keep=options.keep, patience_s=options.patience_s
+                )
             except (LiveError, OSError, subprocess.SubprocessError) as error:  # on the way in or out
                 brokers.stop()
                 result = Result(run, time.monotonic() - begun_s, problem=f"{type(error).__name__}: {error}")
@@ -205,6 +208,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--enough", type=int, metavar="N", help="how many runs must count (default: all that were begun)"
+    )
+    parser.add_argument(
+        "--patience-s",
+        type=float,
+        default=CATCH_UP_S,
+        metavar="S",
+        help=f"a run breaks off if its application does not catch up in so long (default: {CATCH_UP_S:.0f})",
     )
     parser.add_argument("--fetch", action="store_true", help="only fetch what the runs need")
     parser.add_argument("--list", action="store_true", help="print runs as JSON and play nothing")

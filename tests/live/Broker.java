@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -22,6 +23,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.config.ConfigResource;
@@ -86,23 +88,29 @@ public final class Broker {
                 final long first = Long.parseLong(words[6]);
                 final long step = Long.parseLong(words[7]);
                 final String kind = words.length > 8 ? words[8] : "";
+                final List<Future<RecordMetadata>> sent = new ArrayList<>();
                 long at = first;
                 for (int i = Integer.parseInt(words[4]); i < Integer.parseInt(words[5]); i++, at += step) {
                     final String key = words[3] + i;
                     final String value = kind.equals("delete") ? null : kind.equals("keyed") ? key : "v";
-                    producer.send(new ProducerRecord<>(words[1], partition, at, key, value));
+                    sent.add(producer.send(new ProducerRecord<>(words[1], partition, at, key, value)));
                 }
                 producer.flush();
+                for (final Future<RecordMetadata> one : sent) {
+                    one.get(); // what was not taken must not count as sent
+                }
                 return "produced";
-            case "committed": // committed GROUP PREFIX: sum of the group's committed offsets of topics named so
+            case "committed": // committed GROUP PREFIX: sum of the group's committed offsets of topics named so, and each
                 long sum = 0;
+                final StringBuilder each = new StringBuilder();
                 for (final Map.Entry<TopicPartition, OffsetAndMetadata> offset :
                     admin.listConsumerGroupOffsets(words[1]).partitionsToOffsetAndMetadata().get().entrySet()) {
                     if (offset.getValue() != null && offset.getKey().topic().startsWith(words[2])) {
                         sum += offset.getValue().offset();
+                        each.append(' ').append(offset.getKey()).append('=').append(offset.getValue().offset());
                     }
                 }
-                return "committed " + sum;
+                return "committed " + sum + each;
             case "forget": // forget GROUP: remove the offsets of a group that nobody is in
                 admin.deleteConsumerGroups(List.of(words[1])).all().get();
                 return "forgotten";
