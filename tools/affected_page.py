@@ -45,7 +45,7 @@ class Bug:
         issue: What is known of it.
         releases: Affected ranges.
         fixed: Where the fix is.
-        detectors: Who reports it; empty = only contents show it.
+        detectors: Who reports it; empty = only contents show it, or what the issue says.
     """
 
     issue: Issue
@@ -160,7 +160,7 @@ def _section(bug: Bug) -> tuple[str, ...]:
 
 def _reported(bug: Bug, folder: str) -> str:
     by = ", ".join(f"[{id_}]({folder}detectors/{id_}.md)" for id_ in bug.detectors)
-    return by or f"[verify]({folder}verify.md) only"
+    return by or bug.issue.shown_by or f"[verify]({folder}verify.md) only"
 
 
 def _releases(bug: Bug) -> str:

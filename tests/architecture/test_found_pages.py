@@ -23,6 +23,7 @@ WITHOUT_DETECTOR = {
     "aborted-neighbour": "the healthy task has the files of one that lost nothing; verify decides",
     "forgotten-tombstone": "a value that came back looks like any insertion; verify decides",
     "overtaken-owner": "innocent lives leave the same on disk; the rule about the pause links to it",
+    "skipped-input": "store, changelog and all copies agree; only the input knows",
     "swallowed-flush": "innocent lives leave the same on disk; the law that it breaks links to it",
 }
 

@@ -125,6 +125,8 @@ def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference,
         return "split-owner: up to 2.5 an owner that was paused may claim what the next one wrote"
     if any(_flushed_in_vain(timeline, each, at_us, difference) for each in whose):
         return "offset-beyond-durable: 2.4 and 2.5 commit although a flush failed"
+    if not pod and any(_skips_input(timeline, each, at_us) for each in whose):
+        return "limits: a task that is revived in a rebalance skips input, and no disk shows it"
     return ""
 
 
@@ -137,6 +139,21 @@ def _forgets_deletions(timeline: Timeline, at_us: int) -> bool:
     again = [x.step.args for x in timeline.done if x.at_us <= at_us and x.step.action == "again"]
     deleted = next((number for number, args in enumerate(again) if args["delete"] == "True"), len(again))
     return any(args["delete"] == "False" and int(args["back_ms"]) for args in again[deleted:])
+
+
+def _skips_input(timeline: Timeline, pod: str, at_us: int) -> bool:
+    """A commit of this pod timed out: its task may go on behind input that it never counted. Copies agree then.
+
+    Source:
+        docs/found/skipped-input.md
+    """
+    return any(
+        x.step.action == "commit-fails"
+        and x.step.args["pod"] == pod
+        and x.at_us <= at_us
+        and numbers(timeline.release(pod, x.at_us)) >= (3, 8)
+        for x in timeline.done
+    )
 
 
 def _overtaken(run: Run, timeline: Timeline, pod: str, at_us: int, difference: Difference) -> bool:

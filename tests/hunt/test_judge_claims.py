@@ -96,6 +96,25 @@ def test_silence_about_a_store_in_memory_is_announced():
 
 
 @pytest.mark.parametrize(
+    ("release", "step", "kind"),
+    [
+        ("4.3.1", "commit-fails pod=a away_ms=0 kill=False", "blind_spot"),
+        ("3.7.2", "commit-fails pod=a away_ms=0 kill=False", "miss"),
+        ("4.3.1", "kill pod=a away_ms=0", "miss"),
+    ],
+)
+def test_silence_about_input_that_a_task_skipped(release, step, kind):
+    """Found by the hunt: 277 records behind a commit that had timed out, 4.3.1."""
+    marks = (*on(release, STARTS), (20, f"step {step}"), (21, "a commit has timed out"))
+    lost = Difference("kv", 0, 277, 0, 542)
+    assert judged(marks, run(release, EOS), lost, pod="") == [kind]
+    assert judged(marks, run(release, EOS), lost, pod="a") == [
+        "miss"
+    ]  # what the others hold, it has lost since
+    assert judged(marks, run(release, EOS), dataclasses.replace(lost, extra=1), pod="") == ["miss"]
+
+
+@pytest.mark.parametrize(
     ("steps", "kind"),
     [
         (("delete=True back_ms=0", "delete=False back_ms=15000"), "blind_spot"),

@@ -42,6 +42,7 @@ class Issue:
         stores: The stores that it concerns.
         until_fixed: What to set or do on an affected release; empty where there is no harm.
         found: Its page in `docs/found`; empty = none.
+        shown_by: What shows it where no detector does; empty = `verify`.
     """
 
     key: str
@@ -56,6 +57,7 @@ class Issue:
     stores: str = "all"
     until_fixed: str = ""
     found: str = ""
+    shown_by: str = ""
 
 
 def load_classes() -> Classes:
