@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from tests.agent.ship.ship_support import HandClock
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Supervisor:
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     """Give an agent that does not run; its segments are small and seal by age after an hour."""
     (tmp_path / "state").mkdir()
     settings = tmp_path / "settings.toml"
@@ -32,7 +33,11 @@ def supervisor(tmp_path: Path) -> Supervisor:
         "spool": str(tmp_path / "spool"),
         "ship_to": str(tmp_path / "sink"),
     }
-    return Supervisor(load_config(file=settings, flags=flags))
+    made = Supervisor(load_config(file=settings, flags=flags))
+    spool = made._spool
+    yield made
+    if spool is not None:
+        spool.close()
 
 
 def transition(change: str) -> Record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,13 +56,13 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def spool(tmp_path: Path, clock: HandClock) -> Spool:
+def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
     """Give a spool with three sealed segments of one record each."""
-    spool = open_spool(tmp_path / "spool", clock)
-    for number in range(3):
-        spool.append(heartbeat(number))
-        spool.seal()
-    return spool
+    with open_spool(tmp_path / "spool", clock) as spool:
+        for number in range(3):
+            spool.append(heartbeat(number))
+            spool.seal()
+        yield spool
 
 
 def shipper(spool: Spool, sink: ScriptedSink) -> Shipper:
