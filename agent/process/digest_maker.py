@@ -8,9 +8,11 @@ import os
 import resource
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 import agent
 from agent.clock import Clock
@@ -18,6 +20,7 @@ from agent.config import Config
 from agent.contract.buckets import StoreState
 from agent.contract.events import Kind, Record
 from agent.errors import ConfigError
+from agent.home.output import open_output
 from agent.inventory.model import Inventory
 from agent.publish.snapshot import DigestMetrics
 from agent.verify.closes import Close, Closes, Outcome
@@ -42,13 +45,13 @@ class _Making:
     Args of the dataclass:
         close: Of which store; None = of none any more: it is to end.
         process: The process.
-        output: Descriptor of the memory that it writes to: a pipe would have to be emptied while it runs.
+        output: Nameless file that it writes to: a pipe would have to be emptied while it runs.
         until_s: When it is ended by force, if it has to end.
     """
 
     close: Close | None
     process: subprocess.Popen[bytes]
-    output: int
+    output: IO[bytes]
     until_s: float = 0.0
 
 
@@ -130,7 +133,7 @@ class DigestMaker:
             except subprocess.TimeoutExpired:
                 making.process.kill()
                 making.process.wait()
-            os.close(making.output)
+            making.output.close()
 
     def metrics(self) -> DigestMetrics:
         """Return what was made, and what it cost."""
@@ -151,15 +154,16 @@ class DigestMaker:
             work=str(self._work.absolute()) if self._work is not None else None,
             parent=os.getpid(),
         )
-        output = os.memfd_create("digest")
-        try:
-            process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
-                command(asked), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=_PACKAGES
-            )
-        except OSError as error:
-            os.close(output)
-            self._fail(close, f"no process can be started: {error.strerror}")
-            return
+        with ExitStack() as opened:
+            try:
+                output = opened.enter_context(open_output(self._work))
+                process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
+                    command(asked), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=_PACKAGES
+                )
+            except OSError as error:
+                self._fail(close, f"no process can be started: {error.strerror}")
+                return
+            opened.pop_all()
         self._making = _Making(close, process, output)
 
     def _attend(self, making: _Making) -> None:
@@ -169,7 +173,7 @@ class DigestMaker:
             self._making = None
             if making.close is not None and making.close is self._closes.current:
                 self._take(making.close, code, _content(making.output))
-            os.close(making.output)
+            making.output.close()
             return
         now_s = self._clock.monotonic_s()
         if making.until_s:
@@ -208,8 +212,9 @@ class DigestMaker:
             self._left_out = left_out
 
 
-def _content(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+def _content(output: IO[bytes]) -> bytes:
+    output.seek(0)
+    return output.read()
 
 
 def _place(close: Close) -> dict[str, object]:
