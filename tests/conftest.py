@@ -120,6 +120,7 @@ class SharesScheduling(LoadScopeScheduling):  # type: ignore[misc]
         super()._assign_work_unit(node)
 
 
+@pytest.hookimpl(optionalhook=True)  # mutants are tried without xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Make these shares where scopes are asked for (`--dist loadscope`)."""
     return SharesScheduling(config, log) if config.getoption("dist") == "loadscope" else None
