@@ -75,9 +75,10 @@ class Worker:
 
     def close(self) -> None:
         """End it."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(30)
+        with self._process:  # closes its pipes
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait(30)
 
 
 class Crew:
