@@ -110,6 +110,17 @@ def test_a_killed_owner_whose_directory_goes_at_once(release):
     assert broken(run) == []
 
 
+def test_an_owner_that_ends_a_moment_after_the_deletion():
+    """Its end may not have been announced yet: nothing is said before a second has passed, and nothing then."""
+    run, app = running()
+    delete_tree(run.world, "app/0_0")
+    assert run.findings(ID) == []
+    run.wait(0.3)
+    app.crash()
+    run.wait(10)
+    assert broken(run) == []
+
+
 def test_an_expired_segment():
     """Closed, then deleted, while the store stays open."""
     run, app = running(stores={"w": WINDOWED})

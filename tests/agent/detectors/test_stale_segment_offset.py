@@ -36,13 +36,14 @@ def test_info_while_it_runs_and_warning_after_a_crash():
     before = run.only(ID)
     assert (before.level, before.severity, before.status) == (Level.EXPOSURE, Severity.INFO, Status.OPEN)
     assert (before.store, before.affected, before.upstream) == ("w", Affected.YES, ("KAFKA-20663",))
+    assert before.lasting  # nothing is to do at once
     assert "599" in before.summary
     assert "3599" in before.summary
     app.crash()
     run.wait(5)
     normal, warning = run.findings(ID)
     assert (normal.severity, normal.status) == (Severity.INFO, Status.RESOLVED)
-    assert (warning.severity, warning.status) == (Severity.WARNING, Status.OPEN)
+    assert (warning.severity, warning.status, warning.lasting) == (Severity.WARNING, Status.OPEN, False)
 
 
 def test_clears_with_a_clean_close():
