@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,14 @@ def test_judgement_follows_the_line():
 
 
 def test_judgements_have_reasons(repository: Path):
-    """Every judgement names a file of the checkout and gives a reason that can be checked."""
+    """Every judgement names a line that is there, in its function, and gives a reason that can be checked."""
     for judgement in read_judgements(FILE):
-        assert (repository / judgement.file).is_file(), judgement
+        source = (repository / judgement.file).read_text(encoding="utf-8")
+        place = source
+        if name := judgement.function.rpartition(".")[2]:
+            functions = [x for x in ast.walk(ast.parse(source)) if getattr(x, "name", "") == name]
+            place = "".join(ast.get_source_segment(source, x) or "" for x in functions)
+        assert "".join(judgement.was.split()) in "".join(place.split()), judgement
         assert len(judgement.reason) > 20
         assert judgement.becomes
 

@@ -87,6 +87,16 @@ def test_a_replay_of_the_whole_changelog_gives_back_less():
     assert "6000 live entries or more, and the whole changelog gave back 2000 puts" in finding.summary
 
 
+def test_a_replay_of_the_whole_changelog_that_gives_back_all():
+    """What was flushed had been committed after all."""
+    run = crashed("2.4.1", flush=True)
+    app = run.start()
+    app.opens("0_0")
+    app.restores("0_0", 8000, puts=8000)
+    run.wait(30)
+    assert run.findings(ID) == []
+
+
 def test_it_ends_with_the_store():
     """A wipe removes what should not be there."""
     run = crashed("4.1.2")

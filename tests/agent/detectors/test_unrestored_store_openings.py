@@ -70,6 +70,13 @@ def test_standbys_that_are_not_configured_are_possible():
     assert "assuming the default num.standby.replicas=0" in verdict.evidence[-1].what
 
 
+def test_standbys_do_not_matter_after_a_wipe():
+    """Only an owner wipes: a copy that was wiped is active, however many standbys there are."""
+    one = store([database(puts=50)], [skipped(wiped=True)])
+    (verdict,) = judge(ID, case(task(one), release="2.0.1", guarantee="exactly_once", standbys=None))
+    assert "num_standby_replicas" not in verdict.missing_facts
+
+
 def test_sessions_in_order_hide_nothing():
     """A session of another incarnation and one in order stand before the bad one; two bad ones are told once."""
     other, fine = session(0, 1, identity="identity-2", last=mark(0.5, 5000, 50)), session(2, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.inventory.blindness import begin_blind, end_blind, is_blind
+from agent.inventory.blindness import begin_blind, blind_seconds, end_blind, is_blind
 from agent.inventory.model import BlindInterval, Inventory
 
 
@@ -26,6 +26,15 @@ def test_end():
     assert [x.cause for x in end_blind(inventory, 30, "overflow")] == ["overflow"]
     assert [x.ended_us for x in inventory.blind] == [30, None]
     assert end_blind(inventory, 40, "overflow") == []
+
+
+def test_seconds_by_cause():
+    """Ended and running intervals together; one that a clock puts into the future takes nothing away."""
+    inventory = Inventory(blind_us={"overflow": 1_000_000})
+    begin_blind(inventory, 10_000_000, "overflow")
+    begin_blind(inventory, 12_000_000, "limit")
+    begin_blind(inventory, 99_000_000, "denied", "app")
+    assert blind_seconds(inventory, 14_000_000) == {"overflow": 5.0, "limit": 2.0, "denied": 0.0}
 
 
 def test_starts_again_after_its_end():
