@@ -56,7 +56,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if fact is None:
         return None
     offset, until_us = fact.offsets[store.name], min(fact.ended_us or fact.moved_us or end_us, end_us)
-    unchanged_us = until_us - fact.written_us
+    unchanged_us = case.passed_us(fact.written_us, until_us)
     alone = case.settings.number("num_standby_replicas") == 0
     rare = case.says(Fact.TEN_THOUSAND_RULE) is Truth.YES
     if was_deleted_in(fact, after.released_us):
@@ -82,7 +82,7 @@ def _commits_passed(case: TaskCase, task: Task, due_us: int, until_us: int, *, p
     """Time is enough where no timer can have written the checkpoint: a process that is frozen half way writes none."""
     if passing:
         return let_commits_pass(case.application, task, case.settings, due_us, until_us)
-    return due_us <= until_us and commits_passed(case.settings, until_us - due_us)
+    return due_us <= until_us and commits_passed(case.settings, case.passed_us(due_us, until_us))
 
 
 def _ends_leave_none(case: TaskCase) -> bool:
@@ -130,4 +130,4 @@ def _is_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact
     if fact.ended_us is not None and fact.ended_us < until_us:
         return False
     least_us = UNCHANGED_ALONE_US if after.released_us is None else UNCHANGED_BESIDE_STANDBYS_US
-    return until_us - fact.written_us >= least_us
+    return case.passed_us(fact.written_us, until_us) >= least_us
