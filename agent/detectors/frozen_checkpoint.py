@@ -56,7 +56,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         if session is None or mark is None:
             continue
         due_us = due_flush(store, mark, case.profile)
-        if due_us is not None and case.now_us - due_us > COMMITS_MISSED * interval_ms * 1_000:
+        if due_us is not None and case.waited_us(due_us) > COMMITS_MISSED * interval_ms * 1_000:
             yield _verdict(case, store, session, mark, due_us)
             return
 

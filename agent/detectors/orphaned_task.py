@@ -76,11 +76,11 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     is_configured = case.settings.is_configured("state_cleanup_delay_ms")
     # Behind that lock no delay ever ends: without a configured one it is enough that tasks have been handed out.
     limit_us = HANDED_OUT_US if is_locked and not is_configured else DELAYS * delay_ms * 1_000 + SLACK_US
-    if case.now_us - free_us <= limit_us:
+    if case.waited_us(free_us) <= limit_us:
         return
     delay = f" (cleanup delay {delay_ms / 1000:g} s)" if is_configured else ""
     free = (
-        f"Task {task.id}: its directory has been free for {seconds(case.now_us - free_us)}{delay} while the process"
+        f"Task {task.id}: its directory has been free for {seconds(case.waited_us(free_us))}{delay} while the process"
         " lives"
     )
     yield Verdict(

@@ -149,7 +149,7 @@ def _judge_reopening(case: TaskCase, task: Task, store: Store, reopening: _Reope
     before, after = reopening.before, reopening.after
     proof = _proof(case, task, store, reopening)
     old = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES
-    role = Role.ACTIVE if old else role_of(task, store, before, case.settings, case.profile, case.now_us)
+    role = Role.ACTIVE if old else _role(case, task, store, before)
     quiet = proof is None and role is Role.STANDBY_LIKE
     certain = proof is not None and proof.certain
     return Verdict(
@@ -166,6 +166,10 @@ def _judge_reopening(case: TaskCase, task: Task, store: Store, reopening: _Reope
         missing_facts=() if proof or role is not Role.UNKNOWN else ("num_standby_replicas",),
         next_action="" if proof else _CHECK_FIRST,
     )
+
+
+def _role(case: TaskCase, task: Task, store: Store, session: Session) -> Role:
+    return role_of(case.application, task, store, session, case.settings, case.profile, case.now_us)
 
 
 def _chain(

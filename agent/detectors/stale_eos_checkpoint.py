@@ -23,7 +23,8 @@ from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.flushed import first_flush_beyond
+from agent.quantities.alive import was_at_work
+from agent.quantities.flushed import LATE_US, first_flush_beyond
 from agent.quantities.role import Role, may_be_on_the_way, role_of
 
 META = DetectorMeta(
@@ -61,7 +62,8 @@ HOLD_US = 1_000_000
 
 RESTORING_US = 30_000_000
 """A restoration writes checkpoints on its way, at the first commit and one per commit interval and 10,000 offsets:
-what it flushed in between is committed (seen live). An offset that has not moved for so long is the last."""
+what it flushed in between is committed (seen live). An offset that has not moved for so long is the last, unless all
+was still: the brokers were away, or the process was frozen."""
 
 _ROLES = {
     Role.UNKNOWN: " (role unknown: a standby may look like this for a while)",
@@ -106,11 +108,10 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
     hold_us = RESTORING_US if held and passing else HOLD_US
     if beyond <= 0 or case.waited_us(flushed_us) < hold_us:
         return None
-    role = role_of(task, store, session, case.settings, case.profile, case.now_us)
+    role = role_of(case.application, task, store, session, case.settings, case.profile, case.now_us)
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.waited_us(released_us) >= DEAD_US)
-    unchanged_us = (_newest_flush(store, mark) if released_us is None else released_us) - mark.at_us
-    ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or unchanged_us >= RESTORING_US))
+    ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or _went_on(case, task, store, mark)))
     decided = dead and ran and exposed is Affected.YES
     return Verdict(
         subject=f"incarnation {task.incarnation}",
@@ -184,9 +185,15 @@ def _on_the_way(task: Task, session: Session | None, fact: CheckpointFact) -> bo
     return may_be_on_the_way(task, fact, 0 if session is None else session.opened_us)
 
 
-def _newest_flush(store: Store, mark: Mark) -> int:
-    times = (at_us for database in store.databases.values() for _, at_us in database.flushed)
-    return max(times, default=mark.at_us)
+def _went_on(case: TaskCase, task: Task, store: Store, mark: Mark) -> bool:
+    """Return whether a process was at work when a restoration would have written again, and wrote nothing after it."""
+    since_us = mark.at_us + RESTORING_US
+    session = store.sessions[-1] if store.sessions else None
+    if (
+        session is None or session.released_us is None
+    ):  # of one reading: the store itself is all that shows it
+        return any(x >= since_us for database in store.databases.values() for _, x in database.flushed)
+    return was_at_work(case.application, task, since_us, session.released_us - LATE_US)
 
 
 def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark | None:

@@ -64,7 +64,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     if not task.exists or task.held is not False or released_us is None or not task.stores:
         return
     alive_us = _alive_since(case, released_us)
-    if case.now_us - released_us <= HANDED_OFF_BY_US or alive_us is None:
+    if case.waited_us(released_us) <= HANDED_OFF_BY_US or alive_us is None:
         return
     yield Verdict(
         subject=f"incarnation {task.incarnation}@{released_us}",
@@ -91,7 +91,7 @@ def _alive_since(case: TaskCase, released_us: int) -> int | None:
     probed, held_us = case.once(_signs_of_life, case.application)
     signs = [at_us for at_us in probed if at_us > released_us + PROBED_AFTER_US]
     # after a restart tasks are taken one by one: one that was just taken is no sign that this one is late
-    if held_us is not None and case.now_us - held_us > HANDED_OFF_BY_US:
+    if held_us is not None and case.waited_us(held_us) > HANDED_OFF_BY_US:
         signs.append(max(held_us, released_us))
     return min(signs, default=None)
 

@@ -6,6 +6,9 @@ from agent.inventory.disk import Disk, Entry, EntryKind, Unseen
 from agent.inventory.model import Inventory, Task
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 
+_MAY_BE_DATABASES = (EntryKind.DIRECTORY, EntryKind.SYMLINK)
+"""A link is not followed: asking for what it names shows that this cannot be read."""
+
 REPORTED_AT_ONCE = 500
 """Changes that a walk gathers before it reports them."""
 
@@ -22,7 +25,9 @@ def databases_below(disk: Disk, path: str, known: Task | None) -> list[StatePath
     paths = set(known.database_paths) if known else set()
     for entry in directories(disk.list(path)):
         inner = f"{path}/{entry.name}"
-        paths.update(f"{inner}/{child.name}" for child in directories(disk.list(inner)))
+        children = disk.list(inner)
+        if not isinstance(children, Unseen):
+            paths.update(f"{inner}/{child.name}" for child in children if child.kind in _MAY_BE_DATABASES)
     return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES]
 
 

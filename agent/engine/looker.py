@@ -48,7 +48,7 @@ class Looker:
         self._settling: Schedule[str] = Schedule()
         self.windows = windows
         self._polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
-        self._refusals = Refusals(self.inventory)
+        self.refusals = Refusals(self.inventory)
         self._absence: Absence | None = None
 
     def resume(self, known: Inventory, until_us: int) -> None:
@@ -188,9 +188,9 @@ class Looker:
 
     def _reduce(self, reading: Observation) -> list[Transition]:
         self.outcomes[reading.unseen.value if reading.unseen else SEEN] += 1
-        self._refusals.note(reading.place, reading.unseen, reading.at_us)
+        self.refusals.note(reading.place, reading.unseen, reading.at_us)
         if reading.unseen is Unseen.VANISHED:
-            self._refusals.forget_below(reading.place.path, reading.at_us)
+            self.refusals.forget_below(reading.place.path, reading.at_us)
         if self._absence is not None and reading.source is Source.BASELINE:
             self._absence.prepare(reading, self.observer)
         if reading.place.task is not None and reading.place.application is not None:
@@ -275,7 +275,7 @@ class Looker:
         changes += self._reduce(reading)
         database = rereads.database_at(self.inventory, place)
         if not (is_deleted := rereads.is_being_deleted(task, now_us)):
-            self._refusals.note_content(place, database, now_us)
+            self.refusals.note_content(place, database, now_us)
         if again_us := rereads.reread_us(reading, database, is_deleted=is_deleted):
             self._settling.schedule(place.path, now_us + again_us)
         return changes
@@ -352,7 +352,7 @@ class Looker:
         if place.task is not None:
             return self._task_tree(classify(place.task_path or ""), now_us, source)
         entries = self._disk.list(path)
-        self._refusals.note(place, entries if isinstance(entries, Unseen) else None, now_us)
+        self.refusals.note_listing(place, entries, now_us)
         if isinstance(entries, Unseen):
             return self._directory(place, now_us, source) if path else []
         self.inventory.root_seen = True

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent.inventory.blindness import close_blind
-from agent.inventory.disk import Unseen
+from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.inventory.model import BlindInterval, Database, Inventory
 from agent.inventory.observations import DAMAGE, KNOWN_GAPS, problem_kind
-from agent.layout.paths import StatePath
+from agent.layout.paths import Role, StatePath, classify, join
 
 LASTS_US = 5_000_000
 """What cannot be read for so long, at two readings at least, is no writer at work."""
@@ -21,6 +21,7 @@ class Refusals:
         """Write them down in `inventory`."""
         self._inventory = inventory
         self._open: dict[str, BlindInterval] = {}
+        self._linked: set[str] = set()
 
     def note(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
         """Take what a reading of a place came to; None = it was seen."""
@@ -33,6 +34,20 @@ class Refusals:
         elif unseen not in _REFUSALS and known is not None:
             close_blind(self._inventory, known, at_us)
             del self._open[place.path]
+
+    def note_listing(self, place: StatePath, entries: tuple[Entry, ...] | Unseen, at_us: int) -> None:
+        """Take what was found in a directory of tasks: a link to one is not followed, nothing is known of it."""
+        self.note(place, entries if isinstance(entries, Unseen) else None, at_us)
+        if isinstance(entries, Unseen):
+            return
+        linked = {join(place.path, x.name) for x in entries if x.kind is EntryKind.SYMLINK}
+        for known in [x for x in self._linked if x.rpartition("/")[0] == place.path and x not in linked]:
+            self._linked.remove(known)
+            self.note(classify(known), None, at_us)
+        for there in map(classify, sorted(linked)):
+            if there.role in (Role.TASK, Role.TOPOLOGY):
+                self._linked.add(there.path)
+                self.note(there, Unseen.UNREADABLE, at_us)
 
     def note_content(self, place: StatePath, database: Database | None, at_us: int) -> None:
         """Take what a reading of a database could not read; None = it is not there."""

@@ -80,7 +80,11 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     seen_us = max(task.first_seen_us - SEEN_BEFORE_BORN_US, store.forgotten_us)
     floor_us = released_us if before else seen_us
     never_again = not reopens and store.all_reopens
-    created = born_us > floor_us or (before is None and never_again and not store.forgotten_us)
+    # What an earlier session was opened with was not made since, even if a clock that was set back makes it seem so.
+    is_known = before is not None and bool(before.identities & store.identities)
+    created = (born_us > floor_us and not is_known) or (
+        before is None and never_again and not store.forgotten_us
+    )
     if created:
         opened_us = born_us
     elif reopens:

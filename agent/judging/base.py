@@ -217,11 +217,15 @@ class AgentCase:
 
     def waited_us(self, since_us: int) -> int:
         """Return for how long something has lasted: by how much the clock was set forward meanwhile is no waiting."""
+        return self.passed_us(since_us, self.now_us)
+
+    def passed_us(self, since_us: int, until_us: int) -> int:
+        """Return how much time passed between two moments, without that by which the clock was set forward."""
         jumped_us = 0
         for began_us, ended_us in self.once(_clock_steps, self.inventory):
-            if since_us <= began_us and ended_us <= self.now_us:
+            if since_us <= began_us and ended_us <= until_us:
                 jumped_us += ended_us - began_us
-        return self.now_us - since_us - jumped_us
+        return until_us - since_us - jumped_us
 
 
 def _clock_steps(inventory: Inventory) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from agent.inventory.model import CLOSES_WITHIN_US, CheckpointFact, Mark, Sessio
 from agent.judging.base import TaskCase
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
+from agent.quantities.alive import let_commits_pass
 from agent.quantities.changelog import TEN_THOUSAND
 from agent.quantities.flushed import commits_passed, due_flush
 from agent.quantities.role import may_be_on_the_way, moved_by, was_deleted_in
@@ -55,7 +56,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if fact is None:
         return None
     offset, until_us = fact.offsets[store.name], min(fact.ended_us or fact.moved_us or end_us, end_us)
-    unchanged_us = until_us - fact.written_us
+    unchanged_us = case.passed_us(fact.written_us, until_us)
     alone = case.settings.number("num_standby_replicas") == 0
     rare = case.says(Fact.TEN_THOUSAND_RULE) is Truth.YES
     if was_deleted_in(fact, after.released_us):
@@ -63,17 +64,25 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if unchanged_us < (UNCHANGED_US if alone or rare else UNCHANGED_BESIDE_STANDBYS_US):
         return None
     due_us = due_flush(store, Mark(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile)
-    if due_us is not None and due_us <= until_us and commits_passed(case.settings, until_us - due_us):
+    passing = may_be_on_the_way(task, fact, after.opened_us)
+    if due_us is not None and _commits_passed(case, task, due_us, until_us, passing=passing):
         return RestorationEnd(offset, certain=True)
     if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
         return RestorationEnd(offset, certain=True)
-    if may_be_on_the_way(task, fact, after.opened_us) and not (alone and unchanged_us >= RESTORING_US):
+    if passing and not (alone and unchanged_us >= RESTORING_US):
         return None  # a standby goes on from there without another one, for up to 10,000 records
     if _was_worked_after(store, after, fact, until_us) or _is_alone(case, store, after, fact):
         return RestorationEnd(offset, certain=False)
     return None
+
+
+def _commits_passed(case: TaskCase, task: Task, due_us: int, until_us: int, *, passing: bool) -> bool:
+    """Time is enough where no timer can have written the checkpoint: a process that is frozen half way writes none."""
+    if passing:
+        return let_commits_pass(case.application, task, case.settings, due_us, until_us)
+    return due_us <= until_us and commits_passed(case.settings, case.passed_us(due_us, until_us))
 
 
 def _ends_leave_none(case: TaskCase) -> bool:
@@ -121,4 +130,4 @@ def _is_alone(case: TaskCase, store: Store, after: Session, fact: CheckpointFact
     if fact.ended_us is not None and fact.ended_us < until_us:
         return False
     least_us = UNCHANGED_ALONE_US if after.released_us is None else UNCHANGED_BESIDE_STANDBYS_US
-    return until_us - fact.written_us >= least_us
+    return case.passed_us(fact.written_us, until_us) >= least_us

@@ -248,6 +248,7 @@ class Reconciler:
             self._reread(path, since_us, now_us)
             return
         self.counters.entries += len(entries)
+        self._pipeline.looker.refusals.note_listing(classify(path), entries, now_us)
         gone = set(self._children(path))
         for entry in entries:  # one by one: with ten thousand tasks each copy of their paths is a MiB
             if entry.kind is not EntryKind.DIRECTORY:

@@ -51,8 +51,12 @@ def is_more_than_ten_thousand(puts: int, store: Store, profile: Profile) -> bool
 
 def commits_passed(settings: ApplicationSettings, duration_us: int) -> bool:
     """Return whether commits went by in a time for sure: what the commit timer writes would be there."""
-    interval_ms = settings.assumed("commit_interval_ms") or LONGEST_DEFAULT_MS
-    return duration_us >= COMMITS * interval_ms * 1_000 + LATE_US
+    return duration_us >= COMMITS * commit_interval_us(settings) + LATE_US
+
+
+def commit_interval_us(settings: ApplicationSettings) -> int:
+    """Return after how long a task commits, at most."""
+    return (settings.assumed("commit_interval_ms") or LONGEST_DEFAULT_MS) * 1_000
 
 
 def first_flush_beyond(store: Store, mark: Mark) -> int:

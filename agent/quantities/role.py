@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
+from agent.inventory.model import Application, CheckpointFact, Mark, Session, Store, Task
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
+from agent.quantities.alive import let_commits_pass
 from agent.quantities.changelog import TEN_THOUSAND, base_offset
-from agent.quantities.flushed import commits_passed, due_flush
+from agent.quantities.flushed import due_flush
 
 
 class Role(StrEnum):
@@ -60,6 +61,7 @@ def _moved(fact: CheckpointFact, before: dict[str, int]) -> int:
 
 
 def role_of(
+    application: Application,
     task: Task,
     store: Store,
     session: Session | None,
@@ -83,7 +85,7 @@ def role_of(
         mark = session.last or Mark(session.opened_us, 0, session.puts_at_open)
         due_us = due_flush(store, mark, profile)
         until_us = now_us if session.released_us is None else session.released_us
-        if due_us is not None and commits_passed(settings, until_us - due_us):
+        if due_us is not None and let_commits_pass(application, task, settings, due_us, until_us):
             return Role.ACTIVE
     kept = profile.says(Fact.CHECKPOINT_KEPT_IN_RUNNING) is not Truth.NO
     if kept and profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _wrote_the_end(task, session):

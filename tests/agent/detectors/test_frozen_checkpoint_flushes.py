@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from agent.inventory.blindness import note_blind
 from agent.inventory.model import Store
 from agent.judging.base import TaskCase
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
@@ -32,3 +35,11 @@ def test_flush_of_the_checkpoint_itself():
     """What was flushed with the checkpoint, at the same moment, made no new one due."""
     assert judge(ID, dossier(frozen("a", flushed=10))) == []
     assert judge(ID, dossier(frozen("a", flushed=10.1)))[0].opened_at_us == at(10.1)
+
+
+def test_clock_that_was_set_forward():
+    """By an hour, two seconds after the flush: no commit was missed yet; ten seconds later five were."""
+    for now_s, said in ((3632, 0), (3632.1, 1)):
+        one = replace(dossier(frozen("a", flushed=22)), now_us=at(now_s))
+        note_blind(one.inventory, at(24), at(3624), "clock-step")
+        assert len(judge(ID, one)) == said

@@ -50,6 +50,30 @@ def loses_the_store(run: Scenario) -> None:
 # -- a store that is made for an offset -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("release", ["2.5.1", "3.9.2", "4.2.1"])
+def test_a_store_that_is_younger_than_its_last_session(release):
+    """The clock was set back by an hour after the store was made: the next opening finds it, it does not make it."""
+    run = lawful(release, ALOS)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(2)
+    app.puts("0_0", 3000)
+    app.flushes("0_0")
+    pipeline = app.world.pipeline
+    assert pipeline is not None
+    app.world.now_us -= 3_600_000_000
+    pipeline.shift(-3_600_000_000)
+    run.wait(60)
+    app.stops({"0_0": 3000})
+    run.wait(60)
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 50)
+    app.stops({"0_0": 3050})
+    run.wait(60)
+    assert broken(run) == []
+
+
 @pytest.mark.parametrize("kind", [TIMESTAMPED, KEY_VALUE])
 @pytest.mark.parametrize("release", ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1"])
 def test_a_new_store_beside_an_old_offset(release, kind):

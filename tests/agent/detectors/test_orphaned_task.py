@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.inventory.blindness import note_blind
 from agent.inventory.model import Application, ProcessLife, Shape, Walk
 from tests.support.scenario import App, Scenario
 from tests.support.scenario_case import at, case, database, judge, severities, store, task
@@ -155,6 +156,14 @@ def test_two_delays_and_five_seconds():
     assert judge(ID, dossier(now=35.1, mtime=11)) == []
     assert judge(ID, dossier(now=30, released=0)) == []
     assert len(judge(ID, dossier(now=30.1, released=0))) == 1
+
+
+def test_time_that_the_clock_was_set_by():
+    """Set forward by an hour, it made no delay pass."""
+    for now, said in ((3635, 0), (3635.1, 1)):
+        one = dossier(now=now)
+        note_blind(one.inventory, at(20), at(3620), "clock-step")
+        assert len(judge(ID, one)) == said
 
 
 def test_sign_of_life():

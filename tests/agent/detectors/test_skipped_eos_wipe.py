@@ -116,6 +116,37 @@ def test_aborted_offsets_prove_it_too():
     assert any("aborted" in step.what for step in finding.evidence)
 
 
+@pytest.mark.parametrize("standbys", [0, 1])
+@pytest.mark.parametrize("more", [3_000, 15_000])
+@pytest.mark.parametrize("end", ["goes on", "is killed", "closes"])
+def test_restoration_that_is_frozen_half_way(end, more, standbys):
+    """All was committed; SIGSTOP, or a volume that stalls, right after a commit and another flush."""
+    run = crashed(flushed=40_000, standbys=standbys, stores={"s": TIMESTAMPED})
+    app = reopened(run)
+    run.wait(1)
+    app.puts("0_0", 12_000)
+    app.flushes("0_0")
+    app.checkpoints("0_0", 13_999)
+    run.wait(0.05)
+    app.puts("0_0", more)
+    app.flushes("0_0")
+    run.wait(45)
+    if end == "is killed":
+        app.crash()
+    elif end == "closes":
+        app.closes("0_0", 13_999 + more)
+    else:
+        app.puts("0_0", 28_000 - more)
+        app.flushes("0_0")
+        run.wait(0.1)
+        app.checkpoints("0_0", 41_999)
+    run.wait(90)
+    assert {x.severity for x in run.findings() if x.detector in (ID, "stale-eos-checkpoint")} <= {
+        Severity.WARNING,
+        Severity.INFO,
+    }
+
+
 def test_window_segment():
     """In a windowed store the flushed data lies in a segment younger than the checkpoint."""
     run = Scenario("4.0.2", EOS, 0, stores={"w": WINDOWED})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
+from agent.inventory.blindness import note_blind
 from agent.inventory.observations import StoreOffsets
 from agent.judging.base import AgentCase
 from tests.support.scenario_case import (
@@ -118,6 +119,14 @@ def test_checkpoint_that_only_stays():
     assert said(ended) == LIKELY
     last.released_us = at(49.9)
     assert said(ended) == NOT_PROVED
+
+
+def test_minutes_that_the_clock_was_set_by():
+    """It was set forward by 200 s, from 50 s on: no restoration has been paused for five minutes yet."""
+    for now_s, expected in ((539.9, NOT_PROVED), (540, LIKELY)):
+        one = dossier(advance=0, worked=None, now=now_s)
+        note_blind(one.inventory, at(50), at(250), "clock-step")
+        assert said(one) == expected
 
 
 @pytest.mark.parametrize(

@@ -189,9 +189,44 @@ def test_stays_after_the_crash():
 )
 def test_role_decides_how_severe_it_is(standbys, puts, severity, missing):
     """After a checkpoint that moved by more than 10,000 only as many records again prove an active task."""
-    verdict = judge(ID, dossier(puts=puts, offset=11_999, now=60, standbys=standbys))[0]
+    verdict = judge(ID, dossier(puts=puts, offset=11_999, now=60, standbys=standbys, later=49))[0]
     assert (verdict.severity, verdict.missing_facts) == (severity, missing)
     assert (verdict.confidence is Confidence.CONFIRMED) == (puts > 10_000)
+
+
+@pytest.mark.parametrize(
+    ("later", "severity"), [(None, Severity.INFO), (20.1, Severity.INFO), (20.2, Severity.WARNING)]
+)
+def test_standby_that_is_frozen_writes_none(later, severity):
+    """Forty seconds without a commit, and without any other sign of life, are no commits that were missed."""
+    one = dossier(puts=12_000, offset=11_999, now=60, standbys=1, later=later)
+    assert [x.severity for x in judge(ID, one)] == [severity]
+
+
+def test_sign_of_life_of_another_task():
+    """What the process flushes to another task shows that it is at work; what comes just now, only that it goes on."""
+    for at_s, severity in ((30, Severity.WARNING), (49.9, Severity.WARNING), (50.1, Severity.INFO)):
+        one = dossier(puts=12_000, offset=11_999, now=60, standbys=1)
+        other = store([database(puts=5, flushed=[(5, at_s)])], [session(0)])
+        one.application.tasks["0_1"] = task(other, task_id="0_1")
+        assert [x.severity for x in judge(ID, one)] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("flushed", "killed", "severity"),
+    [
+        (39.9, 70, Severity.WARNING),  # the brokers were away: nothing to restore, and nothing to flush
+        (40, 70, Severity.CRITICAL),
+        (60, 70, Severity.CRITICAL),
+        (60.1, 70, Severity.WARNING),  # it had been frozen, went on, and was killed
+    ],
+)
+def test_restoration_that_stalled_and_was_killed(flushed, killed, severity):
+    """Half a minute at one offset ends a restoration only while the process does something: here it flushes at 20 s."""
+    one = dossier(puts=500, offset=11_999, now=killed + 60, later=flushed)
+    kept = one.task.stores["s"]
+    kept.sessions[-1].released_us, kept.sessions[-1].puts_at_release = at(killed), 2501
+    assert [x.severity for x in judge(ID, one)] == [severity]
 
 
 @pytest.mark.parametrize("standbys", [0, 1, None])
@@ -231,7 +266,7 @@ def test_segment_created_after_the_checkpoint():
 def test_one_finding_for_two_stores():
     """Two stores of a task are one exposure; the loudest decides."""
     one = dossier(puts=10, offset=11_999, now=60, standbys=1)
-    loud = dossier(puts=12_000, offset=11_999).task.stores["s"]
+    loud = dossier(puts=12_000, offset=11_999, later=49).task.stores["s"]
     loud.name = "b"
     one.task.stores["b"] = loud
     verdicts = judge(ID, one)
@@ -239,9 +274,10 @@ def test_one_finding_for_two_stores():
     assert "store b" in verdicts[0].summary
 
 
-def dossier(*, puts: int = 500, offset: int = 1999, **settings: Any) -> Any:
-    """`puts` flushed at 20 s beyond a checkpoint of 10 s."""
-    files = database(puts=2000 + puts, flushed=[(2000, 9), (2000 + puts, 20)])
+def dossier(*, puts: int = 500, offset: int = 1999, later: float | None = None, **settings: Any) -> Any:
+    """`puts` flushed at 20 s beyond a checkpoint of 10 s; one more put is flushed `later`."""
+    more = [] if later is None else [(2001 + puts, later)]
+    files = database(puts=2000 + puts, flushed=[(2000, 9), (2000 + puts, 20), *more])
     one = session(0, first=mark(10, offset, 2000))
     return case(task(store([files], [one]), checkpoints=[checkpoint(10, offset)]), **settings)
 

@@ -6,6 +6,7 @@ import pytest
 
 from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.inventory.blindness import note_blind
 from tests.support.scenario import App, Scenario
 from tests.support.scenario_case import at, case, database, judge, store, task
 
@@ -123,6 +124,15 @@ def test_five_seconds():
     """The wait is more than five seconds."""
     assert judge(ID, dossier(now=15)) == []
     assert len(judge(ID, dossier(now=15.1))) == 1
+
+
+def test_seconds_that_the_clock_was_set_by():
+    """Set forward by an hour right after the release: a hand-over has not taken long, nor has the sibling been held."""
+    for now, said in ((3615, 0), (3615.1, 1)):
+        one = dossier(now=now)
+        one.application.tasks["0_1"].held_since_us = at(10)
+        note_blind(one.inventory, at(11), at(3611), "clock-step")
+        assert len(judge(ID, one)) == said
 
 
 def test_release_must_have_been_seen():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.engine.refusals import Refusals
-from agent.inventory.disk import Unseen
+from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.inventory.model import BlindInterval, Inventory
 from agent.layout.paths import classify
 from tests.support.scenario_case import at, database
@@ -137,3 +137,19 @@ def test_long_manifest_has_its_own_cause():
     one.goes_on = False
     minding.refusals.note_content(STORE, one, at(21))
     assert [x.cause for x in minding.inventory.blind] == ["store-being-read", "store-unread"]
+
+
+def test_links_are_not_followed():
+    """A task or a topology that is a symbolic link is told, until it is gone; other links are none of ours."""
+    minding, app = Minding(), classify("app")
+    links = [Entry(name, EntryKind.SYMLINK) for name in ("0_0", "__T__", "global", "notes", ".lock")]
+    entries = (*links, Entry("0_1", EntryKind.DIRECTORY))
+    for seconds in (10, 20):
+        minding.refusals.note_listing(app, entries, at(seconds))
+    found = {x.detail: x for x in minding.inventory.blind}
+    assert {(x.started_us, x.ended_us, x.cause) for x in found.values()} == {(at(10), None, "unreadable")}
+    assert set(found) == {"at 'app/0_0'", "at 'app/__T__'", "at 'app/global'"}
+    minding.refusals.note_listing(app, entries[1:], at(30))
+    assert [x.detail for x in found.values() if x.ended_us is not None] == ["at 'app/0_0'"]
+    minding.refusals.note_listing(app, Unseen.DENIED, at(40))
+    assert minding.inventory.blind[-1].cause == "denied"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.inventory.model import Application
 from agent.inventory.settings import ApplicationSettings, Setting
 from agent.layout.profile import Profile
 from agent.layout.releases import ReleaseRange
@@ -57,14 +58,17 @@ def test_commits_passed():
     ],
 )
 def test_role(standbys, offset, puts, now, role):
-    """Of a task that flushed `puts` at 20 s beyond its checkpoint of 10 s."""
+    """Of a task that flushed `puts` at 20 s beyond its checkpoint of 10 s, and a little more right after it."""
     one = store(
-        [database(puts=2000 + puts, flushed=[(2000, 9), (2000 + puts, 20)])],
+        [database(puts=2000 + puts, flushed=[(2000, 9), (2000 + puts, 20), (2001 + puts, 20.2)])],
         [session(0, first=mark(10, offset, 2000))],
     )
     owner = task(one, checkpoints=[checkpoint(10, offset)])
     profile = Profile(ReleaseRange.of("4.1.2"))
-    assert role_of(owner, one, one.sessions[-1], settings(standbys), profile, at(now)) is role
+    assert (
+        role_of(Application("app"), owner, one, one.sessions[-1], settings(standbys), profile, at(now))
+        is role
+    )
 
 
 def test_later_checkpoint_beside_standbys():
@@ -73,9 +77,17 @@ def test_later_checkpoint_beside_standbys():
     one = store([database(puts=3000, flushed=[(2000, 9), (3000, 60)])], [session(0, first=first, last=last)])
     profile = Profile(ReleaseRange.of("4.1.2"))
     stands = task(one, checkpoints=[checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600)])
-    assert role_of(stands, one, one.sessions[-1], settings(1), profile, at(90)) is Role.ACTIVE
+    assert (
+        role_of(Application("app"), stands, one, one.sessions[-1], settings(1), profile, at(90))
+        is Role.ACTIVE
+    )
     gone = task(
         one, checkpoints=[checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True)]
     )
-    assert role_of(gone, one, one.sessions[-1], settings(1), profile, at(90)) is Role.STANDBY_LIKE
-    assert role_of(gone, one, one.sessions[-1], settings(0), profile, at(90)) is Role.ASSUMED
+    assert (
+        role_of(Application("app"), gone, one, one.sessions[-1], settings(1), profile, at(90))
+        is Role.STANDBY_LIKE
+    )
+    assert (
+        role_of(Application("app"), gone, one, one.sessions[-1], settings(0), profile, at(90)) is Role.ASSUMED
+    )

@@ -1,0 +1,42 @@
+"""Signs that a process was at work."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.inventory.settings import ApplicationSettings, Setting
+from agent.quantities.alive import let_commits_pass, was_at_work
+from tests.support.scenario_case import at, case, checkpoint, database, session, store, task
+
+SETTINGS = ApplicationSettings({"commit_interval_ms": Setting("1000", "flag")})
+
+
+def signs(*, flushed=(), reopened=(), born=0.0, written=()):
+    files = database(puts=9, flushed=[(9, x) for x in flushed], born=born)
+    files.reopened_us += tuple(at(x) for x in reopened)
+    return store([files], [session(0)]), [checkpoint(x, 7) for x in written]
+
+
+@pytest.mark.parametrize(
+    "sign", [{"flushed": [20]}, {"reopened": [20]}, {"born": 20}, {"written": [20]}, {"flushed": [5, 20, 90]}]
+)
+@pytest.mark.parametrize(
+    ("from_s", "until_s", "expected"), [(20, 20, True), (10, 30, True), (20.1, 30, False), (10, 19.9, False)]
+)
+@pytest.mark.parametrize("is_own", [True, False])
+def test_what_is_a_sign(sign, from_s, until_s, expected, is_own):
+    """A flush, an opening, a new store or a checkpoint, of the task or of another one of the application."""
+    files, checkpoints = signs(**sign)
+    one = task(files, checkpoints=checkpoints, task_id="0_1")
+    asked = one if is_own else task()
+    assert was_at_work(case(asked, one).application, asked, at(from_s), at(until_s)) is expected
+
+
+@pytest.mark.parametrize(
+    ("sign", "until", "expected"),
+    [(12, 22, True), (11.9, 60, False), (30, 40, True), (30, 39.9, False), (30, 25, False)],
+)
+def test_commits(sign, until, expected):
+    """Two intervals of a second after 10 s the process must be at work, and nothing may come for ten seconds more."""
+    one = task(signs(flushed=[sign])[0])
+    assert let_commits_pass(case(one).application, one, SETTINGS, at(10), at(until)) is expected
