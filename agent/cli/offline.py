@@ -123,7 +123,7 @@ def scan(
 
 
 def one_pass(disk: Disk, config: Config, now_us: int) -> Pipeline:
-    """Make a pipeline for one reading, whose records nobody takes."""
+    """Make a pipeline for one reading, of which only the findings are wanted: no record of it goes anywhere."""
     return Pipeline(
         disk,
         config.applications,

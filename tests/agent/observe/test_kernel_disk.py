@@ -321,7 +321,7 @@ def test_a_directory_that_goes_while_it_is_kept_open(root: Path) -> None:
     assert isinstance(disk.stat("app/0_1"), FileStat)
 
 
-def test_what_lies_below_a_directory_that_is_kept_open_is_reached_from_there(root: Path) -> None:
+def test_what_is_below_a_directory_that_is_kept_open_is_reached_from_there(root: Path) -> None:
     """Directories can be kept open inside one another, whatever becomes of their names; no link leads out."""
     (root / "app/0_1/rocksdb/s").mkdir(parents=True)
     (root / "app/0_1/rocksdb/s/CURRENT").write_text("x")
