@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from typing import Protocol
 
@@ -41,6 +40,8 @@ def is_clock_synchronised() -> bool | None:
     Source:
         adjtimex(2): with `modes` 0 it only reads, which needs no privilege; TIME_ERROR = the clock is unsynchronised.
     """
+    import ctypes  # of all commands only the agent asks
+
     try:
         state: int = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
     except (OSError, AttributeError):

@@ -7,6 +7,7 @@ from the disk there and then: reading ahead changes how long a walk takes, never
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -154,20 +155,21 @@ class AheadObserver(Observer):
 def _read_task(observer: Observer, path: str, *, at_us: int, source: Source) -> Answers:
     """Ask what the walk will ask of a task, in its order. What it would read on later is left to it."""
     place = classify(path)
-    task = observer.task(place, at_us, source)
-    answers: Answers = deque([(path, task)])
-    found: set[str] = set()
-    for inner in _list(observer, path, answers):
-        found.update(_list(observer, inner, answers))
-    for database in (x for x in map(classify, sorted(found)) if x.role in DATABASE_ROLES):
-        if task.lock is not None:
-            lock = classify(f"{path}/{names.LOCK_FILE}")
-            answers.append((lock.path, observer.lock(lock, at_us, source)))
-        reading = observer.database(database, at_us, source)
-        if not reading.goes_on and not reading.waits:
-            answers.append((database.path, reading))
-    checkpoint = classify(f"{path}/{names.CHECKPOINT_FILE}")
-    answers.append((checkpoint.path, observer.checkpoint(checkpoint, at_us, source)))
+    with observer.disk.stay_in(path):
+        task = observer.task(place, at_us, source)
+        answers: Answers = deque([(path, task)])
+        found: set[str] = set()
+        for inner in _list(observer, path, answers):
+            found.update(_list(observer, inner, answers))
+        for database in (x for x in map(classify, sorted(found)) if x.role in DATABASE_ROLES):
+            if task.lock is not None:
+                lock = classify(f"{path}/{names.LOCK_FILE}")
+                answers.append((lock.path, observer.lock(lock, at_us, source)))
+            reading = observer.database(database, at_us, source)
+            if not reading.goes_on and not reading.waits:
+                answers.append((database.path, reading))
+        checkpoint = classify(f"{path}/{names.CHECKPOINT_FILE}")
+        answers.append((checkpoint.path, observer.checkpoint(checkpoint, at_us, source)))
     return answers
 
 
@@ -197,9 +199,21 @@ def reading_ahead(
         useful = useful_number()
         number = useful if useful > 1 else 0
     disk = AheadDisk(directory)
-    with progress_line() as progress:
+    with progress_line() as progress, _without_collections():
         observer = AheadObserver(disk, number, fewest if number else sys.maxsize, progress)
         try:
             yield disk, observer
         finally:
             observer.close()
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Look for no garbage: an inventory only grows, and to go through it again and again is an eighth of a scan."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -13,7 +13,7 @@ from pathlib import Path
 from agent import __version__
 from agent.cli.ahead import reading_ahead
 from agent.cli.compare import Copy, Difference, Relation, compare
-from agent.cli.offline import require_state_directory
+from agent.cli.offline import one_pass, require_state_directory
 from agent.cli.output import finding_line
 from agent.clock import SystemClock
 from agent.config import Config
@@ -63,7 +63,7 @@ def read_directory(directory: Path, config: Config) -> Pipeline:
     with reading_ahead(directory) as (disk, observer):
         require_state_directory(disk, directory)
         now_us = SystemClock().now_us()
-        pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
+        pipeline = one_pass(disk, config, now_us)
         pipeline.looker.observer = observer
         pipeline.scan(now_us)
         pipeline.confirm(now_us)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 from agent.cli import arguments as options
-from agent.cli import catalogue, help_pages, inspect, offline
+from agent.cli import catalogue, help_pages, offline
 from agent.cli.completion import add_completion
 from agent.cli.digest import add_digest
 from agent.cli.output import Shown
@@ -180,10 +180,14 @@ def _replay(chosen: argparse.Namespace) -> int:
 
 
 def _diff(chosen: argparse.Namespace) -> int:
+    from agent.cli import inspect
+
     return inspect.diff(chosen.a, chosen.b, config_of(chosen), as_json=chosen.json)
 
 
 def _bundle(chosen: argparse.Namespace) -> int:
+    from agent.cli import inspect
+
     return inspect.bundle(chosen.state_dir, chosen.target, config_of(chosen))
 
 

@@ -31,7 +31,7 @@ from agent.engine.one_reading import (
 )
 from agent.engine.pipeline import Pipeline
 from agent.errors import UsageError
-from agent.inventory.disk import EntryKind, Unseen
+from agent.inventory.disk import Disk, EntryKind, Unseen
 from agent.layout.shape import is_application, is_surely_application, is_task, is_topology
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
@@ -104,7 +104,7 @@ def scan(
     with reading_ahead(directory) as (disk, observer):
         require_state_directory(disk, directory)
         now_us = clock.now_us()
-        pipeline = Pipeline(disk, config.applications, now_us, lambda record: None, disabled=config.disabled)
+        pipeline = one_pass(disk, config, now_us)
         pipeline.looker.observer = observer
         pipeline.inventory.volume = volume_kind(directory)
         findings = judge_once(pipeline, now_us)
@@ -120,6 +120,19 @@ def scan(
     shown = replace(shown, of_reading=True)
     print_findings(findings, pod, shown=shown, closing=closing, accepts=config.applications.accepts)
     return exit_code(findings, fail_on)
+
+
+def one_pass(disk: Disk, config: Config, now_us: int) -> Pipeline:
+    """Make a pipeline for one reading, of which only the findings are wanted: no record of it goes anywhere."""
+    return Pipeline(
+        disk,
+        config.applications,
+        now_us,
+        lambda record: None,
+        disabled=config.disabled,
+        wants_summaries=False,
+        wants_transitions=False,
+    )
 
 
 def _warn_of_settings(pipeline: Pipeline, config: Config) -> None:

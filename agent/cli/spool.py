@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from agent.contract.codec import rfc3339
-from agent.ship.status import status_of
 
 
 def add_spool(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +21,8 @@ def print_status(chosen: argparse.Namespace) -> int:
     Raises:
         SpoolError: it cannot be read as a spool.
     """
+    from agent.ship.status import status_of
+
     found = status_of(chosen.directory)
     oldest = "" if found.oldest_at_us is None else f", the oldest of {rfc3339(found.oldest_at_us)[:19]}Z"
     rejected = f"; {found.rejected} segments rejected by the sink" if found.rejected else ""

@@ -78,6 +78,7 @@ class Pipeline:
         rescan_us: Distance between rescans; 0 = none: another part walks, bit by bit (`reread`).
         merge_window_us: For how long a change may wait, so that several are read as one; 0 = each is read at once.
         wants_summaries: Whether anyone takes `summary` records: of ten thousand tasks 500 are made every minute.
+        wants_transitions: Whether anyone takes `transition` records.
         revision: Counts changes and findings: the same number means that nothing happened in between.
     """
 
@@ -93,6 +94,7 @@ class Pipeline:
     rescan_us: int = RESCAN_US
     merge_window_us: int = MERGE_WINDOW_US
     wants_summaries: bool = True
+    wants_transitions: bool = True
     ledger: Ledger = field(default_factory=Ledger)
     looker: Looker = field(init=False)
     profiles: Profiles = field(init=False)
@@ -246,7 +248,13 @@ class Pipeline:
         self.judges.judge_agent(now_us)
 
     def summarise(
-        self, now_us: int, *, everything: bool = True, has_time: _Ask = lambda: True, whom: _Choose = bool
+        self,
+        now_us: int,
+        *,
+        everything: bool = True,
+        has_time: _Ask = lambda: True,
+        whom: _Choose = bool,
+        passed_us: int | None = None,
     ) -> None:
         """Emit a summary of every task, or only of those whose turn it is, and judge them once more.
 
@@ -255,6 +263,7 @@ class Pipeline:
             everything: Of every task; those that changed last come first where they are many.
             has_time: Asked before every task: a pod that ends does not wait.
             whom: Of which applications.
+            passed_us: See `Judges.judge_task`.
         """
         batch: Batch = {}
         for application, task in filter(lambda x: whom(x[0]), self._due(now_us, everything=everything)):
@@ -262,7 +271,7 @@ class Pipeline:
                 break
             if task.exists and self.wants_summaries:
                 self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
-            self.judges.judge_task(now_us, application, task, batch)
+            self.judges.judge_task(now_us, application, task, batch, passed_us=passed_us)
             if not self._rechecks.has(task.path):  # else its waiting began later than its rechecks count from
                 self.looker.unreported.forget(task.path)
         for application in filter(whom, self.inventory.applications.values()):
@@ -299,7 +308,8 @@ class Pipeline:
             news.applications[application.id] = (application, bit if known is None else known[1] | bit)
             if change.change is Change.APPLICATION_SEEN:
                 news.introduced.append((application, self._configure(application, news.at_us)))
-            self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
+            if self.wants_transitions:
+                self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
             task = application.tasks.get(change.task or "")
             if task is not None:
                 before = news.tasks.get(task.path)

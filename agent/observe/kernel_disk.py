@@ -71,7 +71,7 @@ class KernelDisk:
             try:
                 return _listing(parent, name)
             finally:
-                os.close(parent)
+                self._close(parent)
         except (OSError, ValueError) as error:
             return _unseen(error)
 
@@ -85,7 +85,7 @@ class KernelDisk:
             try:
                 found = os.stat(name, dir_fd=parent, follow_symlinks=False)
             finally:
-                os.close(parent)
+                self._close(parent)
         except (OSError, ValueError) as error:
             return _unseen(error)
         return _file_stat(found)
@@ -174,8 +174,9 @@ class KernelDisk:
     @contextmanager
     def stay_in(self, path: str) -> Iterator[None]:
         """Keep a directory open. Not for longer than a reading: what is kept open cannot be unmounted."""
+        before = self._kept
         try:
-            descriptor, _ = _open_parent(self._root, f"{path}/file")
+            descriptor, _ = self._open_parent(f"{path}/file")
         except (OSError, ValueError):
             yield  # every reading will find that out by itself
             return
@@ -183,20 +184,26 @@ class KernelDisk:
         try:
             yield
         finally:
-            self._kept = None
-            os.close(descriptor)
+            self._kept = before
+            if before is None or descriptor != before[1]:
+                os.close(descriptor)
 
     def processes(self) -> tuple[ProcessFact, ...]:
         """List visible processes with files open below the state directory; empty if none can be seen."""
         return self._processes()
 
     def _open_parent(self, path: str) -> tuple[int, str]:
-        """Open the directory that holds `path`: the one that is kept open, or component by component."""
+        """Open the directory that holds `path`, or give the one that is kept open; end with `_close`."""
         if self._kept is not None:
-            directory, _, name = path.rpartition("/")
-            if directory == self._kept[0] and name not in _DETOURS:
-                return os.dup(self._kept[1]), name
+            directory, descriptor = self._kept
+            below = path[len(directory) + 1 :]
+            if below and path.startswith(f"{directory}/"):
+                return _open_parent(descriptor, below)
         return _open_parent(self._root, path)
+
+    def _close(self, parent: int) -> None:
+        if self._kept is None or parent != self._kept[1]:
+            os.close(parent)
 
     def _open_regular_file(self, path: str) -> tuple[int, os.stat_result]:
         """Open a regular file for reading; give its descriptor and what it is.
@@ -210,7 +217,7 @@ class KernelDisk:
             _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False))
             descriptor = os.open(name, _READING, dir_fd=parent)
         finally:
-            os.close(parent)
+            self._close(parent)
         try:
             found = os.fstat(descriptor)
             _require_regular(found)  # and again: the name may have changed hands in between
@@ -224,10 +231,14 @@ def _file_stat(found: os.stat_result) -> FileStat:
     return FileStat(_kind(found.st_mode), found.st_ino, found.st_size, found.st_mtime_ns // 1000)
 
 
-def _open_parent(root: str, path: str) -> tuple[int, str]:
+def _open_parent(start: str | int, path: str) -> tuple[int, str]:
     """Open the directory that holds `path`, component by component; give its descriptor and the last name.
 
     Plain functions and not context managers: those took a quarter of a reading of a file.
+
+    Args:
+        start: Where the path begins: the root, or a directory that is open, which is given where it holds `path`.
+        path: Relative to it.
 
     Raises:
         OSError: a component is gone, denied or not a directory.
@@ -236,14 +247,16 @@ def _open_parent(root: str, path: str) -> tuple[int, str]:
     *way, name = path.split("/") if path else ["."]
     if path and not _DETOURS.isdisjoint((*way, name)):
         raise ValueError(path)
-    descriptor = os.open(root, _ROOT)
+    descriptor = os.open(start, _ROOT) if isinstance(start, str) else start
     try:
         for component in way:
             below = os.open(component, _WAY, dir_fd=descriptor)
-            os.close(descriptor)
+            if descriptor != start:
+                os.close(descriptor)
             descriptor = below
     except (OSError, ValueError):  # ValueError: a name that no file can have
-        os.close(descriptor)
+        if descriptor != start:
+            os.close(descriptor)
         raise
     return descriptor, name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -119,6 +120,21 @@ def test_a_deletion_that_goes_on_is_not_torn(
         (torn / "app" / "0_1" / "rocksdb" / "s" / "000012.sst").unlink()
 
     with locked(torn / "app" / LOCKS[lock]):
+        assert torn_tasks(torn, capsys, goes_on) == []
+
+
+def test_a_verdict_before_the_last_task_is_read_would_be_taken_back(
+    torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By what is read up to 0_1 its store is torn for good; a lock in a task behind it makes that a deletion."""
+    assert torn_tasks(torn, capsys, no_pause) == ["0_1"]
+
+    def goes_on(seconds: float) -> None:
+        clock.time_us += int(seconds * 1_000_000)
+        shutil.rmtree(torn / "app" / "0_1")
+
+    plant(torn, task="0_2")
+    with locked(torn / "app" / "0_2" / "rocksdb" / "s" / "LOCK"):
         assert torn_tasks(torn, capsys, goes_on) == []
 
 

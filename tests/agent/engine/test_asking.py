@@ -7,9 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from agent.config import load_config
 from agent.contract.events import Kind
 from agent.detectors import DETECTORS
+from agent.engine.one_reading import judge_once
+from agent.engine.pipeline import Pipeline
+from agent.findings.finding import Finding
 from agent.judging.base import Detector
+from agent.replay.memory_disk import MemoryDisk
 from tests.agent.engine.playing import (
     TRACES,
     Run,
@@ -99,3 +104,38 @@ def test_every_recording_is_judged_alike_with_other_settings(
 ) -> None:
     """Settings that are not those of the recording let other detectors speak."""
     assert_same(scenario, pod, 3, more)
+
+
+def read_once(
+    disk: MemoryDisk, now_us: int, sets: list[str], detectors: tuple[Detector, ...]
+) -> list[Finding]:
+    """Judge a disk by one reading, as `scan` does."""
+    pipeline = Pipeline(
+        disk, load_config(sets=sets).applications, now_us, lambda record: None, detectors=detectors
+    )
+    return judge_once(pipeline, now_us)
+
+
+def assert_same_of_one_reading(scenario: str, pod: str, moments: int) -> None:
+    """Compare at so many moments of a recording, the last of which is its end."""
+    disk, operations = MemoryDisk(), operations_of(scenario, pod)
+    for moment in range(moments):
+        first, last = (len(operations) * (moment + more) // moments for more in (0, 1))
+        for operation in operations[first:last]:
+            disk.apply(operation)
+        now_us = operations[last - 1].at_us + 1
+        for sets in ([], sets_of(scenario)):
+            assert read_once(disk, now_us, sets, DETECTORS) == read_once(disk, now_us, sets, EVERYONE)
+
+
+@pytest.mark.parametrize("scenario", FEW)
+def test_a_single_reading_is_judged_alike(scenario: str) -> None:
+    """Its second judgement, an hour on, leaves out those that were asked at the first one and wait for nothing."""
+    assert_same_of_one_reading(scenario, "pod-a", 3)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("scenario", "pod"), RECORDED)
+def test_every_single_reading_is_judged_alike(scenario: str, pod: str) -> None:
+    """At twelve moments of every recording."""
+    assert_same_of_one_reading(scenario, pod, 12)

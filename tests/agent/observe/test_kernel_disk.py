@@ -321,6 +321,26 @@ def test_a_directory_that_goes_while_it_is_kept_open(root: Path) -> None:
     assert isinstance(disk.stat("app/0_1"), FileStat)
 
 
+def test_what_is_below_a_directory_that_is_kept_open_is_reached_from_there(root: Path) -> None:
+    """Directories can be kept open inside one another, whatever becomes of their names; no link leads out."""
+    (root / "app/0_1/rocksdb/s").mkdir(parents=True)
+    (root / "app/0_1/rocksdb/s/CURRENT").write_text("x")
+    (root / "app/0_1/out").symlink_to(root / "app")
+    disk = KernelDisk(root)
+    before = len(os.listdir("/proc/self/fd"))
+    with disk.stay_in("app/0_1"):
+        (root / "app/0_1").rename(root / "app/old")
+        assert disk.list("app/0_1/rocksdb") == (Entry("s", EntryKind.DIRECTORY),)
+        assert disk.list("app/0_1/out/old") is Unseen.VANISHED
+        with disk.stay_in("app/0_1/rocksdb/s"), disk.stay_in("app/0_1/rocksdb/s"):
+            assert disk.read_at("app/0_1/rocksdb/s/CURRENT", 0, 9) == b"x"
+            assert isinstance(disk.stat("app/old/.checkpoint"), FileStat)
+        assert disk.read_at("app/0_1/.checkpoint", 0, 1) == b"0"
+        assert disk.read_at("app/0_10/.checkpoint", 0, 1) is Unseen.VANISHED
+    assert disk.list("app/0_1") is Unseen.VANISHED
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 @pytest.mark.parametrize("name", ["..", ".", ""])
 def test_no_detour_out_of_a_directory_that_is_kept_open(root: Path, name: str) -> None:
     """The way up is closed there, too."""
