@@ -306,11 +306,11 @@ def _kind(mode: int) -> EntryKind:
 
 
 def _entry_kind(entry: os.DirEntry[str]) -> EntryKind:
-    if entry.is_symlink():
-        return EntryKind.SYMLINK
+    if entry.is_file(follow_symlinks=False):  # nearly all of them
+        return EntryKind.FILE
     if entry.is_dir(follow_symlinks=False):
         return EntryKind.DIRECTORY
-    return EntryKind.FILE if entry.is_file(follow_symlinks=False) else EntryKind.OTHER
+    return EntryKind.SYMLINK if entry.is_symlink() else EntryKind.OTHER
 
 
 def _unseen(error: OSError | ValueError) -> Unseen:

@@ -363,7 +363,9 @@ def test_a_file_that_is_kept_open_is_read_as_it_was(root: Path) -> None:
     assert disk.read_at("app/0_1/.checkpoint", 0, 100) == b"new"
 
 
-@pytest.mark.parametrize("path", ["app/file-link", "app/fifo", "app/gone", "app/0_1", "app/../app", "a\0b", ""])
+@pytest.mark.parametrize(
+    "path", ["app/file-link", "app/fifo", "app/gone", "app/0_1", "app/../app", "a\0b", ""]
+)
 def test_what_is_no_file_is_not_kept_open(root: Path, path: str) -> None:
     """A link is not followed, a FIFO not opened, and every reading says so by itself; nothing stays open."""
     disk = KernelDisk(root)
