@@ -130,6 +130,13 @@ class Disk(Protocol):
         """
         ...
 
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
+        """Read from a file, in pieces, of the very file that is there now; what is appended later is not seen.
+
+        Until the context ends; no error if it is gone.
+        """
+        ...
+
     def processes(self) -> tuple[ProcessFact, ...]:
         """List visible processes with files open below the state directory; empty if none can be seen."""
         ...

@@ -66,7 +66,7 @@ class OptionsFacts:
     bulk_loading: bool = False
 
 
-@lru_cache(maxsize=8)  # the stores of an application were made with the same options, byte for byte
+@lru_cache(maxsize=32)  # the stores of an application were made with the same options, byte for byte
 def parse_options(content: bytes) -> OptionsFacts:
     """Find version, column families, bulk loading, and what becomes of info logs and of entries in an OPTIONS file."""
     version = _VERSION_LINE.search(content)

@@ -11,6 +11,7 @@ from agent.replay.encoded import Encoded
 from agent.replay.trace import Operation
 
 FIRST_INODE = 1_000
+_NO_CONTEXT = nullcontext()
 
 
 @dataclass(slots=True)
@@ -95,7 +96,11 @@ class MemoryDisk:
 
     def stay_in(self, path: str) -> AbstractContextManager[None]:
         """Do nothing: no process changes this disk during a reading."""
-        return nullcontext()
+        return _NO_CONTEXT
+
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
+        """Do nothing, for the same reason."""
+        return _NO_CONTEXT
 
     def processes(self) -> tuple[ProcessFact, ...]:
         """List the processes that were made visible."""

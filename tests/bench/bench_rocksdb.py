@@ -27,7 +27,7 @@ def run(options: Options) -> Section:
     disk = KernelDisk(root)
     cold, cached, lean = [], [], []
     for _ in range(options.rounds):
-        cache = SstCache()
+        cache = SstCache(STORES * len(list((root / "0000").glob("*.sst"))))
         cold.append(_read_all(disk, cache))
         cached.append(_read_all(disk, cache))
         lean.append(_read_all(disk, SstCache(), with_counters=False))

@@ -56,6 +56,9 @@ class TreeDisk:
     def stay_in(self, path: str) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def processes(self) -> tuple[ProcessFact, ...]:
         return ()
 
@@ -117,6 +120,9 @@ class FilesDisk:
         return LockState.FREE if path in self.files else Unseen.VANISHED
 
     def stay_in(self, path: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
         return nullcontext()
 
     def processes(self) -> tuple[ProcessFact, ...]:

@@ -41,25 +41,29 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
         UnsupportedError: an encoding of a later RocksDB.
     """
     end = _entries_end(content)
-    cursor = Cursor(content, 0, end)
-    key = b""
+    at, key = 0, b""
     for _ in range(limit):
-        at = cursor.position
         if at >= end:
             return
         if at + 3 <= end and content[at] < 0x80 and content[at + 1] < 0x80 and content[at + 2] < 0x80:
             # short numbers, nearly always: every file of a first reading has some forty entries
             shared, unshared, value_size = content[at], content[at + 1], content[at + 2]
-            cursor.position = at + 3
+            at += 3
         else:
+            cursor = Cursor(content, at, end)
             shared, unshared, value_size = cursor.varint(), cursor.varint(), cursor.varint()
+            at = cursor.position
         if shared > len(key):
             raise DamagedError("entry shares more than its predecessor has")
         if shared + unshared > _MAX_KEY_BYTES:
             raise DamagedError(f"key of {shared + unshared} bytes")
-        key = key[:shared] + cursor.read(unshared)
-        yield key, cursor.read(value_size)
-    if not cursor.is_at_end:
+        value_at, following = at + unshared, at + unshared + value_size
+        if following > end:
+            raise DamagedError(f"{following - at} bytes announced, {end - at} are left")
+        key = key[:shared] + content[at:value_at]
+        yield key, content[value_at:following]
+        at = following
+    if at < end:
         raise DamagedError(f"more than {limit} entries in a block")
 
 

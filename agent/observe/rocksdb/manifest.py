@@ -96,20 +96,28 @@ def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -
     if isinstance(stat, Unseen):
         return _unread(name, stat)
     known = cache.remove(database)
-    if known is not None and known.number == number:
-        if known.stat == stat and known.view is not None:
-            cache.put(database, known)
-            return known.view
-        if not known.is_started_by(disk, path, stat):
-            known = None
     if known is None or known.number != number:
-        known = Replayed(number)
+        return _go_on(disk, database, number, stat, Replayed(number), cache)
+    if known.stat == stat and known.view is not None:
+        cache.put(database, known)
+        return known.view
+    with disk.stay_on(path):
+        if not known.is_started_by(disk, path, stat):
+            known = Replayed(number)
+        return _go_on(disk, database, number, stat, known, cache)
+
+
+def _go_on(
+    disk: Disk, database: str, number: int, stat: FileStat, known: Replayed, cache: ManifestCache
+) -> ManifestView | Unread:
+    """Replay what follows what is known, unless it is much and others are at it; remember it."""
+    name = manifest_name(number)
     if stat.size_bytes - known.end > BYTES_PER_READING and not known.is_half_read and cache.is_busy:
         if known.end:
             cache.put(database, known)
         return _too_long(name, waits=True)
     known.view = known.stat = None
-    outcome = _read_on(disk, path, number, known, BYTES_PER_READING)
+    outcome = _read_on(disk, f"{database}/{name}", number, known, BYTES_PER_READING)
     if isinstance(outcome, ManifestView):
         known.view = outcome
         known.stat = stat if not outcome.torn and known.end == stat.size_bytes else None

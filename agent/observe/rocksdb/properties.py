@@ -60,7 +60,9 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
 
     def number(name: bytes) -> int | None:
         value = found.get(b"rocksdb." + name)
-        return None if value is None else Cursor(value).varint()
+        if value is None:
+            return None
+        return value[0] if value and value[0] < 0x80 else Cursor(value).varint()
 
     def count(name: bytes) -> int:
         value = number(name) or 0

@@ -70,6 +70,10 @@ class MeteredDisk:
         """Pass on."""
         return self._disk.stay_in(path)
 
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
+        """Pass on."""
+        return self._disk.stay_on(path)
+
     def processes(self) -> tuple[ProcessFact, ...]:
         """Pass on."""
         return self._disk.processes()

@@ -114,7 +114,7 @@ def read_store(
         The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
 
     Cost:
-        Manifest, then one stat per file, and three small reads for each file that the cache does not know. Never
+        Manifest, then one stat per file, and three small reads of each file that the cache does not know. Never
         more than `MAX_READ_BYTES`: what is left then is `too-large`.
     """
     cache = SstCache() if cache is None else cache
@@ -186,7 +186,8 @@ class _Reader:
         content = self._cache.get(key)
         if content is None:
             try:
-                content = _read_file(self._disk, path, file, is_offsets=is_offsets)
+                with self._disk.stay_on(path):
+                    content = _read_file(self._disk, path, file, is_offsets=is_offsets)
             except UnseenError as error:
                 self._unseen(file, error.unseen)
                 return

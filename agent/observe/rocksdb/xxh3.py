@@ -31,6 +31,9 @@ def _word(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 8], "little")
 
 
+_two_words = struct.Struct("<2Q").unpack_from
+
+
 def _half(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 4], "little")
 
@@ -71,9 +74,8 @@ def _fold(left: int, right: int) -> int:
 
 
 def _mix(data: bytes, at: int, secret_at: int) -> int:
-    return _fold(
-        _word(data, at) ^ _word(_SECRET, secret_at), _word(data, at + 8) ^ _word(_SECRET, secret_at + 8)
-    )
+    (low, high), (low_key, high_key) = _two_words(data, at), _two_words(_SECRET, secret_at)
+    return _fold(low ^ low_key, high ^ high_key)
 
 
 def _rotate(value: int, bits: int) -> int:

@@ -366,3 +366,33 @@ def test_nothing_stays_open_after_a_reading(root: Path) -> None:
     with disk.stay_in("app/0_1"):
         assert len(os.listdir("/proc/self/fd")) == before + 1
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_that_is_kept_open_is_read_as_it_was(root: Path) -> None:
+    """Its successor, and what is appended meanwhile, show in the next reading; other files are not concerned."""
+    disk = KernelDisk(root)
+    path = root / "app" / "0_1" / ".checkpoint"
+    (root / "app" / "0_1" / "other").write_bytes(b"other")
+    with disk.stay_in("app/0_1"), disk.stay_on("app/0_1/.checkpoint"):
+        with path.open("ab") as file:
+            file.write(b"more")
+        path.rename(root / "app" / "old")
+        path.write_bytes(b"new")
+        assert disk.read_at("app/0_1/.checkpoint", 12, 100) == b"42\n"
+        assert disk.read_at("app/0_1/other", 0, 100) == b"other"
+    assert disk.read_at("app/0_1/.checkpoint", 0, 100) == b"new"
+
+
+@pytest.mark.parametrize(
+    "path", ["app/file-link", "app/fifo", "app/gone", "app/0_1", "app/../app", "a\0b", ""]
+)
+def test_what_is_no_file_is_not_kept_open(root: Path, path: str) -> None:
+    """A link is not followed, a FIFO not opened, and every reading says so by itself; nothing stays open."""
+    disk = KernelDisk(root)
+    before = len(os.listdir("/proc/self/fd"))
+    with disk.stay_on(path):
+        assert len(os.listdir("/proc/self/fd")) == before
+        assert isinstance(disk.read_at(path, 0, 1), Unseen)
+    with disk.stay_on("app/0_1/.checkpoint"):
+        assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -50,6 +50,9 @@ class Refusing:
     def stay_in(self, path: str) -> AbstractContextManager[None]:
         return self._disk.stay_in(path)
 
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
+        return self._disk.stay_on(path)
+
     def processes(self) -> tuple[ProcessFact, ...]:
         return self._disk.processes()
 
