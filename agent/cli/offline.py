@@ -258,7 +258,7 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
             f"{directory}: no application has started here; give Kafka Streams' state.dir"
             " (`statewarden scan --may-be-empty` accepts one before its first start)"
         )
-    below = [name for name in children if _is_state_directory(disk, name)]
+    below = [name for name in sorted(children) if _is_state_directory(disk, name)]
     hint = f"; {' or '.join(str(directory / name) for name in below[:3])} is one" if below else ""
     raise UsageError(
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"

@@ -223,14 +223,6 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
     )
 
 
-@pytest.mark.parametrize("asked", [FINDING_ID, "i-8e2475e90569", "orders/0_3"])
-def test_explain_of_an_id_without_events(statewarden: Callable, asked: str) -> None:
-    """What only events know is not called an unknown detector: the missing option is named."""
-    said = statewarden("explain", asked)
-    assert said.code == 2
-    assert said.complaint.startswith(f"statewarden: {asked}: add --events DIR: ")
-
-
 @pytest.mark.parametrize("packed", [True, False])
 def test_explain_of_a_finding(statewarden: Callable, tmp_path: Path, packed: bool) -> None:
     """A finding's id gives its newest story, escaped, and its detector's page."""
