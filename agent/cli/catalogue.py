@@ -34,6 +34,12 @@ of another project.
 _BESIDE = ("stopped-volume",)
 """Pages that runbooks send people to."""
 
+_RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/]+/\d+_\d+")
+"""An incident, a finding, or a task of an application."""
+
+_RECORDED = (
+    "add --events DIR: an agent's spool, or where agents ship to. Its runbook: `statewarden explain DETECTOR`"
+)
 _RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
 
@@ -63,7 +69,7 @@ def explain(chosen: Namespace) -> int:
     if is_issue(asked):
         return _explain_issue(asked.upper())
     if chosen.events is None:
-        raise UsageError(f"{chosen.id}: {_unknown(asked)}")
+        raise UsageError(f"{chosen.id}: {_RECORDED if _RECORDED_ID.fullmatch(asked) else _unknown(asked)}")
     later: dict[str, None] = {}
     found = _find(chosen.events, chosen.id, later)
     about = [] if found else _about(chosen.events, chosen.id, later)

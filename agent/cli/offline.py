@@ -266,7 +266,22 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
             f"{directory / denied[0]}: permission denied; Kafka Streams makes its directories 0750, so run with"
             " the application's group (in Kubernetes: the same runAsGroup)"
         )
+    if not children:
+        raise UsageError(
+            f"{directory}: no application has started here; give Kafka Streams' state.dir"
+            " (`statewarden scan --may-be-empty` accepts one before its first start)"
+        )
+    below = [name for name in sorted(children) if _is_state_directory(disk, name)]
+    hint = f"; {' or '.join(str(directory / name) for name in below[:3])} is one" if below else ""
     raise UsageError(
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"
-        " directories (such as 0_0), a .lock or kafka-streams-process-metadata"
+        f" directories (such as 0_0), a .lock or kafka-streams-process-metadata{hint}"
     )
+
+
+def _is_state_directory(disk: KernelDisk, name: str) -> bool:
+    entries = disk.list(name)
+    if isinstance(entries, Unseen):
+        return False
+    inner = (disk.list(f"{name}/{entry.name}") for entry in entries if entry.kind is EntryKind.DIRECTORY)
+    return any(not isinstance(one, Unseen) and is_application({entry.name for entry in one}) for one in inner)

@@ -53,8 +53,8 @@ META = DetectorMeta(
 )
 
 JUDGE_THE_ORIGINAL = (
-    "Check the original, or at a copy that keeps times (cp -a, rsync -a, tar). Before an application runs on a copy"
-    " of which nothing better is known: remove its task directories, so that it restores."
+    "Check the original, or a copy that kept its file times (cp -a, rsync -a, tar). Before an application runs on a"
+    " copy that did not keep them, remove its task directories: it then restores."
 )
 
 SAME_PASS_US = 60_000_000

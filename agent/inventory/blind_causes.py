@@ -95,7 +95,7 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "denied",
         "the agent has no permission to read a file or directory",
-        "as for `watch-refused`",
+        "run the agent with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
         lasts=True,
     ),
     BlindCause(

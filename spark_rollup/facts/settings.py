@@ -19,6 +19,8 @@ OLD_SESSION_TIMEOUT_MS = 10_000  # up to 2.8
 DEFAULT_PROBING_MS = 600_000  # probing.rebalance.interval.ms, since 2.6 (KIP-441)
 DEFAULT = "default"
 """Origin of a value that was not configured: an agent assumed it, and the fleet counts it as not known."""
+NEVER_GUESSED = ("processing_guarantee", "kafka_streams_version")
+"""Without the first most bugs of exactly-once go unreported, without the second some others."""
 _APP = ("namespace", "application_id")
 
 
@@ -28,12 +30,15 @@ def effective_settings(events: DataFrame, members: DataFrame, overrides: Sequenc
     Input columns: `EVENT_ROW`; those of `timeline.members`.
     Output columns: namespace, application_id, every key of `config.KEYS` (whole numbers as bigint), release_low and
         release_high (arrays of numbers), session_ms and probing_ms (defaults filled in), disabled (array of pod,
-        detector and reason, by each pod's newest report).
+        detector and reason, by each pod's newest report), not_given (array of those of `NEVER_GUESSED` that no
+        agent reported: what `--set` says comes too late for its detectors).
     Grain: one row per application that any event names.
     Nulls: null = unknown.
     """
     named = members.where(F.col("application_id").isNotNull()).select(*_APP).distinct()
     table = named.join(_reported(events), list(_APP), "left")
+    unknown = (F.when(F.col(key).isNull(), F.lit(key)) for key in NEVER_GUESSED)
+    table = table.withColumn("not_given", F.array_compact(F.array(*unknown)))
     for key in KEYS:
         table = table.withColumn(key, _overridden(key, overrides))
     for key in INTEGER_KEYS:
@@ -70,10 +75,10 @@ def unused(applications: DataFrame, overrides: Sequence[Override]) -> str | None
 
 
 def releases(effective: DataFrame) -> DataFrame:
-    """Name each application's release for people: one, a range, or unknown.
+    """Name each application's release for people: one, a range, or unknown; and what its agents were not given.
 
     Input columns: those of `effective_settings`.
-    Output columns: namespace, application_id, release.
+    Output columns: namespace, application_id, release, not_given.
     """
     low, high = (F.array_join(F.col(f"release_{end}").cast("array<string>"), ".") for end in ("low", "high"))
     text = (
@@ -83,7 +88,7 @@ def releases(effective: DataFrame) -> DataFrame:
         .when(high.isNotNull(), F.concat(F.lit("up to "), high))
         .otherwise(F.lit("unknown"))
     )
-    return effective.select(*_APP, text.alias("release"))
+    return effective.select(*_APP, text.alias("release"), "not_given")
 
 
 def disabled(effective: DataFrame) -> DataFrame:

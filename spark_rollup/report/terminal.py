@@ -48,7 +48,7 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     wanted = [x for x in outcome.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
     lines = [
-        f"{_verdict(outcome.incidents, listed)} ({_watched(outcome)})",
+        f"{_verdict(outcome.incidents, listed, _not_given(outcome))} ({_watched(outcome)})",
         _read(outcome),
         f"report: {outcome.page}",
     ]
@@ -59,7 +59,16 @@ def _is_severe(one: FleetIncident) -> bool:
     return one.severity is not Severity.INFO
 
 
-def _verdict(incidents: Sequence[FleetIncident], listed: Sequence[FleetIncident]) -> str:
+def _not_given(outcome: Outcome) -> str:
+    """Say which settings agents lack without which nothing found is no all-clear; empty if none."""
+    lacking = {str(row["application_id"]): row["not_given"] for row in outcome.releases if row["not_given"]}
+    keys = sorted({str(key) for keys in lacking.values() if isinstance(keys, list) for key in keys})
+    return (
+        f"agents were not given {', '.join(keys)} for {printable(named(sorted(lacking)))}" if lacking else ""
+    )
+
+
+def _verdict(incidents: Sequence[FleetIncident], listed: Sequence[FleetIncident], not_given: str) -> str:
     severe = [x for x in incidents if _is_severe(x)]
     is_open = [x for x in severe if x.status is Status.OPEN]
     counts = ", ".join(
@@ -68,6 +77,8 @@ def _verdict(incidents: Sequence[FleetIncident], listed: Sequence[FleetIncident]
         if (count := sum(x.severity is level for x in is_open))
     )
     parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incident open"]
+    if not_given and not is_open:
+        parts.append(f"no all-clear: {not_given}")
     if over := len(severe) - len(is_open):
         parts.append(f"{over} resolved")
     if remarks := len(incidents) - len(severe):

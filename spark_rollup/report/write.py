@@ -68,6 +68,7 @@ class Outcome:
         findings: Findings as plain values, the worst first.
         incidents: What they are evidence of, the worst first.
         applications: Names of all applications.
+        releases: namespace, application_id, release and not_given of each application.
         page: Path of the HTML report.
         as_of: The audit's time, RFC 3339.
         quarantined: Number of unusable lines and files.
@@ -85,6 +86,7 @@ class Outcome:
     disabled: Sequence[Mapping[str, object]] = ()
     incidents: Sequence[FleetIncident] = ()
     applications: Sequence[str] = ()
+    releases: Sequence[Mapping[str, object]] = ()
 
     def worst_open(self) -> Severity | None:
         """Find the highest severity among open findings; None when nothing is open."""
@@ -154,6 +156,7 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
         findings=findings,
         incidents=incidents,
         applications=_applications(shown.pods),
+        releases=shown.releases,
         page=output / "report.html",
         as_of=rfc3339(tables.as_of_us),
         quarantined=sum(reasons.values()),

@@ -23,6 +23,12 @@ LINK = re.compile(r"\]\(([^)\s#:]*)(?:#([\w-]+))?\)")
 NUMBER = re.compile(r"(?<![\w-])([ND]\d{1,2})(?![\w-])")
 CODE = ("agent", "spark_rollup", "tests", "tools", "docs", "contributing", "deploy", "helm")
 NUMBERED = ("agent/detectors/", "tests/agent/detectors/", "tests/benign/", "tools/alerts/", "docs/")
+TICKED = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+NAMED_PATH = re.compile(
+    r"(?:agent|spark_rollup|tests|tools|docs|contributing|deploy|helm|\.github)/[\w./*-]+|[\w-]+\.py"
+)
+INVENTED = re.compile(r"example|[A-Z]{2,}|/\.\.\.|^rollup\.py$")
+"""A path of a recipe, one with a placeholder, or a file that a reader writes."""
 RECORDED = ("tests/data/", "tests/cluster/", "tests/lifelike/stories/")
 """Recordings and foreign lists: what they say is not ours to word."""
 
@@ -94,3 +100,20 @@ def test_links_between_pages(files: dict[str, str], repository: Path) -> None:
                 ):
                     dead.append(f"{name}:{number}: {target}#{anchor}")
     assert dead == []
+
+
+def test_paths_that_pages_name(files: dict[str, str], repository: Path) -> None:
+    """A path or module in backticks is there: a reader who goes where a page sends finds something."""
+    modules = {path.name for path in tracked_files(repository) if path.suffix == ".py"}
+    named = [
+        (place, word)
+        for place, match in places({k: v for k, v in files.items() if k.endswith(".md")}, TICKED)
+        for word in (part.strip(".,;:()\"'") for part in match[1].split())
+        if NAMED_PATH.fullmatch(word) and not INVENTED.search(word)
+    ]
+    assert named
+    assert [
+        f"{place}: {word}"
+        for place, word in named
+        if word not in modules and not any(repository.glob(word.rstrip("/")))
+    ] == []

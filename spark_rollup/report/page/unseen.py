@@ -7,10 +7,21 @@ from dataclasses import dataclass
 
 from spark_rollup.report.page.address import has_namespaces, pod_key, pod_name
 from spark_rollup.report.page.data import PageData, PodKey, Row
-from spark_rollup.report.page.text import count, escape, integer, moment, number, parse_us, percent, span
+from spark_rollup.report.page.text import (
+    count,
+    escape,
+    integer,
+    items_of,
+    moment,
+    name,
+    number,
+    parse_us,
+    percent,
+    span,
+)
 
 POD_NAMES, MOST_PODS = 12, 1000
-"""Pods of one kind that are named at once, and behind a fold."""
+"""Pods of one kind (or applications) that are named at once, and behind a fold."""
 
 WATCHING = "watching"
 
@@ -88,6 +99,16 @@ def box(data: PageData) -> str:
     if data.quarantine:
         words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
         lines.append(f"<b>Not used:</b> {words}; see the table <code>quarantine</code>")
+    not_given = [
+        f"{name('/'.join(str(part) for part in (row['namespace'], row['application_id']) if part))}"
+        f" <small>{', '.join(escape(str(key)) for key in keys)}</small>"
+        for row in data.releases
+        if (keys := items_of(row.get("not_given")))
+    ]
+    if not_given:
+        more = len(not_given) - POD_NAMES
+        rest = f" and {more} more" if more > 0 else ""
+        lines.append(f"<b>Settings that no agent was given:</b> {', '.join(not_given[:POD_NAMES])}{rest}")
     unasked = sorted({str(row["detector"]) for row in data.disabled})
     if unasked:
         words = ", ".join(f"<code>{escape(word)}</code>" for word in unasked)

@@ -76,6 +76,9 @@ def _all_clear(data: PageData) -> str:
     unasked = {row["detector"] for row in data.disabled}
     if unasked:
         limits.append(f"{count(len(unasked), 'detector')} disabled")
+    unsure = sum(bool(items_of(row.get("not_given"))) for row in data.releases)
+    if unsure:
+        limits.append(f"settings of {count(unsure, 'application')} not given")
     remarks = sum(1 for x in data.incidents if is_open(x))
     but = f" but {count(remarks, WORDS[REMARK])}" if remarks else ""
     within = f" ({', '.join(limits)})" if limits else ""
@@ -152,13 +155,9 @@ def tiles(data: PageData) -> str:
     cells.append(("none" if not resolved else "", f"{resolved}", "resolved"))
     found, total = unseen(data), len(data.pods)
     missing = len(found.now())
-    cells.append(
-        (
-            "warning" if missing or not total else "good",
-            f"{total - missing - len(found.ended)} of {total}",
-            "pods seen now",
-        )
-    )
+    seen = total - missing - len(found.ended)
+    kind = "warning" if missing or not total else "good" if seen else "none"
+    cells.append((kind, f"{seen} of {total}", "pods seen now"))
     body = "".join(
         f'<div class="tile {kind}"><b>{value}</b><span>{label}</span></div>' for kind, value, label in cells
     )

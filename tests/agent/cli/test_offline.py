@@ -86,7 +86,22 @@ def test_scan_of_a_file(statewarden: Callable, tmp_path: Path) -> None:
     assert said.complaint.startswith(f"statewarden: {file}: ")
 
 
-@pytest.mark.parametrize("names", [(), ("logs/today",), ("0_0x/y", "x/0-0")])
+def test_scan_of_an_empty_directory(statewarden: Callable, tmp_path: Path) -> None:
+    """Before the first start is said as that, with the option for it."""
+    said = statewarden("scan", tmp_path)
+    assert said.code == 2
+    assert f"{tmp_path}: no application has started here; give Kafka Streams' state.dir" in said.complaint
+    assert "--may-be-empty" in said.complaint
+
+
+def test_scan_above_the_state_directory(statewarden: Callable, damaged: Path) -> None:
+    """A directory that holds state directories names them."""
+    said = statewarden("scan", damaged.parent)
+    assert said.code == 2
+    assert said.complaint.endswith(f"; {damaged} is one\n")
+
+
+@pytest.mark.parametrize("names", [("logs/today",), ("0_0x/y", "x/0-0")])
 def test_scan_of_something_else(statewarden: Callable, tmp_path: Path, names: tuple[str, ...]) -> None:
     """A directory without any application is refused, with what was looked for."""
     for name in names:

@@ -9,7 +9,7 @@ import pytest
 from agent.contract.events import Kind
 from agent.contract.reporting import DISABLED_PREFIX
 from spark_rollup.config import Override
-from spark_rollup.facts.settings import effective_settings
+from spark_rollup.facts.settings import effective_settings, releases
 from tests.spark_rollup.support.fleet import Fleet, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -104,3 +104,18 @@ def test_an_override_for_one_application_wins(spark):
         "one": 3,
         "two": 2,
     }
+
+
+def test_what_agents_were_not_given_stays_so(spark):
+    """`--set` gives a guarantee to the rules, not to the agents' detectors: these stayed silent without it."""
+    columns = (
+        "namespace string, application_id string, kind string, pod string, observed_at_us long, sequence long, "
+        "settings array<struct<key:string,value:string,origin:string>>, release_low string, release_high string"
+    )
+    told = [("kafka_streams_version", "4.1.2", "flag")]
+    rows = [("n", "one", "configuration", "p", 1, 1, told, None, None, False)]
+    events = spark.createDataFrame(rows, f"{columns}, routine boolean")
+    overrides = [Override(None, "processing_guarantee", "exactly_once_v2")]
+    members = events.select("namespace", "application_id", "pod")
+    (row,) = releases(effective_settings(events, members, overrides)).collect()
+    assert (row["release"], row["not_given"]) == ("4.1.2", ["processing_guarantee"])

@@ -47,6 +47,26 @@ def test_an_all_clear_says_what_it_is_about():
     whole(nothing)
 
 
+def test_no_all_clear_without_the_settings_that_decide():
+    """What agents were not given is part of the verdict, and named by application."""
+    rows = [
+        {"namespace": "shop", "application_id": name, "release": "4.1.2", "not_given": keys}
+        for name, keys in (("orders", ["processing_guarantee"]), ("bills", []))
+    ]
+    text = render(page(findings=[], coverage=[WHOLE], releases=rows))
+    assert headline(text) == "Nothing wrong found in what was watched (settings of 1 application not given)"
+    assert "Settings that no agent was given: shop/orders processing_guarantee" in words(
+        section(text, "unseen")
+    )
+
+
+def test_no_pod_seen_is_not_good():
+    """Where all agents have ended, the tile with the pods that are seen is not green."""
+    (pod,) = page().pods
+    text = render(page(findings=[], pods=[{**pod, "agent_state": "stopped"}], coverage=[WHOLE]))
+    assert '<div class="tile none"><b>0 of 1</b><span>pods seen now</span></div>' in text
+
+
 def test_remarks_are_no_damage_and_are_counted():
     """Open remarks leave the verdict as it is, and are said."""
     row = finding(severity="info")
