@@ -16,6 +16,7 @@ from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.facts import coverage, gaps, heartbeats, settings
 from spark_rollup.report import lanes, story
+from spark_rollup.spark.rows import rows_of
 
 Row = Mapping[str, object]
 
@@ -59,11 +60,10 @@ def why(
     of_pod = F.col("task_id").isNull() & F.col("pod").isin(pods)
     lived = (F.col("lane") == "process") & (F.col("application_id") == application)
     around = of_pod & ((F.col("lane") == "unknown") | lived)
-    steps = _rows(drawn.where(here | around).orderBy("from_us", "pod", "lane"))
+    steps = rows_of(drawn.where(here | around).orderBy("from_us", "pod", "lane"))
     whole = F.col("task_id").isNull() & (F.col("application_id") == application)
-    said = _rows(facts.local.where(here | whole).orderBy("opened_at_us", "pod"))
-    verdicts = _rows(found.where(here | whole).orderBy("opened_at", "detector"))
-    said, verdicts = story.about_task(said, pods), story.about_task(verdicts, pods)
+    said = story.about_task(rows_of(facts.local.where(here | whole).orderBy("opened_at_us", "pod")), pods)
+    verdicts = story.about_task(rows_of(found.where(here | whole).orderBy("opened_at", "detector")), pods)
     address = f"{space + '/' if space else ''}{application}/{task}"
     return [
         story.headline(address, pods, as_of_us, verdicts, said),
@@ -124,7 +124,7 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
     events, _, as_of_us = audit.prepare(spark, options)
     (counted,) = audit.together(heartbeats.beats(events))
     (unseen,) = audit.together(gaps.find_gaps(events, counted, as_of_us))
-    table = _rows(
+    table = rows_of(
         coverage.coverage(heartbeats.last_words(counted), unseen, as_of_us).orderBy("namespace", "pod")
     )
     table = [row for row in table if namespace in (None, row["namespace"])]
@@ -133,28 +133,20 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
             f"no event up to {rfc3339(as_of_us)}{f' of namespace {namespace}' if namespace else ''}"
         )
     several = len({row["namespace"] for row in table}) > 1
-    width = max(len("pod"), *(len(place(row, several)) for row in table))
+    width = max(len("pod"), *(len(story.pod_name(row, several)) for row in table))
     lines = [f"{'pod':<{width}}  watched  unknown s  events lost  last seen"]
     lines += [
-        f"{place(row, several):<{width}}  {_share(row['watched_ratio']):>7}  {row['unknown_seconds']:>9.0f}"
+        f"{story.pod_name(row, several):<{width}}  {_share(row['watched_ratio']):>7}  {row['unknown_seconds']:>9.0f}"
         f"  {row['lost_events']:>11}  {row['last_seen']}"
         for row in table
     ]
     here = unseen if namespace is None else unseen.where(F.col("namespace") == namespace)
-    for row in _rows(here.orderBy("namespace", "pod", "from_us").limit(story.MAX_LINES)):
+    for row in rows_of(here.orderBy("namespace", "pod", "from_us").limit(story.MAX_LINES)):
         lines.append(
-            f"  {place(row, several)}: {story.moment(row['from_us'])} to {story.moment(row['to_us'])}: {row['cause']}"
+            f"  {story.pod_name(row, several)}: {story.moment(row['from_us'])} to"
+            f" {story.moment(row['to_us'])}: {row['cause']}"
         )
     return lines
-
-
-def place(row: Row, several: bool) -> str:
-    """Name a pod, with its namespace where there are several."""
-    return f"{row['namespace'] or '-'}/{row['pod']}" if several else str(row["pod"])
-
-
-def _rows(frame: DataFrame) -> list[Row]:
-    return [row.asDict(recursive=True) for row in frame.collect()]
 
 
 def _share(value: object) -> str:

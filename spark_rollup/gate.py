@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from agent.contract.events import Severity
 from spark_rollup import audit
@@ -13,6 +13,7 @@ from spark_rollup.correlate import RULES
 from spark_rollup.facts import settings
 from spark_rollup.report.restart_answer import Question, answer
 from spark_rollup.report.restarts import known_pods, restarts
+from spark_rollup.spark.rows import rows_of
 
 Row = Mapping[str, object]
 
@@ -35,16 +36,12 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     findings = audit.with_agents(facts, found)
     rows, pods = audit.together(restarts(facts, findings), known_pods(facts))
     lines, safe = answer(
-        _rows(rows.orderBy("namespace", "pod", "application_id", "task_id")),
-        _rows(pods.orderBy("namespace", "pod")),
+        rows_of(rows.orderBy("namespace", "pod", "application_id", "task_id")),
+        rows_of(pods.orderBy("namespace", "pod")),
         as_of_us,
         question,
-        _rows(settings.disabled(facts.settings).orderBy("detector", "namespace", "pod")),
+        rows_of(settings.disabled(facts.settings).orderBy("detector", "namespace", "pod")),
         verified=options.verified is not None,
     )
     unused = settings.unused(facts.settings, options.overrides)
     return [*lines, unused] if unused else lines, safe
-
-
-def _rows(frame: DataFrame) -> list[Row]:
-    return [row.asDict(recursive=True) for row in frame.collect()]

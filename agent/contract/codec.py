@@ -126,16 +126,6 @@ class Encoder:
         check(record.kind, {**data, **body})
 
 
-def encode(record: Record, origin: Origin, sequence: int) -> str:
-    """Stamp a single record; see `Encoder.encode`."""
-    return _encoder_of(origin).encode(record, sequence)
-
-
-@lru_cache(maxsize=16)
-def _encoder_of(origin: Origin) -> Encoder:
-    return Encoder(origin)
-
-
 class _Written(NamedTuple):
     """What the lines of one kind have in common: pieces of JSON, each up to a value that differs; the body's shape."""
 

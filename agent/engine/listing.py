@@ -1,4 +1,4 @@
-"""Listings, for those who walk."""
+"""What a walk goes through: the directories of a listing, the databases below a task, what is known of a place."""
 
 from __future__ import annotations
 

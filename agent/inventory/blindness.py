@@ -5,23 +5,12 @@ from __future__ import annotations
 from agent.inventory.model import BlindInterval, Inventory
 
 
-def begin_blind(
-    inventory: Inventory,
-    at_us: int,
-    cause: str,
-    application: str | None = None,
-    task: str | None = None,
-    detail: str = "",
-) -> BlindInterval:
-    """Open a blind interval, unless the same one is open already."""
+def begin_blind(inventory: Inventory, at_us: int, cause: str, detail: str = "") -> BlindInterval:
+    """Open a blind interval of the whole directory, unless one of that cause is open already."""
     for interval in inventory.blind:
-        if interval.ended_us is None and (interval.cause, interval.application, interval.task) == (
-            cause,
-            application,
-            task,
-        ):
+        if interval.ended_us is None and interval.cause == cause and interval.application is None:
             return interval
-    interval = BlindInterval(at_us, cause, None, application, task, detail)
+    interval = BlindInterval(at_us, cause, None, None, None, detail)
     inventory.blind.append(interval)
     return interval
 

@@ -1,4 +1,4 @@
-"""Who speaks in this agent's events."""
+"""Settings -> the origin that every event of this agent carries: its pod, its node, and a fresh boot id."""
 
 from __future__ import annotations
 

@@ -12,9 +12,6 @@ from agent.publish.families.state import STATE
 from agent.publish.families.watch import WATCH
 from agent.publish.metric import Metric
 
-PREFIX = "statewarden_"
-AGENT_PREFIX = "statewarden_agent_"
-
 ALLOWED_LABELS = frozenset(
     {
         "application_id",

@@ -1,4 +1,4 @@
-"""Reading a partition of a changelog: assigned, never subscribed; nothing is committed to a group.
+"""Read a partition of a changelog: assigned, never subscribed; nothing is committed to a group.
 
 Sole importer of confluent_kafka beside the sinks.
 """

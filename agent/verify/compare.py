@@ -1,4 +1,4 @@
-"""The store beside its changelog, key by key in order; each database by its own offset."""
+"""Compare a store with its folded changelog, key by key in order; each database by its own offset."""
 
 from __future__ import annotations
 

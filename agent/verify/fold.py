@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from agent.verify.changelog import Changelogs, Record
-from agent.verify.kinds import Kind, big_endian, record_content, store_keys, time_of
+from agent.verify.kinds import Kind, big_endian, record_content, store_key, time_of
 from agent.verify.rule import Known, Logged
 from agent.verify.scratch import Scratch
 from agent.verify.shape import Times
@@ -173,7 +173,7 @@ class _Fold:
         self.found.stream_ms = max(self.found.stream_ms, at_ms)
         segment = self._plan.times.segment(at_ms)
         self.found.segments.add(segment)
-        (key,) = store_keys(self._plan.kind, record.key)
+        key = store_key(self._plan.kind, record.key)
         self._put(prefix_of(segment) + key, self._plan.offset_of(segment), record)
 
     def _put(self, key: bytes, offset: int | None, record: Record) -> None:

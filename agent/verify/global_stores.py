@@ -1,4 +1,4 @@
-"""A global store beside every partition of its topic.
+"""Compare a global store with every partition of its topic.
 
 Source:
     GlobalStateManagerImpl, GlobalStateUpdateTask (2.6.0 to 4.3.1): the topic is the one that the application names, its

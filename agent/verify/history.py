@@ -1,4 +1,4 @@
-"""A versioned store beside its changelog: the latest version of each key, and the older ones that are not expired.
+"""Compare a versioned store with its changelog: the latest version of each key, and older ones that are kept.
 
 Every version counts. A record that was older than the retention when it came may be in the store or not.
 """

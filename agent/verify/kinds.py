@@ -115,26 +115,18 @@ def time_of(kind: Kind, key: bytes) -> int:
     return read_long(key, len(key) - after)
 
 
-def store_keys(kind: Kind, key: bytes, *, has_index: bool = False) -> list[bytes]:
-    """Return the keys under which a store keeps a record: one, or two where an index leads to the first.
-
-    Args:
-        kind: Of the store.
-        key: Of the record.
-        has_index: Whether a time-first store keeps an index; the second key's entry has no value.
-    """
+def store_key(kind: Kind, key: bytes) -> bytes:
+    """Return the key under which a store of a kind keeps a record; an index that leads there is not its entry."""
     plain = _TIME_FIRST.get(kind)
     if plain is None:
-        return [key]
+        return key
     if plain is Kind.WINDOW:
-        base = _BASE + key[-12:-4] + key[:-12] + key[-4:]
-    else:
-        base = _BASE + key[-16:] + key[:-16]
-    return [base, _INDEX + key] if has_index else [base]
+        return _BASE + key[-12:-4] + key[:-12] + key[-4:]
+    return _BASE + key[-16:] + key[:-16]
 
 
 def record_key(kind: Kind, key: bytes) -> bytes:
-    """Return the record's key of a store's key; the reverse of `store_keys`.
+    """Return the record's key of a store's key; the reverse of `store_key`, and of an index's key.
 
     Raises:
         LayoutError: not a key of this kind.

@@ -1,4 +1,4 @@
-"""The words for people and for programs."""
+"""Results of comparisons -> lines for people, JSON lines for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a view by RocksDB itself. Sole importer of rocksdict, with `scratch`."""
+"""Read a view by RocksDB itself. Sole importer of rocksdict."""
 
 from __future__ import annotations
 

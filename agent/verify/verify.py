@@ -1,4 +1,4 @@
-"""One store beside its changelog, from the directory to the words."""
+"""Compare one store with its changelog: its offsets, its files, the changelog folded, a word for every key."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from agent.contract.codec import rfc3339
 from spark_rollup.errors import UsageError
+from spark_rollup.report.story import pod_name, texts
 
 Row = Mapping[str, object]
 
@@ -139,9 +140,9 @@ class _Reported:
         self.pod = pod
         self.rows = rows
         self.kinds = {
-            kind: [row for row in rows if kind in _items(row["kinds"])]
+            kind: [row for row in rows if kind in texts(row["kinds"])]
             for kind in reversed(_WORST)
-            if any(kind in _items(row["kinds"]) for row in rows)
+            if any(kind in texts(row["kinds"]) for row in rows)
         }
         if pod["doubt"] is not None and UNKNOWN not in self.kinds:
             self.kinds[UNKNOWN] = []
@@ -161,7 +162,7 @@ class _Reported:
     def _words(self, kind: str) -> str:
         rows = self.kinds[kind]
         if kind == DAMAGED:
-            units = sorted({unit for row in rows for unit in _items(row["follow"])})
+            units = sorted({unit for row in rows for unit in texts(row["follow"])})
             return f"{DAMAGED}: follow {', '.join(units)} first{_tasks(rows)}"
         if kind == UNKNOWN and self.pod["doubt"] is not None:
             return f"{UNKNOWN}: {self.pod['doubt']}; what it holds by now is unknown{_tasks(rows)}"
@@ -176,15 +177,15 @@ def _tasks(rows: Sequence[Row]) -> str:
 def _one_pod(reported: _Reported, named: bool, fresh: bool) -> list[str]:
     words = reported.words()
     head = "; ".join(words) if fresh else f"{UNKNOWN}: too old; then it was {'; '.join(words)}"
-    lines = [f"{_name(reported.pod, named)}: {head}"]
+    lines = [f"{pod_name(reported.pod, named)}: {head}"]
     for row in reported.rows:
         task = f"/{row['task_id']}" if row["task_id"] is not None else ""
-        lines.append(f"  {row['application_id']}{task}: {', '.join(_items(row['kinds']))}")
+        lines.append(f"  {row['application_id']}{task}: {', '.join(texts(row['kinds']))}")
         if row["first_action"]:
             lines.append(f"      first: {row['first_action']}")
         if row["task_id"] is None:
             continue
-        good, bad = _items(row["healthy_elsewhere"]), _items(row["ill_elsewhere"])
+        good, bad = texts(row["healthy_elsewhere"]), texts(row["ill_elsewhere"])
         cost = f"; restoring costs {_bytes(row['restore_bytes'])}" if row["restore_bytes"] is not None else ""
         lines += [
             f"      elsewhere: {', '.join(good) or 'no healthy copy'}"
@@ -196,8 +197,8 @@ def _one_pod(reported: _Reported, named: bool, fresh: bool) -> list[str]:
 
 def _all_pods(reported: Sequence[_Reported], named: bool, fresh: bool) -> list[str]:
     shown = [one for one in reported if not one.is_gone]
-    gone = [_name(one.pod, named) for one in reported if one.is_gone]
-    width = max((len(_name(one.pod, named)) for one in shown), default=3)
+    gone = [pod_name(one.pod, named) for one in reported if one.is_gone]
+    width = max((len(pod_name(one.pod, named)) for one in shown), default=3)
     lines = [f"{'pod':<{max(width, 3)}}  {'answer':<15}  tasks"]
     for one in shown:
         found = ", ".join(
@@ -209,7 +210,7 @@ def _all_pods(reported: Sequence[_Reported], named: bool, fresh: bool) -> list[s
         what = "; ".join([*doubt, found or ("holds none that can be seen" if not doubt else "")]).rstrip("; ")
         word = one.worst if fresh else UNKNOWN
         lines.append(
-            f"{_name(one.pod, named):<{max(width, 3)}}  {word:<15}  {what if fresh else f'then: {what}'}"
+            f"{pod_name(one.pod, named):<{max(width, 3)}}  {word:<15}  {what if fresh else f'then: {what}'}"
         )
     if gone:
         more = f" and {len(gone) - MAX_NAMES} more" if len(gone) > MAX_NAMES else ""
@@ -218,16 +219,8 @@ def _all_pods(reported: Sequence[_Reported], named: bool, fresh: bool) -> list[s
 
 
 def _follow(kind: str, rows: Sequence[Row]) -> str:
-    units = sorted({unit for row in rows for unit in _items(row["follow"])}) if kind == DAMAGED else []
+    units = sorted({unit for row in rows for unit in texts(row["follow"])}) if kind == DAMAGED else []
     return f" (follow {', '.join(units)} first)" if units else ""
-
-
-def _name(pod: Row, named: bool) -> str:
-    return f"{pod['namespace'] or '-'}/{pod['pod']}" if named else str(pod["pod"])
-
-
-def _items(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def _bytes(value: object) -> str:

@@ -31,7 +31,7 @@ def about_task(rows: Iterable[Row], pods: Sequence[str]) -> list[Row]:
 
 def _concerns_all(row: Row, pods: Sequence[str]) -> bool:
     urgent = row["status"] == Status.OPEN.value and row["severity"] != Severity.INFO.value
-    there = set(_names(row.get("pods"))) or {str(row["pod"])}
+    there = set(texts(row.get("pods"))) or {str(row["pod"])}
     return urgent and row["level"] != Level.SELF.value and bool(there & set(pods))
 
 
@@ -51,7 +51,7 @@ def headline(
     """
     where = f"{address} on {', '.join(sorted(pods))}, as of {moment(as_of_us)}"
     found = list(verdicts)
-    refuted = {name for row in found for name in _names(row.get("refutes"))}
+    refuted = {name for row in found for name in texts(row.get("refutes"))}
     left = [row for row in said if row.get("finding_id") not in refuted]
     of_rules, of_agents = _worst(found), _worst(left)
     if of_agents is not None and (of_rules is None or _rank(of_agents) > _rank(of_rules)):
@@ -67,8 +67,14 @@ def _words_of(row: Row) -> str:
     return f"{row['severity']}, {row['confidence']}: {row['detector']}"
 
 
-def _names(value: object) -> list[str]:
-    return [str(name) for name in value] if isinstance(value, list) else []
+def texts(value: object) -> list[str]:
+    """Read a list of texts from a row; null is empty."""
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+def pod_name(row: Row, several: bool) -> str:
+    """Name a pod, with its namespace where there are several."""
+    return f"{row['namespace'] or '-'}/{row['pod']}" if several else str(row["pod"])
 
 
 def verdict_lines(rows: Iterable[Row]) -> list[str]:

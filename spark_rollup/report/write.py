@@ -24,6 +24,7 @@ from spark_rollup.report.restart_answer import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
+from spark_rollup.spark.rows import rows_of
 from spark_rollup.spark.words import abreast
 
 MAX_TASKS_DRAWN = 200
@@ -116,7 +117,7 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
              F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
     # one partition is sorted in place; to sort more, Spark would read them twice
     ordered = tables.findings.coalesce(1).sortWithinPartitions(*order)
-    findings = [row.asDict(recursive=True) for row in ordered.select(*FINDING.names).collect()]
+    findings = rows_of(ordered.select(*FINDING.names))
     incidents = gather(findings, {**TITLES, **tables.titles})
     of = incident_rows.homes(incidents)
     for row in findings:
@@ -227,7 +228,7 @@ def _page_data(
         _sorted(tables.known_pods, "namespace", "pod"),
     )
     coverage, pods, drawn, local, releases, disabled, restarts, known_pods = abreast(
-        tables.findings.sparkSession, _rows, frames
+        tables.findings.sparkSession, rows_of, frames
     )
     return page.PageData(
         as_of_us=tables.as_of_us,
@@ -276,7 +277,3 @@ def _local(local: DataFrame) -> DataFrame:
 
 def _sorted(frame: DataFrame, *names: str) -> DataFrame:
     return frame.coalesce(1).sortWithinPartitions(*names)
-
-
-def _rows(frame: DataFrame) -> list[Mapping[str, object]]:
-    return [row.asDict(recursive=True) for row in frame.collect()]

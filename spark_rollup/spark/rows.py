@@ -1,4 +1,4 @@
-"""Make frames of rows that the driver has."""
+"""Rows on the driver: as a frame for Spark, and a frame's rows as plain values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from pyspark.sql import types as T
 
 FEW_CHARS = 4 << 20
 """So much of JSON may be part of a plan."""
+
+
+def rows_of(frame: DataFrame) -> list[dict[str, object]]:
+    """Collect a small frame as plain values: column -> value, also within structs."""
+    return [row.asDict(recursive=True) for row in frame.collect()]
 
 
 def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], schema: T.StructType) -> DataFrame:

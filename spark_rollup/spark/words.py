@@ -53,7 +53,7 @@ def abreast(spark: SparkSession, work: Callable[[Given], Made], of: Iterable[Giv
         return list(pool.map(work, of))
 
 
-def name_jobs(spark: SparkSession, name: str = "audit") -> None:
+def name_jobs(spark: SparkSession) -> None:
     """Give the jobs of this thread one name, all of them."""
     for key in _CALL_SITE:
-        spark.sparkContext.setLocalProperty(key, name)
+        spark.sparkContext.setLocalProperty(key, "audit")

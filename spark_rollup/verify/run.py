@@ -18,10 +18,12 @@ from spark_rollup.bronze.place import Place, place_of
 from spark_rollup.config import check_input, is_bronze
 from spark_rollup.errors import UsageError
 from spark_rollup.intake.opening import Opening, opened
+from spark_rollup.report.story import texts
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
 from spark_rollup.spark.cut import cut
+from spark_rollup.spark.rows import rows_of
 from spark_rollup.verify import changelog, compare, kept, plan, suspicions
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
@@ -154,7 +156,7 @@ def _against_changelogs(
         kept.save(spark, known, logged, asked)
     copies = changelog.copies_frame(spark, judged)
     stored = digests.buckets.join(F.broadcast(copies.select("copy")), "copy", "left_semi")
-    return verdicts(planned, _rows(compare.with_changelog(stored, logged, copies))), len(again)
+    return verdicts(planned, rows_of(compare.with_changelog(stored, logged, copies))), len(again)
 
 
 def _questions(judged: Sequence[plan.Judged], topics: Mapping[str, changelogs.Topic]) -> dict[int, str]:
@@ -177,19 +179,19 @@ def _expected(spark: SparkSession, judged: Sequence[plan.Judged], options: Verif
     )
 
 
-def _against_each_other(spark: SparkSession, digests: Digests, chosen: Sequence[Pair]) -> list[Row]:
+def _against_each_other(spark: SparkSession, digests: Digests, chosen: Sequence[Pair]) -> Sequence[Row]:
     rows = [(pair.one.copy, pair.other.copy, segment) for pair in chosen for segment in pair.segments]
     if not rows:
         return []
     frame = spark.createDataFrame(rows, "copy long, other long, segment long")
-    return _rows(compare.with_each_other(digests.buckets, F.broadcast(frame)))
+    return rows_of(compare.with_each_other(digests.buckets, F.broadcast(frame)))
 
 
-def _write(spark: SparkSession, found: DataFrame, judged: Sequence[Verdict], output: Path) -> list[Row]:
+def _write(spark: SparkSession, found: DataFrame, judged: Sequence[Verdict], output: Path) -> Sequence[Row]:
     """Write tables and JSON lines; returns the findings."""
     place = outputs.begin(output, outputs.VERIFY)
     order = ("severity", "detector", "namespace", "application_id", "task_id", "store", "pod")
-    rows = _rows(found.orderBy(*order).select(*FINDING.names))
+    rows = rows_of(found.orderBy(*order).select(*FINDING.names))
     said = [one.row() for one in judged]
     for name, schema, lines in (("findings", FINDING, rows), ("verdicts", VERDICT, said)):
         values = [tuple(line[column] for column in schema.names) for line in lines]
@@ -220,7 +222,7 @@ def readable(outcome: Outcome) -> list[str]:
         lines.append(f"{outcome.unread} lines are no digests of this version and were not used")
     if outcome.suspected:
         proved, refuted = (
-            len({one for row in outcome.findings for one in _texts(row[word])})
+            len({one for row in outcome.findings for one in texts(row[word])})
             for word in ("confirms", "refutes")
         )
         what = "suspicion" if outcome.suspected == 1 else "suspicions"
@@ -236,14 +238,6 @@ def readable(outcome: Outcome) -> list[str]:
     return lines
 
 
-def _texts(value: object) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []
-
-
 def _name(copy: Copy) -> str:
     space = f"{copy.namespace}/" if copy.namespace else ""
     return f"{space}{copy.application_id} {copy.task_id} {copy.store} on {copy.pod}"
-
-
-def _rows(frame: DataFrame) -> list[Row]:
-    return [row.asDict(recursive=True) for row in frame.collect()]

@@ -6,7 +6,7 @@ from tools.unit_pages import MARKER, as_markdown, unit_pages
 
 
 def test_a_page_keeps_what_people_wrote() -> None:
-    """Rendering a page anew replaces its head and keeps everything below the marker."""
+    """Rendering a page again replaces its head and keeps everything below the marker."""
     for render in unit_pages().values():
         page = render("")
         assert page.endswith(f"{MARKER}\n")

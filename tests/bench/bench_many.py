@@ -43,7 +43,7 @@ class Costs:
         pss_mib: The same, shared pages by share.
         watches: Watches after it.
         wrong: Tasks whose last checkpoint or number of lives is not known; None = it does not tell.
-        remade: Tasks that were deleted and made anew.
+        remade: Tasks that were deleted and recreated.
     """
 
     start_s: float = 0.0
@@ -83,7 +83,7 @@ def run(options: Options) -> Section:
         f" Idle: {idle_s:.0f} s, all at the same time, from {QUIET_S:.0f} s after the last start on,"
         f" nobody scrapes. Then, one after another, the mixed load for {options.load_s:g} s, at most {RATE:,}"
         " operations a second on tasks chosen by chance: checkpoint replacements, every 8th an SST file that comes (and"
-        " later goes), every 250th a task deleted with all its files and made anew. `not known`: tasks whose last"
+        " later goes), every 250th a task deleted with all its files and recreated. `not known`: tasks whose last"
         " checkpoint, or whose number of lives, the agent does not tell afterwards.",
         (
             "watcher",
@@ -92,7 +92,7 @@ def run(options: Options) -> Section:
             "CPU s per scrape",
             "CPU ms per 1,000 operations",
             "operations/s",
-            "tasks made anew",
+            "tasks recreated",
             "not known",
             "resident MiB idle",
             "resident MiB after",

@@ -50,7 +50,7 @@ class Owner:
         self._offset = 1_000
         self._sequence = 1_000_000
 
-    def make_anew(self, number: int) -> None:
+    def recreate(self, number: int) -> None:
         """Delete a task and make it again."""
         task = self._application / f"0_{number}"
         content = {x.relative_to(task): x.read_bytes() for x in task.rglob("*") if x.is_file()}
@@ -96,7 +96,7 @@ def fill(root: Path, tasks: int, chunk: int, agent: Agent) -> None:
         numbers = range(first, min(first + chunk, tasks))
         for _ in range(LIVES):
             for number in numbers:
-                owner.make_anew(number)
+                owner.recreate(number)
             agent.wait_until_heard(SETTLE_S)
         for session in range(1, SESSIONS + 1):
             with ExitStack() as held:

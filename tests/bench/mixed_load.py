@@ -1,6 +1,6 @@
-"""The mixed load on many tasks, a process of its own: checkpoints, SST files that come and go, tasks made anew.
+"""The mixed load on many tasks, a process of its own: checkpoints, SST files that come and go, tasks recreated.
 
-Prints one JSON object: task -> (last offset, times it was made anew), for the tasks that it touched, and the number
+Prints one JSON object: task -> (last offset, times it was recreated), for the tasks that it touched, and the number
 of operations.
 """
 
@@ -39,7 +39,7 @@ class MixedLoad:
         number = self._random.randrange(self._tasks)
         self.done += 1
         if self.done % _REMAKE_EVERY == 0:
-            self.make_anew(number)
+            self.recreate(number)
         elif self.done % _SST_EVERY == 0:
             self._replace_sst(number)
         else:
@@ -57,7 +57,7 @@ class MixedLoad:
         if len(self._sst) > self._tasks // 10:
             self._sst.pop(0).unlink(missing_ok=True)
 
-    def make_anew(self, number: int) -> None:
+    def recreate(self, number: int) -> None:
         """Delete a task as its owner would, and make it from a copy, as a restoration would."""
         task = self._application / f"0_{number}"
         copy = {x.relative_to(task): x.read_bytes() for x in task.rglob("*") if x.is_file()}

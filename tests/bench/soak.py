@@ -41,7 +41,7 @@ MEMORY = Path("/dev/shm")
 TASKS, RATE = 10_000, 500
 JUDGED_MINUTES = 20.0
 FILL_ROUNDS = max(PAST_KEPT, WIPES_KEPT)
-"""How often every task is made anew first."""
+"""How often every task is recreated first."""
 WARM_UP_SHARE = 0.75
 """Of the judged minutes: 45 for an hour."""
 SETTLE_S = 10.0
@@ -100,7 +100,7 @@ class Outcome:
         samples: What the agent was like.
         operations: Operations done.
         touched: Tasks that they were done on.
-        remade: Tasks deleted and made anew.
+        remade: Tasks deleted and recreated.
         unknown: Tasks whose last checkpoint is not told at the end.
         lives: Tasks whose number of lives is not told: a life that was over before anybody came to look.
         late_s: How long after the load the mailbox was empty.
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--warm-up", type=float, metavar="MINUTES", help="load before that, sampled, not judged"
     )
     parser.add_argument(
-        "--fill", type=int, metavar="ROUNDS", help="how often every task is made anew before the load"
+        "--fill", type=int, metavar="ROUNDS", help="how often every task is recreated before the load"
     )
     parser.add_argument("--tasks", type=int, default=TASKS, help=f"default: {TASKS:,}")
     parser.add_argument("--rate", type=int, default=RATE, help=f"operations per second (default: {RATE})")
@@ -189,10 +189,10 @@ def soak(
 
 
 def _fill(agent: Agent, root: Path, tasks: int, rounds: int) -> None:
-    """Make every task anew, no faster than the agent follows: a life must be seen to be remembered."""
+    """Recreate every task, no faster than the agent follows: a life must be seen to be remembered."""
     load = MixedLoad(root, tasks, first=0)
     for number in (*range(tasks),) * rounds:
-        load.make_anew(number)
+        load.recreate(number)
         if number % FOLLOWED_EVERY == 0:
             agent.wait_until_heard(0.5)
 
@@ -254,7 +254,7 @@ def judge(outcome: Outcome, warm_up: float, minutes: float) -> tuple[list[str], 
         machine_note(),
         f"{minutes:g} minutes after {warm_up:g} of warm-up, {outcome.operations:,} operations"
         f" ({outcome.operations / ((warm_up + minutes) * 60):,.0f}/s) on"
-        f" {outcome.touched:,} tasks, {outcome.remade:,} made anew, {len(samples)} samples,"
+        f" {outcome.touched:,} tasks, {outcome.remade:,} recreated, {len(samples)} samples,"
         f" {(last.cpu_s - first.cpu_s) / span_s:.1%} of a core",
         "| number | first | a quarter in | last | lowest | highest | slope per hour | 95 % interval |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

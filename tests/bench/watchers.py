@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -12,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Protocol
 
+from deploy.demo.agents import free_port
 from tests.bench.measure import watches
 from tests.bench.versions import AFTER, ROOT, Version
+from tests.support.exposed import series_of
 
 PATIENCE_S = 300.0
 _EVENTS = ("create", "delete", "moved_from", "moved_to", "close_write", "delete_self")
@@ -155,7 +156,7 @@ class Agent:
         version: Version = AFTER,
     ) -> None:
         """Start it, with `more` arguments."""
-        self._port = _free_port()
+        self._port = free_port()
         spool = ("--spool", str(work / "spool")) if with_spool else ()
         shutil.rmtree(work / "spool", ignore_errors=True)
         listen = f"127.0.0.1:{self._port}"
@@ -177,9 +178,7 @@ class Agent:
 
     def metrics(self) -> dict[str, float]:
         """Scrape once: series as written -> value."""
-        text = self._get("/metrics") or ""
-        rows = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
-        return {series: float(value) for series, _, value in rows}
+        return series_of(self._get("/metrics") or "")
 
     def wait_until_heard(self, settle_s: float) -> float:
         """Wait until nothing has waited for its worker for a while; tell how long that took, without that while."""
@@ -210,9 +209,3 @@ class Agent:
                 return str(answer.read(), "utf-8")
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

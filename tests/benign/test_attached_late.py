@@ -11,17 +11,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.scenario import TIMESTAMPED, App, Scenario
+from tests.support.scenario_benign import last
 
 EOS = "exactly_once"
 TOLD = {"state_cleanup_delay_ms": 30_000, "commit_interval_ms": 1000, "delete_retention_ms": 86_400_000}
 RELEASES = ["2.0.1", "2.1.1", "2.3.1", "2.5.1", "2.6.2", "2.8.2", "3.6.1", "3.9.2", "4.1.2", "4.3.1"]
 STRIDE = 17
 """Coprime to the length of what is repeated, so that every phase of it is hit."""
-
-
-def last(app: App, count: int) -> int:
-    """Offset after `count` records."""
-    return count if app.habits.bulk_load else count - 1
 
 
 def begins(run: Scenario) -> App:

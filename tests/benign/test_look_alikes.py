@@ -15,7 +15,6 @@ from tests.support.scenario_benign import (
     EOS,
     MIDDLE,
     NEW,
-    NEWEST,
     OLD,
     TWO,
     again,
@@ -60,21 +59,9 @@ def test_n3_clean_start_exactly_once(release):
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", EOS])
-@pytest.mark.parametrize("release", OLD + MIDDLE + NEW)
-def test_n4_clean_close(release, guarantee):
-    """N4: flush, checkpoint, release; the directory stays."""
-    run = scenario(release, guarantee)
-    app = fresh(run)
-    for task_id in TWO:
-        app.puts(task_id, 500)
-    stop(app, 1500)
-    quiet(run)
-
-
-@pytest.mark.parametrize("guarantee", ["at_least_once", EOS])
-@pytest.mark.parametrize("release", NEWEST)
-def test_n5_clean_close_with_offsets_in_the_store(release, guarantee):
-    """N5: a flush with offset and status closed; nothing in the task directory itself."""
+@pytest.mark.parametrize("release", ALL)
+def test_n4_n5_clean_close(release, guarantee):
+    """N4: flush, checkpoint, release; N5, from 4.3: offset and status in the store instead; the directory stays."""
     run = scenario(release, guarantee)
     app = fresh(run)
     for task_id in TWO:

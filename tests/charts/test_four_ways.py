@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.charts import ROOT, Helm, Manifest, essence, kind_of, objects
+from tests.support.charts import ROOT, Helm, Manifest, essence, kind_of, objects, sidecar_of
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
@@ -18,10 +18,6 @@ DEPLOY = ROOT / "deploy"
 def by_chart(sidecar: Helm) -> Manifest:
     """The sidecar as the library chart makes it of its defaults."""
     return sidecar_of(kind_of(sidecar.objects(), "StatefulSet"))
-
-
-def sidecar_of(workload: Manifest) -> Manifest:
-    return workload["spec"]["template"]["spec"]["initContainers"][0]
 
 
 def read(path: Path) -> Manifest:

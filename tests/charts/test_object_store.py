@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from deploy.demo.agents import free_port
 from spark_rollup.arguments import parser
-from tests.delivery.servers import free_port
 from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
 from tests.support.charts import sidecar_values as own
 

@@ -11,7 +11,8 @@ import pytest
 
 from agent.config import load_config
 from agent.detectors import BY_ID
-from tests.delivery.servers import free_port, running
+from deploy.demo.agents import free_port
+from tests.delivery.servers import running
 from tests.support.charts import ROOT, Helm, Manifest, kind_of
 from tests.support.charts import sidecar_values as own
 

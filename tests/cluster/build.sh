@@ -5,7 +5,7 @@
 #   tests/cluster/build.sh charts      what the full chart tests need (about 10 minutes cold, two cores)
 #   tests/cluster/build.sh cluster     a Kubernetes control plane and kwok (about 15 minutes cold)
 #
-# The cache is $STATEWARDEN_CACHE or ~/.cache/statewarden; remove the folder to build anew.
+# The cache is $STATEWARDEN_CACHE or ~/.cache/statewarden; remove the folder to build again.
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${STATEWARDEN_CACHE:-$HOME/.cache/statewarden}

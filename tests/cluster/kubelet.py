@@ -14,8 +14,8 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
+from deploy.demo.agents import free_port
 from tests.conftest import wait_until
-from tests.delivery.servers import free_port
 from tests.support.charts import ROOT, Manifest
 from tests.support.control_plane import Cluster
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.demo.agents import free_port
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
 from tests.cluster.kubelet import Kubelet
@@ -116,7 +117,7 @@ class World:
 def world(tmp_path: Path) -> Iterator[World]:
     if not rollups.JARS.is_dir():
         pytest.skip("Spark's jars are fetched by tools/setup_delivery.sh: make check-cluster")
-    port, audit_log = servers.free_port(), tmp_path / "audit.log"
+    port, audit_log = free_port(), tmp_path / "audit.log"
     audit_log.touch()
     with ExitStack() as stack:
         cluster = stack.enter_context(control_plane(tmp_path / "cluster", answers(audit_log)))

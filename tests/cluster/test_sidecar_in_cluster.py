@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.charts import CONSUMER, ROOT, Helm, Manifest, essence, scenarios
+from tests.support.charts import CONSUMER, ROOT, Helm, Manifest, essence, scenarios, sidecar_of
 from tests.support.control_plane import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -96,10 +96,6 @@ def test_sidecar_that_is_no_sidecar_is_refused(cluster: Cluster, sidecar: Helm) 
     )
     assert done.returncode != 0
     assert "Sometimes" in done.stderr
-
-
-def sidecar_of(workload: Manifest) -> Manifest:
-    return workload["spec"]["template"]["spec"]["initContainers"][0]
 
 
 def test_four_ways_make_the_same_sidecar(cluster: Cluster, sidecar: Helm) -> None:

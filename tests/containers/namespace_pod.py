@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from deploy.demo.agents import Agent
 from tests.agent.cli.commands import FACTS
 from tests.containers.pod import AGENT_UID, APPLICATION_UID, GROUP
 from tests.containers.podman import ROOT
+from tests.support.exposed import series_of
 from tests.support.shipped import Data, last_findings, shipped_records
 
 HERE = Path(__file__).resolve().parent
@@ -57,6 +59,11 @@ class NamespacePod:
         self._holder.stdin.write(f"{command}\n")
         assert self._holder.stdout.readline().strip() == command
 
+    def metric(self, series: str) -> float | None:
+        """Scrape once and give one series; None = there is none."""
+        with urllib.request.urlopen(f"{self.agent.url}/metrics", timeout=10) as answer:
+            return series_of(answer.read().decode()).get(series)
+
     def findings(self) -> list[Data]:
         """Stop the agent in order; give the last word of each finding that it shipped."""
         assert self.agent.stop() == 0, self.agent.errors
@@ -72,22 +79,20 @@ class NamespacePod:
                 stream.close()
 
 
-def play(
-    pod: NamespacePod, metric: Callable[[str], float | None], wait: Callable[[Callable[[], object]], object]
-) -> None:
+def play(pod: NamespacePod, wait: Callable[[Callable[[], object]], object]) -> None:
     """Hold, let go, lose the store but not its checkpoint, hold again: the agent must see each."""
     held = 'statewarden_task_held{application_id="app",task_id="0_0"}'
     found = 'statewarden_findings_open{application_id="app",detector="resurrected-checkpoint",severity="critical"}'
     pod.agent.wait_ready()
     pod.tell("hold")
-    wait(lambda: metric(held) == 1.0)
-    wait(lambda: metric('statewarden_task_checkpoint_offset{application_id="app",task_id="0_0"}') == 10.0)
+    wait(lambda: pod.metric(held) == 1.0)
+    wait(lambda: pod.metric('statewarden_task_checkpoint_offset{application_id="app",task_id="0_0"}') == 10.0)
     pod.tell("free")
-    wait(lambda: metric(held) == 0.0)
+    wait(lambda: pod.metric(held) == 0.0)
     pod.tell("tear")
     pod.tell("hold")
-    wait(lambda: metric(found) == 1.0)
-    wait(lambda: metric(held) == 1.0)
+    wait(lambda: pod.metric(found) == 1.0)
+    wait(lambda: pod.metric(held) == 1.0)
     pod.tell("free")
-    wait(lambda: metric(held) == 0.0)
-    assert metric('statewarden_agent_missed_changes_total{cause="unannounced"}') == 0.0
+    wait(lambda: pod.metric(held) == 0.0)
+    assert pod.metric('statewarden_agent_missed_changes_total{cause="unannounced"}') == 0.0

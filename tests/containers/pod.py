@@ -13,6 +13,7 @@ from pathlib import Path
 
 from deploy.demo.agents import free_port
 from tests.containers.podman import AGENT, BASE, Container, ContainerError, podman
+from tests.support.exposed import series_of
 
 APPLICATION_UID, AGENT_UID, GROUP = 10001, 65532, 2000
 """Two users, one group: what one `runAsGroup` does in a pod."""
@@ -131,9 +132,7 @@ class SidecarPod:
 
     def metrics(self) -> dict[str, float]:
         """Scrape once: series as written -> value; empty if nobody answers."""
-        text = self._get("/metrics") or ""
-        rows = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
-        return {series: float(value) for series, _, value in rows}
+        return series_of(self._get("/metrics") or "")
 
     def metric(self, name: str, **labels: str) -> float | None:
         """Give one series, by a part of its labels; None = there is none."""

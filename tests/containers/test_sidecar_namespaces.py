@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,13 +32,7 @@ def test_watch_lock_query_and_finding_across_namespaces(
     pod: NamespacePod, eventually: Callable[..., object]
 ) -> None:
     """A holder that the agent cannot see as a process: its locks are seen, its damage found, its release noticed."""
-
-    def metric(series: str) -> float | None:
-        with urllib.request.urlopen(f"{pod.agent.url}/metrics", timeout=10) as answer:
-            rows = (line.rpartition(" ") for line in answer.read().decode().splitlines())
-            return next((float(value) for name, _, value in rows if name == series), None)
-
-    play(pod, metric, lambda condition: eventually(condition, 20))
+    play(pod, lambda condition: eventually(condition, 20))
     found = {(x["detector"], x["severity"]) for x in pod.findings()}
     assert ("resurrected-checkpoint", "critical") in found
     assert not any(detector == "auditor-blind" for detector, _ in found)

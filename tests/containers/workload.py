@@ -23,6 +23,7 @@ from tests.containers.proofs import require
 from tests.live.processes import Broker, wait_until
 from tests.live.toolbox import jars, tool
 from tests.support.charts import objects
+from tests.support.exposed import series_of
 
 MANIFEST = ROOT / "deploy" / "manifests" / "streams-application.yaml"
 _SUFFIXES = {"Mi": "m", "Gi": "g"}
@@ -80,8 +81,8 @@ class WorkloadPod:
 
     def series(self, name: str) -> dict[str, float]:
         """Give the series of one family: as written -> value."""
-        rows = (line.rpartition(" ") for line in (self.answers("/metrics") or "").splitlines())
-        return {series: float(value) for series, _, value in rows if series.partition("{")[0] == name}
+        found = series_of(self.answers("/metrics") or "")
+        return {series: value for series, value in found.items() if series.partition("{")[0] == name}
 
     def held(self) -> int:
         """Tell how many tasks the application holds."""

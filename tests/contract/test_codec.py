@@ -15,7 +15,6 @@ from agent.contract.codec import (
     Encoder,
     UnknownMajorError,
     decode,
-    encode,
     event_id,
     rfc3339,
 )
@@ -71,7 +70,7 @@ def records(draw):
 @given(records(), st.integers(1, 2**63 - 1))
 def test_round_trip(record, sequence):
     """Every record that the table allows comes back as it was, stamped with its origin; nulls are left out."""
-    line = encode(record, ORIGIN, sequence)
+    line = Encoder(ORIGIN).encode(record, sequence)
     assert "\n" not in line
     assert json.dumps(json.loads(line), separators=(",", ":")) == line
     assert line.isascii()
@@ -95,7 +94,7 @@ def test_every_record_of_a_process_is_stamped_alike():
             first = encoder.encode(record, 7)
             with pytest.raises(ContractError):
                 encoder.encode(Record(record.kind, AT_US, {"colour": "red"}), 8)
-            assert encoder.encode(record, 7) == first == encode(record, origin, 7)
+            assert encoder.encode(record, 7) == first == Encoder(origin).encode(record, 7)
 
 
 @pytest.mark.parametrize("name", ["pod", "sequence", "cluster"])
@@ -111,7 +110,7 @@ def test_a_body_may_not_set_what_is_stamped(name):
 def test_same_record_sent_twice_has_the_same_id():
     """Sending again changes nothing; another sequence, boot or pod is another event."""
     record = Record(Kind.LIFECYCLE, AT_US, {"phase": "started"})
-    assert encode(record, ORIGIN, 1) == encode(record, ORIGIN, 1)
+    assert Encoder(ORIGIN).encode(record, 1) == Encoder(ORIGIN).encode(record, 1)
     ids = {event_id("a", "b", 1), event_id("a", "b", 2), event_id("a", "c", 1), event_id("d", "b", 1)}
     assert len(ids) == 4
 
@@ -121,7 +120,7 @@ def test_envelope():
     record = Record(
         Kind.TRANSITION, AT_US, {"change": "task-held", "application_id": "a", "task_id": "0_1", "store": "s"}
     )
-    envelope = json.loads(encode(record, ORIGIN, 7))
+    envelope = json.loads(Encoder(ORIGIN).encode(record, 7))
     assert envelope["specversion"] == "1.0"
     assert envelope["type"] == "io.statewarden.transition.v1"
     assert envelope["source"] == "/statewarden/shop/pod-0"
@@ -157,11 +156,11 @@ def test_time_keeps_microseconds():
 def test_encode_refuses(kind, body, message):
     """What the table does not allow is refused with the field's name."""
     with pytest.raises(ContractError, match=message):
-        encode(Record(kind, AT_US, body), ORIGIN, 1)
+        Encoder(ORIGIN).encode(Record(kind, AT_US, body), 1)
 
 
 def changed(**data: object) -> str:
-    envelope = json.loads(encode(Record(Kind.LIFECYCLE, AT_US, {"phase": "started"}), ORIGIN, 1))
+    envelope = json.loads(Encoder(ORIGIN).encode(Record(Kind.LIFECYCLE, AT_US, {"phase": "started"}), 1))
     envelope["data"].update(data)
     return json.dumps(envelope)
 

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.delivery.servers import Broker, Certificates, free_port, kafka
+from deploy.demo.agents import free_port
+from tests.delivery.servers import Broker, Certificates, kafka
 
 PASSWORD = "statewarden-password"
 _MORE = """listeners=PLAINTEXT://127.0.0.1:{{port}},SAFE://127.0.0.1:{safe},CONTROLLER://127.0.0.1:{{controller}}

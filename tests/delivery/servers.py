@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deploy.demo.agents import free_port
 from tests.conftest import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,13 +22,6 @@ JARS = VENV / "kafka-broker"
 READY_S = 240.0
 BUCKET = "statewarden-events"
 KEY, SECRET = "statewarden-key", "statewarden-secret"
-
-
-def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def accepts(port: int) -> bool:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from deploy.demo.agents import free_port
 from tests.delivery.rollups import Rollup, Told
-from tests.delivery.servers import Broker, free_port
+from tests.delivery.servers import Broker
 
 rocksdict = pytest.importorskip("rocksdict", reason="the extra `verify` is not installed")
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Record
 from agent.delivery import ShipSettings
 from agent.errors import PermanentShipError, RetryableShipError
 from agent.ship.shipper import Outcome, Shipper
 from agent.ship.sinks.factory import make_sink
+from deploy.demo.agents import free_port
 from tests.agent.ship.ship_support import AT_US, ORIGIN, HandClock, finding, heartbeat, open_spool
-from tests.delivery.servers import Broker, free_port
+from tests.delivery.servers import Broker
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(600)]
 SHOWN = (
@@ -61,12 +62,12 @@ def test_structured_events_arrive_with_key_and_content_type(broker: Broker, tmp_
     assert {row[0]["content-type"] for row in found} == {"application/cloudevents+json; charset=utf-8"}
     by_key = {key: json.loads(value) for _, key, value in found}
     assert by_key["orders/0_1"]["data"]["change"] == "task-held"
-    assert json.dumps(by_key["uid-1"], separators=(",", ":")) == encode(heartbeat(), ORIGIN, 1)
+    assert json.dumps(by_key["uid-1"], separators=(",", ":")) == Encoder(ORIGIN).encode(heartbeat(), 1)
 
 
 def test_binary_events_carry_their_attributes_as_headers(broker: Broker) -> None:
     """Every attribute of the envelope is a header, the value is the event's data."""
-    topic, line = topic_of(broker), encode(finding(), ORIGIN, 1)
+    topic, line = topic_of(broker), Encoder(ORIGIN).encode(finding(), 1)
     sink = make_sink(f"kafka://{broker.address}/{topic}", ShipSettings(content_mode="binary"), None)
     sink.put("uid-1/b-1-1", line.encode() + b"\n")
     ((headers, key, value),) = rows(broker.consume(topic, *SHOWN, count=1))
@@ -82,7 +83,9 @@ def test_a_message_that_the_topic_never_takes_is_permanent(broker: Broker) -> No
     topic = topic_of(broker, max_message_bytes="2000", compression_type="uncompressed")
     sink = make_sink(f"kafka://{broker.address}/{topic}", ShipSettings(), None)
     detail = "".join(uuid.uuid4().hex for _ in range(200))  # does not compress
-    line = encode(Record(Kind.TRANSITION, AT_US, {"change": "task-held", "detail": detail}), ORIGIN, 1)
+    line = Encoder(ORIGIN).encode(
+        Record(Kind.TRANSITION, AT_US, {"change": "task-held", "detail": detail}), 1
+    )
     with pytest.raises(PermanentShipError, match=r"MSG_SIZE_TOO_LARGE.*max\.message\.bytes"):
         sink.put("uid-1/b-1-1", line.encode() + b"\n")
 
@@ -91,7 +94,7 @@ def test_a_missing_topic_is_retryable(broker: Broker) -> None:
     """Topics are made by people; until then everything stays in the spool, and then it goes."""
     topic = f"later-{uuid.uuid4().hex[:8]}"
     sink = make_sink(f"kafka://{broker.address}/{topic}", ShipSettings(timeout_seconds=2), None)
-    line = encode(heartbeat(), ORIGIN, 1).encode() + b"\n"
+    line = Encoder(ORIGIN).encode(heartbeat(), 1).encode() + b"\n"
     with pytest.raises(RetryableShipError, match="1 of 1 messages"):
         sink.put("uid-1/b-1-1", line)
     broker.make_topic(topic)
@@ -104,4 +107,4 @@ def test_a_broker_that_is_away_is_retryable(broker: Broker) -> None:
     sink = make_sink(f"kafka://127.0.0.1:{free_port()}/x", ShipSettings(timeout_seconds=1), None)
     for _ in range(2):  # the second attempt has a fresh producer
         with pytest.raises(RetryableShipError, match=r"1 of 1 messages.*(refused|down)"):
-            sink.put("uid-1/b-1-1", encode(heartbeat(), ORIGIN, 1).encode() + b"\n")
+            sink.put("uid-1/b-1-1", Encoder(ORIGIN).encode(heartbeat(), 1).encode() + b"\n")

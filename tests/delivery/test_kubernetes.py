@@ -139,7 +139,7 @@ def test_a_finding_becomes_one_event_over_its_life(
 def test_an_event_of_an_earlier_start_is_changed(
     api: ApiServer, sender: KubernetesEvents, eventually: Callable[..., object]
 ) -> None:
-    """The name is the finding's: after a restart the conflict becomes a patch; a forgotten Event is made anew."""
+    """The name is the finding's: after a restart the conflict becomes a patch; a forgotten Event is recreated."""
     api.events["orders-0.f1"] = {"count": 5}
     sender.offer(finding())
     eventually(lambda: sender.outcomes()["sent"] == 1)

@@ -12,9 +12,10 @@ from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.shipper import Outcome, Shipper
 from agent.ship.sinks.base import Sink
 from agent.ship.sinks.factory import make_sink
+from deploy.demo.agents import free_port
 from tests.agent.ship.ship_support import HandClock, finding, heartbeat, open_spool
 from tests.delivery.conftest import objects
-from tests.delivery.servers import BUCKET, S3, SECRET, free_port, secrets
+from tests.delivery.servers import BUCKET, S3, SECRET, secrets
 
 pytestmark = pytest.mark.delivery
 LINES = b'{"a":1}\n{"a":2}\n'
@@ -70,7 +71,7 @@ def test_a_missing_bucket_is_for_an_operator_to_fix(s3: S3) -> None:
 def test_wrong_credentials_are_fixed_by_a_new_secret(s3: S3, tmp_path: Path) -> None:
     """A refused signature is retryable; when the mounted Secret has changed, the next attempt works."""
     folder = secrets(tmp_path / "secret", access_key_id="x", secret_access_key="wrong")
-    sink = sink_of(s3, "mended", credentials_dir=str(folder))
+    sink = sink_of(s3, "fixed", credentials_dir=str(folder))
     if "moto" in str(
         s3.credentials
     ):  # checks no signatures: only that the changed Secret is read can be seen

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.demo.agents import free_port
 from tests.delivery.rollups import EACH_S3, Rollup, Told, count, rows, ship
-from tests.delivery.servers import BUCKET, S3, Broker, free_port
+from tests.delivery.servers import BUCKET, S3, Broker
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(900)]
 

@@ -26,7 +26,7 @@ def collector(certificates: Certificates) -> Iterator[Collector]:
 def test_events_and_token_arrive_over_tls(
     collector: Collector, certificates: Certificates, tmp_path: Path
 ) -> None:
-    """The token is read anew for each request, as Kubernetes rotates it."""
+    """The token is read again for each request, as Kubernetes rotates it."""
     token = tmp_path / "token"
     token.write_text("first\n")
     settings = ShipSettings(ca_file=str(certificates.certificate), token_file=str(token))

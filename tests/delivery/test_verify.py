@@ -17,9 +17,10 @@ import pytest
 from agent.errors import UsageError
 from agent.interrupt import guarded
 from agent.verify.changelog import Changelogs
+from deploy.demo.agents import free_port
 from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, write_database
 from tests.delivery.secured import Secured, hands, secured, wait
-from tests.delivery.servers import Broker, Certificates, free_port
+from tests.delivery.servers import Broker, Certificates
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(600)]
 

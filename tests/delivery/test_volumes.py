@@ -139,7 +139,7 @@ def test_a_new_spool_on_a_full_volume_waits_for_room(volume: Path) -> None:
 
 
 def test_a_read_only_volume_is_refused_at_the_start(volume: Path) -> None:
-    """The message says what to give instead; mended, the spool is as it was."""
+    """The message says what to give instead; fixed, the spool is as it was."""
     clock, spool_dir = HandClock(), volume / "spool"
     with open_spool(spool_dir, clock) as spool:
         spool.append(heartbeat())

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.agents import Agent
+from tests.support.exposed import series_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.inotify]
 
@@ -26,8 +27,7 @@ def test_an_agent_without_a_usable_volume_says_so_and_works(
 
     def read(series: str) -> float | None:
         with urllib.request.urlopen(f"{agent.url}/metrics", timeout=60) as answer:
-            rows = (line.rpartition(" ") for line in answer.read().decode().splitlines())
-            return next((float(value) for name, _, value in rows if name == series), None)
+            return series_of(answer.read().decode()).get(series)
 
     try:
         agent.wait_ready()

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.agents import Agent
+from tests.support.exposed import series_of
 from tests.support.lookout_bench import make_task, remove_tree, write_checkpoint
 from tests.support.shipped import Data, shipped_records
 
@@ -49,8 +50,7 @@ class Watched:
                 text = answer.read().decode()
         except OSError:
             return {}
-        rows = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
-        return {series: float(value) for series, _, value in rows}
+        return series_of(text)
 
     def offset(self, task: str = "0_0") -> float | None:
         series = f'statewarden_task_checkpoint_offset{{application_id="app",task_id="{task}"}}'
@@ -128,7 +128,7 @@ def test_kill_and_restart_in_the_middle_of_anything(tmp_path: Path, eventually: 
 
 
 def test_an_orderly_restart_shows_what_changed(tmp_path: Path, eventually: Eventually) -> None:
-    """Stopped, the task made anew and a checkpoint moved, started: told with source baseline."""
+    """Stopped, the task recreated and a checkpoint moved, started: told with source baseline."""
     make_task(tmp_path / "state", "app/0_0", 1)
     make_task(tmp_path / "state", "app/0_1", 1)
     with watched(tmp_path) as first:
@@ -163,7 +163,7 @@ def test_stopped_by_a_signal_and_continued(tmp_path: Path, eventually: Eventuall
 @pytest.mark.heavy
 @pytest.mark.timeout(180)
 def test_stopped_for_a_minute(tmp_path: Path, eventually: Eventually) -> None:
-    """A minute in SIGSTOP is told as such, and nothing is started anew for it."""
+    """A minute in SIGSTOP is told as such, and nothing is restarted for it."""
     make_task(tmp_path / "state")
     with watched(tmp_path) as one:
         os.kill(one.pid, signal.SIGSTOP)
@@ -200,7 +200,7 @@ def test_the_agents_own_volume_is_full(tmp_path: Path, eventually: Eventually) -
 
 
 def test_the_volume_is_unmounted_and_mounted_again(tmp_path: Path, eventually: Eventually) -> None:
-    """Unmounted: missing, and timed. Mounted again: looked at anew and watched."""
+    """Unmounted: missing, and timed. Mounted again: read again and watched."""
     namespace = in_namespace("--mount")
     state = tmp_path / "state"
     volume = tmp_path / "volume"

@@ -21,13 +21,6 @@ from tests.support.lookout_bench import (
 pytestmark = pytest.mark.inotify
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> LiveLookout:
-    """Give a lookout on a state directory with one task; it is not started."""
-    make_task(tmp_path / "state")
-    return LiveLookout(tmp_path / "state", tmp_path / "home")
-
-
 def test_a_thousand_directories_made_and_renamed_during_the_start(tmp_path: Path) -> None:
     """A burst while the watches are put: in the end every task is known under its last name, and watched."""
     root = tmp_path / "state"
@@ -74,7 +67,7 @@ def test_a_task_deleted_and_made_again_as_fast_as_can_be(live: LiveLookout) -> N
 
 
 def test_every_life_that_was_read_is_reported(live: LiveLookout) -> None:
-    """A task that is made anew as soon as its last life is known: no deletion is missed, though a task is there."""
+    """A task that is recreated as soon as its last life is known: no deletion is missed, though a task is there."""
     with live:
         for number in range(100):
             make_again(live, 1000 + number)
@@ -85,7 +78,7 @@ def test_every_life_that_was_read_is_reported(live: LiveLookout) -> None:
 
 
 def make_again(live: LiveLookout, offset: int) -> None:
-    """Delete the task and make it anew."""
+    """Delete the task and recreate it."""
     remove_tree(live.root / "app" / "0_0")
     make_task(live.root, "app/0_0", offset)
 
@@ -105,7 +98,7 @@ def test_a_directory_that_is_renamed_away_and_back(live: LiveLookout) -> None:
 
 
 def test_a_root_that_is_swapped_under_a_symbolic_link(tmp_path: Path) -> None:
-    """`state` points to another directory from now on: noticed, timed, and looked at anew."""
+    """`state` points to another directory from now on: noticed, timed, and read again."""
     make_task(tmp_path / "one", offset=1)
     make_task(tmp_path / "two", offset=2)
     link = tmp_path / "state"
@@ -123,7 +116,7 @@ def test_a_root_that_is_swapped_under_a_symbolic_link(tmp_path: Path) -> None:
 
 
 def test_a_root_that_goes_and_comes(tmp_path: Path) -> None:
-    """Not there at the start, there, deleted, made anew: two timed intervals, and the tasks of each life."""
+    """Not there at the start, there, deleted, recreated: two timed intervals, and the tasks of each life."""
     root = tmp_path / "state"
     live = LiveLookout(root, tmp_path / "home")
     live.lookout.start()

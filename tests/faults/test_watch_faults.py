@@ -32,13 +32,6 @@ from tests.support.lookout_bench import (
 pytestmark = pytest.mark.inotify
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> LiveLookout:
-    """Give a lookout on a state directory with one task; it is not started."""
-    make_task(tmp_path / "state")
-    return LiveLookout(tmp_path / "state", tmp_path / "home")
-
-
 class GatedClock:
     """A clock that holds up the reader while the gate is closed."""
 
@@ -104,7 +97,7 @@ def test_a_mailbox_that_is_full(tmp_path: Path, eventually: Callable[..., object
 
 
 def test_a_reader_that_dies(live: LiveLookout) -> None:
-    """The thread ends with an error: it is started anew, and what happened meanwhile is found."""
+    """The thread ends with an error: it is restarted, and what happened meanwhile is found."""
     with live:
         source = live.lookout.keeper._source
         assert isinstance(source, InotifySource)
@@ -153,7 +146,7 @@ def test_a_reader_that_hangs(tmp_path: Path) -> None:
 
 
 def test_a_watch_that_was_lost_without_a_word(brisk: LiveLookout) -> None:
-    """The kernel's watch is gone and nobody knows: the walk finds the change, counts it and watches anew."""
+    """The kernel's watch is gone and nobody knows: the walk finds the change, counts it and watches again."""
     with brisk as live:
         source = live.lookout.keeper._source
         assert isinstance(source, InotifySource)

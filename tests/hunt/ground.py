@@ -264,18 +264,11 @@ class Ground(Stage):
     def forget(self) -> None:
         """Reset the application, all of whose pods have ended: its own topics and its offsets are deleted."""
         self.broker.do(f"reset {self.id} {self.input}")
-        wait_until(self._is_forgotten, "members have left and offsets are deleted")
+        wait_until(lambda: self.broker.is_forgotten(self.id), "members have left and offsets are deleted")
         for word in self.stores.split(","):
             self.sent_to[word] = list(self.all_sent[topic_of(word)])
         self._counted += self.all_sent[""]
         self.mark("the application is reset")
-
-    def _is_forgotten(self) -> bool:
-        try:
-            self.broker.do(f"forget {self.id}")
-        except LiveError:
-            return False
-        return True
 
     # -------------------------------------------------------------------------------- truth
 

@@ -389,7 +389,7 @@ def test_what_is_excused_does_not_count():
 
 
 def test_two_copies_that_differ_are_right_if_one_of_them_is_wrong():
-    """Found by the hunt: a changelog was made again, the active store began anew, and the standby kept its content."""
+    """Found by the hunt: a changelog was recreated, an active store started again, and a standby kept its content."""
     word = said("diverged-replica", "critical", agent="rollup-told", at_us=70)
     half = Difference("kv", 0, 3310, 0, 6620)
     assert kinds(run(), [true(half, allowed=True, pod="b")], [word], asked=[look("a", "b")]) == ["excused"]

@@ -22,7 +22,7 @@ WATCHED_S = 2.0
 DONE_WITHIN_S = 120.0
 POLL_S = 0.05
 PLAYS = 3
-"""A story that could not be played to its end is begun anew so often in all."""
+"""A story that could not be played to its end is started again so often in all."""
 
 LAST_S = 14.0
 """The agent looks on for so long after the story: every verdict that waits has waited."""

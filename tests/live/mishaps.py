@@ -120,7 +120,7 @@ def reset_without_cleanup(stage: Stage) -> None:
     stage.stop()
     stage.broker.do(f"drop {stage.id}-kv-changelog")
     stage.broker.do(f"drop {stage.id}-plain-changelog")
-    wait_until(lambda: _is_forgotten(stage), "members have left and offsets are deleted")
+    wait_until(lambda: stage.broker.is_forgotten(stage.id), "members have left and offsets are deleted")
     stage.mark("changelogs and offsets are deleted")
     stage.send(200)
     stage.start()
@@ -161,12 +161,3 @@ def changelog_lost(stage: Stage) -> None:
     stage.start("b")
     stage.settle_or_prove("on an empty disk", within_s=10)
     stage.stop("b")
-
-
-def _is_forgotten(stage: Stage) -> bool:
-    """An instance that closes does not say so to its group: it is empty once the session is over."""
-    try:
-        stage.broker.do(f"forget {stage.id}")
-    except LiveError:
-        return False
-    return True

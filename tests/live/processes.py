@@ -237,6 +237,14 @@ class Broker:
             raise LiveError(f"{command}: {answer}")
         return answer
 
+    def is_forgotten(self, application_id: str) -> bool:
+        """Delete the group's offsets: an instance that closes does not say so, it is gone once its session is over."""
+        try:
+            self.do(f"forget {application_id}")
+        except LiveError:
+            return False
+        return True
+
     def stall(self, seconds: float) -> None:
         """Let it answer nobody for a while (SIGSTOP): the length is the scenario."""
         self._java.send_signal(signal.SIGSTOP)

@@ -88,7 +88,7 @@ def without_checksums(sst: bytes) -> bytes:
 
 
 def mutate_manifest(content: bytes, random: Random) -> bytes:
-    """Damage a record of a manifest and write all of them anew, with good checksums."""
+    """Damage a record of a manifest and write all of them again, with good checksums."""
     records = list(read_records(content).records)
     for _ in range(random.randint(1, 3)):
         place = random.randrange(len(records))

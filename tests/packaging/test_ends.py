@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.ends import NEWER_PYTHON, OLDER_SPARK, run_tests
-from tools import pythons
+from tests.support import pythons
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

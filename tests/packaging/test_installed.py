@@ -12,7 +12,6 @@ import pytest
 
 from agent import __version__
 from tests.agent.cli.commands import plant
-from tools import dist
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
 
@@ -35,13 +34,6 @@ def empty(folder: Path) -> Path:
     """Make an environment with pip and nothing else; give its programs' directory."""
     call(sys.executable, "-m", "venv", folder)
     return folder / "bin"
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Build sdist and wheel."""
-    sdist, wheel = dist.dist(tmp_path_factory.mktemp("dist"))
-    return sdist, wheel
 
 
 @pytest.fixture(scope="module")

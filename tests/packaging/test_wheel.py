@@ -24,13 +24,6 @@ PACKAGES = ("agent", "spark_rollup")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Build the checkout once, as `make dist` does: sdist and wheel."""
-    sdist, wheel = dist.dist(tmp_path_factory.mktemp("dist"))
-    return sdist, wheel
-
-
-@pytest.fixture(scope="module")
 def site(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Unpack the wheel: all that an installation puts into its site-packages."""
     folder = tmp_path_factory.mktemp("site")

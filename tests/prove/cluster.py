@@ -24,8 +24,9 @@ if str(ROOT) not in sys.path:
 
 import pyspark  # noqa: E402 - path first
 
+from deploy.demo.agents import free_port  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
-from tests.delivery.servers import free_port, running  # noqa: E402
+from tests.delivery.servers import running  # noqa: E402
 from tests.support.recorded_fleet import replayed  # noqa: E402
 
 SCENARIOS = ("kafka-8187-stage2-2.0.1", "torn-clean-3.9.2", "kafka-20685-4.1.2")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.packaging.ends import NEWER_PYTHON, OLDER_SPARK, fetch_delta, run_tests  # noqa: E402
-from tools import pythons  # noqa: E402
+from tests.support import pythons  # noqa: E402
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SPARKS = ("4.0", "4.1")

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from agent.contract.codec import SCHEMA_VERSION, decode, encode
+from agent.contract.codec import SCHEMA_VERSION, Encoder, decode
 from agent.contract.events import Kind, Origin, Record
 from spark_rollup.bronze import load
 from spark_rollup.intake import ingest
@@ -39,9 +39,9 @@ MORE.append(lambda: [region(f"boot-{name}", name, "regions") for name in CLUSTER
 def test_an_agent_names_its_cluster():
     """The member is there where it was set, and lines of contract 1.0 do without."""
     record = Record(Kind.LIFECYCLE, 1, {"phase": "started"})
-    told = json.loads(encode(record, Origin("u", "b", "pod-a", cluster="eu-1"), 1))["data"]
+    told = json.loads(Encoder(Origin("u", "b", "pod-a", cluster="eu-1")).encode(record, 1))["data"]
     assert (told["cluster"], told["schema_version"]) == ("eu-1", SCHEMA_VERSION)
-    line = encode(record, Origin("u", "b", "pod-a"), 1)
+    line = Encoder(Origin("u", "b", "pod-a")).encode(record, 1)
     assert "cluster" not in json.loads(line)["data"]
     assert decode(line.replace(f'"{SCHEMA_VERSION}"', '"1.0"'))
 

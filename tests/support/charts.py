@@ -136,6 +136,12 @@ def kind_of(found: Sequence[Manifest], kind: str, name: str = "") -> Manifest:
     return one
 
 
+def sidecar_of(workload: Manifest) -> Manifest:
+    """Give the container that runs beside the application's."""
+    found: Manifest = workload["spec"]["template"]["spec"]["initContainers"][0]
+    return found
+
+
 def essence(container: Manifest) -> Manifest:
     """Give a sidecar without what a server adds, and without what differs from application to application."""
     left: Manifest = json.loads(json.dumps(container))

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deploy.demo.agents import free_port
 from tests.conftest import wait_until
-from tests.delivery.servers import free_port, running
+from tests.delivery.servers import running
 from tests.support.charts import Manifest, program, run
 
 READY_S = 120.0

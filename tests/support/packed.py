@@ -1,4 +1,4 @@
-"""Read what `agent.contract.packed` packs, written anew from its description."""
+"""Read what `agent.contract.packed` packs, written independently, from its description."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class World:
         self.through = before
 
     def overflows(self) -> None:
-        """Tell the agent that notifications were lost: it looks at everything anew."""
+        """Tell the agent that notifications were lost: it reads everything again."""
         assert self.pipeline is not None
         self.pipeline.handle([Hint("", HintKind.RESCAN, self.now_us, cause="queue-overflow")], self.now_us)
 

@@ -15,10 +15,10 @@ from agent.contract import codec
 from agent.contract.codec import (
     DATASCHEMA,
     ContractError,
+    Encoder,
     LaterVersionError,
     UnknownMajorError,
     decode,
-    encode,
 )
 from agent.contract.events import SCHEMA_MAJOR, SCHEMA_MINOR, Origin, Record
 from agent.contract.fields import FIELDS
@@ -33,7 +33,7 @@ ANOTHER = f"{SCHEMA_MAJOR + 1}.0"
 
 def line(record: Record, **data: Any) -> str:
     """Write a record and change fields of its data."""
-    event = json.loads(encode(record, WRITER, 1))
+    event = json.loads(Encoder(WRITER).encode(record, 1))
     event["data"] |= data
     return json.dumps(event)
 

@@ -51,17 +51,9 @@ def reset_without_cleanup(run: Run) -> None:
 
 def _reset(stage: Stage) -> None:
     """Reset the application as the tool does, and give it another input."""
-    wait_until(lambda: _is_forgotten(stage), "members have left and offsets are deleted")
+    wait_until(lambda: stage.broker.is_forgotten(stage.id), "members have left and offsets are deleted")
     stage.broker.do(f"reset {stage.id} {stage.input}")
     stage.broker.do(f"recreate {stage.input}")
-
-
-def _is_forgotten(stage: Stage) -> bool:
-    try:
-        stage.broker.do(f"forget {stage.id}")
-    except LiveError:
-        return False
-    return True
 
 
 def _send_and_start(stage: Stage, pod: str, count: int) -> None:
@@ -251,7 +243,7 @@ def carried_checkpoint(run: Run) -> None:
     _wait_for(lambda: not any(_is_held(stage, task) for task in tasks), "nobody holds the standbys")
     java = stage.launch("d")
     _wait_for(lambda: not all(_has_current(stage, task) for task in tasks), "the cleaner is at work")
-    java.ask("start")  # while it is: tasks are made anew that read the old offsets
+    java.ask("start")  # while it is: tasks are recreated that read the old offsets
     stage.wait_running("d")
     _wait_for(lambda: _new(stage, tasks), "new stores")
     stage.idle(3, "all of them")

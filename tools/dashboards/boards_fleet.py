@@ -39,7 +39,7 @@ FLEET = Board(
     "Which applications have state that can no longer be trusted, and how much of the fleet is watched.",
     (CLUSTER, NAMESPACE),
     (
-        incident_row(OF_NAMESPACE, "cluster, namespace, application_id, pod", "of the fleet"),
+        incident_row(OF_NAMESPACE, "of the fleet"),
         Row("Verdict", (
             Panel(Kind.STAT, "Applications with damage", "A critical finding is open: results are or become wrong.",
                   (Query(f"count({_WORST}{{{OF_NAMESPACE}}} == 3) or vector(0)"),), 4, 4, meaning=Meaning.BAD_FROM_1),
@@ -78,7 +78,7 @@ APPLICATION_BOARD = Board(
     "One application over all its pods: findings, holders, checkpoints, sizes.",
     (CLUSTER, NAMESPACE, APPLICATION),
     (
-        incident_row(OF_APPLICATION, "cluster, namespace, application_id, pod", "of the application"),
+        incident_row(OF_APPLICATION, "of the application"),
         Row("Verdict", (
             Panel(Kind.STAT, "Worst finding", "Over all tasks and pods.",
                   (Query(f"max(statewarden_task_severity{{{OF_APPLICATION}}})"),), 5, 4, meaning=Meaning.SEVERITY,
@@ -116,7 +116,7 @@ TASK_BOARD = Board(
     "One task over all pods: who held it when, what its checkpoint said, when its directory began a new life.",
     (CLUSTER, NAMESPACE, APPLICATION, TASK),
     (
-        incident_row(OF_APPLICATION, "cluster, namespace, application_id, pod", "of the task's application"),
+        incident_row(OF_APPLICATION, "of the task's application"),
         Row("Timeline", (
             Panel(Kind.TIMELINE, "Worst finding", "By pod.",
                   (Query(f"statewarden_task_severity{{{OF_TASK}}}", "{{task_id}} on {{pod}}"),), 24, 7,

@@ -32,7 +32,7 @@ POD_BOARD = Board(
     "Safe to restart? What a stop of this pod would do to its state, and which tasks have no other copy.",
     (CLUSTER, NAMESPACE, POD),
     (
-        incident_row(OF_POD, "cluster, namespace, application_id, pod", "of the pod"),
+        incident_row(OF_POD, "of the pod"),
         Row("Safe to restart?", (
             Panel(Kind.STAT, "Restart",
                   "Orderly: a clean stop with a grace period longer than a commit. Damage: read the runbook first, the next "
@@ -78,7 +78,7 @@ AGENT_BOARD = Board(
     "Whether the agents see everything, keep up, and get rid of what they saw.",
     (CLUSTER, NAMESPACE, POD),
     (
-        incident_row(OF_POD, "cluster, namespace, application_id, pod", "of these pods"),
+        incident_row(OF_POD, "of these pods"),
         Row("Alive", (
             Panel(Kind.STAT, "Ready", "Whether the first walk is finished.", (Query(f"min(statewarden_agent_ready{_P})"),), 4, 4,
                   meaning=Meaning.YES_NO, empty="no agent is scraped"),

@@ -115,9 +115,9 @@ TASK = Variable("task", "Task", f"label_values(statewarden_task_severity{{{OF_AP
 """Each is narrowed by those before it."""
 
 
-def incidents_of(selector: str, labels: str) -> str:
+def incidents_of(selector: str) -> str:
     """Ask for open incidents by their ids, the value being the severity (1 to 3), the worst first."""
-    by = f"{labels}, incident_id, tasks, detector, lead, confidence, accepted"
+    by = "cluster, namespace, application_id, pod, incident_id, tasks, detector, lead, confidence, accepted"
     parts = (
         f'{rank} * max by ({by}) (statewarden_incident_info{{{selector},severity="{severity}"}})'
         for rank, severity in ((3, "critical"), (2, "warning"), (1, "info"))
@@ -130,7 +130,7 @@ def open_incidents(selector: str, severity: str) -> str:
     return f'sum(statewarden_incidents{{{selector},severity="{severity}"}}) or vector(0)'
 
 
-def incident_row(selector: str, labels: str, board: str) -> Row:
+def incident_row(selector: str, board: str) -> Row:
     """Make the row that every board begins with: how many incidents are open, and which."""
     what = (
         "One cause, one address, one next step; statewarden explain ID prints all of it. Its alert is the detector's; lead names "
@@ -141,7 +141,7 @@ def incident_row(selector: str, labels: str, board: str) -> Row:
               (Query(open_incidents(selector, "critical")),), 4, 4, meaning=Meaning.BAD_FROM_1),
         Panel(Kind.STAT, "Warnings", "Each is one incident that needs an operator in working hours.",
               (Query(open_incidents(selector, "warning")),), 4, 4, meaning=Meaning.WARN_FROM_1),
-        Panel(Kind.TABLE, "Open incidents", what, (Query(incidents_of(selector, labels)),), 16, 8,
+        Panel(Kind.TABLE, "Open incidents", what, (Query(incidents_of(selector)),), 16, 8,
               meaning=Meaning.SEVERITY, empty="no incident is open"),
     ))  # fmt: skip
 

@@ -44,7 +44,7 @@ class LogContent:
     ends: tuple[int, ...] = field(default=(), compare=False)
 
 
-def read_records(data: bytes, start: int = 0, *, base: int = 0) -> LogContent:
+def read_records(data: bytes, base: int = 0) -> LogContent:
     """Take a log file apart; total.
 
     Reading stops at the first fragment that is cut off or damaged, and after `_MAX_RECORDS`. A header of zeros is
@@ -52,7 +52,6 @@ def read_records(data: bytes, start: int = 0, *, base: int = 0) -> LogContent:
 
     Args:
         data: The file, or a piece of it.
-        start: `end` of an earlier call on the same content: only what follows is taken apart.
         base: Where `data` begins in the file; offsets in the answer count from the file's first byte.
 
     Source:
@@ -63,7 +62,7 @@ def read_records(data: bytes, start: int = 0, *, base: int = 0) -> LogContent:
     behind: list[int] = []
     parts: list[bytes] = []
     limit = base + len(data)
-    position = complete = max(start, base)
+    position = complete = base
 
     def ends(ending: End, *, has_rest: bool = False) -> LogContent:
         return LogContent(tuple(records), ending is not End.WHOLE, complete, ending, has_rest, tuple(behind))

@@ -1,4 +1,4 @@
-"""The whole document."""
+"""Put the agent's page together, or say why there is nothing to show yet."""
 
 from __future__ import annotations
 

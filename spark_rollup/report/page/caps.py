@@ -46,11 +46,11 @@ def fitting(blocks: Iterable[str], limit_bytes: int) -> list[str]:
     return taken
 
 
-def by_severity(severities: Iterable[object], words: dict[str, str] = WORDS) -> str:
+def by_severity(severities: Iterable[object]) -> str:
     """Count by severity: `3 critical, 12 warning, 1 remark`."""
     found = Counter(level(severity) for severity in severities)
     return ", ".join(
-        count(found[x], words[x]) if words[x] == "remark" else f"{found[x]} {words[x]}"
+        count(found[x], WORDS[x]) if WORDS[x] == "remark" else f"{found[x]} {WORDS[x]}"
         for x in SEVERITIES
         if found[x]
     )

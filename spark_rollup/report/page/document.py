@@ -1,4 +1,4 @@
-"""Put the page together."""
+"""Put the report's page together, and say which script it may run."""
 
 from __future__ import annotations
 

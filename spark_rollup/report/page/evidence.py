@@ -110,14 +110,14 @@ def _first_us(steps: Iterable[object]) -> int:
     return min((at_us for at_us in times if at_us is not None), default=0)
 
 
-def everyone(incident: FleetIncident, shown: int, most: int = NAMES_OF_ONE) -> str:
+def everyone(incident: FleetIncident, shown: int) -> str:
     """Name all tasks and pods, where the address of the incident names only the first."""
     parts = []
     for noun, values in (("Tasks", incident.tasks), ("Pods", incident.pods)):
         if len(values) > shown:
-            left = len(values) - most
+            left = len(values) - NAMES_OF_ONE
             more = f" and {left} more, in <code>incidents.jsonl</code>" if left > 0 else ""
-            parts.append(f'<p class="meta">{noun}: {", ".join(map(name, values[:most]))}{more}</p>')
+            parts.append(f'<p class="meta">{noun}: {", ".join(map(name, values[:NAMES_OF_ONE]))}{more}</p>')
     if not parts:
         return ""
     return f'<details class="evidence"><summary>All tasks and pods</summary>{"".join(parts)}</details>'

@@ -14,7 +14,7 @@ import pytest
 from agent.cli import catalogue
 from agent.cli.page_text import page_text
 from agent.config import AgentSettings
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Origin, Record
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
@@ -46,7 +46,7 @@ EXPOSURE = {"finding_id": "b" * 16, "detector": "torn-store", "level": "exposure
 def event(sequence: int = 1, **changes: object) -> str:
     """Write one event line with the finding."""
     record = Record(Kind.FINDING, 1_700_000_000_000_000 + sequence, {**BODY, **changes})
-    return encode(record, Origin("uid", "boot", "pod-a"), sequence)
+    return Encoder(Origin("uid", "boot", "pod-a")).encode(record, sequence)
 
 
 def printed(repository: Path, name: str) -> str:
@@ -327,7 +327,7 @@ def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: 
     }
     origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
     records = [Record(Kind.FINDING, 5, x) for x in (exposure, damage, over, elsewhere, other, old)]
-    lines = "".join(encode(x, origin, n) + "\n" for n, x in enumerate(records, 1))
+    lines = "".join(Encoder(origin).encode(x, n) + "\n" for n, x in enumerate(records, 1))
     (tmp_path / "all.jsonl").write_text(lines)
     said = statewarden("explain", "orders/0_3", "--events", tmp_path)
     assert said.code == 0
@@ -391,7 +391,7 @@ def test_check_config_shows_every_value_with_its_origin(
 
 
 def test_check_config_shows_every_problem_at_once(statewarden: Callable, tmp_path: Path) -> None:
-    """Somebody who mends a file mends it once."""
+    """Somebody who fixes a file fixes it once."""
     file = tmp_path / "statewarden.toml"
     file.write_text('[agent]\nspol = "/x"\n[application]\nnum_standby_replicas = "many"\n[applications]\n')
     said = statewarden("check-config", "--config", file, "--set", "x=1")

@@ -69,7 +69,7 @@ def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, .
 
 
 def test_the_worst_is_last_and_hostile_names_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the eye ends up is what has to be mended; a name cannot move the cursor."""
+    """Where the eye ends up is what has to be fixed; a name cannot move the cursor."""
     rows = [
         Result("access", Level.FAILED, "may not be read", "/state/\x1b[2J", "a line"),
         Result("clock", Level.OK, "fine"),

@@ -126,7 +126,7 @@ def test_a_sidecar_that_waits_for_the_first_start_is_no_warning():
 
 
 def test_seen_later_is_no_blindness():
-    """Polling is information; a limit of the kernel is a warning with what to set and how to mend it."""
+    """Polling is information; a limit of the kernel is a warning with what to set and how to fix it."""
     one = dossier(now=30)
     one.inventory.slowed = {
         "polling": (at(10), "/state is nfs4"),

@@ -112,7 +112,7 @@ def test_it_ends_with_the_store():
 
 @pytest.mark.parametrize("release", ["2.4.1", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
 def test_wiped(release):
-    """What exactly-once does: the store is made anew."""
+    """What exactly-once does: the store is recreated."""
     run = crashed(release)
     app = run.start()
     app.opens("0_0")

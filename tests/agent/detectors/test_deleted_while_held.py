@@ -164,7 +164,7 @@ def test_who_holds_it_cannot_be_asked():
 
 
 def test_a_removal_that_is_heard_of_late():
-    """On a busy machine the store that a wipe made anew is read before the removal of the old one is heard of."""
+    """On a busy machine the store that a wipe recreated is read before the removal of the old one is heard of."""
     one = Reducing()
     one.see(task_look(1), database_look(2, born=1.5), database_look(20, identity="identity-2", born=10))
     one.see(removal(20.1, f"{DATABASE}/LOCK"))

@@ -72,7 +72,7 @@ def test_clears_with_the_directory():
 
 
 def test_wipe_ends_it():
-    """A directory that was wiped and made anew has no checkpoint that could be malformed."""
+    """A directory that was wiped and recreated has no checkpoint that could be malformed."""
     run = Scenario("3.7.2", "exactly_once_v2")
     app = run.start()
     app.opens("0_0")

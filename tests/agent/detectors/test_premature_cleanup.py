@@ -59,7 +59,7 @@ def test_info_where_the_cleaner_counts_from_the_last_change(release):
 
 
 def test_within_one_process_under_at_least_once():
-    """Deleted half a second after the release and made anew at once: not a wipe, because at-least-once has none."""
+    """Deleted half a second after the release and recreated at once: not a wipe, because at-least-once has none."""
     run, app = cleaned(after=0.4)
     app.opens("0_1")
     run.wait(5)

@@ -100,7 +100,7 @@ def test_quiet_for_a_wipe(release):
 
 
 def test_quiet_for_a_wiped_store():
-    """Up to 2.5 the store is made anew within the same task directory."""
+    """Up to 2.5 the store is recreated within the same task directory."""
     run, app = at_5000("2.1.1", "exactly_once")
     app.wipes("0_0")
     app.restores("0_0", 3000)

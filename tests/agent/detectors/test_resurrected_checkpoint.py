@@ -42,7 +42,7 @@ def restarted(run: Scenario, *, to: int = 4000, puts: int = 1000, pause: float =
 @pytest.mark.parametrize("kind", [KEY_VALUE, TIMESTAMPED])
 @pytest.mark.parametrize("release", ["2.1.1", "2.3.1", "2.4.1", "2.7.2", "3.9.2", "4.0.2", "4.1.2", "4.2.1"])
 def test_torn_deletion(release, kind):
-    """A kill inside the cleaner's walk leaves the checkpoint beside a store that is then made anew."""
+    """A kill inside the cleaner's walk leaves the checkpoint beside a store that is then recreated."""
     run = torn(release, stores={"s": kind})
     assert run.findings(ID) == []
     restarted(run)
@@ -111,7 +111,7 @@ def test_torn_after_the_checkpoint_is_gone():
 
 
 def test_half_torn_reports_only_the_missing_store():
-    """Two stores, one deletion killed between them: only the store that is made anew is damaged."""
+    """Two stores, one deletion killed between them: only the store that is recreated is damaged."""
     run = torn("2.4.1", stop_after="rocksdb/a", stores={"a": KEY_VALUE, "b": KEY_VALUE})
     restarted(run)
     assert run.only(ID).store == "a"

@@ -24,7 +24,7 @@ ID = "resurrected-checkpoint"
 
 
 def deleted(*, offset: int = 2050, puts: int = 50, prior: int = 2000, created: float = 30, **settings):
-    """Deleted at 25 s at offset 2000, made anew at `created`; its first checkpoint holds `offset` and `puts`."""
+    """Deleted at 25 s at offset 2000, recreated at `created`; its first checkpoint holds `offset` and `puts`."""
     one = store(
         [database(puts=puts, born=created)],
         [session(created, created=True, first=mark(created + 5, offset, puts))],

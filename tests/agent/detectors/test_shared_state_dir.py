@@ -39,7 +39,7 @@ def test_one_process_or_none_in_sight():
 
 
 def test_lock_file_replaced_under_its_holder():
-    """A lock file that is removed and made anew while it is held lets a second process in."""
+    """A lock file that is removed and recreated while it is held lets a second process in."""
     run = Scenario("3.9.2")
     app = run.start()
     app.opens("0_0")

@@ -305,7 +305,7 @@ def test_quiet_for_a_crash_during_the_restoration():
 
 
 def test_quiet_for_the_wipe():
-    """The whole directory is deleted and made anew at the restart."""
+    """The whole directory is deleted and recreated at the restart."""
     run = crashed()
     app = reopened(run)
     app.wipes("0_0")

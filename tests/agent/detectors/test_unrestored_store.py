@@ -308,7 +308,7 @@ def claimed(
     process: float | None = 2,
     **settings,
 ):
-    """Wiped at 10 s with 8,000 puts, flushed at 5 s; made anew at 11 s; the first checkpoint says `offset` with `puts`.
+    """Wiped at 10 s with 8,000 puts, flushed at 5 s; recreated at 11 s; the first checkpoint says `offset` with `puts`.
 
     The process lives since `process`; a checkpoint of the old store said `old`.
     """
@@ -354,7 +354,7 @@ def test_16017_needs_an_offset_far_ahead():
 
 
 def test_16017_store_must_be_new():
-    """A store that was not made anew was not wiped."""
+    """A store that was not recreated was not wiped."""
     one = claimed()
     one.task.stores["s"].sessions[0].created = False
     assert judge(ID, one) == []

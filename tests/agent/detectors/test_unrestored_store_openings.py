@@ -28,7 +28,7 @@ def told(one: Session) -> list[str]:
 
 
 def test_how_it_was_opened():
-    """Made anew by a wipe, made for the first time, or found there; with the offset it continues from."""
+    """Recreated by a wipe, made for the first time, or found there; with the offset it continues from."""
     assert told(skipped(wiped=True))[0] == "opened, wiped by its owner and recreated"
     assert told(skipped())[0] == "a new store was made, to continue from offset 0"
     assert told(skipped(created=False, base=100))[0] == "store opened, to continue from offset 100"
@@ -97,7 +97,7 @@ def test_named_by_its_store():
 
 
 def abandoned(*ended: float, segment: str | None = None):
-    """KAFKA-16017: wiped by its owner at these times, made anew at 30 s, closed claiming 5,000 with 50 puts."""
+    """KAFKA-16017: wiped by its owner at these times, recreated at 30 s, closed claiming 5,000 with 50 puts."""
     new = session(30, 35, created=True, first=mark(34, 5000, 50))
     one = store([database(puts=50, born=30)], [new])
     one.past += tuple(

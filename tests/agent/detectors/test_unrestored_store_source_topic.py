@@ -236,7 +236,7 @@ def test_deleted_by_a_cleaner():
 
 @pytest.mark.parametrize("release", ["4.2.1", "4.3.1"])
 def test_a_store_with_a_changelog(release):
-    """A changelog's entry is the store's own: the mend of KAFKA-16017 holds there."""
+    """A changelog's entry is the store's own: the fix of KAFKA-16017 holds there."""
     run = Scenario(release, EOS)
     app = run.start()
     app.opens("0_0")

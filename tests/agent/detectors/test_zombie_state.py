@@ -99,7 +99,7 @@ def dossier(
 
 
 def test_boundaries():
-    """Longer than the retention, at a real offset, on the same store that was not made anew."""
+    """Longer than the retention, at a real offset, on the same store that was not recreated."""
     assert severities(ID, dossier()) == [Severity.WARNING]
     assert judge(ID, dossier(gap=10)) == []
     assert judge(ID, dossier(offset=None)) == []

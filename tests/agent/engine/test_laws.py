@@ -135,7 +135,7 @@ def test_a_law_names_no_fault(law):
 
 
 def torn(**more) -> Scenario:
-    """A store that is made anew beside its old checkpoint."""
+    """A store that is recreated beside its old checkpoint."""
     run = lawful("3.9.2", **{"stores": {"s": KEY_VALUE}, "detectors": DETECTORS, **more})
     app = run.start()
     app.opens("0_0")

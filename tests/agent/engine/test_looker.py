@@ -101,7 +101,7 @@ def test_a_store_is_read_before_the_checkpoint_that_follows_it() -> None:
 
 
 def test_a_deletion_is_seen_as_it_happens() -> None:
-    """Store and task go, and the same directory made anew is another incarnation."""
+    """Store and task go, and the same directory recreated is another incarnation."""
     run = Run()
     run.play(*application(1), *opening(1))
     run.play(*release(2))

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from agent.contract.codec import decode, encode
+from agent.contract.codec import Encoder, decode
 from agent.contract.events import Kind, Origin, Record, Severity
 from agent.detectors import DETECTORS
 from agent.engine.pipeline import HEARTBEAT_US, RESCAN_US, SUMMARY_US
@@ -187,7 +187,7 @@ def test_records_keep_the_contract(scenario: str) -> None:
     run = run_of(scenario, "pod-a")
     origin = Origin("uid", "boot", "pod-a")
     for number, record in enumerate(run.records, start=1):
-        data = decode(encode(record, origin, number))
+        data = decode(Encoder(origin).encode(record, number))
         assert data["kind"] == record.kind.value
         for name, value in record.body.items():
             assert data.get(name) == (list(value) if isinstance(value, tuple) else value)
@@ -276,7 +276,7 @@ def test_histories_are_bounded() -> None:
 
 
 def test_lives_of_a_task_are_bounded() -> None:
-    """A task that is deleted and made anew again and again keeps a few of its former lives."""
+    """A task that is deleted and recreated again and again keeps a few of its former lives."""
     run = Run()
     run.play(*application(1))
     for number in range(40):

@@ -203,7 +203,7 @@ def test_damage_never_gets_quieter(kind, severity):
 
 
 def test_numbers_in_a_sentence_are_no_change():
-    """A summary that counts up does not tell the finding anew; another severity, confidence or store does."""
+    """A summary that counts up does not report the finding again; another severity, confidence or store does."""
     ledger = Ledger()
     settle(ledger, verdict())
     assert settle(ledger, replace(verdict(), summary="now 600 puts")) == []

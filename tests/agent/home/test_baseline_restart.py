@@ -101,7 +101,7 @@ def test_a_recreated_store_is_another_incarnation() -> None:
 
 
 def test_a_restarted_process_is_reported() -> None:
-    """All stores opened anew under a lock that is held again: the process was another one."""
+    """All stores opened again under a lock that is held again: the process was another one."""
     run, app = running("exactly_once_v2")
     with away(run):
         run.wait(5)
@@ -211,8 +211,8 @@ def test_restarting_again_and_again_says_nothing_new() -> None:
     assert [x.cause for x in run.world.pipeline.inventory.blind] == ["agent-away"] * 10
 
 
-def made_anew(run: Scenario, app: App, what: str) -> App:
-    """While the agent is away, something is deleted and made anew; the task's inode number is as it was."""
+def recreated(run: Scenario, app: App, what: str) -> App:
+    """While the agent is away, something is deleted and recreated; the task's inode number is as it was."""
     disk = run.world.disk
     before = disk._find("app/0_0")
     assert before is not None
@@ -236,7 +236,7 @@ def test_an_inode_number_that_came_back_is_no_old_directory(release: str, guaran
     """ext4 gives a freed number to the next directory: only new stores and no old checkpoint tell it apart."""
     run, app = running(guarantee, release)
     with away(run):
-        app = made_anew(run, app, "app/0_0")
+        app = recreated(run, app, "app/0_0")
         app.restores("0_0", 5000, puts=5000)
         run.wait(5)
     run.wait(60)
@@ -248,7 +248,7 @@ def test_an_inode_number_that_came_back_is_no_old_directory(release: str, guaran
 
 
 def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_no_one() -> None:
-    """Exactly-once deletes it when processing starts: a store that is made anew unseen is restored in full."""
+    """Exactly-once deletes it when processing starts: a store that is recreated unseen is restored in full."""
     run = Scenario("3.7.2", "exactly_once_v2", stores={"kept": KEY_VALUE, "s": KEY_VALUE})
     app = run.start()
     app.opens("0_0")
@@ -261,7 +261,7 @@ def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_no_one
     run.wait(20)
     assert not run.world.has("app/0_0/.checkpoint")
     with away(run):
-        app = made_anew(run, app, "app/0_0/rocksdb/s")
+        app = recreated(run, app, "app/0_0/rocksdb/s")
         app.puts("0_0", 5500, store="s")
         app.flushes("0_0")
         run.wait(5)
@@ -271,10 +271,10 @@ def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_no_one
 
 
 def test_a_directory_that_kept_its_checkpoint_is_the_old_one() -> None:
-    """A deletion that was cut short while the agent was away leaves it beside stores that are made anew: told."""
+    """A deletion that was cut short while the agent was away leaves it beside stores that are recreated: told."""
     run, app = running("at_least_once", "3.9.2")
     with away(run):
-        app = made_anew(run, app, "app/0_0/rocksdb")
+        app = recreated(run, app, "app/0_0/rocksdb")
         app.puts("0_0", 10)
         app.flushes("0_0")
         run.wait(5)

@@ -9,11 +9,11 @@ from agent.inventory.model import BlindInterval, Inventory
 
 
 def test_the_same_blindness_is_one_interval():
-    """A cause that lasts is not begun twice; another place or cause is another one."""
+    """A cause that lasts is not begun twice; another cause, or one of a single place, is another one."""
     inventory = Inventory()
+    inventory.blind.append(BlindInterval(5, "overflow", None, "app", "0_0"))
     first = begin_blind(inventory, 10, "overflow")
     assert begin_blind(inventory, 20, "overflow") is first
-    assert begin_blind(inventory, 20, "overflow", "app") is not first
     assert begin_blind(inventory, 20, "limit") is not first
     assert len(inventory.blind) == 3
 
@@ -33,7 +33,7 @@ def test_seconds_by_cause():
     inventory = Inventory(blind_us={"overflow": 1_000_000})
     begin_blind(inventory, 10_000_000, "overflow")
     begin_blind(inventory, 12_000_000, "limit")
-    begin_blind(inventory, 99_000_000, "denied", "app")
+    begin_blind(inventory, 99_000_000, "denied")
     assert blind_seconds(inventory, 14_000_000) == {"overflow": 5.0, "limit": 2.0, "denied": 0.0}
 
 
@@ -61,8 +61,7 @@ def test_starts_again_after_its_end():
 def test_whom_and_when_it_concerns(application, task, from_us, to_us, blind):
     """An interval concerns its own task and every period that overlaps it."""
     inventory = Inventory()
-    begin_blind(inventory, 10, "denied", "app", "0_0")
-    end_blind(inventory, 20, "denied")
+    inventory.blind.append(BlindInterval(10, "denied", 20, "app", "0_0"))
     assert is_blind(inventory, application, task, from_us, to_us) is blind
 
 

@@ -40,7 +40,7 @@ def test_first_reading_makes_an_incarnation():
 
 
 def test_the_oldest_data_is_remembered():
-    """A compaction or a look without counters does not make a store younger; another store begins anew."""
+    """A compaction or a look without counters does not make a store younger; another store starts again."""
     one = Reducing()
     one.see(task_look(0.5))
     for seconds, oldest_us in ((1, 0), (2, at(40)), (3, at(30)), (4, at(50)), (5, 0)):
@@ -65,7 +65,7 @@ def test_other_identity_is_another_incarnation():
 
 
 def test_smaller_manifest_is_another_incarnation():
-    """RocksDB 5 keeps an IDENTITY that a torn deletion left; its manifest numbers begin anew."""
+    """RocksDB 5 keeps an IDENTITY that a torn deletion left; its manifest numbers start again."""
     one = opened()
     assert "store-deleted" in one.see(database_look(9, born=1, manifest=1))
     assert one.store.incarnation == 2
@@ -194,7 +194,7 @@ def test_remains_are_kept_until_they_are_gone():
 
 
 def test_new_store_clears_remains():
-    """A database made anew in the same place is whole."""
+    """A database recreated in the same place is whole."""
     one = opened()
     one.see(database_look(5, None, lock=FREE, leftovers=3))
     one.see(database_look(9, "identity-2", born=9))
@@ -288,7 +288,7 @@ def test_expired_segment_keeps_its_puts():
 
 
 def test_new_segment_is_the_same_incarnation():
-    """Segments come and go; the store is made anew only when none was left."""
+    """Segments come and go; the store is recreated only when none was left."""
     one = Reducing()
     one.see(task_look(0.5), database_look(1, "a", born=1, path=segment(0)))
     one.see(database_look(2, "b", born=2, path=segment(60)))

@@ -101,7 +101,7 @@ def test_release_of_the_newest_session():
 
 
 def test_wipe_under_the_task_lock_goes_on():
-    """Up to 2.5 an owner wipes one store and keeps the task: the same session begins anew."""
+    """Up to 2.5 an owner wipes one store and keeps the task: the same session starts again."""
     one = opened(old=True)
     one.see(checkpoint_look(3, {"s": 100}), database_look(9, "identity-2", born=8))
     assert len(one.store.sessions) == 1

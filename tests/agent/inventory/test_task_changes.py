@@ -16,23 +16,13 @@ from tests.support.scenario_looks import (
     TASK,
     UNKNOWN,
     Reducing,
-    checkpoint_look,
     database_look,
-    flush,
     known,
     lock_look,
     removal,
     task_look,
+    working,
 )
-
-
-def working(*, lock: bool = False) -> Reducing:
-    """A task that is held since 1 s, with a checkpoint of 100 written at 3 s."""
-    one = Reducing()
-    one.see(task_look(0.5, lock=HELD if lock else None), database_look(1, born=1))
-    one.see(database_look(2, born=1, puts=100, flushes=(flush(6, 100, 2),)))
-    one.see(checkpoint_look(3, {"s": 100}))
-    return one
 
 
 def released(**more) -> Reducing:

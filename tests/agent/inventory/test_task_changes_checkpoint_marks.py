@@ -17,19 +17,11 @@ from tests.support.scenario_looks import (
     Reducing,
     checkpoint_look,
     database_look,
-    flush,
     known,
     removal,
     task_look,
+    working,
 )
-
-
-def working() -> Reducing:
-    """A task that is held since 1 s, 100 puts flushed at 2 s, a checkpoint of 100 written at 3 s."""
-    one = Reducing()
-    one.see(task_look(0.5), database_look(1, born=1))
-    one.see(database_look(2, born=1, puts=100, flushes=(flush(6, 100, 2),)), checkpoint_look(3, {"s": 100}))
-    return one
 
 
 def reopened() -> Reducing:

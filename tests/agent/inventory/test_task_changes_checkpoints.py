@@ -10,7 +10,6 @@ from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import (
     GONE,
-    HELD,
     TASK,
     Reducing,
     checkpoint_look,
@@ -19,16 +18,8 @@ from tests.support.scenario_looks import (
     known,
     removal,
     task_look,
+    working,
 )
-
-
-def working(*, lock: bool = False) -> Reducing:
-    """A task that is held since 1 s, with a checkpoint of 100 written at 3 s."""
-    one = Reducing()
-    one.see(task_look(0.5, lock=HELD if lock else None), database_look(1, born=1))
-    one.see(database_look(2, born=1, puts=100, flushes=(flush(6, 100, 2),)))
-    one.see(checkpoint_look(3, {"s": 100}))
-    return one
 
 
 def test_checkpoint_is_reported_with_the_puts_of_its_time():
@@ -128,7 +119,7 @@ def test_malformed_checkpoint_that_is_gone(gone):
 
 
 def test_malformed_checkpoint_of_another_life():
-    """A directory made anew does not inherit the problem of the one before."""
+    """A directory recreated does not inherit the problem of the one before."""
     one = working()
     one.see(checkpoint_look(9, problem="bad"), task_look(20, unseen=GONE), task_look(21, inode=11))
     assert one.task.checkpoint_problem is None

@@ -1,4 +1,4 @@
-"""The keeper of the watch: a dead source and a deaf one are started anew; without any there is polling."""
+"""The keeper of the watch: a dead source and a deaf one are restarted; without any there is polling."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def test_a_healthy_source_is_left_alone(bench: Bench) -> None:
-    """Canaries come back: nothing is started anew, nothing is blind."""
+    """Canaries come back: nothing is restarted, nothing is blind."""
     assert bench.start()
     bench.later(600)
     assert len(bench.made) == 1

@@ -296,7 +296,7 @@ def test_processes_come_from_what_searches_for_them(root: Path) -> None:
 
 
 def test_a_reading_stays_with_the_directory_it_began_with(root: Path) -> None:
-    """A directory that is made anew during a look does not mix with its successor; afterwards the successor shows."""
+    """A directory that is recreated during a look does not mix with its successor; afterwards the successor shows."""
     disk = KernelDisk(root)
     with disk.stay_in("app/0_1"):
         (root / "app" / "0_1").rename(root / "app" / "old")

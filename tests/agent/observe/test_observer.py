@@ -321,7 +321,7 @@ def test_reading_twice_gives_the_same(recorded: MemoryDisk) -> None:
 
 
 class RestlessDisk(MemoryDisk):
-    """A disk on which IDENTITY is there at every second look only: a store made anew again and again."""
+    """A disk on which IDENTITY is there at every second look only: a store recreated again and again."""
 
     asked = 0
 
@@ -335,7 +335,7 @@ class RestlessDisk(MemoryDisk):
 
 
 def test_a_store_that_never_rests_is_given_up_for_now() -> None:
-    """A store that is made anew within every look is told as raced after a few tries, not looked at for ever."""
+    """A store that is recreated within every look is told as raced after a few tries, not looked at for ever."""
     disk = RestlessDisk()
     disk_with(identity=b"id-1", disk=disk)
     look = Observer(disk).database(STORE, AT_US, NOW)
@@ -344,7 +344,7 @@ def test_a_store_that_never_rests_is_given_up_for_now() -> None:
 
 
 def test_a_new_incarnation_inherits_nothing() -> None:
-    """A store that was made anew under the same name is read anew."""
+    """A store that was recreated under the same name is read again."""
     text = b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n'
     disk = disk_with(identity=b"id-1", options=text)
     observer = Observer(disk)
@@ -358,7 +358,7 @@ def test_a_new_incarnation_inherits_nothing() -> None:
 
 
 def test_a_vanished_store_is_forgotten() -> None:
-    """Deleted and made anew with the same name: nothing of the first is remembered."""
+    """Deleted and recreated with the same name: nothing of the first is remembered."""
     disk = disk_with(
         identity=b"id-1", options=b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n'
     )

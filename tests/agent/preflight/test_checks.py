@@ -1,4 +1,4 @@
-"""The table of checks: each mistake of the first hour is named, with the line that mends it, and nothing else is."""
+"""The table of checks: each mistake of the first hour is named, with the line that fixes it, and nothing else is."""
 
 from __future__ import annotations
 

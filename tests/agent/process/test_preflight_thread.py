@@ -54,7 +54,7 @@ def test_all_well_is_one_line(
 def test_a_failure_is_reported_once_and_its_end_too(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, eventually: Callable
 ) -> None:
-    """Two rounds with the same mistake make one line with the line to change; then it is mended."""
+    """Two rounds with the same mistake make one line with the line to change; then it is fixed."""
     caplog.set_level(logging.INFO)
     bad = replace(GOOD, spool=OwnVolume(path="/own/spool", refusal="Permission denied"))
     run([bad, bad, GOOD], monkeypatch, eventually)

@@ -50,7 +50,7 @@ def shown(tmp_path: Path) -> Iterator[Shown]:
 
 
 def test_a_change_is_shown_at_once_and_idleness_is_cheap(shown: Shown) -> None:
-    """Rows of tasks are made anew after a change; without one only the heartbeat moves, once a second."""
+    """Rows of tasks are recreated after a change; without one only the heartbeat moves, once a second."""
     shown.refresh(10.0)
     first = shown.snapshots.latest()
     assert shown.offsets() == [1]

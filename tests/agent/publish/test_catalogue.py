@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from agent.publish.catalogue import (
-    AGENT_PREFIX,
-    ALLOWED_LABELS,
-    CATALOGUE,
-    GROUPS,
-    PREFIX,
-)
+from agent.publish.catalogue import ALLOWED_LABELS, CATALOGUE, GROUPS
 from agent.publish.metric import MetricKind
 from agent.publish.metrics_doc import render_metrics_doc
 
@@ -18,10 +12,8 @@ from agent.publish.metrics_doc import render_metrics_doc
 def test_names_are_unique_and_prefixed() -> None:
     """Each name occurs once, with the product's prefix, and never takes a reserved one."""
     assert [name for name, count in Counter(m.name for m in CATALOGUE).items() if count > 1] == []
-    assert all(metric.name.startswith(PREFIX) for metric in CATALOGUE)
-    assert {metric.name for metric in GROUPS[-1][1]} == {
-        metric.name for metric in GROUPS[-1][1] if metric.name.startswith(AGENT_PREFIX)
-    }
+    assert all(metric.name.startswith("statewarden_") for metric in CATALOGUE)
+    assert all(metric.name.startswith("statewarden_agent_") for metric in GROUPS[-1][1])
 
 
 def test_suffixes_follow_kind_and_unit() -> None:

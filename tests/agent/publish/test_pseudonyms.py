@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Origin, Record
 from agent.publish.pseudonyms import Pseudonyms, names_in
 
@@ -45,7 +45,7 @@ def test_structured_names_and_sentences_agree() -> None:
     assert two.body["evidence"] == [{"at": "t", "what": "gone", "where": f"orders/0_1/rocksdb/{hashed}/LOCK"}]
     assert (two.body["application_id"], two.body["detector"]) == ("orders", "clients")
     for record in (one, two):
-        assert "clients-" not in encode(record, ORIGIN, 1)
+        assert "clients-" not in Encoder(ORIGIN).encode(record, 1)
 
 
 def test_of_a_digest_only_names_change() -> None:

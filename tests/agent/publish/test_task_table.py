@@ -1,4 +1,4 @@
-"""Rows that are kept from one snapshot to the next are those that would be made anew."""
+"""Rows that are kept from one snapshot to the next are those that would be recreated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.agent.engine.playing import (
 )
 
 
-def all_anew(run: Run) -> set[object]:
+def all_again(run: Run) -> set[object]:
     """Make every row, with a table that knows nothing."""
     for one in run.pipeline.inventory.applications.values():
         run.pipeline.looker._read_tasks |= {(one.id, task) for task in one.tasks}
@@ -26,7 +26,7 @@ def all_anew(run: Run) -> set[object]:
 
 @pytest.mark.parametrize("scenario", ["benign-move-3.9.2", "torn-clean-3.9.2"])
 def test_kept_rows_are_right_all_along(scenario: str) -> None:
-    """Over a recorded run, at every tenth operation: what is kept equals what is made anew."""
+    """Over a recorded run, at every tenth operation: what is kept equals what is recreated."""
     operations = operations_of(scenario, "pod-a")
     run = Run(operations[0].at_us, sets_of(scenario))
     table = TaskTable(str)
@@ -35,7 +35,7 @@ def test_kept_rows_are_right_all_along(scenario: str) -> None:
         run.play(operation)
         if number % 10 == 0 or number == len(operations) - 1:
             kept = set(table.update(run.pipeline, run.now_us))
-            assert kept == all_anew(run)
+            assert kept == all_again(run)
             shown += len(kept)
     assert shown
 

@@ -65,7 +65,7 @@ def test_flapping_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_reopened_finding_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
-    """After its resolution the same finding opens anew."""
+    """After its resolution the same finding opens again."""
     story = [finding(), finding(status="resolved"), finding()]
     assert [change for _, change in logged(caplog, story)] == ["opened", "resolved", "opened"]
 

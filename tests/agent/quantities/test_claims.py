@@ -86,7 +86,7 @@ def test_a_record_ends_one_entry_at_most(earlier, later, answer):
     ("offset", "puts", "answer"), [(2000, 1499, Truth.YES), (2000, 1500, Truth.MAYBE), (1999, 0, Truth.NO)]
 )
 def test_every_key_is_put_once_at_least(offset, puts, answer):
-    """A store that was made anew has got each key that was live, or its deletion."""
+    """A store that was recreated has got each key that was live, or its deletion."""
     assert got_too_little(held(2000, 1500), holds(offset, 9000), puts) is answer
 
 

@@ -179,7 +179,7 @@ def test_a_new_life_has_a_new_inode() -> None:
 
 
 def test_locks_belong_to_the_file_not_to_the_name() -> None:
-    """A file made anew under a locked one's name is free; unlocking the nameless one changes nothing."""
+    """A file recreated under a locked one's name is free; unlocking the nameless one changes nothing."""
     disk = disk_of(*FILE, op(2, "lock", "f"))
     assert disk.lock_state("f") is LockState.HELD
     disk.apply(op(3, "unlink", "f"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Record
 from agent.ship import drops
 from agent.ship.drops import Account, Cause, Key, Span
@@ -30,7 +30,7 @@ def test_spans_are_tight(numbers: list[int]) -> None:
 def test_an_announcement_keeps_the_contract() -> None:
     """A drop record can be encoded and names boot and cause."""
     record = drops.announcement(Key("b", "summary", Cause.CAP), Span(3, 5, 9), AT_US)
-    assert '"reason":"spool-cap; boot b"' in encode(record, ORIGIN, 1)
+    assert '"reason":"spool-cap; boot b"' in Encoder(ORIGIN).encode(record, 1)
 
 
 def test_a_lost_announcement_hands_its_content_on() -> None:

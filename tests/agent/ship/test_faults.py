@@ -56,12 +56,6 @@ def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    """Give a clock by hand."""
-    return HandClock()
-
-
-@pytest.fixture
 def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
     """Give an empty spool."""
     with open_spool(tmp_path / "spool", clock) as made:

@@ -50,12 +50,6 @@ class ScriptedSink:
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    """Give a clock by hand."""
-    return HandClock()
-
-
-@pytest.fixture
 def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
     """Give a spool with three sealed segments of one record each."""
     with open_spool(tmp_path / "spool", clock) as spool:
@@ -131,7 +125,7 @@ def test_a_kill_before_the_acknowledgement_ships_again(
 
 
 def test_back_off_grows_with_jitter_and_ends_with_success(spool: Spool, clock: HandClock) -> None:
-    """Waits double between half and all of the step, respect the sink's wish, and start anew after success."""
+    """Waits double between half and all of the step, respect the sink's wish, and start again after success."""
     later = RetryableShipError("later", delay_s=0.0)
     sink = ScriptedSink([later, later, later, RetryableShipError("busy", delay_s=1000.0), None, later])
     ship, waits = shipper(spool, sink), []

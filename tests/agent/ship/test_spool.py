@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.contract.codec import ContractError, encode
+from agent.contract.codec import ContractError, Encoder
 from agent.contract.events import Kind, Origin, Record
 from agent.errors import SpoolError
 from agent.ship.database import Database, StoreError
@@ -34,12 +34,6 @@ KIB = 1024
 NEXT_BOOT = Origin(pod_uid="uid-1", boot_id="a-boot", pod="orders-0")
 
 
-@pytest.fixture
-def clock() -> HandClock:
-    """Give a clock by hand."""
-    return HandClock()
-
-
 def test_records_come_back_exactly_as_encoded(tmp_path: Path, clock: HandClock) -> None:
     """The payload of a segment is the encoded lines, one per line, with sequences from 1."""
     with open_spool(tmp_path, clock) as spool:
@@ -49,7 +43,7 @@ def test_records_come_back_exactly_as_encoded(tmp_path: Path, clock: HandClock) 
         parcel = spool.next_parcel()
         assert parcel is not None
         assert parcel.payload.decode() == "".join(
-            encode(heartbeat(n), ORIGIN, n + 1) + "\n" for n in range(3)
+            Encoder(ORIGIN).encode(heartbeat(n), n + 1) + "\n" for n in range(3)
         )
         assert parcel.segment.name == "boot1-000000000001-000000000003"
 
@@ -253,7 +247,7 @@ def test_what_the_sink_rejects_stays_aside_and_makes_room_first(tmp_path: Path, 
 def test_a_disk_that_fails_refuses_and_counts(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing that waits is given up for it; the loss is announced when the disk is mended."""
+    """Nothing that waits is given up for it; the loss is announced when the disk is fixed."""
     with open_spool(tmp_path, clock) as spool:
         spool.append(heartbeat())
         with monkeypatch.context() as patch:

@@ -15,12 +15,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from agent.contract.codec import decode
 from agent.contract.events import Origin
 from agent.errors import SpoolFullError
-from agent.ship import database
 from agent.ship.limits import MIN_CAP_BYTES
 from tests.agent.ship.ship_support import (
     HandClock,
     finding,
     heartbeat,
+    make_quick,
     on_disk,
     open_spool,
     summary,
@@ -147,7 +147,7 @@ class SpoolBesideModel(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sync nothing: no power fails here."""
-    monkeypatch.setattr(database, "SETTINGS", (*database.SETTINGS, "synchronous=OFF"))
+    make_quick(monkeypatch)
 
 
 class TestSpoolBesideModel(SpoolBesideModel.TestCase):  # type: ignore[misc,valid-type]

@@ -31,12 +31,6 @@ KIB = 1024
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    """Give a clock by hand."""
-    return HandClock()
-
-
-@pytest.fixture
 def left(tmp_path: Path, clock: HandClock) -> Path:
     """Give a spool that an agent left: 60 transitions and a finding in several segments."""
     with open_spool(tmp_path / "spool", clock) as spool:
@@ -131,7 +125,7 @@ def test_damage_that_meets_an_append_costs_that_record_nothing(
 def test_damage_on_a_disk_that_takes_no_new_file_is_made_up_for_later(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records are refused meanwhile; when the disk is mended a new file is begun and all of it announced."""
+    """Records are refused meanwhile; when the disk is fixed a new file is begun and all of it announced."""
 
     def refuse(self: Database) -> None:
         raise StoreError("disk I/O error")

@@ -27,12 +27,6 @@ WHOLE = [1, 2, 3, 4, 8, 10, 11]
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    """Give a clock by hand."""
-    return HandClock()
-
-
-@pytest.fixture
 def old(tmp_path: Path, repository: Path) -> Path:
     """Unpack a spool that an agent was killed on.
 

@@ -35,12 +35,6 @@ KIB = 1024
 NEXT_BOOT = Origin(pod_uid="uid-1", boot_id="boot2", pod="orders-0")
 
 
-@pytest.fixture
-def clock() -> HandClock:
-    """Give a clock by hand."""
-    return HandClock()
-
-
 @pytest.fixture(autouse=True)
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sync nothing: no power fails here."""

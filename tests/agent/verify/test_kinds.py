@@ -24,7 +24,7 @@ from agent.verify.kinds import (
     record_content,
     record_key,
     shorten,
-    store_keys,
+    store_key,
     time_of,
     varint,
 )
@@ -121,20 +121,17 @@ def test_keys_lead_to_the_store_and_back(key: bytes, at_ms: int, span_ms: int) -
         (Kind.TIME_FIRST_SESSION, session, at_ms + span_ms),
     ):
         assert time_of(kind, record) == time_ms
-        for stored in store_keys(kind, record, has_index=True):
-            assert record_key(kind, stored) == record
+        assert record_key(kind, store_key(kind, record)) == record
 
 
 def test_time_first_keys_have_these_bytes() -> None:
     """Base entry: 0, time, key; index: 1 and the record's key."""
     window = b"key" + START + SEQUENCE
-    assert store_keys(Kind.TIME_FIRST_WINDOW, window, has_index=True) == [
-        b"\0" + START + b"key" + SEQUENCE,
-        b"\1" + window,
-    ]
+    assert store_key(Kind.TIME_FIRST_WINDOW, window) == b"\0" + START + b"key" + SEQUENCE
     session = b"key" + START + START
-    assert store_keys(Kind.TIME_FIRST_SESSION, session) == [b"\0" + START + START + b"key"]
+    assert store_key(Kind.TIME_FIRST_SESSION, session) == b"\0" + START + START + b"key"
     assert is_index(Kind.TIME_FIRST_WINDOW, b"\1" + window)
+    assert record_key(Kind.TIME_FIRST_WINDOW, b"\1" + window) == window
     assert not is_index(Kind.WINDOW, b"\1" + window)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.errors import LayoutError
-from agent.verify.kinds import DEFAULT, TIMESTAMPED, Kind, big_endian, store_keys
+from agent.verify.kinds import DEFAULT, TIMESTAMPED, Kind, big_endian, store_key
 from agent.verify.shape import kind_of_one, kind_of_segments, times_of
 from agent.verify.versions import LATEST
 
@@ -36,7 +36,7 @@ def test_segments_are_half_the_retention_long_and_at_least_a_minute() -> None:
 )
 def test_an_entry_shows_its_kind(kind: Kind, key: bytes, family: str) -> None:
     """Its time is in its segment for one kind only."""
-    (stored,) = store_keys(kind, key)
+    stored = store_key(kind, key)
     assert kind_of_segments([(SEGMENT, (stored, family, b"12345678v"))], [key], TIMES) is kind
 
 

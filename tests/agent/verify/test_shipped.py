@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from agent.contract.buckets import Bucket, Database, StoreDigest, StoreKind, StoreState, to_line
-from agent.contract.codec import decode, encode
+from agent.contract.codec import Encoder, decode
 from agent.contract.events import Kind, Origin, Record
 from agent.verify.shipped import body_of
 from tests.support.packed import line_of
@@ -40,5 +40,5 @@ def test_the_event_says_what_the_line_says(digest: StoreDigest) -> None:
     origin = Origin(
         "uid", "boot", digest.pod, digest.namespace, "", digest.agent_version, digest.cluster or ""
     )
-    event = decode(encode(Record(Kind.DIGEST, digest.made_us, body_of(digest)), origin, 1))
+    event = decode(Encoder(origin).encode(Record(Kind.DIGEST, digest.made_us, body_of(digest)), 1))
     assert line_of(event) == json.loads(to_line(digest))

@@ -253,7 +253,7 @@ def test_damage_inside_a_file_is_no_difference(state: StateDir, verify: Verify) 
 def test_another_changelog_is_not_compared(
     state: StateDir, verify: Verify, topic: Topic, offset: int, reason: str
 ) -> None:
-    """Made anew, or cut beyond the store's offset."""
+    """Recreated, or cut beyond the store's offset."""
     _, entries = keyed(10)
     if topic.start:
         topic.records.append(keyed(1)[0].records[0].__class__(60, AT_MS, b"k", b"v", ()))

@@ -8,7 +8,7 @@ from agent.verify.kinds import (
     WINDOW_WITH_HEADERS,
     Kind,
     big_endian,
-    store_keys,
+    store_key,
 )
 from agent.verify.rule import Word
 from agent.verify.versions import LATEST
@@ -180,8 +180,8 @@ def test_windows_with_the_time_first_are_read_through_their_index(state: StateDi
     for number in range(10):
         key = b"key%d" % number + big_endian(FIRST + number) + b"\0\0\0\0"
         topic.add(key, b"v", FIRST + number)
-        base, index = store_keys(Kind.TIME_FIRST_WINDOW, key, has_index=True)
-        entries += [(base, b"\0" + big_endian(FIRST + number) + b"v"), (index, b"")]
+        base = store_key(Kind.TIME_FIRST_WINDOW, key)
+        entries += [(base, b"\0" + big_endian(FIRST + number) + b"v"), (b"\1" + key, b"")]
     write_database(
         state.segment("win", FIRST), {DEFAULT: [], WINDOW_WITH_HEADERS: entries}, {f"{WIN}-0": 9, "status": 0}
     )

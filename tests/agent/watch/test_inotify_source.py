@@ -158,7 +158,7 @@ def test_root_that_comes_later_is_watched(tmp_path: Path) -> None:
 
 
 def test_replaced_root_is_noticed(live: LiveWatch) -> None:
-    """A state directory that is deleted and made again is watched anew."""
+    """A state directory that is deleted and made again is watched again."""
     live.root.rmdir()
     live.wait_for_path("", HintKind.SELF_GONE)
     live.root.mkdir()

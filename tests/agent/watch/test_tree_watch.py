@@ -257,7 +257,7 @@ def test_new_directory_is_announced_with_everything_in_it(bench: Bench) -> None:
 
 
 def test_deleted_directory_is_reported_and_its_successor_is_watched(bench: Bench) -> None:
-    """A directory made anew under its old name is watched; its predecessor's late farewell does not matter."""
+    """A directory recreated under its old name is watched; its predecessor's late farewell does not matter."""
     (bench.root / "app" / "0_1").mkdir(parents=True)
     bench.step()
     keeps_inode_alive = os.open(bench.root / "app" / "0_1", os.O_RDONLY)

@@ -32,7 +32,7 @@ def two_processes_fence_each_other(fleet: Fleet) -> None:
         pod = shows(fleet.pod(name))
         for at in range(100, 880, 20):  # each holds what the other is about to wipe
             pod.holds("0_0", at + 10 * second).releases("0_0", at + 10 * second + 5)
-        # the stores were made anew on each: nothing but the process id is left of the clone
+        # the stores were recreated on each: nothing but the process id is left of the clone
         pod.measures("0_0", 870 + second, held=None, identity=f"own-{name}", puts=5)
     fleet.pods[0].finds("shared-state-dir", "0_0", 100, severity="warning", level="exposure")
 

@@ -209,7 +209,7 @@ def test_a_doubtful_pair_hides_no_comparable_one(audited):
 
 
 def test_copies_that_were_never_there_together_are_suspected(audited):
-    """A reset makes the changelog anew: the same offset is another record then."""
+    """A reset recreates the changelog: the same offset is another record then."""
     found = audited.finding(closed_in_two_lives_of_the_application, RULE)
     assert (found["severity"], found["confidence"]) == ("warning", "suspected")
     assert any("after a reset" in step["what"] for step in found["evidence"])

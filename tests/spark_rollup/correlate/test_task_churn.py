@@ -117,7 +117,7 @@ def test_a_pod_that_was_not_watched_leaves_a_suspicion(audited):
 
 
 def test_wipes_count_once_per_task_and_what_they_cost(audited):
-    """Two stores wiped together are one wipe; the bytes of the copies made anew are added up."""
+    """Two stores wiped together are one wipe; the bytes of the copies recreated are added up."""
     found = audited.finding(three_wipes, RULE)
     assert "3 wipes, 3 restores" in found["summary"]
     assert "3000 bytes restored" in found["summary"]

@@ -292,7 +292,7 @@ def test_a_recording_over_four_days(audited_twice, name):
 
 
 def test_a_directory_that_comes_back_two_days_later(audited_twice):
-    """KAFKA-8187 stage 2: deleted on the first day, made anew under the old offset on the third; a day's look-back."""
+    """KAFKA-8187 stage 2: deleted on the first day, recreated under the old offset on the third; a day's look-back."""
     whole, spared = audited_twice.of(RETURN)
     assert spared == whole
     found = audited_twice.criticals(RETURN)

@@ -1,4 +1,4 @@
-"""What is told anew in a snapshot: holds that never run into one another, and blindness that never ended."""
+"""What a snapshot says again: holds that never run into one another, and blindness that never ended."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F
 
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from spark_rollup.bronze.load import load
 from spark_rollup.bronze.store import FORMAT, read_events, read_quarantine
@@ -57,7 +57,7 @@ def test_bronze_is_taken_over_whole(delta, then, capsys):
     assert [row["reason"] for row in read_quarantine(delta, bronze).collect()] == ["not-json"]
     ((newest_us,),) = load(delta, then / "events").events.agg(F.max("observed_at_us")).collect()
     record = Record(Kind.LIFECYCLE, newest_us, {"phase": "started"})
-    (then / "events" / "new.jsonl").write_text(f"{encode(record, NOW, 1)}\n")
+    (then / "events" / "new.jsonl").write_text(f"{Encoder(NOW).encode(record, 1)}\n")
     (
         then / "events" / "bad.jsonl"
     ).unlink()  # from here it would be another line: the quarantine knows places
@@ -78,7 +78,9 @@ def test_bronze_is_taken_over_whole(delta, then, capsys):
 
 def test_what_a_later_contract_sends_is_kept_until_it_is_known(spark, tmp_path):
     """A known field in another kind is no error; another major version waits whole in the quarantine."""
-    event = json.loads(encode(Record(Kind.LIFECYCLE, 1_795_000_000_000_000, {"phase": "started"}), NOW, 1))
+    event = json.loads(
+        Encoder(NOW).encode(Record(Kind.LIFECYCLE, 1_795_000_000_000_000, {"phase": "started"}), 1)
+    )
     later = {
         **event,
         "data": {**event["data"], "schema_version": f"{SCHEMA_MAJOR}.{SCHEMA_MINOR + 1}", "tasks": 3},

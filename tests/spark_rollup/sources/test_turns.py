@@ -78,7 +78,7 @@ def test_all_others_come_in_before_the_killer_is_found(tmp_path):
 
 
 def test_a_file_that_changed_is_a_new_one(tmp_path):
-    """It may have been mended."""
+    """It may have been fixed."""
     intake = Intake(tmp_path / NOTE, {"killer"})
     for _ in range(PATIENCE):
         assert not intake.run({"killer": 1})

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Origin, Record
 
 START_US = 1_795_000_000_000_000
@@ -59,7 +59,7 @@ class Pod:
         return self.changes("task-deleted", task, at, shape=shape, **body)
 
     def creates_store(self, task: str, at: float, identity: str, store: str = "s") -> Pod:
-        """See a store made anew."""
+        """See a store recreated."""
         return self.changes("store-created", task, at, identity=identity, store=store)
 
     def changes(self, change: str, task: str, at: float, **body: object) -> Pod:
@@ -129,12 +129,14 @@ class Pod:
             told.append(
                 Record(Kind.LIFECYCLE, at_us(self.ends_s), {"phase": "stopping", "reason": "end of story"})
             )
-        origin = Origin(
-            self.uid, self.boot, self.name, self.fleet.name, "node-1", "1.0.0", cluster=self.fleet.cluster
+        encoder = Encoder(
+            Origin(
+                self.uid, self.boot, self.name, self.fleet.name, "node-1", "1.0.0", cluster=self.fleet.cluster
+            )
         )
         told.sort(key=lambda record: record.observed_at_us)
         return [
-            encode(record, origin, number) for number, record in enumerate(told, 1) if number not in self.lost
+            encoder.encode(record, number) for number, record in enumerate(told, 1) if number not in self.lost
         ]
 
 

@@ -1,7 +1,7 @@
 """Recorded runs of a minute, told as if they had lasted days: shifted piece by piece, with ordinary life in between.
 
 Every piece of a recording becomes the evening of a day of its own. Between two pieces the agents beat and
-sum their tasks up every half hour, so nobody is silent; sequences are counted anew.
+sum their tasks up every half hour, so nobody is silent; sequences are counted again.
 """
 
 from __future__ import annotations

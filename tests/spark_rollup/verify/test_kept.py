@@ -27,7 +27,7 @@ def of_copy(**fields: object) -> Judged:
     [
         of_copy(copy=2, pod="pod-1", made_us=1),  # another copy at the same offset
         replace(ONE, ends=Ends(0, 120, 130)),  # the changelog went on
-        replace(ONE, may_have_gone=True, doubt="killed"),  # decided anew each time
+        replace(ONE, may_have_gone=True, doubt="killed"),  # decided again each time
     ],
 )
 def test_the_same_is_asked(other):

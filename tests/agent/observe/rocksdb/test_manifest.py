@@ -259,7 +259,7 @@ def swap(to: int = 7) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("when", [2, 3])
 def test_reopened_meanwhile(when):
-    """A manifest that is replaced before or after it was read is read anew."""
+    """A manifest that is replaced before or after it was read is read again."""
     view = read_manifest(Scripted(db(), {when: swap()}), "s")
     assert isinstance(view, ManifestView)
     assert (view.number, view.flushed_sequence, view.torn) == (7, 20, False)

@@ -211,7 +211,7 @@ def test_turn_of_one_that_is_gone(days):
 
 
 def test_who_waits_forgets_nothing(days):
-    """A manifest that grew much while others are read is continued when its turn comes, not begun anew."""
+    """A manifest that grew much while others are read is continued when its turn comes, not started again."""
     disk, cache = Disk(store_of("a", days[:300])), ManifestCache()
     while isinstance(read_manifest(disk, "a", cache), Unread):
         pass

@@ -52,7 +52,7 @@ def test_what_the_collector_never_takes_is_permanent(status: int) -> None:
     ("status", "delay_s"), [(401, 60), (403, 60), (404, 60), (408, 1), (429, 1), (500, 1), (503, 1), (302, 1)]
 )
 def test_everything_else_is_retryable(status: int, delay_s: float) -> None:
-    """What somebody must mend is asked for seldom, what passes soon; nothing is followed elsewhere."""
+    """What somebody must fix is asked for seldom, what passes soon; nothing is followed elsewhere."""
     with collecting() as collector:
         collector.answers = [status]
         with pytest.raises(RetryableShipError, match=f"the collector answered {status}") as caught:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.contract.codec import encode
+from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Record
 from agent.delivery import ShipSettings, parse_target
 from agent.errors import ConfigError
@@ -73,7 +73,7 @@ def test_keys_name_application_and_task() -> None:
         {"application_id": "\udcff", "task_id": "0_1"},
     ]
     lines = [
-        encode(Record(Kind.TRANSITION, AT_US, {"change": "task-held", **body}), ORIGIN, n)
+        Encoder(ORIGIN).encode(Record(Kind.TRANSITION, AT_US, {"change": "task-held", **body}), n)
         for n, body in enumerate(bodies, 1)
     ]
     found = list(messages("\n".join(lines).encode(), binary=False))
@@ -83,7 +83,7 @@ def test_keys_name_application_and_task() -> None:
 
 def test_binary_mode_splits_envelope_and_data() -> None:
     """Every attribute is a header; nothing of the event is lost."""
-    line = encode(heartbeat(3), ORIGIN, 1)
+    line = Encoder(ORIGIN).encode(heartbeat(3), 1)
     ((_, value, headers),) = messages(line.encode(), binary=True)
     event = json.loads(line)
     assert json.loads(value) == event.pop("data")

@@ -1,7 +1,5 @@
 """Interpreters and environments beside this one, for tests that also run on another Python, or with another Spark.
 
-    python tools/pythons.py 3.14      print the path of such an interpreter
-
 One that is installed is taken (on PATH, pyenv's, uv's). Else, where it can be had without an archive of GitHub's, it is
 fetched once into the cache ($STATEWARDEN_CACHE or ~/.cache/statewarden): a Go module carries a CPython build of the
 project python-build-standalone, and Go's own client fetches it. Environments are kept there, too, one for each set of
@@ -20,7 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MODULE = "github.com/kluctl/go-embed-python"
 FETCHED = {"3.14": ("v0.0.0-3.14.6-20260610-1", "h1:oGUS7++Wm3LgxUfD6AmJgKbKQD2wdQFO9PzyJv6T+E4=")}
 """Minor release -> version of the module, and its checksum as Go writes it."""
@@ -178,20 +176,3 @@ def _run(command: Sequence[str]) -> None:
 def say(text: str) -> None:
     """Say what takes a while."""
     sys.stderr.write(f"statewarden pythons: {text}\n")
-
-
-def main(argv: Sequence[str]) -> int:
-    """Print the path; 3 = there is none."""
-    if len(argv) != 1:
-        say("usage: python tools/pythons.py 3.14")
-        return 2
-    try:
-        print(interpreter(argv[0]))
-    except UnavailableError as error:
-        say(str(error))
-        return 3
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
