@@ -39,7 +39,7 @@ class LockPolls:
         self._inventory, self._observer = inventory, observer
         self._read_application, self._read_task = read_application, read_task
         self._poll_at_us = started_us + LOCK_POLL_US
-        self._slow_poll_at_us = started_us + SLOW_POLL_US
+        self.slow_poll_us = started_us + SLOW_POLL_US
         # the rest of a round, last first: a list of all tasks for each poll costs more than the polling
         self._in_turn: list[Task] = []
         self._held: dict[str, list[Task]] = {}
@@ -48,13 +48,13 @@ class LockPolls:
     @property
     def next_us(self) -> int:
         """When the next poll is due."""
-        return min(self._poll_at_us, self._slow_poll_at_us)
+        return min(self._poll_at_us, self.slow_poll_us)
 
     def shift(self, by_us: int) -> None:
         """Move every time: the clock was set."""
         self._poll_at_us += by_us
         self._list_at_us = self._listed_us = 0
-        self._slow_poll_at_us += by_us
+        self.slow_poll_us += by_us
 
     def poll(self, now_us: int) -> list[Transition]:
         """Poll what is due; read what changed."""
@@ -62,8 +62,8 @@ class LockPolls:
         if now_us >= self._poll_at_us:
             self._poll_at_us = now_us + LOCK_POLL_US
             changes += self._ask_all(now_us)
-        if now_us >= self._slow_poll_at_us:
-            self._slow_poll_at_us = now_us + SLOW_POLL_US
+        if now_us >= self.slow_poll_us:
+            self.slow_poll_us = now_us + SLOW_POLL_US
             changes += self._ask_in_turn(now_us)
         return changes
 

@@ -47,7 +47,7 @@ class Looker:
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
         self.windows = windows
-        self._polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
+        self.polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
         self.refusals = Refusals(self.inventory)
         self._absence: Absence | None = None
 
@@ -170,7 +170,7 @@ class Looker:
         changes = self._database(database, now_us, Source.INOTIFY, announced_us=hint.at_us)
         application = self.inventory.applications.get(place.application or "")
         if application is not None and application.lock_ever_held:
-            changes += self._polls.ask_application(application, now_us, Source.INOTIFY)
+            changes += self.polls.ask_application(application, now_us, Source.INOTIFY)
         return changes
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
@@ -378,23 +378,23 @@ class Looker:
 
     # -- the agent's own clock --------------------------------------------------------------------------
 
-    def next_us(self) -> int:
-        """When `tick` has something to do."""
-        waiting = (self._polls.next_us, self._settling.next_us(), self.windows.next_us())
-        return min(x for x in waiting if x is not None)
+    def next_us(self, *, but_locks: bool = False) -> int:
+        """When `tick` has something to do; `but_locks`: beside the locks that are asked for often."""
+        polls_us = self.polls.slow_poll_us if but_locks else self.polls.next_us
+        return min(x for x in (polls_us, self._settling.next_us(), self.windows.next_us()) if x is not None)
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""
         self._settling.shift(by_us)
         self.windows.shift(by_us)
-        self._polls.shift(by_us)
+        self.polls.shift(by_us)
 
     def tick(self, now_us: int) -> list[Transition]:
         """Read where a burst has settled or a window is over, and poll locks."""
         changes = self._read_merged(self.windows.pop_due(now_us), now_us)
         for path in self._settling.pop_due(now_us):
             changes += self._database(classify(path), now_us, Source.INOTIFY)
-        return changes + self._polls.poll(now_us)
+        return changes + self.polls.poll(now_us)
 
 
 Report = Callable[[list[Transition]], None]

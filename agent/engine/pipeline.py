@@ -181,14 +181,23 @@ class Pipeline:
                 if task.walk is not None or until_us - task.changed_us < RECHECKS_US[-1]:
                     self._rechecks.restart(task.path, self.started_us)  # what was to be judged later still is
 
-    def next_us(self) -> int:
-        """When `tick` must be called at the latest."""
-        due_us = self.looker.next_us()
+    def next_us(self, *, but_locks: bool = False) -> int:
+        """When `tick` must be called at the latest; `but_locks`: because of anything that `rest` does not do."""
+        due_us = self.looker.next_us(but_locks=but_locks)
         for schedule in (self._rechecks, self._late, self._beats):
             next_us = schedule.next_us()
             if next_us is not None and next_us < due_us:
                 due_us = next_us
         return due_us
+
+    def rest(self, now_us: int) -> bool:
+        """Ask for the locks that are asked for often; return whether they are as they were and nothing else is due."""
+        if self.next_us(but_locks=True) <= now_us:
+            return False
+        changes = self.looker.polls.poll(now_us)
+        if changes:
+            self._conclude(changes, now_us)
+        return not changes
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""

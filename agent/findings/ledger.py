@@ -43,11 +43,12 @@ class Ledger:
     def __init__(self) -> None:
         """Start empty."""
         self._findings: dict[_Key, Finding] = {}
-        self._open_at: dict[Place, set[_Key]] = {}
+        # tuples of few: a set takes 216 bytes, and of a few thousand tasks each may have one
+        self._open_at: dict[Place, tuple[_Key, ...]] = {}
         self._still_reported: dict[Place, set[_Key]] = {}  # closed, and the verdict goes on
         self._closed: dict[_Key, None] = {}  # may be forgotten, oldest first
         self._reported: dict[tuple[str, str, Severity], Reported] = {}
-        self._pending: dict[tuple[str, str | None], set[str]] = {}
+        self._pending: dict[tuple[str, str | None], tuple[str, ...]] = {}
         self._lineage = Lineage()
         self._by_id: dict[str, _Key] = {}
         self.alert_names = AlertNames()
@@ -119,9 +120,7 @@ class Ledger:
         )
         self._findings[key] = ended
         self._closed[key] = None
-        self._open_at[place].discard(key)
-        if not self._open_at[place]:
-            del self._open_at[place]
+        self._note_closed(place, key)
         self._note_pending(place)
         return ended
 
@@ -164,19 +163,26 @@ class Ledger:
         self._findings[key] = finding
         self._by_id[finding.id] = key
         if finding.status is Status.OPEN:
-            self._open_at.setdefault(place, set()).add(key)
+            self._note_open(place, key)
         else:
             self._closed[key] = None
         self._note_pending(place)
 
     def _note_pending(self, place: Place) -> None:
         where = (place.application_id, place.task_id)
+        others = tuple(x for x in self._pending.pop(where, ()) if x != place.detector)
         if place in self._open_at or place in self._still_reported:
-            self._pending.setdefault(where, set()).add(place.detector)
-        elif where in self._pending:
-            self._pending[where].discard(place.detector)
-            if not self._pending[where]:
-                del self._pending[where]
+            others = (*others, place.detector)
+        if others:
+            self._pending[where] = others
+
+    def _note_open(self, place: Place, key: _Key) -> None:
+        self._open_at[place] = (*self._open_at.get(place, ()), key)
+
+    def _note_closed(self, place: Place, key: _Key) -> None:
+        left = tuple(x for x in self._open_at.pop(place) if x != key)
+        if left:
+            self._open_at[place] = left
 
     def _apply_verdict(
         self,
@@ -201,7 +207,7 @@ class Ledger:
             if meta.kind is Kind.EVENT:
                 finding = replace(finding, status=Status.RESOLVED, resolved_at_us=now_us)
             else:
-                self._open_at.setdefault(place, set()).add(key)
+                self._note_open(place, key)
             self._findings[key] = finding
             return finding
         if known.status is Status.RESOLVED:
@@ -209,7 +215,7 @@ class Ledger:
                 return None
             known = replace(known, status=Status.OPEN, resolved_at_us=None)
             self._closed.pop(key, None)
-            self._open_at.setdefault(place, set()).add(key)
+            self._note_open(place, key)
         updated = _update(meta, place, known, verdict)
         if updated == self._findings[key]:
             return None
@@ -237,7 +243,7 @@ class Ledger:
         closed_us: int | None,
     ) -> list[Finding]:
         resolved: list[Finding] = []
-        for key in sorted(self._open_at[place] - held, key=lambda x: (x[1] or "", x[2])):
+        for key in sorted({*self._open_at[place]} - held, key=lambda x: (x[1] or "", x[2])):
             known = self._findings[key]
             if not _comes_and_goes(meta, known) and not _is_replaced(known, identities):
                 continue
@@ -247,11 +253,9 @@ class Ledger:
                 resolved_at_us=now_us,
                 evidence=(*known.evidence, *_expiry(known, closed_us)),
             )
-            self._open_at[place].discard(key)
+            self._note_closed(place, key)
             self._closed[key] = None
             resolved.append(self._findings[key])
-        if not self._open_at[place]:
-            del self._open_at[place]
         return resolved
 
     def _note_reported(self, place: Place, held: set[_Key]) -> None:

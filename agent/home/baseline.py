@@ -187,6 +187,11 @@ class BaselineKeeper:
         self.failures = 0
         self.written = 0
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the next slice waits for the next turn."""
+        return self._lines is not None
+
     def load(self) -> Remembered | Lost | None:
         """Read what the agent before this one left.
 

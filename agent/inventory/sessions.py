@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from agent.inventory.closings import is_exact, keeps_unbroken
 from agent.inventory.disk import LockState
 from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
 from agent.inventory.observations import DatabaseReading, Observation
-from agent.inventory.recent import recent, same_or_new
-from agent.inventory.stores import NO_FLOORS
+from agent.inventory.recent import recent, same_or_new, share_numbers
+from agent.inventory.stores import NO_NUMBERS
 from agent.layout.checkpoint import OffsetEntry
 
 TOO_SHORT_US = 1_000_000
@@ -41,7 +41,7 @@ def open_sessions(application: Application, task: Task, reading: Observation) ->
                     before.released_us, before.closed, before.exact = None, None, False
                     continue
                 before.outlived = _is_outlived(application, task, before.released_us or 0)
-                before.status_floors = NO_FLOORS
+                before.status_floors = NO_NUMBERS
             store.sessions = recent(store.sessions, _new_session(task, store, reading.at_us), SESSIONS_KEPT)
             task.walk = None
 
@@ -107,7 +107,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         attached=not created and before is None and not store.free_seen,
         stored_offset_at_open=stored_offset(store),
         by_source_topic=any(x != store.name for x in _stores_of_offsets(task, store)),
-        status_floors={} if created else _highest_sequences(store),
+        status_floors=NO_NUMBERS if created else _highest_sequences(store) or NO_NUMBERS,
         reopens=inside if segments <= 1 else 0,
         entries_at_open=_sum_known(x.entries_high for x in store.databases.values()),
         counted_at_open=counted_puts(store),
@@ -314,10 +314,19 @@ def close_sessions(task: Task, reading: Observation) -> list[Store]:
             session.covering_offset = stored_offset(store)
             session.exact = is_exact(store)
             settle_close(task, store, session)
+            share_numbers(_remembered(store))
             ended.append(store)
         if isinstance(reading, DatabaseReading) and reading.place.store == store.name:
             _date_back(task, store, session, reading.announced_us)
     return ended
+
+
+def _remembered(store: Store) -> Iterator[object]:
+    """Give all that is kept of a store's sessions and former incarnations."""
+    yield from store.past
+    for session in store.sessions:
+        yield session
+        yield from (mark for mark in (session.first, session.last) if mark is not None)
 
 
 def _date_back(task: Task, store: Store, session: Session, announced_us: int) -> None:

@@ -27,6 +27,7 @@ from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation
 from agent.inventory.openings import apply_offsets, note_end, note_opening
 from agent.inventory.recent import recent
 from agent.inventory.sessions import add_segment, opened_puts
+from agent.inventory.stores import NO_NUMBERS
 from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import Role
@@ -302,7 +303,8 @@ def _count_reopens(store: Store, database: Database, reopened: Sequence[int]) ->
 def _apply_content(database: Database, reading: DatabaseReading) -> None:
     """Take what was read. What was not leaves in its place what was known before: it is not the same as nothing."""
     database.manifest_problem, database.problems = reading.manifest_problem, reading.problems
-    database.problem_since_us = {x: database.problem_since_us.get(x, reading.at_us) for x in reading.problems}
+    since_us = {x: database.problem_since_us.get(x, reading.at_us) for x in reading.problems}
+    database.problem_since_us = since_us or NO_NUMBERS
     database.goes_on = reading.goes_on
     if reading.entries_low is not None:
         database.entries_low, database.entries_high = reading.entries_low, reading.entries_high

@@ -32,6 +32,10 @@ class Shape(StrEnum):
     UNKNOWN = "unknown"
 
 
+NO_NUMBERS: dict[str, int] = {}
+"""For all that have none: an empty dictionary takes 64 bytes. Never changed."""
+
+
 @dataclass(slots=True)
 class Mark:
     """A checkpoint entry of one store, beside what was flushed when it was written.
@@ -73,7 +77,7 @@ class Database:
     manifest: int | None = None
     manifest_problem: str | None = None
     problems: tuple[str, ...] = ()
-    problem_since_us: dict[str, int] = field(default_factory=dict)
+    problem_since_us: dict[str, int] = field(default_factory=lambda: NO_NUMBERS)
     goes_on: bool = False
     unread: bool = False  # what it holds is not known, and it was not just gone
     puts: int = 0
@@ -153,10 +157,6 @@ class PastDatabase:
     counted_puts: int = 0
 
 
-NO_FLOORS: dict[str, int] = {}
-"""For the sessions that ended: only the one that lasts is asked for its `status_floors`. Never changed."""
-
-
 @dataclass(slots=True)
 class Session:
     """One holding of a store by a process.
@@ -232,7 +232,7 @@ class Session:
     counted_at_open: int = 0
     entries_at_release: int | None = None
     counted_at_release: int = 0
-    status_floors: dict[str, int] = field(default_factory=dict)
+    status_floors: dict[str, int] = field(default_factory=lambda: NO_NUMBERS)
     outlived: bool | None = None
     release_unseen: bool = False
     unbroken: bool = False

@@ -126,14 +126,19 @@ class Lookout:
             self.pipeline.tick(self.clock.now_us())
         self.keeper.stop()
 
-    def turn(self) -> None:
-        """Wait for something to do, and do it."""
+    def turn(self, *, may_rest: bool = False) -> None:
+        """Wait for something to do, and do it.
+
+        Args:
+            may_rest: Nothing waits for the end of the turn, so locks that are as they were do not end its wait. It is
+                over after `LONGEST_WAIT_S` all the same.
+        """
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
         elif self._busy_turns >= BUSY_TURNS:
             self.pause(GATHER_S)
         is_up_to_date = not self._to_follow
-        hints = self.mailbox.drain(self._wait_s()) if is_up_to_date else []
+        hints = self._hear(may_rest=may_rest) if is_up_to_date else []
         self._busy_turns = self._busy_turns + 1 if len(hints) >= BUSY_HINTS else 0
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
         self._check_clock(now_us, now_s)
@@ -159,6 +164,20 @@ class Lookout:
         self._check_limits(now_s)
 
     # -- parts of a turn --------------------------------------------------------------------------------
+
+    def _hear(self, *, may_rest: bool) -> list[Hint]:
+        """Wait for notifications until something is due."""
+        until_s = self.clock.monotonic_s() + LONGEST_WAIT_S
+        while True:
+            hints = self.mailbox.drain(self._wait_s())
+            now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
+            if hints or not may_rest or not self.is_ready or now_s >= until_s:
+                return hints
+            if self.reconciler.next_s(now_s) <= now_s:
+                return hints
+            self._check_clock(now_us, now_s)
+            if not self.pipeline.rest(now_us):
+                return hints
 
     def _wait_s(self) -> float:
         due_s = (self.pipeline.next_us() - self.clock.now_us()) / 1_000_000

@@ -207,6 +207,7 @@ class Observer:
         identity, born_us = self._identity(path)
         lock = self.ask_lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
+        identity = identity and known.identity  # one object of both
         self._read_options(path, found, known)
         options = known.options or _NO_OPTIONS
         kept = options.old_logs_kept
@@ -257,7 +258,7 @@ class Observer:
         known = self._known.setdefault(path, _Known())
         if identity is not None and known.identity not in ("", identity):
             known = self._known[path] = _Known()
-        known.identity = identity or known.identity
+        known.identity = known.identity or identity or ""
         return known
 
     def _read_options(self, path: str, entries: list[str], known: _Known) -> None:

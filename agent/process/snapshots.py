@@ -51,6 +51,8 @@ class Snapshots:
         self._snapshot = MetricsSnapshot(agent_version=__version__)
         self._revision = (-1, -1)
         self._made_s = self._refreshed_s = self._cost_s = 0.0
+        self.is_settled = False
+        """Nothing has changed since the last snapshot: the next one may wait for a whole turn."""
 
     def latest(self) -> MetricsSnapshot:
         """Give the latest snapshot; may be called by any thread."""
@@ -81,6 +83,7 @@ class Snapshots:
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
         revision = (pipeline.revision, pipeline.looker.outcomes.total())
         is_idle = revision == self._revision and self._lookout.is_ready == self._snapshot.ready
+        self.is_settled = is_idle
         if began_s < self._refreshed_s + (IDLE_EVERY_S if is_idle else FULL_EVERY_S):
             return
         self._refreshed_s = began_s

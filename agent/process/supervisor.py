@@ -181,7 +181,9 @@ class Supervisor:
 
     def _turn(self) -> None:
         was_ready = self._lookout.is_ready
-        self._lookout.turn()
+        is_writing = self._baseline is not None and self._baseline.is_writing
+        is_wanted = is_writing or self._digests is not None or self._stop.is_set()
+        self._lookout.turn(may_rest=self._snapshots.is_settled and not is_wanted)
         if self._lookout.is_ready and not was_ready:
             gc.freeze()  # the inventory stays: no search for cycles need walk through it
             self._preflight.start()  # not before: the first reading is what the start waits for

@@ -56,6 +56,21 @@ def test_a_kill_is_found_by_asking_for_the_application_lock() -> None:
     assert {x["source"] for x in run.of(Kind.TRANSITION)[len(before) :]} == {Source.TIMER.value}
 
 
+def test_while_nothing_happens_locks_alone_are_asked() -> None:
+    """A kill is found as soon, and ends the rest; what else is due ends it, too, and is left to a whole tick."""
+    run = Run()
+    run.play(*application(1), *opening(1))
+    run.until(second(8))
+    assert run.pipeline.rest(run.now_us + LOCK_POLL_US)
+    run.unseen(*kill(8, "app/0_0/rocksdb/s/LOCK", "app/.lock"))
+    before = run.changes()
+    assert not run.pipeline.rest(run.now_us + 2 * LOCK_POLL_US)
+    assert {"process-ended", "task-released 0_0"} <= set(run.changes()[len(before) :])
+    before, looks = run.changes(), run.pipeline.looker.outcomes.total()
+    assert not run.pipeline.rest(second(60))
+    assert (run.changes(), run.pipeline.looker.outcomes.total()) == (before, looks)
+
+
 def test_without_an_application_lock_each_held_task_is_asked() -> None:
     """Old releases have no application lock: the held store itself tells of the kill."""
     run = Run()

@@ -12,7 +12,7 @@ from agent.inventory.hints import Hint, HintKind
 from agent.lookout import turn as lookout
 from agent.lookout.canary import LATE_AFTER_S
 from agent.lookout.self_limits import MEASURE_S, Ceilings
-from agent.lookout.turn import LONG_BATCH_S, Mode, why_polling
+from agent.lookout.turn import LONG_BATCH_S, LONGEST_WAIT_S, Mode, why_polling
 from agent.lookout.walk import POLLING, WATCHING
 from agent.observe.volume import Mount
 from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint
@@ -101,6 +101,25 @@ def test_above_its_ceiling_it_does_less_and_says_so(tmp_path: Path) -> None:
         live.turn_until(lambda: live.offset("app/0_0") == 5)
         live.beat()
         assert any("self-limit" in x.summary and "less-store-detail" in x.summary for x in live.findings())
+
+
+def test_while_it_may_rest_locks_do_not_end_its_turn(tmp_path: Path) -> None:
+    """What can wait is done once a second; a notification ends the rest at once."""
+    root = tmp_path / "state"
+    make_task(root)
+    with LiveLookout(root, tmp_path / "home") as live:
+        live.turn_until(
+            lambda: live.clock.passed_s > 2.0
+        )  # the first recheck is over, the next canary far away
+        began_s = live.clock.passed_s
+        live.lookout.turn()
+        assert live.clock.passed_s - began_s < LONGEST_WAIT_S
+        began_s = live.clock.passed_s
+        live.lookout.turn(may_rest=True)
+        assert live.clock.passed_s - began_s >= LONGEST_WAIT_S
+        write_checkpoint(root / "app" / "0_0", 2)
+        live.lookout.turn(may_rest=True)
+        assert live.offset("app/0_0") == 2
 
 
 def test_restarted_it_waits_for_the_first_walk(tmp_path: Path) -> None:
