@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from agent.inventory.model import CheckpointFact, Store
 from agent.inventory.settings import ApplicationSettings, Setting
 from agent.quantities.alive import let_commits_pass, was_at_work
 from tests.support.scenario_case import at, case, checkpoint, database, session, store, task
@@ -11,7 +14,13 @@ from tests.support.scenario_case import at, case, checkpoint, database, session,
 SETTINGS = ApplicationSettings({"commit_interval_ms": Setting("1000", "flag")})
 
 
-def signs(*, flushed=(), reopened=(), born=0.0, written=()):
+def signs(
+    *,
+    flushed: Sequence[float] = (),
+    reopened: Sequence[float] = (),
+    born: float = 0.0,
+    written: Sequence[float] = (),
+) -> tuple[Store, list[CheckpointFact]]:
     files = database(puts=9, flushed=[(9, x) for x in flushed], born=born)
     files.reopened_us += tuple(at(x) for x in reopened)
     return store([files], [session(0)]), [checkpoint(x, 7) for x in written]
