@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from pathlib import Path
 
 from agent.errors import HomeError
+from agent.home.directory import OwnHome
+
+LOG = logging.getLogger(__name__)
 
 _STEM = "canary-"
 
@@ -63,3 +67,14 @@ def number_of(name: str) -> int | None:
     """Return the number in a canary's name; None if it is no canary."""
     digits = name.removeprefix(_STEM)
     return int(digits) if name.startswith(_STEM) and digits.isdecimal() else None
+
+
+def make_canary(home: OwnHome | None) -> CanaryFile | None:
+    """Make the canary; without room for one the agent watches all the same, and says that nothing proves it."""
+    if home is None:
+        return None
+    try:
+        return CanaryFile(home.directory / "canary")
+    except HomeError as error:
+        LOG.error("watching without a canary: %s", error)
+        return None

@@ -126,19 +126,19 @@ class Lookout:
             self.pipeline.tick(self.clock.now_us())
         self.keeper.stop()
 
-    def turn(self, *, may_rest: bool = False) -> None:
+    def turn(self, may_rest: Callable[[], bool] = lambda: False) -> None:
         """Wait for something to do, and do it.
 
         Args:
-            may_rest: Nothing waits for the end of the turn, so locks that are as they were do not end its wait. It is
-                over after `LONGEST_WAIT_S` all the same.
+            may_rest: Asked four times a second while nothing happens: does nothing wait for the end of the turn? Then
+                locks that are as they were do not end its wait. It is over after `LONGEST_WAIT_S` all the same.
         """
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
         elif self._busy_turns >= BUSY_TURNS:
             self.pause(GATHER_S)
         is_up_to_date = not self._to_follow
-        hints = self._hear(may_rest=may_rest) if is_up_to_date else []
+        hints = self._hear(may_rest) if is_up_to_date else []
         self._busy_turns = self._busy_turns + 1 if len(hints) >= BUSY_HINTS else 0
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
         self._check_clock(now_us, now_s)
@@ -165,13 +165,13 @@ class Lookout:
 
     # -- parts of a turn --------------------------------------------------------------------------------
 
-    def _hear(self, *, may_rest: bool) -> list[Hint]:
+    def _hear(self, may_rest: Callable[[], bool]) -> list[Hint]:
         """Wait for notifications until something is due."""
         until_s = self.clock.monotonic_s() + LONGEST_WAIT_S
         while True:
             hints = self.mailbox.drain(self._wait_s())
             now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
-            if hints or not may_rest or not self.is_ready or now_s >= until_s:
+            if hints or now_s >= until_s or not self.is_ready or not may_rest():
                 return hints
             if self.reconciler.next_s(now_s) <= now_s:
                 return hints

@@ -22,7 +22,7 @@ from agent.engine.pipeline import Pipeline
 from agent.errors import ConfigError, HomeError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.home.baseline import BaselineKeeper, resume
 from agent.home.baseline_file import BaselineFile
-from agent.home.canary_file import CanaryFile
+from agent.home.canary_file import make_canary
 from agent.home.directory import OwnHome
 from agent.inventory.disk import LockState
 from agent.logs import hide_with
@@ -179,11 +179,15 @@ class Supervisor:
             for application in self._pipeline.inventory.applications.values()
         )
 
+    def _may_rest(self) -> bool:
+        """Return whether nothing here waits for the end of a turn."""
+        is_writing = self._baseline is not None and self._baseline.is_writing
+        is_wanted = is_writing or self._digests is not None or self._stop.is_set() or self._desk.is_asked
+        return self._snapshots.is_settled and not is_wanted
+
     def _turn(self) -> None:
         was_ready = self._lookout.is_ready
-        is_writing = self._baseline is not None and self._baseline.is_writing
-        is_wanted = is_writing or self._digests is not None or self._stop.is_set()
-        self._lookout.turn(may_rest=self._snapshots.is_settled and not is_wanted)
+        self._lookout.turn(self._may_rest)
         if self._lookout.is_ready and not was_ready:
             gc.freeze()  # the inventory stays: no search for cycles need walk through it
             self._preflight.start()  # not before: the first reading is what the start waits for
@@ -310,7 +314,7 @@ class Supervisor:
 
     def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
         mailbox = Mailbox()
-        canary = _make_canary(self._home)
+        canary = make_canary(self._home)
         make = inotify_maker(self._root, mailbox, self._clock, canary.directory if canary else None)
         polls = settings.watch_mode == "poll"
         ceilings = Ceilings(settings.cpu_share, int(settings.memory_mib * 1024 * 1024))
@@ -380,17 +384,6 @@ class Supervisor:
 
     def _unready(self) -> str | None:
         return readiness(watch_armed=self._lookout.is_ready, first_scan_done=self._lookout.is_ready)
-
-
-def _make_canary(home: OwnHome | None) -> CanaryFile | None:
-    """Make the canary; without room for one the agent watches all the same, and says that nothing proves it."""
-    if home is None:
-        return None
-    try:
-        return CanaryFile(home.directory / "canary")
-    except HomeError as error:
-        LOG.error("watching without a canary: %s", error)
-        return None
 
 
 _LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})

@@ -22,7 +22,7 @@ class PageDesk:
         """Start with nothing to show; `unhealthy` says why the worker is not alive."""
         self._unhealthy = unhealthy
         self._fresh = threading.Condition()
-        self._wanted = False
+        self.is_asked = False
         self._served = 0
         self._data: PageData | None = None
 
@@ -30,7 +30,7 @@ class PageDesk:
         """Give the page as HTML; called by threads of the server."""
         with self._fresh:
             served = self._served
-            self._wanted = True
+            self.is_asked = True
             came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
             data = self._data
         from agent.publish.page.document import render  # 1 MiB, for those who open it
@@ -40,10 +40,10 @@ class PageDesk:
 
     def serve(self, make: Callable[[], PageData]) -> None:
         """Answer if there is a request; called by the worker at every turn."""
-        if not self._wanted:
+        if not self.is_asked:
             return
         data = make()
         with self._fresh:
-            self._data, self._wanted = data, False
+            self._data, self.is_asked = data, False
             self._served += 1
             self._fresh.notify_all()

@@ -115,10 +115,10 @@ def test_while_it_may_rest_locks_do_not_end_its_turn(tmp_path: Path) -> None:
         live.lookout.turn()
         assert live.clock.passed_s - began_s < LONGEST_WAIT_S
         began_s = live.clock.passed_s
-        live.lookout.turn(may_rest=True)
+        live.lookout.turn(lambda: True)
         assert live.clock.passed_s - began_s >= LONGEST_WAIT_S
         write_checkpoint(root / "app" / "0_0", 2)
-        live.lookout.turn(may_rest=True)
+        live.lookout.turn(lambda: True)
         assert live.offset("app/0_0") == 2
 
 
