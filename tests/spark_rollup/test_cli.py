@@ -260,7 +260,7 @@ class TestRealRuns:
         assert "--set: no application ordres here; did you mean orders? there is: orders" in complaint
         assert json.loads((out / "_SUCCESS.json").read_text())["disabled"] == ["torn-store"]
         page = (out / "report.html").read_text()
-        assert "1 detector disabled)</h1>" in page
+        assert "1 detector disabled, settings of 1 application not given)</h1>" in page
         assert '<td class="k">torn-store</td><td>known</td><td><bdi>pod-a</bdi></td>' in page
         main(["why", "0_0", "--input", str(source), *misspelt])
         assert capsys.readouterr().out.splitlines()[-1].startswith("--set: no application ordres here")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.contract.events import Source
-from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
+from agent.inventory.disk import Disk, Entry, FileStat, LockState, Unseen
 from agent.inventory.observations import DatabaseReading
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
 from agent.layout.paths import classify
@@ -28,6 +27,7 @@ class Refusing:
 
     def __init__(self, disk: Disk, reason: Unseen, *calls: tuple[str, str]) -> None:
         self._disk, self._reason, self._calls = disk, reason, frozenset(calls)
+        self.stay_in, self.stay_on, self.processes = disk.stay_in, disk.stay_on, disk.processes
 
     def list(self, path: str) -> tuple[Entry, ...] | Unseen:
         return self._reason if ("list", path) in self._calls else self._disk.list(path)
@@ -46,15 +46,6 @@ class Refusing:
 
     def lock_state(self, path: str) -> LockState | Unseen:
         return self._reason if ("lock", path) in self._calls else self._disk.lock_state(path)
-
-    def stay_in(self, path: str) -> AbstractContextManager[None]:
-        return self._disk.stay_in(path)
-
-    def stay_on(self, path: str) -> AbstractContextManager[None]:
-        return self._disk.stay_on(path)
-
-    def processes(self) -> tuple[ProcessFact, ...]:
-        return self._disk.processes()
 
 
 def disk_with(disk: MemoryDisk | None = None, **files: bytes) -> MemoryDisk:
