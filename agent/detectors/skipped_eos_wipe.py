@@ -169,7 +169,9 @@ def _judge_reopening(case: TaskCase, task: Task, store: Store, reopening: _Reope
 
 
 def _role(case: TaskCase, task: Task, store: Store, session: Session) -> Role:
-    return role_of(case.application, task, store, session, case.settings, case.profile, case.now_us)
+    return role_of(
+        case.application, task, store, session, case.settings, case.profile, case.now_us, case.passed_us
+    )
 
 
 def _chain(

@@ -108,7 +108,9 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
     hold_us = RESTORING_US if held and passing else HOLD_US
     if beyond <= 0 or case.waited_us(flushed_us) < hold_us:
         return None
-    role = role_of(case.application, task, store, session, case.settings, case.profile, case.now_us)
+    role = role_of(
+        case.application, task, store, session, case.settings, case.profile, case.now_us, case.passed_us
+    )
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.waited_us(released_us) >= DEAD_US)
     ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or _went_on(case, task, store, mark)))
@@ -189,9 +191,8 @@ def _went_on(case: TaskCase, task: Task, store: Store, mark: Mark) -> bool:
     """Return whether a process was at work when a restoration would have written again, and wrote nothing after it."""
     since_us = mark.at_us + RESTORING_US
     session = store.sessions[-1] if store.sessions else None
-    if (
-        session is None or session.released_us is None
-    ):  # of one reading: the store itself is all that shows it
+    if session is None or session.released_us is None:
+        # of one reading: the store itself is all that shows it
         return any(x >= since_us for database in store.databases.values() for _, x in database.flushed)
     return was_at_work(case.application, task, since_us, session.released_us - LATE_US)
 

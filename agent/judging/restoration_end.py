@@ -81,7 +81,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
 def _commits_passed(case: TaskCase, task: Task, due_us: int, until_us: int, *, passing: bool) -> bool:
     """Time is enough where no timer can have written the checkpoint: a process that is frozen half way writes none."""
     if passing:
-        return let_commits_pass(case.application, task, case.settings, due_us, until_us)
+        return let_commits_pass(case.application, task, case.settings, due_us, until_us, case.passed_us)
     return due_us <= until_us and commits_passed(case.settings, case.passed_us(due_us, until_us))
 
 

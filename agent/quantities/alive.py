@@ -6,9 +6,15 @@ however late it is. What the process wrote meanwhile, in whatever task, shows th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from agent.inventory.model import Application, Task
 from agent.inventory.settings import ApplicationSettings
-from agent.quantities.flushed import COMMITS, LATE_US, commit_interval_us
+from agent.quantities.flushed import COMMITS, LATE_US, commit_interval_us, commits_passed
+
+Passed: TypeAlias = Callable[[int, int], int]
+"""From one moment to another: time that passed in fact, without that by which the clock was set."""
 
 
 def was_at_work(application: Application, task: Task, from_us: int, until_us: int) -> bool:
@@ -20,13 +26,20 @@ def was_at_work(application: Application, task: Task, from_us: int, until_us: in
 
 
 def let_commits_pass(
-    application: Application, task: Task, settings: ApplicationSettings, since_us: int, until_us: int
+    application: Application,
+    task: Task,
+    settings: ApplicationSettings,
+    since_us: int,
+    until_us: int,
+    passed_us: Passed,
 ) -> bool:
     """Return whether commits went by in a time for sure: what the commit timer writes would be there.
 
     The process was at work when they had been due, and for as long after that as a commit may be late nothing came: one
     that had been frozen writes what is due as soon as it goes on.
     """
+    if not commits_passed(settings, passed_us(since_us, until_us)):
+        return False
     due_us = since_us + COMMITS * commit_interval_us(settings)
     return was_at_work(application, task, due_us, until_us - LATE_US)
 

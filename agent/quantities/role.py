@@ -8,7 +8,7 @@ from agent.inventory.model import Application, CheckpointFact, Mark, Session, St
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
-from agent.quantities.alive import let_commits_pass
+from agent.quantities.alive import Passed, let_commits_pass
 from agent.quantities.changelog import TEN_THOUSAND, base_offset
 from agent.quantities.flushed import due_flush
 
@@ -68,6 +68,7 @@ def role_of(
     settings: ApplicationSettings,
     profile: Profile,
     now_us: int,
+    passed_us: Passed,
 ) -> Role:
     """Return what a task was that flushed beyond its checkpoint in a session.
 
@@ -85,7 +86,7 @@ def role_of(
         mark = session.last or Mark(session.opened_us, 0, session.puts_at_open)
         due_us = due_flush(store, mark, profile)
         until_us = now_us if session.released_us is None else session.released_us
-        if due_us is not None and let_commits_pass(application, task, settings, due_us, until_us):
+        if due_us is not None and let_commits_pass(application, task, settings, due_us, until_us, passed_us):
             return Role.ACTIVE
     kept = profile.says(Fact.CHECKPOINT_KEPT_IN_RUNNING) is not Truth.NO
     if kept and profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _wrote_the_end(task, session):

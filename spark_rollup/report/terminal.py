@@ -14,6 +14,7 @@ from agent.contract.incidents import named
 from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.judging.lineage import Row
+from spark_rollup.report.story import texts
 from spark_rollup.report.write import Outcome
 
 _INDENT = "    "
@@ -61,11 +62,10 @@ def _is_severe(one: FleetIncident) -> bool:
 
 def _not_given(outcome: Outcome) -> str:
     """Say which settings agents lack without which nothing found is no all-clear; empty if none."""
-    lacking = {str(row["application_id"]): row["not_given"] for row in outcome.releases if row["not_given"]}
-    keys = sorted({str(key) for keys in lacking.values() if isinstance(keys, list) for key in keys})
-    return (
-        f"agents were not given {', '.join(keys)} for {printable(named(sorted(lacking)))}" if lacking else ""
-    )
+    lacking = [row for row in outcome.releases if row["not_given"]]
+    keys = sorted({key for row in lacking for key in texts(row["not_given"])})
+    applications = sorted({str(row["application_id"]) for row in lacking})
+    return f"agents were not given {', '.join(keys)} for {printable(named(applications))}" if lacking else ""
 
 
 def _verdict(incidents: Sequence[FleetIncident], listed: Sequence[FleetIncident], not_given: str) -> str:

@@ -156,6 +156,19 @@ def test_checkpoint_of_the_first_commit():
         assert said(one) == expected
 
 
+def test_commits_that_the_clock_jumped_over():
+    """A commit may have written the checkpoint: flushes at 60 s and 125 s show that two more went by, in real time."""
+    for is_set, expected in ((False, PROVED), (True, LIKELY)):
+        one = dossier(advance=0, worked=60, now=140, told={"commit_interval_ms": 30_000})
+        for fact in one.task.checkpoints:
+            fact.offsets["other"] = 9000
+        files = one.task.stores["s"].databases[""]
+        files.flushed += ((files.puts + 1, at(125)),)
+        if is_set:
+            note_blind(one.inventory, at(61), at(121), "clock-step")
+        assert said(one) == expected
+
+
 def test_only_the_last_checkpoint_can_be_the_end():
     """One that was followed by another was written on the way, however long it stood."""
     one = dossier(advance=100)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from agent.inventory.blindness import note_blind
 from agent.inventory.model import CheckpointFact, Store
 from agent.inventory.settings import ApplicationSettings, Setting
 from agent.quantities.alive import let_commits_pass, was_at_work
@@ -48,4 +49,17 @@ def test_what_is_a_sign(sign, from_s, until_s, expected, is_own):
 def test_commits(sign, until, expected):
     """Two intervals of a second after 10 s the process must be at work, and nothing may come for ten seconds more."""
     one = task(signs(flushed=[sign])[0])
-    assert let_commits_pass(case(one).application, one, SETTINGS, at(10), at(until)) is expected
+    judged = case(one)
+    assert (
+        let_commits_pass(judged.application, one, SETTINGS, at(10), at(until), judged.passed_us) is expected
+    )
+
+
+@pytest.mark.parametrize(("until", "expected"), [(27, True), (26.9, False)])
+def test_commits_that_the_clock_jumped_over(until: float, expected: bool) -> None:
+    """Two intervals of a second and ten seconds must pass in fact: five seconds were only set."""
+    one = task(signs(flushed=[12.5])[0])
+    judged = case(one)
+    note_blind(judged.inventory, at(13), at(18), "clock-step")
+    found = let_commits_pass(judged.application, one, SETTINGS, at(10), at(until), judged.passed_us)
+    assert found is expected

@@ -18,6 +18,11 @@ def settings(standbys: int | None = None, interval_ms: int | None = 100) -> Appl
     return ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
 
 
+def passed(since_us: int, until_us: int) -> int:
+    """The clock was never set."""
+    return until_us - since_us
+
+
 @pytest.mark.parametrize(
     ("opened", "earlier", "offset", "expected"),
     [
@@ -66,7 +71,9 @@ def test_role(standbys, offset, puts, now, role):
     owner = task(one, checkpoints=[checkpoint(10, offset)])
     profile = Profile(ReleaseRange.of("4.1.2"))
     assert (
-        role_of(Application("app"), owner, one, one.sessions[-1], settings(standbys), profile, at(now))
+        role_of(
+            Application("app"), owner, one, one.sessions[-1], settings(standbys), profile, at(now), passed
+        )
         is role
     )
 
@@ -78,16 +85,17 @@ def test_later_checkpoint_beside_standbys():
     profile = Profile(ReleaseRange.of("4.1.2"))
     stands = task(one, checkpoints=[checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600)])
     assert (
-        role_of(Application("app"), stands, one, one.sessions[-1], settings(1), profile, at(90))
+        role_of(Application("app"), stands, one, one.sessions[-1], settings(1), profile, at(90), passed)
         is Role.ACTIVE
     )
     gone = task(
         one, checkpoints=[checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True)]
     )
     assert (
-        role_of(Application("app"), gone, one, one.sessions[-1], settings(1), profile, at(90))
+        role_of(Application("app"), gone, one, one.sessions[-1], settings(1), profile, at(90), passed)
         is Role.STANDBY_LIKE
     )
     assert (
-        role_of(Application("app"), gone, one, one.sessions[-1], settings(0), profile, at(90)) is Role.ASSUMED
+        role_of(Application("app"), gone, one, one.sessions[-1], settings(0), profile, at(90), passed)
+        is Role.ASSUMED
     )
