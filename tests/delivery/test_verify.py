@@ -123,15 +123,23 @@ def keyed(count: int) -> dict[bytes, bytes]:
     return {b"k%05d" % number: b"v%d" % number for number in range(count)}
 
 
-def test_a_store_with_everything_is_equal_and_no_group_is_left(ground: Ground) -> None:
+def whole(listing: Any) -> Any:
+    """Give a broker's answer, or nothing if a part of it is an error."""
+    return None if listing.errors else listing
+
+
+def test_a_store_with_everything_is_equal_and_no_group_is_left(
+    ground: Ground, eventually: Callable[..., object]
+) -> None:
     """More records than a batch has; what was read is committed nowhere."""
     rows = keyed(12_000)
     ground.produce(rows)
     ground.hold(rows, 11_999)
     done = ground.verify(code=0)
     assert done.row["counts"] == {"equal": 12_000}
-    groups = hands(ground.broker).list_consumer_groups().result(120)
-    assert not groups.errors
+    # A broker that still loads its coordinator gives only a part of the list.
+    admin = hands(ground.broker)
+    groups: Any = eventually(lambda: whole(admin.list_consumer_groups().result(120)))
     assert not [x.group_id for x in groups.valid if "statewarden" in x.group_id]
 
 
