@@ -7,6 +7,8 @@ import re
 from collections.abc import Set
 from functools import partial
 
+from agent.cli.table_text import tables_as_columns
+
 _COMMENT = re.compile(r"^<!--.*?-->\n\n?", re.MULTILINE | re.DOTALL)
 _BREAK_AFTER_COLON = re.compile(r"(?<=:)<br>")
 _LINK = re.compile(r"\[([^\[\]]+)\]\((?:([\w./-]+)\.md)?(?:#[\w-]+)?\)")
@@ -23,11 +25,11 @@ def page_text(page: str, folder: str, known: Set[str]) -> str:
         known: What `explain` prints, by the names that it takes.
 
     Returns:
-        The page without comments and line breaks of HTML; each link to another page is its text, and the command
-        that prints the page if there is one.
+        The page without comments and line breaks of HTML, its tables as columns; each link to another page is its
+        text, and the command that prints the page if there is one.
     """
     text = _BREAK_AFTER_COLON.sub(" ", _COMMENT.sub("", page)).replace("<br>", "; ")
-    return _LINK.sub(partial(_link_text, folder=folder, known=known), text)
+    return tables_as_columns(_LINK.sub(partial(_link_text, folder=folder, known=known), text))
 
 
 def _link_text(link: re.Match[str], *, folder: str, known: Set[str]) -> str:
