@@ -57,9 +57,12 @@ _QUICK_MEMORY = {
 """Plans are garbage at once, so the young get much of the heap. A heap that grows, and classes that become more, must
 not make Java collect all of it."""
 
-_QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
-"""For a run of seconds the second compiler and a parallel collector never pay off. One compiler alone would be given
-48 MiB for its code, and a session that goes on, such as a stream, fills that and is then interpreted."""
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
+"""For one command the second compiler never pays off. One alone would be given 48 MiB for its code, and a session that
+goes on, such as a stream, fills that and is then interpreted."""
+
+_ONE_COLLECTOR = "-XX:+UseSerialGC"
+"""For a run of seconds a parallel collector never pays off."""
 
 QUIET_JVM = "-XX:+DisplayVMOutputToStderr -Xlog:disable -Xlog:all=warning:stderr"
 """Java warns on standard output, which belongs to what was asked for: `--json` must stay JSON."""
@@ -83,6 +86,7 @@ DELTA = {
 """What Spark needs to know Delta tables."""
 
 _EXTENSIONS = "spark.sql.extensions"
+_JVM = "spark.driver.extraJavaOptions"
 
 _ALWAYS = {
     "spark.ui.enabled": "false",
@@ -116,6 +120,7 @@ def build_session(
     jars: Sequence[Path] = (),
     delta: bool = False,
     debug: bool = False,
+    lasting: bool = False,
 ) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
 
@@ -131,6 +136,7 @@ def build_session(
         jars: To be put on the class path of driver and executors.
         delta: Whether Delta tables are read or written.
         debug: Whether Spark logs its errors, at length.
+        lasting: Whether many commands are to run in it: both of Java's compilers pay off then.
 
     Raises:
         JavaNotFoundError: no Java runtime, or only one that is too old.
@@ -154,7 +160,10 @@ def build_session(
     if is_submitted():
         given = {**submitted(), **given}
     else:
-        settings |= {"spark.master": master or "local[*]", **_jvm_settings(input_bytes, scratch, debug)}
+        settings |= {
+            "spark.master": master or "local[*]",
+            **_jvm_settings(input_bytes, scratch, debug, lasting),
+        }
         if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
             settings.pop("spark.driver.defaultJavaOptions", None)
     builder = SparkSession.builder.appName("statewarden-rollup").config(map={**merged(settings, given)})
@@ -228,17 +237,14 @@ def check_spark_home(environment: Mapping[str, str], release: str) -> None:
     )
 
 
-def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool) -> dict[str, str]:
-    quiet = scratch / "log4j2.properties"
-    quiet.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
-    small = input_bytes is not None and input_bytes < SMALL_INPUT_BYTES
-    return {
-        **(_QUICK_MEMORY if small else {"spark.driver.memory": "4g"}),
-        "spark.driver.extraJavaOptions": " ".join(
-            (f"-Dlog4j2.configurationFile=file:{quiet}", QUIET_JVM, *([_QUICK_JVM] if small else []))
-        ),
-        **(_QUICK_CORE if small else {}),
-    }
+def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool, lasting: bool) -> dict[str, str]:
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
+    options = [f"-Dlog4j2.configurationFile=file:{logging}", QUIET_JVM]
+    if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
+        return {"spark.driver.memory": "4g", _JVM: " ".join(options)}
+    options += [_ONE_COLLECTOR] if lasting else [_ONE_COLLECTOR, _ONE_COMPILER]
+    return {**_QUICK_MEMORY, **_QUICK_CORE, _JVM: " ".join(options)}
 
 
 def partitions_of(input_bytes: int | None) -> int:

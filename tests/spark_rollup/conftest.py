@@ -54,7 +54,13 @@ def spark(request: pytest.FixtureRequest) -> Generator[SparkSession, None, None]
     asked = any(TABLES in getattr(item, "fixturenames", ()) for item in request.session.items)
     found = jars.jars_in(DELTA_JARS) if asked else []
     started = session.build_session(
-        0, master="local[2]", partitions=1, jars=found, delta=bool(found), conf=LONG_SESSION
+        0,
+        master="local[2]",
+        partitions=1,
+        jars=found,
+        delta=bool(found),
+        conf=LONG_SESSION,
+        lasting=True,
     )
     yield started
     started.stop()
