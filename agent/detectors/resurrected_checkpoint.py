@@ -26,7 +26,7 @@ from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import is_real
-from agent.quantities.verdicts import held_before, may_be_whole
+from agent.quantities.verdicts import held_before
 
 META = DetectorMeta(
     id="resurrected-checkpoint",
@@ -204,9 +204,8 @@ def _older_than_its_store(
 ) -> Verdict:
     database = store.databases[""]
     wiped_by_owner = case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
+    is_sure &= not wiped_by_owner
     offset = fact.offsets[store.name]
-    # A clock that was set back before the checkpoint was written dates it before a store that has everything.
-    is_sure &= not wiped_by_owner and not may_be_whole(database.puts, offset)
     return Verdict(
         subject=store.identity or "",
         opened_at_us=database.born_us,

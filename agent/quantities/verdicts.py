@@ -126,11 +126,6 @@ def claims_old_offset(mark: Mark | None, before: PastDatabase, old_offset: int |
     return Truth.YES if mark.puts < LOST_RATIO * before.entries_low else Truth.NO
 
 
-def may_be_whole(puts: int, offset: int) -> bool:
-    """Return whether a store was given so many puts that it may hold all that its offset speaks of."""
-    return puts >= offset
-
-
 def is_half_restored(restored_puts: int, offset: int, before: PastDatabase | None) -> Truth:
     """Return whether a released restoration is short of the offset that the next owner trusts (KAFKA-8574).
 

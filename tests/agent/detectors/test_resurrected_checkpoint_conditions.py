@@ -160,11 +160,9 @@ def test_segments_need_a_cleaner(shape, said):
     assert len(judge(ID, on_disk(3000, segmented=True, shape=shape))) == said
 
 
-def left_behind(
-    *, written: float = 10, born: float = 50, puts: int = 10, reopened: tuple[float, ...] = (), **settings
-):
+def left_behind(*, written: float = 10, born: float = 50, reopened: tuple[float, ...] = (), **settings):
     """No session was seen: a checkpoint written at `written` beside a store born at `born`."""
-    files = database(puts=puts, flushed=[(puts, born + 1)], born=born)
+    files = database(puts=10, flushed=[(10, born + 1)], born=born)
     files.reopened_us = tuple(round(x * 1_000_000) + case().now_us - 100_000_000 for x in reopened)
     chosen = {"release": "3.9.2", "guarantee": "at_least_once", **settings}
     return case(task(store([files]), checkpoints=[checkpoint(written, 3000)]), **chosen)
@@ -181,12 +179,6 @@ def test_left_behind_under_unknown_guarantee():
     assert severities(ID, left_behind(release="2.1.1", guarantee=None)) == [Severity.WARNING]
     assert severities(ID, left_behind(release="2.1.1", guarantee="at_least_once")) == [Severity.CRITICAL]
     assert severities(ID, left_behind(release="3.9.2", guarantee=None)) == [Severity.CRITICAL]
-
-
-def test_a_store_with_as_many_puts_may_only_have_a_clock_that_was_set_back():
-    """Between its last flush and the checkpoint: the times are all that speaks against it."""
-    assert severities(ID, left_behind(puts=2999)) == [Severity.CRITICAL]
-    assert severities(ID, left_behind(puts=3000)) == [Severity.WARNING]
 
 
 def test_copied_times_decide_nothing():
