@@ -1,4 +1,7 @@
-"""Recorded events through the agents' own sinks into real S3 services and a real broker, and from there into bronze."""
+"""Recorded events through the agents' own sinks into real S3 services and a real broker, and from there into bronze.
+
+What an audit finds is a function of these rows, so the rows are compared.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.agents import free_port
-from tests.delivery.rollups import EACH_S3, Rollup, Told, count, rows, ship
+from tests.delivery.rollups import EACH_S3, Rollup, Told, rows, ship
 from tests.delivery.servers import BUCKET, S3, Broker
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(900)]
@@ -37,7 +40,7 @@ def topic_of(broker: Broker) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("s3", EACH_S3, indirect=True)
-def test_s3_gives_the_same_findings(
+def test_s3_gives_the_same_rows(
     rollup: Rollup, s3: S3, segments: Path, expected: tuple[Path, bytes], tmp_path: Path
 ) -> None:
     """Two windows, each taken once, one by a stream; a repeat takes nothing."""
@@ -51,11 +54,9 @@ def test_s3_gives_the_same_findings(
     assert f"from {len(second)} new files" in told
     assert rollup.ingest(source, bronze, *where).startswith("0 new events, 0 new quarantined lines from 0 ")
     assert same_rows(bronze, expected[0])
-    if "moto" not in str(s3.credentials):  # once is enough: an audit is a function of these rows
-        assert rollup.findings(bronze) == expected[1]
 
 
-def test_kafka_gives_the_same_findings(
+def test_kafka_gives_the_same_rows(
     rollup: Rollup, broker: Broker, segments: Path, expected: tuple[Path, bytes], tmp_path: Path
 ) -> None:
     """Two windows of a topic, messages repeated in the second; offsets are remembered, ids drop the repeats."""
@@ -67,9 +68,7 @@ def test_kafka_gives_the_same_findings(
     ship([*second, first[0]], segments, source)
     rollup.ingest(source, bronze)
     assert rollup.ingest(source, bronze).startswith("0 new events, 0 new quarantined lines from 0 partitions")
-    total, distinct = count(bronze)
-    assert total == distinct == count(expected[0])[0]
-    assert rollup.findings(bronze) == expected[1]
+    assert same_rows(bronze, expected[0])
 
 
 def test_binary_messages_give_the_same_rows(
