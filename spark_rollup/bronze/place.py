@@ -17,6 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from spark_rollup.config import size_of
 from spark_rollup.spark.failures import causes
 
 _ONLY_NEW = "fs.option.create.conditional.overwrite"
@@ -166,6 +167,11 @@ def put(place: Place, text: str) -> None:
     part = place.with_name(f".{place.name}.part")
     part.write_text(text, encoding="utf-8")
     os.replace(part, place)  # noqa: PTH105 - all of it or nothing
+
+
+def size_bytes(place: Place) -> int:
+    """Sum up the sizes of all files below a place."""
+    return place.size_bytes() if isinstance(place, ObjectPath) else size_of(place)
 
 
 def below(place: Place) -> list[Place]:

@@ -194,10 +194,14 @@ def is_submitted() -> bool:
 
 
 def fit(spark: SparkSession, input_bytes: int, conf: Mapping[str, str]) -> None:
-    """Adapt a session that was started before the size of the input (compressed bytes) was known."""
-    for key, value in sql_settings(input_bytes).items():
-        if key not in conf:
-            spark.conf.set(key, value)
+    """Adapt a session that was started, or fitted, before the size of the input (compressed bytes) was known."""
+    chosen = sql_settings(input_bytes)
+    given = {**(submitted() if is_submitted() else {}), **conf}
+    for key in {**chosen, **_QUICK_SQL, **_UNMOVED_SQL}.keys() - given.keys():
+        if key in chosen:
+            spark.conf.set(key, chosen[key])
+        else:
+            spark.conf.unset(key)
 
 
 def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict[str, str]:

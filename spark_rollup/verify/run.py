@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Severity, Status
 from spark_rollup import __version__
-from spark_rollup.bronze.place import Place, place_of
+from spark_rollup.bronze.place import Place, place_of, size_bytes
 from spark_rollup.config import check_input, is_bronze
 from spark_rollup.errors import UsageError
 from spark_rollup.intake.opening import Opening, opened
@@ -98,6 +98,7 @@ def run(options: VerifyOptions) -> Outcome:
     kinds += [needs.S3A] if options.events and options.events.startswith("s3a://") else []
     delta = any(map(holds_tables, {options.opening.where, options.events or options.opening.where}))
     with opened(options.opening, None, kinds, delta=delta) as (spark, place):
+        session.fit(spark, size_bytes(place), options.opening.conf)
         digests = load(spark, place)
         judged, again = _against_changelogs(spark, digests, options) if options.brokers else ([], 0)
         chosen = pairs(digests.copies)

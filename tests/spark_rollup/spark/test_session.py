@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,37 @@ def test_large_and_unknown_inputs_are_left_to_spark():
     """Spark's own planning holds as soon as it pays, and where nobody knows the size yet."""
     for size, partitions in ((SMALL_INPUT_BYTES, "16"), (1 << 30, "32"), (1 << 40, "200"), (None, "200")):
         assert sql_settings(size) == {PARTITIONS: partitions}
+
+
+class Conf(dict[str, str]):
+    """Settings of a session that was started."""
+
+    set = dict.__setitem__
+
+    def unset(self, key):
+        """Go back to Spark's own value."""
+        self.pop(key, None)
+
+
+def started(conf: Conf) -> Any:
+    """Give a session with these settings."""
+    return SimpleNamespace(conf=conf)
+
+
+@pytest.mark.parametrize("before", [0, None])
+@pytest.mark.parametrize("size", [0, TINY_INPUT_BYTES, SMALL_INPUT_BYTES])
+def test_a_session_is_fitted_as_if_the_size_had_been_known(before, size):
+    """Whatever was chosen before; nothing of a small input's settings stays for a large one."""
+    conf = Conf(sql_settings(before))
+    session.fit(started(conf), size, {})
+    assert conf == sql_settings(size)
+
+
+def test_what_was_given_is_not_fitted():
+    """Neither changed nor taken back."""
+    conf = Conf({PARTITIONS: "7", ADAPTIVE: "false"})
+    session.fit(started(conf), SMALL_INPUT_BYTES, dict(conf))
+    assert conf == {PARTITIONS: "7", ADAPTIVE: "false"}
 
 
 def test_a_wish_wins():
