@@ -17,7 +17,7 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 
 def tables_as_columns(page: str) -> str:
-    r"""Lay out every table of a page, whose lines all begin and end with a bar.
+    r"""Turn every table of a page, whose lines all begin and end with a bar, into columns.
 
     Args:
         page: Markdown.

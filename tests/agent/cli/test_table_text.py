@@ -11,7 +11,7 @@ WORDS = st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1, max_s
 CELL = WORDS.map(" ".join)
 
 
-def test_short_rows_stand_under_each_other() -> None:
+def test_short_rows_are_in_columns() -> None:
     """The header is underlined; what is around the table stays."""
     page = "a | b\n\n| name | value |\n|---|---:|\n| `x` | 1 |\n| longer | 22 |\n\nend\n"
     shown = "a | b\n\nname    value\n------  -----\n`x`     1\nlonger  22\n\nend\n"
