@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="half a minute on a quiet machine")
     chosen = parser.parse_args(arguments)
     spark = build_session(
-        0 if chosen.small else 1 << 30, jars=needs.bring([needs.DELTA], None, {}), delta=True, lasting=True
+        0 if chosen.small else 1 << 30, jars=needs.bring([needs.DELTA], None, {}), delta=True
     )
 
     def tell(text: str) -> None:
