@@ -137,16 +137,15 @@ def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSessio
     opening = _opening(parsed, parsed.bronze)
     if "://" not in opening.where:
         require_bronze(Path(opening.where))
-    from spark_rollup.bronze.place import ObjectPath
+    from spark_rollup.bronze.place import size_bytes
     from spark_rollup.intake.claim import claimed
     from spark_rollup.intake.opening import opened
     from spark_rollup.spark import session
 
-    size_bytes = None if "://" in opening.where else size_of(Path(opening.where) / "events")
-    with opened(opening, size_bytes) as (spark, bronze):
+    known_bytes = None if "://" in opening.where else size_of(Path(opening.where) / "events")
+    with opened(opening, known_bytes) as (spark, bronze):
         require_bronze(bronze)
-        if isinstance(bronze, ObjectPath):
-            session.fit(spark, (bronze / "events").size_bytes(), opening.conf)
+        session.fit(spark, size_bytes(bronze / "events"), opening.conf)
         with claimed(bronze, work, spark):
             yield spark, bronze
 
