@@ -177,7 +177,7 @@ def test_the_fleet_confirms_what_live_agents_shipped(
 
 
 @pytest.mark.spark
-@pytest.mark.heavy  # a Java of its own that plans every rule; the twins above say the same in a second
+@pytest.mark.slow  # a Java of its own that plans every rule; the twins above say the same in a second
 @pytest.mark.timeout(600)  # it may be the first, for which the run is played
 def test_the_fleet_audit_confirms_what_live_agents_shipped(
     scenarios: Mapping[str, Scenario], live: LiveRun, tmp_path: Path
