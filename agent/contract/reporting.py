@@ -60,6 +60,12 @@ REPORTED_SETTINGS: tuple[ReportedSetting, ...] = (
         "4.3+: age at which a start purges a directory.",
     ),
     ReportedSetting(
+        "enable_transactional_statestores",
+        "enable.transactional.statestores",
+        "4.4+: whether stores commit data and offset together (default: false).",
+        is_number=False,
+    ),
+    ReportedSetting(
         ACCEPTS,
         "-",
         "Detectors, by commas, whose lasting exposures are accepted: they stay open and raise no alert.",

@@ -7,23 +7,28 @@ flushed after that checkpoint and commits went by without another; until then it
 Stays quiet for a clean close, a crash without a flush, a crash in the middle of a restoration, a wipe, and for a
 store without a changelog. Where the release deletes the checkpoint before the task runs, one that stays is a
 standby's, and committed: info beside standbys, and nothing but 10,000 records flushed after it is a proof.
+From 4.3 on the offset of such a checkpoint is moved into the store, and trusted there; with transactional stores
+(4.4+) a store without an offset is not wiped at all (`agent.judging.unwiped`): critical before the next start, too.
 Blind spots: beside standbys, a crash on a release with KAFKA-20685 before an upgrade to one with the fix: info.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import Mark, Session, Shape, Store, Task
+from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
 from agent.judging.restoration_end import restoration_end
-from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685
+from agent.judging.unwiped import corrupted_and_kept, upgraded_and_kept
+from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685, UNWIPED
 from agent.judging.wording import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
+from agent.judging.writers import writer_before
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real
@@ -40,7 +45,7 @@ META = DetectorMeta(
     kind=Kind.DAMAGE,
     scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
-    upstream=(KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192),
+    upstream=(KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192, UNWIPED),
     exactly_once=True,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
@@ -50,7 +55,6 @@ META = DetectorMeta(
     ),
     consequence=UNCOMMITTED_RESULTS,
     twin=Twin("N23, killed before the first flush since the open", "control-20685-4.1.2-unflushed"),
-    silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES),),
 )
 
 
@@ -84,10 +88,11 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
-        if store.keeps_offsets:
-            continue
+        yield from corrupted_and_kept(case, task, store)
+        yield from upgraded_and_kept(case, task, store)
         for reopening in _reopenings(case, task, store):
-            verdict = _judge_reopening(case, task, store, reopening)
+            old = replace(case, profile=writer_before(case, store, reopening.before))
+            verdict = _judge_reopening(old, task, store, reopening)
             if worst is None or verdict.severity.rank > worst.severity.rank:
                 worst = verdict
     if worst is not None:
@@ -98,7 +103,8 @@ def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening
     for before, after in reopenings(store, case.now_us):
         flushed = flushed_beyond(before)
         if (
-            before.outlived
+            before.kept_offsets
+            or before.outlived
             or before.closed
             or flushed <= 0
             or _was_standby(case, before)
@@ -106,7 +112,8 @@ def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening
             or _is_being_wiped(case, task, after)
         ):
             continue
-        if not _needs_reason(case, task, store, after):
+        old = replace(case, profile=writer_before(case, store, before))
+        if not _needs_reason(old, task, store, after):
             continue
         yield _Reopening(before, after, flushed)
 
@@ -217,8 +224,10 @@ def _proof(case: TaskCase, task: Task, store: Store, reopening: _Reopening) -> _
 def _aborted(case: TaskCase, store: Store, reopening: _Reopening, base: int) -> _Proof | None:
     """As many offsets as had been flushed were not applied: aborted, or taken by compaction meanwhile."""
     before, after = reopening.before, reopening.after
-    mark = after.first
-    if mark is None or mark.offset < 0 or KAFKA_10362.key not in concerned(case, _ALL):
+    moved = stored_offset(store) if store.keeps_offsets else None
+    mark = after.first if moved is None else Mark(case.now_us, moved, store.puts)
+    known = moved is not None or KAFKA_10362.key in concerned(case, _ALL)
+    if mark is None or mark.offset < 0 or not known:
         return None
     applied = mark.puts - before.puts_at_release
     skipped = skipped_offsets(case.settings, mark.offset - base, applied, mark.at_us - before.opened_us)

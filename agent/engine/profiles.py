@@ -28,6 +28,7 @@ class Profiles:
         return profile
 
     def _evidence(self, application: Application) -> Evidence:
+        settings = self._settings.of(application.id)
         return Evidence(
             rocksdb_versions=_latest(application),
             offsets_family=_has_offsets_family(application),
@@ -35,7 +36,9 @@ class Profiles:
             process_file=True if application.process_id is not None else None,
             position_files=application.positions_seen,
             process_version=application.process_version,
-            operator=self._settings.of(application.id).text("kafka_streams_version"),
+            operator=settings.text("kafka_streams_version"),
+            transactional_stores=settings.transactional_stores,
+            seen_transactional=_seen_transactional(application),
         )
 
 
@@ -52,6 +55,13 @@ def _has_offsets_family(application: Application) -> bool:
         for store in task.stores.values()
         for database in store.databases.values()
     )
+
+
+def _seen_transactional(application: Application) -> bool | None:
+    """Say what the newest offset on disk shows; None = none shows it."""
+    if not application.transactional_us and not application.marked_us:
+        return None
+    return application.transactional_us > application.marked_us
 
 
 def _latest(application: Application) -> frozenset[str]:

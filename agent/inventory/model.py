@@ -296,6 +296,9 @@ class Application:
     # when options with the column family `offsets` were written last, and without it
     offsets_family_us: int = 0
     plain_us: int = 0
+    # when an offset of a transactional store was written last, and one of another
+    transactional_us: int = 0
+    marked_us: int = 0
     tasks: dict[str, Task] = field(default_factory=dict)
     last_activity_us: int = 0
 

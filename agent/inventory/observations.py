@@ -94,6 +94,7 @@ class StoreOffsets:
         position_sequence: Sequence of the `position` entry; None = no such entry.
         offset_file: Highest number of an SST that holds an offset entry.
         written_us: mtime of that SST; 0 = not known.
+        removed_sequence: Sequence of the newest deletion of an offset that is still on disk; 0 = there is none.
     """
 
     status: int | None = None
@@ -102,6 +103,33 @@ class StoreOffsets:
     position_sequence: int | None = None
     offset_file: int = 0
     written_us: int = 0
+    removed_sequence: int = 0
+
+    @property
+    def newest_sequence(self) -> int:
+        """Sequence of the newest offset; 0 = there is none, or a compaction took the order away."""
+        return max((sequence for _, _, sequence in self.offsets), default=0)
+
+    @property
+    def transactional(self) -> bool | None:
+        """Whether the store was transactional when its newest offset was written; None = the entries do not show it.
+
+        Without transactions an opening puts the status before any offset, and a close puts it behind the last one;
+        with them nothing ever writes a status, and an old one stays.
+
+        Source:
+            AbstractColumnFamilyAccessor.open and close, RocksDBTransactionBuffer (4.4.0).
+        """
+        if self.status is None:
+            return True if self.offsets or self.removed_sequence else None
+        if self.status or not self.status_sequence:
+            return False if self.status else None
+        return max(self.newest_sequence, self.removed_sequence) > self.status_sequence
+
+    @property
+    def lost_its_offset(self) -> bool:
+        """Whether the offset was taken away, as a corrupted task's is, and no later one was written."""
+        return self.removed_sequence > 0 and not self.offsets
 
 
 @dataclass(frozen=True, slots=True)

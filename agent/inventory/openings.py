@@ -11,10 +11,13 @@ from dataclasses import replace
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Database, Store
-from agent.inventory.observations import DatabaseReading
+from agent.inventory.observations import DatabaseReading, StoreOffsets
 from agent.inventory.recent import recent
 from agent.inventory.segments import OPENINGS_KEPT, Opening, Segment
 from agent.layout import names
+
+DELETED_BEFORE_IT = 2
+"""The deletions of the offset itself, and of the position where that comes first in the order of keys."""
 
 OPENS_WITHIN_US = 10_000_000
 """How long the opening of one store may take (recorded: up to 0.2 s a segment)."""
@@ -159,6 +162,20 @@ def _correct(opening: Opening, identity: str | None, opened_us: int) -> Opening:
     return replace(opening, segments=tuple(segments))
 
 
+def _took_uncommitted(offsets: StoreOffsets, puts: int) -> bool:
+    """Return whether the commit that took the offset away put the records of an open transaction right before it.
+
+    A corrupted task commits its buffer without an offset: data, then the deletion of the offset, and that of the
+    position before or behind it. Where the buffer was empty, the offset and the position of the commit before lie
+    between the last data and the deletion.
+
+    Source:
+        AbstractColumnFamilyAccessor.commit and wipeOffsets, ProcessorStateManager.commit (4.4.0).
+    """
+    is_taken = offsets.transactional is True and offsets.lost_its_offset
+    return is_taken and 0 < offsets.removed_sequence - puts <= DELETED_BEFORE_IT
+
+
 def apply_offsets(database: Database, reading: DatabaseReading) -> None:
     """Take over the `offsets` family and the time of its last offset: a compaction makes a new file of an old one."""
     known = [row[:2] for row in database.offsets.offsets] if database.offsets is not None else []
@@ -168,5 +185,7 @@ def apply_offsets(database: Database, reading: DatabaseReading) -> None:
             database.offset_us = reading.offsets.written_us
     if not reading.offsets_unread:
         database.offsets = reading.offsets
+    if not database.uncommitted_us and reading.offsets is not None and _took_uncommitted(reading.offsets, reading.puts):
+        database.uncommitted_us = reading.at_us
     if reading.deletions is not None:
         database.deletes = bool(database.deletes) or reading.deletions > 0

@@ -175,6 +175,8 @@ def _says_closed(database: Database, floor: int) -> bool | None:
     took the status "open" along, so "closed" is newer; where nothing was flushed it may be the one from before.
     """
     facts = database.offsets
+    if facts is not None and facts.transactional:
+        return None  # nothing says that such a store was closed
     if facts is None or facts.status != 0:
         return False
     if facts.status_sequence == 0:
@@ -313,6 +315,7 @@ def close_sessions(task: Task, reading: Observation) -> list[Store]:
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
             session.exact = is_exact(store)
+            session.kept_offsets = store.keeps_offsets
             settle_close(task, store, session)
             share_numbers(_remembered(store))
             ended.append(store)

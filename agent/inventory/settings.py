@@ -69,6 +69,14 @@ def _oldest_directory(text: str) -> int:
     return _milliseconds(text, -1, " (-1: off)")
 
 
+def _flag(text: str) -> bool:
+    """Check a boolean as Kafka's ConfigDef reads it: `true` or `false`, in any case."""
+    value = text.strip().lower()
+    if value not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value == "true"
+
+
 def listed(text: str) -> tuple[str, ...]:
     """Read names that are separated by commas.
 
@@ -93,6 +101,7 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "probing_rebalance_interval_ms": _milliseconds,
     "upgrade_from": Release.parse,
     "state_cleanup_dir_max_age_ms": _oldest_directory,
+    "enable_transactional_statestores": _flag,
     ACCEPTS: listed,
 }
 KEYS: tuple[Key, ...] = tuple(
@@ -169,6 +178,12 @@ class ApplicationSettings:
         """Whether the application runs exactly-once; None = unknown."""
         value = self.text("processing_guarantee")
         return None if value is None else value != "at_least_once"
+
+    @property
+    def transactional_stores(self) -> bool | None:
+        """What `enable.transactional.statestores` was said to be; None = nothing was said."""
+        value = self.text("enable_transactional_statestores")
+        return None if value is None else _flag(value)
 
     @property
     def accepts(self) -> frozenset[str]:

@@ -352,6 +352,10 @@ def _apply_leftovers(store: Store, database: Database, reading: DatabaseReading)
 
 
 def _apply_layout(application: Application, database: Database, reading: DatabaseReading) -> None:
+    if reading.offsets is not None and reading.offsets.transactional:
+        application.transactional_us = max(application.transactional_us, reading.offsets.written_us)
+    elif reading.offsets is not None and reading.offsets.transactional is False:
+        application.marked_us = max(application.marked_us, reading.offsets.written_us)
     if reading.rocksdb_version:
         database.rocksdb_version, database.families = reading.rocksdb_version, reading.families
         database.options_written_us, database.forgets = reading.options_written_us, reading.forgets

@@ -65,7 +65,9 @@ class Database:
     out when it was opened last: what was written since is above it. `counted_puts` is what had been flushed when its
     live entries were counted: a later reading may have counted none. `closed_us`: when its `LOCK` was last announced as
     closed; `taken_us`: since when files that it cannot do without go although no close was announced; 0 = they do not.
-    `found_us`: when it was first read; a copy that is put in its place has older times.
+    `found_us`: when it was first read; a copy that is put in its place has older times. `uncommitted_us`: when a
+    transactional store was first seen without the offset that a corrupted task takes away, right behind the records of
+    its open transaction; 0 = never.
     """
 
     path: str
@@ -115,6 +117,7 @@ class Database:
     deletes: bool | None = None
     offsets_unread: bool = False
     found_us: int = 0
+    uncommitted_us: int = 0
     seen_us: int = 0
     closed_us: int = 0
     taken_us: int = 0
@@ -200,6 +203,7 @@ class Session:
         release_unseen: It was released while the agent was away; `released_us` is when that was found.
         unbroken: All earlier sessions of the incarnation were seen and ended exactly (`closings.ended_exactly`).
         exact: 4.3+: when it was released the files held what their offset says and nothing later.
+        kept_offsets: 4.3+: the store held its own offsets when it was released.
         removed_us: When a file of its databases was last removed in it.
         unlink_us: Shortest time between two such removals: no unlink takes longer on this volume; 0 = not known.
     """
@@ -237,6 +241,7 @@ class Session:
     release_unseen: bool = False
     unbroken: bool = False
     exact: bool = False
+    kept_offsets: bool = False
     removed_us: int = 0
     unlink_us: int = 0
 

@@ -43,7 +43,7 @@ KAFKA_20685 = Upstream(
 KAFKA_20805 = Upstream(
     "KAFKA-20805",
     FACTS[Fact.CLEANER_SEES_CREATION_TIME].holds,
-    "on the 4.3 and 4.4 branches since 2026-07-15",
+    "4.4.0, and on the 4.3 branch",
 )
 KAFKA_21034 = Upstream(
     "KAFKA-21034", (_since("4.3.0"),), "not fixed; a fix was proposed on 2026-09-07 (pull request 23390)"
@@ -58,18 +58,28 @@ TORN_FILES = Upstream("torn deletion (no upstream issue)", (ReleaseRange(),), "n
 INTERRUPTED_WIPE = Upstream(
     "interrupted wipe (no upstream issue)",
     (_between("3.8.0", "4.3.x"),),
-    "the 4.4 branch takes the offset away first (KAFKA-20489); not fixed in 4.2.2 and on the 4.3 branch",
+    "4.4.0 takes the offset away first (KAFKA-20489); not fixed in 4.2.2 and 4.3.1",
 )
 FALSE_CLEAN = Upstream("false clean status (no upstream issue)", (_since("4.3.0"),), "not fixed")
+UNWIPED = Upstream(
+    "wipe skipped with transactional stores (no upstream issue)",
+    FACTS[Fact.TRANSACTIONAL_STORES].holds,
+    "not fixed in 4.4.0",
+)
+REFUSED_FOR_EVER = Upstream(
+    "open status refused with transactional stores (no upstream issue)",
+    FACTS[Fact.TRANSACTIONAL_STORES].holds,
+    "not fixed in 4.4.0",
+)
 LOST_SEGMENT = Upstream(
     "lost segments (no upstream issue)",
     FACTS[Fact.SEGMENT_ANSWERS_FOR_STORE].holds,
-    "not fixed on the 4.3 and 4.4 branches and on trunk of 2026-08-22; later releases were not checked",
+    "not fixed in 4.3.1 and 4.4.0; later releases were not checked",
 )
 REVIVED_TASK = Upstream(
     "offset of a revived task (no upstream issue)",
-    (_between("2.8.2", "2.8.x"), _since("3.0.1")),
-    "not fixed in 4.2.2 and 4.3.1, nor on trunk of 2026-08-22",
+    (_between("2.8.2", "2.8.x"), _between("3.0.1", "4.3.x")),
+    "4.4.0; not fixed in 4.2.2 and 4.3.1",
 )
 OFFSET_MEANING = Upstream(
     "meaning of the offset in a checkpoint (no upstream issue)", FACTS[Fact.OFFSET_IS_LAST].holds, "not fixed"

@@ -96,6 +96,7 @@ class FactRow:
         source: Class, KIP or issue.
         evidence: `recorded` or `source`.
         unsure: Releases that were not checked.
+        not_transactional: It does not hold with transactional stores.
     """
 
     statement: str
@@ -103,6 +104,7 @@ class FactRow:
     source: str
     evidence: str = "source"
     unsure: tuple[ReleaseRange, ...] = ()
+    not_transactional: bool = False
 
 
 _R = "recorded"
@@ -140,7 +142,7 @@ FACTS: dict[Fact, FactRow] = {
         (_between("4.3.0", "4.3.1"),), "KAFKA-20805", _R),
     Fact.CLOSE_TOUCHES_DIRECTORY: FactRow(
         "Closing a task sets the modification time of its directory.",
-        (_since("4.3.2"),), "KAFKA-20805"),
+        (_since("4.4.0"),), "KAFKA-20805, ProcessorStateManager.close", _R, unsure=(_between("4.3.2", "4.3.x"),)),
     Fact.STARTUP_PASS: FactRow(
         "Every start opens, reads and closes all stores on disk, task by task, before any thread runs.",
         (_since("4.3.0"),), "KAFKA-19434", _R),
@@ -173,7 +175,7 @@ FACTS: dict[Fact, FactRow] = {
         (_since("4.3.0"),), "LegacyCheckpointingStateStore", _R),
     Fact.STATUS_MARKER: FactRow(
         "A RocksDB store says whether it was closed: entry `status`, 1 from open, 0 from close.",
-        (_since("4.3.0"),), "KIP-1035, AbstractColumnFamilyAccessor", _R),
+        (_since("4.3.0"),), "KIP-1035, AbstractColumnFamilyAccessor", _R, not_transactional=True),
     Fact.POSITION_FILES: FactRow(
         "`<store>.position` is written with each checkpoint (4.3 leaves an old one behind).",
         (_between("3.2.0", "4.2.x"),), "RocksDBStore, StoreQueryUtils", _R),
@@ -228,7 +230,7 @@ FACTS: dict[Fact, FactRow] = {
         (_between("2.6.0", "2.6.1"),), "KAFKA-10362", _R),
     Fact.WIPE_ON_MISSING_CHECKPOINT: FactRow(
         "EOS: an active task without a trusted offset starts from wiped stores.",
-        (_since("2.0.1"),), "KAFKA-7192", _R),
+        (_since("2.0.1"),), "KAFKA-7192, ProcessorStateManager.initializeStoreOffsets", _R, not_transactional=True),
     Fact.WIPE_STORE: FactRow(
         "A wipe deletes one store below the task directory, under the task's lock.",
         (_between("2.0.1", "2.5.x"),), "AbstractStateManager.reinitializeStateStoresForPartitions", _R),
@@ -237,7 +239,7 @@ FACTS: dict[Fact, FactRow] = {
         (_since("2.6.0"),), "StateManagerUtil.closeStateManager", _R),
     Fact.WIPE_STANDBY: FactRow(
         "EOS: a standby without a trusted offset is wiped, too.",
-        (_since("2.5.1"),), "KAFKA-9891", _R),
+        (_since("2.5.1"),), "KAFKA-9891", _R, not_transactional=True),
     Fact.WIPE_UNDER_ALOS: FactRow(
         "ALOS: an offset out of range wipes the store (later: the changelog is replayed over it).",
         (_until("2.5.x"),), "StoreChangelogReader"),
@@ -274,7 +276,8 @@ FACTS: dict[Fact, FactRow] = {
         (_between("4.3.0", "4.3.0"),), "KAFKA-20663", _R),
     Fact.SEGMENT_ANSWERS_FOR_STORE: FactRow(
         "One segment's offset answers for a segmented store; what another one had not flushed is not read again.",
-        (_between("4.3.0", "4.3.1"),), "AbstractSegments.committedOffset", _R, unsure=(_since("4.3.2"),)),
+        (_between("4.3.0", "4.3.1"), _between("4.4.0", "4.4.0")), "AbstractSegments.committedOffset", _R,
+        unsure=(_between("4.3.2", "4.3.x"), _since("4.4.1"))),
     Fact.VERSIONED_STORES: FactRow(
         "There are versioned stores, of which a restoration puts only the newest record of a key and batch.",
         (_since("3.5.0"),), "RocksDBVersionedStoreRestoreWriteBuffer", _R),
@@ -282,11 +285,12 @@ FACTS: dict[Fact, FactRow] = {
         "A windowed store may keep an index of its entries in the same segment: two puts a record.",
         (_since("3.2.0"),), "AbstractDualSchemaRocksDBSegmentedBytesStore, KIP-825"),
     Fact.WINDOWED_RESTORE_SKIPS: FactRow(
-        "A windowed store whose offset is missing or far behind is restored from the newest time minus its retention.",
+        "A windowed store without an offset is restored from the newest time minus its retention (4.2.2: also one whose"
+        " offset is far behind).",
         (_between("4.2.2", "4.2.x"), _since("4.4.0")),
         "StoreChangelogReader.seekNewPartitions, KAFKA-13499, KAFKA-20940", unsure=(_between("4.3.2", "4.3.x"),)),
     Fact.TRANSACTIONAL_STORES: FactRow(
         "`enable.transactional.statestores` (off by default) lets a store commit data and offset together; such a store"
         " writes no status and is wiped only where it was marked as corrupted.",
-        (_since("4.4.0"),), "KIP-892, RocksDBTransactionBuffer, AbstractColumnFamilyAccessor, StateManagerUtil"),
+        (_since("4.4.0"),), "KIP-892, RocksDBTransactionBuffer, AbstractColumnFamilyAccessor, StateManagerUtil", _R),
 }  # fmt: skip

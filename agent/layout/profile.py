@@ -11,7 +11,14 @@ from enum import StrEnum
 
 from agent.contract.events import Affected
 from agent.layout.facts import FACTS, Fact
-from agent.layout.releases import ANY_RELEASE, Release, ReleaseRange, releases_with_rocksdb
+from agent.layout.releases import (
+    ANY_RELEASE,
+    LATEST,
+    Release,
+    ReleaseRange,
+    is_later_than_known,
+    releases_with_rocksdb,
+)
 
 _OFFSETS_FAMILY = "the column family `offsets`"
 
@@ -32,21 +39,27 @@ class Evidence:
         rocksdb_versions: From the newest `OPTIONS-*` of each database; give only those that the
             latest process wrote, older files point to an older release.
         offsets_family: A database has the column family `offsets`.
+        plain: It is about stores without that family.
         task_lock_held: A task's own `.lock` was held.
         process_file: The application directory has the process file and its `.lock`; False = stores are open
             and it has none; None = not known.
         position_files: A `<store>.position` file is there.
         process_version: From the jar that a visible process holds open.
         operator: What the operator says: `4.2.1`, or `4.2` for any patch.
+        transactional_stores: What the operator says of `enable.transactional.statestores`; None = nothing.
+        seen_transactional: Whether the newest offset on disk is of a transactional store; None = it does not show.
     """
 
     rocksdb_versions: frozenset[str] = frozenset()
     offsets_family: bool = False
+    plain: bool = False
     task_lock_held: bool = False
     process_file: bool | None = None
     position_files: bool = False
     process_version: str | None = None
     operator: str | None = None
+    transactional_stores: bool | None = None
+    seen_transactional: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +72,14 @@ class Profile:
         doubts: Sentences: weaker disagreements (the RocksDB version, which users may replace).
         unopenable: Stores have the column family `offsets`, and this release, which runs or is configured, cannot
             open them; None = nothing says so.
+        transactional: Whether the application runs with transactional stores: told, else seen on disk.
     """
 
     range: ReleaseRange = ANY_RELEASE
     conflicts: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     unopenable: ReleaseRange | None = None
+    transactional: Truth = Truth.NO
     # Answers that were given already: detectors ask the same few questions at every judgement.
     _facts: dict[Fact, Truth] = field(default_factory=dict, init=False, repr=False, compare=False)
     _issues: dict[int, tuple[tuple[ReleaseRange, ...], Affected]] = field(
@@ -77,7 +92,7 @@ class Profile:
         return self.range.low is not None and self.range.low == self.range.high
 
     def says(self, fact: Fact) -> Truth:
-        """Return whether a fact holds for the releases of this profile."""
+        """Return whether a fact holds for the releases of this profile, and for its stores."""
         answer = self._facts.get(fact)
         if answer is None:
             answer = self._facts[fact] = self._says(fact)
@@ -85,8 +100,11 @@ class Profile:
 
     def _says(self, fact: Fact) -> Truth:
         row = FACTS[fact]
+        if row.not_transactional and self.transactional is Truth.YES:
+            return Truth.NO
         if self.range.within(*row.holds):
-            return Truth.YES
+            is_sure = not row.not_transactional or self.transactional is Truth.NO
+            return Truth.YES if is_sure else Truth.MAYBE
         if any(self.range.overlaps(one) for one in (*row.holds, *row.unsure)):
             return Truth.MAYBE
         return Truth.NO
@@ -94,13 +112,15 @@ class Profile:
     def affected(self, ranges: tuple[ReleaseRange, ...]) -> Affected:
         """Return whether an issue with these affected releases concerns this directory.
 
-        While pieces of evidence disagree the answer is at most `possibly`.
+        While pieces of evidence disagree, and of a release that is later than the tables, the answer is at most
+        `possibly`.
         """
         known = self._issues.get(id(ranges))  # kept with its answer, so that the id stays its own
         if known is not None:
             return known[1]
         answer = affected(self.range, ranges)
-        if answer is Affected.YES and (self.conflicts or self.doubts):
+        is_unsure = self.conflicts or self.doubts or is_later_than_known(self.range)
+        if answer is Affected.YES and is_unsure:
             answer = Affected.POSSIBLY
         self._issues[id(ranges)] = (ranges, answer)
         return answer
@@ -138,13 +158,21 @@ def infer(evidence: Evidence) -> Profile:
             unopenable = known if what == _OFFSETS_FAMILY else unopenable
         else:
             known = narrowed
-    if shipped is not None:
+    if shipped is not None and not (is_later_than_known(known) and shipped.contains(LATEST)):
         narrowed = known.intersect(shipped)
         if narrowed is None:
             doubts.append(f"the RocksDB version means {shipped}, but the rest means {known}")
         else:
             known = narrowed
-    return Profile(known, tuple(conflicts), tuple(doubts), unopenable)
+    return Profile(known, tuple(conflicts), tuple(doubts), unopenable, _transactional(known, evidence))
+
+
+def _transactional(known: ReleaseRange, evidence: Evidence) -> Truth:
+    if not any(known.overlaps(one) for one in FACTS[Fact.TRANSACTIONAL_STORES].holds):
+        return Truth.NO
+    told = evidence.transactional_stores
+    said = evidence.seen_transactional if told is None else told
+    return Truth.MAYBE if said is None else Truth.YES if said else Truth.NO
 
 
 def _stated(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
@@ -164,6 +192,8 @@ def _traces(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
     traces: list[tuple[str, ReleaseRange]] = []
     if evidence.offsets_family:
         traces.append((_OFFSETS_FAMILY, FACTS[Fact.OFFSETS_IN_STORE].holds[0]))
+    if evidence.plain:
+        traces.append(("stores without offsets of their own", FACTS[Fact.CHECKPOINT_FILE].holds[0]))
     if evidence.task_lock_held:
         traces.append(("a held task `.lock`", FACTS[Fact.TASK_LOCK].holds[0]))
     if evidence.process_file is True:

@@ -164,11 +164,20 @@ ROCKSDB_RELEASES: dict[str, ReleaseRange] = {
     "7.1.2": ReleaseRange.between("3.3.0", "3.4.x"),
     "7.9.2": ReleaseRange.between("3.5.0", "3.9.x"),
     "9.7.3": ReleaseRange.between("4.0.0", "4.1.x"),
-    "10.1.3": ReleaseRange.between("4.2.0", "4.3.x"),
+    "10.1.3": ReleaseRange.between("4.2.0", "4.4.x"),
 }
 """`rocksdb_version` as `OPTIONS-*` spells it (three numbers) -> Kafka Streams releases that ship it.
 
 Source: the dependency lists of the published `kafka-streams` artefacts. Users may override the library."""
+
+
+LATEST = Release(4, 4, 0)
+"""The last release that was run and read: what is later is not known to the tables."""
+
+
+def is_later_than_known(known: ReleaseRange) -> bool:
+    """Return whether every release of a range is later than the last one that the tables know."""
+    return known.bounds[0] > LATEST
 
 
 def releases_with_rocksdb(version: str) -> ReleaseRange | None:

@@ -369,6 +369,7 @@ def _offsets(store: StoreFacts) -> StoreOffsets | None:
         position_sequence=facts.position_sequence,
         offset_file=file,
         written_us=next((x.mtime_us or 0 for x in store.files if x.file.number == file), 0),
+        removed_sequence=facts.removed_sequence,
     )
 
 

@@ -99,6 +99,7 @@ def test_the_keys_of_an_application() -> None:
         "probing_rebalance_interval_ms": "probing.rebalance.interval.ms",
         "upgrade_from": "upgrade.from",
         "state_cleanup_dir_max_age_ms": "state.cleanup.dir.max.age.ms",
+        "enable_transactional_statestores": "enable.transactional.statestores",
         "accepts": "-",
     }
 

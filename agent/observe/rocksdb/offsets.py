@@ -62,6 +62,7 @@ class OffsetsFacts:
         position: Input positions; empty if there are none or they cannot be decoded.
         position_sequence: Sequence number of that entry; None = no such entry.
         files: Numbers of the files that hold the newest entries, ascending.
+        removed_sequence: Sequence number of the newest deletion of an offset that is still on disk; 0 = there is none.
         problems: What could not be read, one sentence each; empty = everything was read.
     """
 
@@ -70,6 +71,7 @@ class OffsetsFacts:
     position: tuple[PositionEntry, ...] = ()
     position_sequence: int | None = None
     files: tuple[int, ...] = ()
+    removed_sequence: int = 0
     problems: tuple[str, ...] = ()
 
 
@@ -126,8 +128,13 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         position=position,
         position_sequence=stored_position.sequence if has_position and stored_position else None,
         files=tuple(sorted({one.file_number for one in newest.values() if one.value is not None})),
+        removed_sequence=max((x.sequence for x in newest.values() if _is_removed_offset(x)), default=0),
         problems=tuple(found[:_MAX_PROBLEMS]),
     )
+
+
+def _is_removed_offset(record: OffsetsRecord) -> bool:
+    return record.value is None and record.key not in (_STATUS, _POSITION)
 
 
 def decode_position(value: bytes) -> tuple[PositionEntry, ...]:

@@ -1,0 +1,38 @@
+"""Which release wrote what lies there: an upgrade is told before its first start, and an older release wrote the disk."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from agent.inventory.model import Session, Store
+from agent.judging.base import ApplicationCase
+from agent.layout.facts import Fact
+from agent.layout.profile import Evidence, Profile, Truth, infer
+
+
+def writer_of(case: ApplicationCase, store: Store) -> Profile:
+    """Return the profile of the release that wrote a store last.
+
+    A store without offsets of its own was written by 4.2 or earlier, whatever is configured.
+    """
+    return case.profile if store.keeps_offsets else _older(case, store)
+
+
+def writer_before(case: ApplicationCase, store: Store, session: Session) -> Profile:
+    """Return the profile of the release that let a store go at the end of a session."""
+    return case.profile if session.kept_offsets else _older(case, store)
+
+
+def _older(case: ApplicationCase, store: Store) -> Profile:
+    if case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES:
+        return case.profile
+    versions = {x.rocksdb_version for x in store.databases.values() if x.rocksdb_version}
+    if store.keeps_offsets:  # an opening by 4.3 or later has put its own version over the one before
+        older = {at: x for x, at in case.application.rocksdb_versions.items() if x not in versions}
+        versions = {older[max(older)]} if older else set()
+    return _before_4_3(frozenset(versions), case.settings.text("upgrade_from"))
+
+
+@lru_cache(maxsize=64)
+def _before_4_3(versions: frozenset[str], upgraded_from: str | None) -> Profile:
+    return infer(Evidence(rocksdb_versions=versions, operator=upgraded_from, plain=True))
