@@ -33,13 +33,25 @@ def add_preflight(
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")
     parser.add_argument("--json", action="store_true", help="one check per line")
+    parser.add_argument(
+        "--if",
+        action="append",
+        default=[],
+        dest="assumed",
+        metavar="[APP:]KEY=VALUE",
+        help="a setting that is to be changed: say first what of the state on disk is in the way; may be repeated",
+    )
     add_settings(parser)
 
     def run(chosen: argparse.Namespace) -> int:
         flags = {"state_dir": _one_of(chosen), "spool": chosen.spool, "ship_to": chosen.ship_to}
         config = config_of(chosen, flags)
         offline.require_state_dir_name(config.agent.state_dir, "preflight")
-        return preflight(config, as_json=chosen.json)
+        assumed = None
+        if chosen.assumed:
+            changed = argparse.Namespace(**{**vars(chosen), "sets": [*chosen.sets, *chosen.assumed]})
+            assumed = config_of(changed, flags)
+        return preflight(config, assumed, ", ".join(chosen.assumed), as_json=chosen.json)
 
     parser.set_defaults(command=run)
 
@@ -51,8 +63,16 @@ def _one_of(chosen: argparse.Namespace) -> str | None:
     return given[0] if given else None
 
 
-def preflight(config: Config, *, as_json: bool) -> int:
+def preflight(
+    config: Config, assumed: Config | None = None, change: str = "", *, as_json: bool = False
+) -> int:
     """Gather facts, judge and print.
+
+    Args:
+        config: Effective settings.
+        assumed: The same with settings that are to be changed; None = none is: then the agent's place is checked.
+        change: Those settings, as they were given.
+        as_json: One check per line.
 
     Returns:
         0 = no check failed, 1 = one did.
@@ -61,7 +81,12 @@ def preflight(config: Config, *, as_json: bool) -> int:
     from agent.preflight.checks import exit_code, judge
     from agent.preflight.gather import gather
 
-    results = judge(gather(config, SystemClock(), sink_refusal=_sink_refusal(config)))
+    if assumed is not None:
+        from agent.cli.what_if import judge_change
+
+        results = tuple(judge_change(config, assumed, change))
+    else:
+        results = judge(gather(config, SystemClock(), sink_refusal=_sink_refusal(config)))
     print_results(results, as_json=as_json)
     return exit_code(results)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
 
-from agent.config.facts import add_flag, add_properties, add_release, tables_of
+from agent.config.facts import add_flag, add_properties, add_release, remarks_on_releases, tables_of
 from agent.config.retired import RETIRED, refusals
 from agent.contract.reporting import ACCEPTS
 from agent.delivery import (
@@ -225,6 +225,7 @@ def load_config(
     ]
     if problems:
         raise ConfigError("; ".join(problems))
+    notes += remarks_on_releases(book)
     return Config(agent, read.origins, book, judges, ship, privacy, kubernetes, digest, tuple(notes))
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent.inventory.properties import facts_of
-from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting
+from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook
+from agent.layout.releases import remark_on
 
 PROPERTIES = "properties"
 """Origin of facts that the application's own file says."""
@@ -108,6 +109,13 @@ def add_release(text: str, origin: str, common: dict[str, Setting]) -> list[str]
         return [f"streams_version {release} is not used: {error}"]
     common[name] = Setting(release, origin)
     return []
+
+
+def remarks_on_releases(book: SettingsBook) -> list[str]:
+    """Say of each release that was given what it leaves open."""
+    groups = (book.common, *book.own.values())
+    given = {group["kafka_streams_version"].value for group in groups if "kafka_streams_version" in group}
+    return [remark for text in sorted(given) if (remark := remark_on(text)) is not None]
 
 
 def _add_setting(

@@ -29,6 +29,7 @@ from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.changelogs import has_changelog
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
 from agent.judging.upstream import LOST_SEGMENT
 from agent.judging.wording import where
@@ -207,14 +208,28 @@ def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> It
 
 
 def _is_trusted(case: TaskCase, task: Task) -> Truth:
-    """Return whether the next start opens the task as it is; exactly-once wipes what is open or has no offset."""
+    """Return whether the next start opens the task as it is; exactly-once refuses a store that says open.
+
+    It wipes the task then, and where a store has no offset; transactional stores are not wiped, and lose nothing of a
+    task that is refused.
+    """
     if case.settings.exactly_once is False:
         return Truth.YES
-    stores = [store.databases.values() for store in task.stores.values() if store.databases]
-    facts = [[x.offsets for x in databases if x.offsets] for databases in stores]
-    if any(one.status == OPEN for store in facts for one in store):
+    databases = [x for store in task.stores.values() for x in store.databases.values()]
+    if any(x.offsets is not None and x.offsets.status == OPEN for x in databases):
         return Truth.NO if case.settings.exactly_once else Truth.MAYBE
-    return Truth.YES if all(any(one.offsets for one in store) for store in facts) else Truth.MAYBE
+    if case.profile.transactional is Truth.YES:
+        return Truth.YES
+    lacking = [
+        store.name
+        for store in task.stores.values()
+        if store.databases and not any(x.offsets and x.offsets.offsets for x in store.databases.values())
+    ]
+    if not lacking:
+        return Truth.YES
+    wiped = case.settings.exactly_once and case.profile.transactional is Truth.NO
+    logged = any(has_changelog(case.application, task, name) for name in lacking)
+    return Truth.NO if wiped and logged else Truth.MAYBE
 
 
 def _running(case: TaskCase, task: Task, store: Store, segments: tuple[Segment, ...]) -> Iterable[Verdict]:

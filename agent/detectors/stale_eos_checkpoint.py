@@ -11,6 +11,7 @@ offsets itself (4.3+). Never more than a warning for a restoration that was kill
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
@@ -21,6 +22,7 @@ from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Ve
 from agent.judging.reopening import DEAD_US
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected, where
+from agent.judging.writers import writer_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.alive import was_at_work
@@ -82,20 +84,39 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     task = case.task
     if task.is_global or case.is_silent(META):
         return
-    kept = (case.says(Fact.CHECKPOINT_KEPT_IN_RUNNING), case.says(Fact.CHECKPOINT_KEPT_AT_RESUME))
     fact = task.checkpoint
-    if fact is None or kept == (Truth.NO, Truth.NO):
+    if fact is None:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
-        verdict = _judge_store(case, task, store, fact)
+        wrote = replace(case, profile=writer_of(case, store))
+        if _kept_nowhere(wrote):
+            continue
+        verdict = _judge_store(wrote, task, store, fact, trusted_later=wrote.profile is not case.profile)
         if verdict is not None and (worst is None or verdict.severity.rank > worst.severity.rank):
             worst = verdict
     if worst is not None:
         yield worst
 
 
-def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact) -> Verdict | None:
+def _kept_nowhere(case: TaskCase) -> bool:
+    facts = (Fact.CHECKPOINT_KEPT_IN_RUNNING, Fact.CHECKPOINT_KEPT_AT_RESUME)
+    return all(case.says(x) is Truth.NO for x in facts)
+
+
+def _judge_store(
+    case: TaskCase, task: Task, store: Store, fact: CheckpointFact, *, trusted_later: bool
+) -> Verdict | None:
+    """Judge one store by the release that wrote it.
+
+    Args:
+        case: Its profile is that of the writer.
+        task: The task.
+        store: Its store.
+        fact: The checkpoint.
+        trusted_later: A release is told that moves the checkpoint into the store and trusts it there (4.3+): whatever
+            kept the checkpoint, it is there.
+    """
     session = store.sessions[-1] if store.sessions else None
     mark = session.last if session is not None else _mark_from_artefacts(task, store, fact)
     if mark is None or not store.databases or store.keeps_offsets:
@@ -114,7 +135,7 @@ def _judge_store(case: TaskCase, task: Task, store: Store, fact: CheckpointFact)
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.waited_us(released_us) >= DEAD_US)
     ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or _went_on(case, task, store, mark)))
-    decided = dead and ran and exposed is Affected.YES
+    decided = dead and ran and (exposed is Affected.YES or (trusted_later and exposed is Affected.POSSIBLY))
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=flushed_us,

@@ -84,7 +84,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         if store.session is None and store.keeps_offsets:
             yield from _incomplete(case, task, store)
         for remains in store.remains.values():
-            if _is_over(case, remains.since_us):
+            if not remains.expired and _is_over(case, remains.since_us):
                 yield _left(case, task, store, remains)
         for database in store.databases.values():
             if database.missing_files and _is_over(case, database.missing_since_us):

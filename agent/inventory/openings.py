@@ -185,7 +185,11 @@ def apply_offsets(database: Database, reading: DatabaseReading) -> None:
             database.offset_us = reading.offsets.written_us
     if not reading.offsets_unread:
         database.offsets = reading.offsets
-    if not database.uncommitted_us and reading.offsets is not None and _took_uncommitted(reading.offsets, reading.puts):
+    if (
+        not database.uncommitted_us
+        and reading.offsets is not None
+        and _took_uncommitted(reading.offsets, reading.puts)
+    ):
         database.uncommitted_us = reading.at_us
     if reading.deletions is not None:
         database.deletes = bool(database.deletes) or reading.deletions > 0

@@ -92,7 +92,7 @@ def _without_identity(
             return []
         store = task.stores[name] = Store(name, reading.place.role is Role.SEGMENT)
     if reading.leftovers and key not in store.remains:
-        store.remains[key] = Remains(reading.place.path, reading.at_us, reading.leftovers)
+        store.remains[key] = _remains(store, reading)
     elif not reading.leftovers:
         store.remains.pop(key, None)
     if database is None or database.identity is None:
@@ -106,6 +106,18 @@ def _without_identity(
             task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
         return []
     return _end(application, task, store, database, reading.at_us, reading)
+
+
+def _remains(store: Store, reading: DatabaseReading) -> Remains:
+    """Describe what is left of a database; while later segments are held, only an expired one is taken away.
+
+    Source:
+        AbstractSegments.cleanupExpiredSegments (2.0.1 to 4.4.0): the oldest ones, each closed before.
+    """
+    key = reading.place.segment or ""
+    later = (x.lock for name, x in store.databases.items() if name > key and len(name) == len(key))
+    expired = LockState.HELD in later
+    return Remains(reading.place.path, reading.at_us, reading.leftovers, expired)
 
 
 def _is_new(database: Database, reading: DatabaseReading) -> bool:
@@ -348,7 +360,7 @@ def _apply_leftovers(store: Store, database: Database, reading: DatabaseReading)
     if not reading.leftovers:
         store.remains.pop(key, None)
     elif key not in store.remains:
-        store.remains[key] = Remains(database.path, reading.at_us, reading.leftovers)
+        store.remains[key] = _remains(store, reading)
 
 
 def _apply_layout(application: Application, database: Database, reading: DatabaseReading) -> None:

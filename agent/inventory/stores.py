@@ -261,11 +261,13 @@ class Remains:
         path: Its directory.
         since_us: When it was first seen so.
         files: SST and WAL files that are left.
+        expired: It is a segment that its owner took away while it held later ones: it had expired.
     """
 
     path: str
     since_us: int
     files: int
+    expired: bool = False
 
 
 @dataclass(slots=True)

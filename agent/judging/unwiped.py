@@ -17,6 +17,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store, Task
 from agent.judging.base import Evidence, TaskCase, Verdict
+from agent.judging.changelogs import has_changelog
 from agent.judging.reopening import DEAD_US, reopenings
 from agent.judging.upstream import UNWIPED
 from agent.judging.wording import where
@@ -87,7 +88,11 @@ def upgraded_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[Verd
                     f"let go without a checkpoint, {flushed} puts flushed in that session",
                     where(task, store),
                 ),
-                Evidence(after.opened_us, "opened by a release with transactional stores, no wipe", where(task, store)),
+                Evidence(
+                    after.opened_us,
+                    "opened by a release with transactional stores, no wipe",
+                    where(task, store),
+                ),
             ),
             severity,
             f"{flushed} puts that may never have been committed",
@@ -105,7 +110,8 @@ def _before_the_upgrade(case: TaskCase, task: Task, store: Store) -> Iterable[Ve
         return
     if session is None:
         role = Role.ASSUMED if case.settings.number("num_standby_replicas") == 0 else Role.UNKNOWN
-        sure = role is Role.ASSUMED and _has_changelog(case, task, store)
+        # without a changelog nothing would bring it back
+        sure = role is Role.ASSUMED and has_changelog(case.application, task, store.name)
         severity = Severity.CRITICAL if sure else Severity.WARNING
     elif _needed_a_wipe(task, store, session):
         role, severity = _grade(case, task, store, session)
@@ -120,14 +126,6 @@ def _before_the_upgrade(case: TaskCase, task: Task, store: Store) -> Iterable[Ve
         severity,
         ("num_standby_replicas",) if role is Role.UNKNOWN else (),
     )
-
-
-def _has_changelog(case: TaskCase, task: Task, store: Store) -> bool:
-    """Return whether a checkpoint of this task, or of a sister of it, names the store: removing it loses nothing."""
-    sisters = (
-        x for x in case.application.tasks.values() if x.id.rpartition("_")[0] == task.id.rpartition("_")[0]
-    )
-    return any(store.name in fact.offsets for x in sisters for fact in x.checkpoints)
 
 
 def _needed_a_wipe(task: Task, store: Store, before: Session) -> bool:
@@ -149,7 +147,9 @@ def _grade(case: TaskCase, task: Task, store: Store, before: Session) -> tuple[R
     )  # fmt: skip
     if role is Role.STANDBY_LIKE:
         return role, Severity.INFO
-    flushed_us = max((x for one in store.databases.values() for _, x in one.flushed), default=before.opened_us)
+    flushed_us = max(
+        (x for one in store.databases.values() for _, x in one.flushed), default=before.opened_us
+    )
     released_us = before.released_us or case.now_us
     committed = flushed_us <= released_us and commits_passed(case.settings, released_us - flushed_us)
     return role, Severity.WARNING if committed or role is Role.UNKNOWN else Severity.CRITICAL

@@ -1,4 +1,4 @@
-"""Which release wrote what lies there: an upgrade is told before its first start, and an older release wrote the disk."""
+"""Which release wrote what lies there: of an upgrade the new release is told, and the older one wrote the disk."""
 
 from __future__ import annotations
 

@@ -168,9 +168,11 @@ def infer(evidence: Evidence) -> Profile:
 
 
 def _transactional(known: ReleaseRange, evidence: Evidence) -> Truth:
+    told = evidence.transactional_stores
+    if told and evidence.process_version is None and evidence.operator is None:
+        return Truth.YES  # whoever wrote the disk: the next start has the setting
     if not any(known.overlaps(one) for one in FACTS[Fact.TRANSACTIONAL_STORES].holds):
         return Truth.NO
-    told = evidence.transactional_stores
     said = evidence.seen_transactional if told is None else told
     return Truth.MAYBE if said is None else Truth.YES if said else Truth.NO
 

@@ -180,6 +180,26 @@ def is_later_than_known(known: ReleaseRange) -> bool:
     return known.bounds[0] > LATEST
 
 
+def remark_on(text: str) -> str | None:
+    """Say what a release that an operator gave does not decide; None = nothing.
+
+    Raises:
+        ValueError: not a release.
+    """
+    given = ReleaseRange.of(text)
+    if is_later_than_known(given):
+        return (
+            f"Kafka Streams {text} is later than {LATEST}, the last release that this version of statewarden knows:"
+            " no verdict says for sure that it is affected"
+        )
+    if given.low != given.high:
+        return (
+            f"Kafka Streams {text} stands for every patch, {given}: bugs begin and end between patches. Give all three"
+            " numbers, as the name of the kafka-streams jar has them"
+        )
+    return None
+
+
 def releases_with_rocksdb(version: str) -> ReleaseRange | None:
     """Look up which releases ship a RocksDB version; None = none is known (the user replaced it)."""
     return ROCKSDB_RELEASES.get(".".join(version.split(".")[:3]))

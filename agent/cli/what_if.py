@@ -1,0 +1,87 @@
+"""`preflight --if`: what a changed setting would make of the state that lies there, before it is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from agent.cli.ahead import reading_ahead
+from agent.cli.offline import one_pass, require_state_directory
+from agent.clock import SystemClock
+from agent.config import Config
+from agent.contract.events import Severity
+from agent.engine.one_reading import coverage, judge_once
+from agent.findings.finding import Finding
+from agent.inventory.settings import Setting, SettingsBook
+from agent.layout.facts import FACTS, Fact
+from agent.layout.releases import LATEST, Release
+from agent.preflight.facts import Level, Result
+
+CHECK = "if"
+
+
+def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
+    """List what stands in the way of a changed setting.
+
+    Args:
+        config: Effective settings.
+        assumed: The same with the change.
+        words: The change, as it was given.
+
+    Returns:
+        A failed check for each finding of warning and above that only the changed settings bring; one that is well
+        where there is none.
+
+    Raises:
+        UsageError: the state directory cannot be read.
+    """
+    assumed = replace(assumed, applications=_with_a_release(assumed.applications))
+    today, _ = _findings(config)
+    then, what_was_read = _findings(assumed)
+    known = {(x.detector, x.application_id, x.task_id, x.summary) for x in today}
+    new = [x for x in then if (x.detector, x.application_id, x.task_id, x.summary) not in known]
+    blockers = [_result(x, words) for x in new if x.severity is not Severity.INFO]
+    if blockers:
+        return blockers
+    if _lacks_guarantee(assumed.applications):
+        what = f"whether {words} is safe depends on processing.guarantee, which is not given"
+        return [Result(CHECK, Level.WARNING, what, change="add --set processing_guarantee=...")]
+    return [Result(CHECK, Level.OK, f"with {words} nothing on disk is in the way; read {what_was_read}")]
+
+
+def _with_a_release(book: SettingsBook) -> SettingsBook:
+    """Transactional stores need 4.4: where an earlier release is told, the change comes with an upgrade."""
+    return SettingsBook(_upgraded(book.common), {name: _upgraded(own) for name, own in book.own.items()})
+
+
+def _upgraded(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
+    group = dict(settings)
+    wanted = group.get("enable_transactional_statestores")
+    told = group.get("kafka_streams_version")
+    if wanted is None or wanted.value.lower() != "true":
+        return group
+    first = FACTS[Fact.TRANSACTIONAL_STORES].holds[0].bounds[0]
+    if told is None or Release.parse(told.value) < first:
+        group["kafka_streams_version"] = Setting(str(LATEST), CHECK)
+    return group
+
+
+def _lacks_guarantee(book: SettingsBook) -> bool:
+    groups = (book.common, *book.own.values())
+    return not any("processing_guarantee" in group for group in groups)
+
+
+def _findings(config: Config) -> tuple[list[Finding], str]:
+    directory = Path(config.agent.state_dir)
+    now_us = SystemClock().now_us()
+    with reading_ahead(directory) as (disk, observer):
+        require_state_directory(disk, directory)
+        pipeline = one_pass(disk, config, now_us)
+        pipeline.looker.observer = observer
+        return judge_once(pipeline, now_us), coverage(pipeline.inventory)
+
+
+def _result(finding: Finding, words: str) -> Result:
+    place = "/".join(x for x in (finding.application_id, finding.task_id) if x)
+    return Result(CHECK, Level.FAILED, f"with {words}: {finding.summary}", place, finding.next_action)

@@ -1,0 +1,32 @@
+"""Whether a store has a changelog, as far as its task and the sisters of its task show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.inventory.model import Application, Store, Task
+
+
+def has_changelog(application: Application, task: Task, store_name: str) -> bool:
+    """Return whether an offset of a store was ever seen; tasks of one sub-topology have the same stores.
+
+    False is no proof that it has none: none of them may have committed yet.
+    """
+    return any(
+        store_name in fact.offsets for sister in _sisters(application, task) for fact in sister.checkpoints
+    ) or any(
+        _kept_an_offset(sister.stores[store_name])
+        for sister in _sisters(application, task)
+        if store_name in sister.stores
+    )
+
+
+def _sisters(application: Application, task: Task) -> Iterable[Task]:
+    topology = task.id.rpartition("_")[0]
+    return (x for x in application.tasks.values() if x.id.rpartition("_")[0] == topology)
+
+
+def _kept_an_offset(store: Store) -> bool:
+    held = any(x.offsets is not None and x.offsets.offsets for x in store.databases.values())
+    known = (x for session in store.sessions for x in (session.stored_offset, session.stored_offset_at_open))
+    return held or any(x is not None for x in known)
