@@ -88,8 +88,10 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
-        yield from corrupted_and_kept(case, task, store)
-        yield from upgraded_and_kept(case, task, store)
+        kept = [*corrupted_and_kept(case, task, store), *upgraded_and_kept(case, task, store)]
+        if kept:
+            yield from kept
+            continue
         for reopening in _reopenings(case, task, store):
             old = replace(case, profile=writer_before(case, store, reopening.before))
             verdict = _judge_reopening(old, task, store, reopening)

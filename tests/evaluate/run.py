@@ -34,7 +34,8 @@ from agent.replay.run import first_time_us, replay  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
 QUIET_US = 20 * 60 * 1_000_000
-TWO_FACTS = ("processing_guarantee", "kafka_streams_version")
+TWO_FACTS = ("processing_guarantee", "kafka_streams_version", "enable_transactional_statestores")
+"""What everybody knows; the third only where a recording says so (4.4 and later)."""
 
 
 class Told(StrEnum):

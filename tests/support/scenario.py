@@ -60,7 +60,7 @@ class Scenario:
         """
         self.stores = dict(stores) if stores is not None else {"s": KEY_VALUE}
         self.application = application
-        self.release, self.guarantee = release, guarantee
+        self.release, self.guarantee, self.transactional = release, guarantee, False
         self.tasks: dict[str, SimTask] = {}
         settings: dict[str, object] = {
             "kafka_streams_version": release,
@@ -76,11 +76,12 @@ class Scenario:
     @property
     def habits(self) -> Habits:
         """What the configured release does."""
-        return Habits(self.release, self.guarantee != "at_least_once")
+        return Habits(self.release, self.guarantee != "at_least_once", self.transactional)
 
-    def start(self, release: str | None = None) -> App:
+    def start(self, release: str | None = None, *, transactional: bool | None = None) -> App:
         """Start a process; another release than before is an upgrade or downgrade."""
         self.release = release or self.release
+        self.transactional = self.transactional if transactional is None else transactional
         app = App(self)
         app.begins()
         return app

@@ -67,7 +67,7 @@ class SimDatabase:
         else:
             self._make()
         self.is_open = True
-        if self.habits.offsets_in_store:
+        if self.habits.writes_status:
             self._put_long(b"status", 1)
 
     def _rotate_log(self) -> None:
@@ -139,8 +139,9 @@ class SimDatabase:
         self._put(b"position", bytes(5))
 
     def put_status(self, status: int) -> None:
-        """4.3+: put the open/closed marker."""
-        self._put_long(b"status", status)
+        """4.3+: put the open/closed marker; transactional stores have none."""
+        if self.habits.writes_status:
+            self._put_long(b"status", status)
 
     def _put_long(self, key: bytes, value: int) -> None:
         self._put(key, value.to_bytes(8, "big", signed=True))

@@ -27,10 +27,11 @@ _ROCKSDB = (
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """One release under one processing guarantee."""
+    """One release under one processing guarantee, with or without transactional stores (4.4+)."""
 
     release: str
     exactly_once: bool
+    transactional: bool = False
 
     @property
     def number(self) -> tuple[int, ...]:
@@ -84,6 +85,11 @@ class Habits:
     @property
     def offsets_in_store(self) -> bool:
         return self.since(4, 3)
+
+    @property
+    def writes_status(self) -> bool:
+        """A store says whether it is open."""
+        return self.offsets_in_store and not self.transactional
 
     @property
     def late_manifest(self) -> bool:

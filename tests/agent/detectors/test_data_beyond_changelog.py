@@ -135,7 +135,7 @@ def test_everything_was_committed(release, end):
 def test_compaction_that_zeroed_the_order(covering, said_so):
     """Which puts came after the last stored offset nobody can say then; that of the opening is compared."""
     before = session(10, 20, puts=7000, puts_at_open=2000)
-    before.closed, before.stored_offset_at_open = False, 1999
+    before.closed, before.stored_offset_at_open, before.kept_offsets = False, 1999, True
     before.uncovered_puts, before.covering_offset = None, covering
     after = session(30, 40)
     after.stored_offset = covering

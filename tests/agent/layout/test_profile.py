@@ -19,15 +19,15 @@ between, since, until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.u
     [
         (Evidence(), "any release"),
         (Evidence(rocksdb_versions=frozenset({"9.7.3"})), "4.0.0 to 4.1.x"),
-        (Evidence(rocksdb_versions=frozenset({"10.1.3"})), "4.2.0 to 4.3.x"),
-        (Evidence(rocksdb_versions=frozenset({"10.1.3"}), offsets_family=True), "4.3.0 to 4.3.x"),
+        (Evidence(rocksdb_versions=frozenset({"10.1.3"})), "4.2.0 to 4.4.x"),
+        (Evidence(rocksdb_versions=frozenset({"10.1.3"}), offsets_family=True), "4.3.0 to 4.4.x"),
         (Evidence(rocksdb_versions=frozenset({"5.18.4"}), process_file=True), "2.6.2 to 2.8.x"),
         (Evidence(rocksdb_versions=frozenset({"5.18.4"}), process_file=False), "2.6.0 to 2.7.0"),
         (Evidence(task_lock_held=True), "up to 2.8.x"),
         (Evidence(rocksdb_versions=frozenset({"7.9.2", "9.7.3"})), "3.5.0 to 4.1.x"),
         (Evidence(rocksdb_versions=frozenset({"9.9.9"})), "any release"),
         (Evidence(rocksdb_versions=frozenset({"9.9.9", "9.7.3"})), "any release"),
-        (Evidence(rocksdb_versions=frozenset({"10.1.3"}), position_files=True), "4.2.0 to 4.3.x"),
+        (Evidence(rocksdb_versions=frozenset({"10.1.3"}), position_files=True), "4.2.0 to 4.4.x"),
         (Evidence(position_files=True), "3.2.0 or later"),
         (Evidence(rocksdb_versions=frozenset({"9.7.3"}), operator="4.1.2"), "4.1.2"),
         (Evidence(rocksdb_versions=frozenset({"9.7.3"}), operator="4.1"), "4.1.0 to 4.1.x"),
@@ -182,3 +182,33 @@ def test_affected_is_capped_while_evidence_disagrees():
     assert doubtful.affected(ranges) is conflicting.affected(ranges) is Affected.POSSIBLY
     assert infer(Evidence(operator="4.1.2")).affected(ranges) is Affected.YES
     assert infer(Evidence(operator="4.2.0", offsets_family=True)).affected(ranges) is Affected.NO
+
+
+@pytest.mark.parametrize(
+    ("release", "told", "seen", "truth"),
+    [
+        ("4.3.1", True, None, Truth.NO),
+        ("4.4.0", None, None, Truth.MAYBE),
+        ("4.4.0", None, True, Truth.YES),
+        ("4.4.0", None, False, Truth.NO),
+        ("4.4.0", False, True, Truth.NO),
+        ("4.4.0", True, False, Truth.YES),
+        (None, True, None, Truth.YES),
+        (None, None, None, Truth.MAYBE),
+    ],
+)
+def test_transactional_stores(release, told, seen, truth):
+    """What is told counts before what is seen; who is told of them without a release has one that knows them."""
+    made = infer(Evidence(operator=release, transactional_stores=told, seen_transactional=seen))
+    assert made.transactional is truth
+    wiped = made.says(Fact.WIPE_ON_MISSING_CHECKPOINT)
+    assert (wiped is Truth.NO) is (truth is Truth.YES)
+
+
+def test_a_later_release_is_never_affected_for_sure():
+    """The tables end at the last release that was run; a RocksDB that it ships, too, is no contradiction."""
+    made = infer(Evidence(frozenset({"10.1.3"}), offsets_family=True, operator="9.9.9"))
+    assert made.doubts == ()
+    assert made.affected((ReleaseRange.since("4.3.0"),)) is Affected.POSSIBLY
+    known = infer(Evidence(frozenset({"10.1.3"}), offsets_family=True, operator="4.4.0"))
+    assert known.affected((ReleaseRange.since("4.3.0"),)) is Affected.YES
