@@ -1,4 +1,4 @@
-"""`preflight --if`: what a changed setting would make of the state that lies there, before it is changed."""
+"""`preflight --if`: what a changed setting would make of the state on disk, before it is changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECK = "if"
 
 
 def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
-    """List what stands in the way of a changed setting.
+    """List what is in the way of a changed setting.
 
     Args:
         config: Effective settings.
@@ -51,18 +51,18 @@ def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
 
 
 def _with_a_release(book: SettingsBook) -> SettingsBook:
-    """Transactional stores need 4.4: where an earlier release is told, the change comes with an upgrade."""
+    """Transactional stores need 4.4: where an earlier release is configured, the change comes with an upgrade."""
     return SettingsBook(_upgraded(book.common), {name: _upgraded(own) for name, own in book.own.items()})
 
 
 def _upgraded(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
     group = dict(settings)
     wanted = group.get("enable_transactional_statestores")
-    told = group.get("kafka_streams_version")
+    release = group.get("kafka_streams_version")
     if wanted is None or wanted.value.lower() != "true":
         return group
     first = FACTS[Fact.TRANSACTIONAL_STORES].holds[0].bounds[0]
-    if told is None or Release.parse(told.value) < first:
+    if release is None or Release.parse(release.value) < first:
         group["kafka_streams_version"] = Setting(str(LATEST), CHECK)
     return group
 

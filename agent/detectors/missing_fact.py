@@ -19,6 +19,7 @@ from agent.judging.base import (
     Scope,
     Verdict,
 )
+from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="missing-fact",
@@ -50,6 +51,8 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
 
 
 def _is_on_disk(case: ApplicationCase, name: str) -> bool:
+    if name == "enable_transactional_statestores":
+        return case.profile.transactional is not Truth.MAYBE or case.settings.exactly_once is False
     return name == "kafka_streams_version" and case.profile.is_exact
 
 

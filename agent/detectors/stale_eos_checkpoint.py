@@ -114,8 +114,8 @@ def _judge_store(
         task: The task.
         store: Its store.
         fact: The checkpoint.
-        trusted_later: A release is told that moves the checkpoint into the store and trusts it there (4.3+): whatever
-            kept the checkpoint, it is there.
+        trusted_later: A later release is configured (4.3+), which moves the checkpoint into the store and trusts it
+            there, whatever kept it.
     """
     session = store.sessions[-1] if store.sessions else None
     mark = session.last if session is not None else _mark_from_artefacts(task, store, fact)

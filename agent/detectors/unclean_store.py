@@ -18,7 +18,7 @@ from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_FOR_EVER
+from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_OPEN
 from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -32,7 +32,7 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.TASK,
     needs=("processing_guarantee", "enable_transactional_statestores"),
-    upstream=(KIP_1035, REFUSED_FOR_EVER, KAFKA_21034),
+    upstream=(KIP_1035, REFUSED_OPEN, KAFKA_21034),
     next_action=(
         "Nothing to do, unless `lost-segment` names the store: do what it says first. Under exactly-once expect a wipe"
         " and a full restoration at the next assignment. Do not switch enable.transactional.statestores on before that."
@@ -120,11 +120,11 @@ def _may_be_switched_on(case: TaskCase) -> bool:
 
 
 def _refused(task: Task, store: Store, found: Verdict) -> Verdict:
-    """Say what transactional stores make of it: they are told, or other stores show them."""
+    """Say what transactional stores make of it: they are configured, or other stores show them."""
     return replace(
         found,
         summary=f"Task {task.id}: store {store.name} was left open by an unclean end; {_REFUSED}.",
         severity=Severity.WARNING,
-        upstream=(REFUSED_FOR_EVER.key,),
+        upstream=(REFUSED_OPEN.key,),
         next_action=_BEFORE_THE_SWITCH.format(path=task.path),
     )

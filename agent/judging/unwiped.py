@@ -102,7 +102,7 @@ def upgraded_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[Verd
 
 
 def _before_the_upgrade(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
-    """The release that will start it is told, or seen: it keeps what the one before would have wiped."""
+    """The release that will start it is configured, or was seen: it keeps what the one before would have wiped."""
     fact = task.checkpoint
     named = fact is not None and is_real(fact.offsets.get(store.name))
     session, since_us = store.sessions[-1] if store.sessions else None, _free_since(case, task, store)

@@ -66,7 +66,7 @@ UNWIPED = Upstream(
     FACTS[Fact.TRANSACTIONAL_STORES].holds,
     "not fixed in 4.4.0",
 )
-REFUSED_FOR_EVER = Upstream(
+REFUSED_OPEN = Upstream(
     "open status refused with transactional stores (no upstream issue)",
     FACTS[Fact.TRANSACTIONAL_STORES].holds,
     "not fixed in 4.4.0",

@@ -1,4 +1,4 @@
-"""Which release wrote what lies there: of an upgrade the new release is told, and the older one wrote the disk."""
+"""Which release wrote what is on disk: of an upgrade the new one is configured, and the older one wrote."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Profile:
         doubts: Sentences: weaker disagreements (the RocksDB version, which users may replace).
         unopenable: Stores have the column family `offsets`, and this release, which runs or is configured, cannot
             open them; None = nothing says so.
-        transactional: Whether the application runs with transactional stores: told, else seen on disk.
+        transactional: Whether the application runs with transactional stores: configured, else seen on disk.
     """
 
     range: ReleaseRange = ANY_RELEASE
@@ -168,12 +168,12 @@ def infer(evidence: Evidence) -> Profile:
 
 
 def _transactional(known: ReleaseRange, evidence: Evidence) -> Truth:
-    told = evidence.transactional_stores
-    if told and evidence.process_version is None and evidence.operator is None:
-        return Truth.YES  # whoever wrote the disk: the next start has the setting
+    wanted = evidence.transactional_stores
+    if wanted and evidence.process_version is None and evidence.operator is None:
+        return Truth.YES  # whatever release wrote the disk: the next start has the setting
     if not any(known.overlaps(one) for one in FACTS[Fact.TRANSACTIONAL_STORES].holds):
         return Truth.NO
-    said = evidence.seen_transactional if told is None else told
+    said = evidence.seen_transactional if wanted is None else wanted
     return Truth.MAYBE if said is None else Truth.YES if said else Truth.NO
 
 
@@ -195,7 +195,7 @@ def _traces(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
     if evidence.offsets_family:
         traces.append((_OFFSETS_FAMILY, FACTS[Fact.OFFSETS_IN_STORE].holds[0]))
     if evidence.plain:
-        traces.append(("stores without offsets of their own", FACTS[Fact.CHECKPOINT_FILE].holds[0]))
+        traces.append(("stores without the column family `offsets`", FACTS[Fact.CHECKPOINT_FILE].holds[0]))
     if evidence.task_lock_held:
         traces.append(("a held task `.lock`", FACTS[Fact.TASK_LOCK].holds[0]))
     if evidence.process_file is True:

@@ -194,7 +194,7 @@ def remark_on(text: str) -> str | None:
         )
     if given.low != given.high:
         return (
-            f"Kafka Streams {text} stands for every patch, {given}: bugs begin and end between patches. Give all three"
+            f"Kafka Streams {text} is every patch, {given}: bugs begin and end between patches. Give all three"
             " numbers, as the name of the kafka-streams jar has them"
         )
     return None

@@ -64,6 +64,7 @@ complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l state-dir 
 complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l spool -x -a '(__fish_complete_directories)' -d 'the agent\'s own volume'
 complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l ship-to -x -a '(__fish_complete_directories)' -d 'where sealed segments go'
 complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l json -d 'one check per line'
+complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l if -x -d 'a setting that is to be changed: say first what of the state on disk is in the way; may be repeated'
 complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l set -x -d 'a setting of all applications, or of APP: processing_guarantee, kafka_streams_version, num_standby_replicas, ...; may be repeated'
 complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l properties -r -F -d 'the application\'s own .properties file: its settings count where --set and --config say nothing'
 complete -c statewarden -n '__fish_seen_subcommand_from preflight' -l config -r -F -d 'all settings: [agent], [application], [application."ID"], [detectors], ...'

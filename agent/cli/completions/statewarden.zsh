@@ -90,6 +90,7 @@ _statewarden() {
                         '--spool[the agent'\''s own volume]:DIR:_files -/' \
                         '--ship-to[where sealed segments go]:DIR|URL:_files -/' \
                         '--json[one check per line]' \
+                        '*--if[a setting that is to be changed\: say first what of the state on disk is in the way; may be repeated]:\[APP\:\]KEY=VALUE: ' \
                         '*--set[a setting of all applications, or of APP\: processing_guarantee, kafka_streams_version, num_standby_replicas, ...; may be repeated]:\[APP\:\]KEY=VALUE: ' \
                         '--properties[the application'\''s own .properties file\: its settings count where --set and --config say nothing]:FILE:_files' \
                         '--config[all settings\: \[agent\], \[application\], \[application."ID"\], \[detectors\], ...]:FILE.toml:_files' \

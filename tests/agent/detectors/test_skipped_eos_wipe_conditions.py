@@ -214,8 +214,8 @@ def test_store_that_keeps_its_offsets():
     """After an upgrade to 4.3 the told release may be that of yesterday; the session that ended says what it was."""
     one = dossier(advance=0, release="4.2.1")
     assert said(one) == PROVED
-    for session in one.task.stores["s"].sessions:
-        session.kept_offsets = True
+    for each in one.task.stores["s"].sessions:
+        each.kept_offsets = True
     one.task.stores["s"].databases[""].offsets = StoreOffsets(status=0)
     assert said(one) == []
 

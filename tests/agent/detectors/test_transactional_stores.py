@@ -1,4 +1,4 @@
-"""Transactional stores (4.4+): what differs with them, and what is said where nobody told of them."""
+"""Transactional stores (4.4+): what differs with them, and what is said where the setting is not given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SKIPPED = "skipped-eos-wipe"
 
 
 def transactional(**more) -> Scenario:
-    """An application of 4.4.0 under exactly-once that is told to have transactional stores."""
+    """An application of 4.4.0 under exactly-once with transactional stores, which the agent knows."""
     return Scenario("4.4.0", "exactly_once_v2", told={T: "true", "commit_interval_ms": 500}, **more)
 
 
@@ -98,7 +98,7 @@ def test_corrupted_without_transactional_stores_is_quiet():
 
 
 def killed_on_4_2_2(seconds_after_the_flush: float = 0.5, **more) -> Scenario:
-    """4.2.2 flushes records of an open transaction, and is killed; the agent is told what comes next."""
+    """4.2.2 flushes records of an open transaction, and is killed; the agent knows what comes next."""
     run = transactional(**more)
     app = run.start("4.2.2", transactional=False)
     app.opens("0_0")
@@ -273,6 +273,7 @@ def test_disk_shows_the_switch():
 
 
 def _facts(run: Scenario):
+    assert run.world.pipeline is not None
     application = run.world.pipeline.inventory.applications["app"]
     return application.tasks["0_0"].stores["s"].databases[""].offsets
 
@@ -286,7 +287,7 @@ DAMAGED = {
     "txn-interrupted-wipe-4.4.0": SKIPPED,
 }
 BENIGN = ("benign-corrupt-kill-4.4.0", "benign-standby-txn-eos-4.4.0")
-KNOWN = {"processing_guarantee": "exactly_once_v2", "kafka_streams_version": "4.4.0"}
+KNOWN: dict[str, object] = {"processing_guarantee": "exactly_once_v2", "kafka_streams_version": "4.4.0"}
 
 
 def loud(scenario: str, settings: dict[str, object]) -> set[tuple[str, Severity]]:
@@ -303,12 +304,12 @@ def loud(scenario: str, settings: dict[str, object]) -> set[tuple[str, Severity]
 
 
 @pytest.mark.parametrize("scenario", DAMAGED)
-def test_recorded_damage_is_critical_where_nobody_told_of_transactional_stores(scenario):
+def test_recorded_damage_is_critical_without_the_setting(scenario):
     """The disk shows them."""
     assert (DAMAGED[scenario], Severity.CRITICAL) in loud(scenario, KNOWN)
 
 
 @pytest.mark.parametrize("scenario", BENIGN)
-def test_recorded_benign_is_quiet_where_nobody_told_of_transactional_stores(scenario):
+def test_recorded_benign_is_quiet_without_the_setting(scenario):
     """Nothing at warning or above."""
     assert loud(scenario, KNOWN) == set()
