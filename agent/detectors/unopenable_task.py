@@ -6,7 +6,8 @@ anything wipe a global store, on any release. Or the start-up pass leaves a segm
 stays with the process, in which every later try to open the task fails.
 Fires when one process was refused a store five times, and wiped and flushed nothing; when two processes were refused a
 global store; when a segment was deleted by the process that holds it, after a later segment of its store was refused.
-Critical where a process was seen refused and the guarantee is told. A leaked segment is a warning: a restart helps.
+Critical where a process was seen refused and the guarantee is configured. A leaked segment is a warning: a new process
+helps.
 Clears when the store is wiped, removed or opened for good; for a leaked segment when the process ends.
 Stays quiet for two refusals and a wipe, for processes that end before they get the task, moves of a task, reopenings of
 a restoration (up to 2.5), stores that open twice, crash loops under at-least-once, and for a tool that opens the store
@@ -25,7 +26,7 @@ from agent.inventory.model import Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.refused import GOES_ON_US, Leak, Refusal, leaks, refusal
 from agent.judging.reopening import SETTLED_US
-from agent.judging.upstream import KAFKA_21034, LEAKED_SEGMENT, REFUSED_STATUS
+from agent.judging.upstream import KAFKA_19434, KAFKA_21034, KIP_1035
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -37,13 +38,13 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.TASK,
     needs=("processing_guarantee",),
-    upstream=(REFUSED_STATUS, KAFKA_21034, LEAKED_SEGMENT),
+    upstream=(KIP_1035, KAFKA_21034, KAFKA_19434),
     next_action=(
         "Start once with `enable.transactional.statestores` off: that start wipes the task and restores it. Or stop"
         " this instance, keep a copy of the task directory, remove that task directory only, and start."
     ),
     consequence=(
-        "The application does not get to RUNNING, or runs without this task, until somebody acts. Nothing is lost."
+        "The application does not get to RUNNING, or runs without this task, until an operator acts. Nothing is lost."
     ),
     twin=Twin("a task that is refused once more, then wiped", "eos-4.3.1-crash-flushed"),
     silent_where=((Fact.OFFSETS_IN_STORE, Truth.NO),),
@@ -81,7 +82,7 @@ def _refused(case: TaskCase, store: Store, found: Refusal) -> Verdict:
     number = times_us.index(found.decided_us) + 1
     transactional = case.says(Fact.TRANSACTIONAL_STORES)
     is_known = found.proven and (task.is_global or transactional is not Truth.NO)
-    issue = KAFKA_21034 if task.is_global else REFUSED_STATUS
+    issue = KAFKA_21034 if task.is_global else KIP_1035
     why = ", as with transactional stores switched on after an unclean end"
     if task.is_global or transactional is Truth.NO:
         why = ""
@@ -119,7 +120,7 @@ def _lasts(case: TaskCase, leak: Leak) -> bool:
 
 def _leaked(case: TaskCase, leak: Leak) -> Verdict:
     task = case.task
-    is_told = case.settings.exactly_once is True
+    is_configured = case.settings.exactly_once is True
     return Verdict(
         subject=f"leaked {leak.path}@{leak.at_us}",
         opened_at_us=leak.at_us,
@@ -134,10 +135,10 @@ def _leaked(case: TaskCase, leak: Leak) -> Verdict:
             ),
         ),
         severity=Severity.WARNING,
-        confidence=Confidence.CONFIRMED if is_told else Confidence.SUSPECTED,
+        confidence=Confidence.CONFIRMED if is_configured else Confidence.SUSPECTED,
         store=leak.store,
-        upstream=(LEAKED_SEGMENT.key,),
-        affected=case.affected(LEAKED_SEGMENT),
-        missing_facts=() if is_told else ("processing_guarantee",),
+        upstream=(KAFKA_19434.key,),
+        affected=case.affected(KAFKA_19434),
+        missing_facts=() if is_configured else ("processing_guarantee",),
         next_action=RESTART,
     )

@@ -45,7 +45,7 @@ class Refusal:
         times_us: When openings were refused, by one process; of global stores by several.
         flushed_us: Last flush of it, status and data, before them.
         decided_us: The one that decided.
-        proven: The guarantee is told, and the processes were seen; else it may have been a tool of an operator.
+        proven: The guarantee is configured, and the processes were seen; else it may have been a tool of an operator.
     """
 
     database: Database

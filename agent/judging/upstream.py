@@ -66,12 +66,6 @@ LOST_SEGMENT = Upstream(
     FACTS[Fact.SEGMENT_ANSWERS_FOR_STORE].holds,
     "not fixed on the 4.3 and 4.4 branches and on trunk of 2026-08-22; later releases were not checked",
 )
-REFUSED_STATUS = Upstream(
-    "refused status (no upstream issue)", FACTS[Fact.TRANSACTIONAL_STORES].holds, "not fixed in 4.4.0"
-)
-LEAKED_SEGMENT = Upstream(
-    "leaked segment (no upstream issue)", FACTS[Fact.STARTUP_PASS].holds, "not fixed in 4.4.0"
-)
 REVIVED_TASK = Upstream(
     "offset of a revived task (no upstream issue)",
     (_between("2.8.2", "2.8.x"), _since("3.0.1")),

@@ -43,7 +43,7 @@ def looping(run: Scenario, times: int = 20) -> App:
 # -- a store that is never wiped --------------------------------------------------------------------------------
 
 
-def test_a_store_that_is_refused_for_ever():
+def test_a_store_that_is_refused_without_end():
     """The fifth refusal decides; nothing is said of the fourth."""
     run = killed()
     app = run.start()
@@ -62,7 +62,7 @@ def test_a_store_that_is_refused_for_ever():
     assert finding.affected is not Affected.NO
     assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
     assert finding.evidence[0].at_us > BEGIN_US
-    assert finding.upstream == ("refused status (no upstream issue)",)
+    assert finding.upstream == ("KIP-1035",)
     assert "enable.transactional.statestores` off" in finding.next_action
     assert [x.status for x in run.findings("unclean-store")] == [Status.RESOLVED]
     app.crash()
@@ -113,7 +113,7 @@ def test_a_store_that_is_opened_for_good_ends_it():
     assert run.only(ID).status is Status.RESOLVED
 
 
-def test_the_guarantee_is_not_told():
+def test_the_guarantee_is_not_configured():
     """So close together no at-least-once application opens a store: suspected."""
     run = killed(hidden=("*",))
     looping(run)
@@ -305,7 +305,7 @@ def test_releases_without_a_status(release):
     assert run.findings(ID) == []
 
 
-def test_a_tool_that_opens_it_while_nobody_runs():
+def test_a_tool_that_opens_it_while_no_process_runs():
     """No process of the application lives: an operator reads the store."""
     run = killed()
     refuses(run, 20, every=0.1)

@@ -67,7 +67,7 @@ def test_it_lasts_as_long_as_the_process(flush_old):
         Status.OPEN,
     )
     assert finding.affected is not Affected.NO
-    assert finding.upstream == ("leaked segment (no upstream issue)",)
+    assert finding.upstream == ("KAFKA-19434",)
     assert "Restart this instance: the process" in finding.next_action
     for _ in range(5):
         tries_again(run, app)
@@ -97,7 +97,7 @@ def test_the_next_processes_bring_nothing_back():
     assert run.findings(LAW) == []
 
 
-def test_the_guarantee_is_not_told():
+def test_the_guarantee_is_not_configured():
     """Suspected: at-least-once refuses nothing."""
     run, _ = leaked(hidden=("*",))
     run.wait(5)
