@@ -4,7 +4,8 @@ From 4.3 on every store carries a status. Left open after a flush it means an un
 next assignment wipes the task and restores it, under at-least-once it is ignored. Info: the status alone harms nothing;
 what a windowed store loses by such an end is reported by `lost-segment`. A warning where the next start has
 transactional stores (4.4+): they refuse such a store at every opening, and never wipe it. Global stores are not wiped:
-under exactly-once the application fails at every start until their directory is removed.
+under exactly-once the application fails at every start until their directory is removed. Stays quiet for a task that is
+refused again and again: `unopenable-task` says so.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.refused import refusal
 from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_OPEN
 from agent.judging.wording import where
 from agent.layout.facts import Fact
@@ -75,6 +77,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         nothing wiped (StateManagerUtil.closeStateManager, 4.4.0).
     """
     task = case.task
+    if any(refusal(case, store) is not None for store in task.stores.values()):
+        return
     for store in task.stores.values():
         for database in store.databases.values():
             if _is_open(database) and database.lock is LockState.FREE:

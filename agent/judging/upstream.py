@@ -71,6 +71,11 @@ REFUSED_OPEN = Upstream(
     FACTS[Fact.TRANSACTIONAL_STORES].holds,
     "not fixed in 4.4.0",
 )
+LEAKED_SEGMENT = Upstream(
+    "leaked segment (no upstream issue)",
+    (_between("4.3.0", "4.3.1"), _between("4.4.0", "4.4.0")),
+    "not fixed in 4.4.0; later releases were not checked",
+)
 LOST_SEGMENT = Upstream(
     "lost segments (no upstream issue)",
     FACTS[Fact.SEGMENT_ANSWERS_FOR_STORE].holds,
