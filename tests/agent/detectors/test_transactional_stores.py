@@ -313,3 +313,33 @@ def test_recorded_damage_is_critical_without_the_setting(scenario):
 def test_recorded_benign_is_quiet_without_the_setting(scenario):
     """Nothing at warning or above."""
     assert loud(scenario, KNOWN) == set()
+
+
+# -- a kill while segments are being made: expired ones are being taken away
+
+
+@pytest.mark.parametrize(("held", "said"), [(True, 0), (False, 1)])
+def test_expired_segment_that_was_half_deleted(held, said):
+    """While later segments are held only an expired one is taken away; without a holder it is a torn deletion."""
+    run = Scenario("4.4.0", "at_least_once", stores={"w": WINDOWED})
+    app = run.start()
+    app.opens("0_0")
+    for segment in (10, 20):
+        app.puts("0_0", 100, store="w", segment=segment)
+    app.commits("0_0", 199)
+    app.flushes("0_0")
+    run.wait(2)
+    oldest = run.task("0_0").databases.pop(("w", "10"))
+    if held:
+        oldest.close()
+    else:
+        app.stops({"0_0": 200})
+        run.wait(5)
+    for name in ("CURRENT", "IDENTITY"):
+        run.world.play("unlink", f"{oldest.path}/{name}")
+    run.wait(0.5)
+    if held:
+        app.crash()
+    run.wait(100)
+    torn = [x for x in run.findings("torn-store") if "data file" in x.summary]
+    assert len(torn) == said
