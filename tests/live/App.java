@@ -54,7 +54,7 @@ import org.rocksdb.CompressionType;
 import org.rocksdb.InfoLogLevel;
 
 /**
- * One instance of a Kafka Streams application that counts, for every release from 2.0 to 4.3.
+ * One instance of a Kafka Streams application that counts, for every release since 2.0.
  *
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
