@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from deploy.demo.agents import Agent
+from tests.live.configured import configured
 from tests.live.plan import EACH_POD, Plan, numbers
 from tests.live.processes import Broker, JavaProcess, LiveError, start_application, wait_until
-from tests.live.told import told
 from tests.live.toolbox import HERE
 from tests.support.shipped import Data, shipped_records
 
@@ -96,7 +96,7 @@ class Stage:
     def watch(self, pod: str, release: str | None = None) -> None:
         """Start the two agents of a pod: one told as an operator would, one told nothing and apart from the rest."""
         release = release or self.release
-        known = told(self.settings(pod, release), release)
+        known = configured(self.settings(pod, release), release)
         self.state_dir(pod).mkdir(parents=True, exist_ok=True)
         command = self.agent_command(pod)
         apart = (sys.executable, str(HERE / "apart.py"), *command)

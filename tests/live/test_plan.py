@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.live.configured import configured
 from tests.live.plan import ALOS, CHAIN, EOS, NEWEST, RELEASES, TRANSACTIONAL, downgrade_of, numbers
 from tests.live.scenarios import SCENARIOS
-from tests.live.told import told
 
-TOLD = {
+GIVEN = {
     "processing.guarantee": "x",
     "state.cleanup.delay.ms": 1,
     "num.standby.replicas": 0,
@@ -81,8 +81,10 @@ def test_a_setting_of_the_command_line_counts():
 
 
 def test_an_agent_is_told_of_transactional_stores_where_the_release_has_them(monkeypatch):
-    monkeypatch.setattr("tests.live.told.KEYS_BY_NAME", dict.fromkeys(["enable_transactional_statestores"]))
+    monkeypatch.setattr(
+        "tests.live.configured.KEYS_BY_NAME", dict.fromkeys(["enable_transactional_statestores"])
+    )
     name = "enable_transactional_statestores"
-    assert told(TOLD, "4.4.0") == {name: "false"}
-    assert told(TOLD | {TRANSACTIONAL: "true"}, "4.4.0") == {name: "true"}
-    assert told(TOLD | {TRANSACTIONAL: "true"}, "4.3.1") == {}
+    assert configured(GIVEN, "4.4.0") == {name: "false"}
+    assert configured(GIVEN | {TRANSACTIONAL: "true"}, "4.4.0") == {name: "true"}
+    assert configured(GIVEN | {TRANSACTIONAL: "true"}, "4.3.1") == {}

@@ -8,8 +8,8 @@ from agent.inventory.settings import KEYS_BY_NAME
 from tests.live.plan import TRANSACTIONAL_SINCE, is_transactional, numbers
 
 
-def told(settings: Mapping[str, object], release: str) -> dict[str, str]:
-    """Give what is told.
+def configured(settings: Mapping[str, object], release: str) -> dict[str, str]:
+    """Give them.
 
     Args:
         settings: Of the application, in Kafka's names.
