@@ -80,7 +80,7 @@ def test_a_setting_of_the_command_line_counts():
     assert not scenario.must(scenario.planned("4.3.1", EOS, {TRANSACTIONAL: "true"}))
 
 
-def test_an_agent_is_told_of_transactional_stores_where_the_release_has_them(monkeypatch):
+def test_an_agent_is_configured_for_transactional_stores_where_the_release_has_them(monkeypatch):
     monkeypatch.setattr(
         "tests.live.configured.KEYS_BY_NAME", dict.fromkeys(["enable_transactional_statestores"])
     )
