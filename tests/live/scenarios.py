@@ -68,7 +68,7 @@ def _lost_segment(
     )
 
 
-def _upgraded(before: str, affected: Affected, *allow: str) -> Scenario:
+def _upgraded(before: str, affected: Affected, severity: str = "", allow: tuple[str, ...] = ()) -> Scenario:
     """An older release is killed with flushed records that are not committed; the next start is of the plan's own."""
     return Scenario(
         bugs.upgraded_crash,
@@ -76,7 +76,7 @@ def _upgraded(before: str, affected: Affected, *allow: str) -> Scenario:
         plan={"settings": LONG_COMMIT, "before": before},
         affected=affected,
         find=("skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
-        severity="critical",
+        severity=severity,
         allow=allow,
         since=TRANSACTIONAL_SINCE,
     )
@@ -245,8 +245,10 @@ SCENARIOS: dict[str, Scenario] = {
         find=("skipped-eos-wipe",),
         allow=("stale-eos-checkpoint",),
     ),
-    "k20685-upgraded": _upgraded("3.9.2", lambda _plan: True, "stale-eos-checkpoint", "unclean-store"),
-    "upgraded-crash": _upgraded("4.2.2", or_transactional()),
+    "k20685-upgraded": _upgraded(
+        "3.9.2", lambda _plan: True, allow=("stale-eos-checkpoint", "unclean-store", "overlaid-store")
+    ),
+    "upgraded-crash": _upgraded("4.2.2", or_transactional(), "critical", ("overlaid-store", "unclean-store")),
     "enabled-crash": Scenario(
         bugs.upgraded_crash,
         (EOS,),
