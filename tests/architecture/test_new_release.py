@@ -186,7 +186,7 @@ def test_a_table_that_ends_before_a_release(release: str, rocksdb: str | None, w
     assert any(line.startswith(word) for line in not_known(release, rocksdb))
 
 
-def test_a_fact_that_nobody_has_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fact_that_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of what was read."""
     row = FACTS[Fact.OFFSETS_IN_STORE]
     later = dataclasses.replace(row, unsure=(ReleaseRange.since("9.8.0"),))

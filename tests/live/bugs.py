@@ -177,10 +177,10 @@ def dirty_close(stage: Stage) -> None:
 
 
 def corrupt_kill(stage: Stage) -> None:
-    """A commit times out; the corrupted task is closed with a fresh offset and killed before its wipe."""
+    """A commit times out, and the one after it; the corrupted task is closed and killed before its wipe."""
     _fill(stage, slow_unlink_us=1_000_000)
     java = stage.pods["a"]
-    java.ask("fail-commit")
+    java.ask("fail-commit 2")
     seen = len(java.lines)
     stage.send(3000)
     java.wait_for("commit-failed", after=seen)

@@ -45,9 +45,9 @@ class Jar:
         if not pom.is_file():
             return None
         for dependency in ElementTree.parse(pom).iter():
-            told = {part.tag.rpartition("}")[2]: part.text for part in dependency}
-            if told.get("artifactId") == "rocksdbjni":
-                return told.get("version")
+            fields = {part.tag.rpartition("}")[2]: part.text for part in dependency}
+            if fields.get("artifactId") == "rocksdbjni":
+                return fields.get("version")
         return None
 
 

@@ -1,4 +1,4 @@
-"""Where our tables end before a release: what they do not say of it, and nobody would notice."""
+"""Where our tables end before a release: what they do not say of it, without a word about it."""
 
 from __future__ import annotations
 
@@ -66,6 +66,6 @@ def _fixes() -> list[tuple[str, str, str]]:
 
 
 def _is_on_branch(said: str, release: Release) -> bool:
-    """Tell whether something is said to be on the branch that a release was made from."""
+    """Return whether something is said to be on the branch that a release was made from."""
     named = [before or after for before, after in _BRANCHES.findall(said)]
     return any(f"{release.major}.{release.minor}" in re.findall(r"\d+\.\d+", names) for names in named)
