@@ -78,6 +78,7 @@ public final class LeakedSegment {
         for (int batch = 0; !life.hasFlushed(NEWER_MS); batch++) {
             life.produce("newer" + batch + "-", NEWER_MS, 2_000); // 16 MiB until RocksDB flushes by itself
         }
+        life.produce("last", NEWER_MS, 10); // time for RocksDB to note the file
         System.out.printf("segments flushed: older %s, newer %s%n",
             life.hasFlushed(OLDER_MS), life.hasFlushed(NEWER_MS));
         life.kill();
