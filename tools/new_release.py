@@ -4,7 +4,7 @@ The mechanical half of contributing/new-release.md.
 
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0 --diff AbstractSegments
-    tools/new_release.py --jars kafka-streams-4.2.1.jar kafka-streams-4.2.2.jar
+    tools/new_release.py --jars kafka-streams-4.3.1.jar kafka-streams-4.4.0.jar
 
 A release is a tag, a branch, a commit, or one of the releases that `tools/upstream/classes.toml` gives a commit for.
 """
@@ -25,12 +25,15 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.layout.facts import FACTS  # noqa: E402 - the checkout, not whatever is installed
-from agent.layout.releases import ROCKSDB_RELEASES  # noqa: E402
 from tools.upstream.data import Classes, known_keys, load_classes  # noqa: E402
-from tools.upstream.jars import changed_classes  # noqa: E402
+from tools.upstream.jars import Jar, changed_classes, read_jar  # noqa: E402
+from tools.upstream.known import not_known  # noqa: E402
 
 _KEY = re.compile(r"\bKAFKA-\d+\b")
 _ROCKSDB = re.compile(r"rocksDB: *\"([\d.]+)\"")
+_SETTING = re.compile(r"String \w+_CONFIG\s*=\s*\"([^\"]+)\"")
+_NESTED = re.compile(r"^[+-]\s+(?:\w+ )*(?:class|interface|enum|record) (\w+)", re.MULTILINE)
+_LAYOUT = re.compile(r"[+-]\s*(?:(?:import|package) .*)?")
 _GIT_TIMEOUT_S = 300
 
 
@@ -71,19 +74,34 @@ class Repository:
         self.since, self.until = self._resolve(since), self._resolve(until)
 
     def changed(self) -> dict[str, str]:
-        """Map each class that differs to `+added -removed`, or to `new`, or to `gone`."""
+        """Map each class that differs to `+added -removed`, or to `new`, or to `gone`; imports do not count.
+
+        Nested classes that only one of the releases has are listed, too.
+        """
         found = {}
-        lines = self._git("diff", "--numstat", self.since, self.until, "--", *self._classes.paths.values())
-        counts = {path: (added, removed) for added, removed, path in map(str.split, lines)}
         for name, path in self._classes.paths.items():
             there = [self._has(revision, path) for revision in (self.since, self.until)]
             if there == [False, True]:
                 found[name] = "new"
             elif there == [True, False]:
                 found[name] = "gone"
-            elif path in counts:
-                found[name] = "+{} -{}".format(*counts[path])
+            elif lines := self._changed_lines(path):
+                added = sum(line.startswith("+") for line in lines)
+                found[name] = f"+{added} -{len(lines) - added}"
+                found |= _nested(name, lines)
         return found
+
+    def settings(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the settings that `StreamsConfig` names before and after."""
+        path = self._classes.paths["StreamsConfig"]
+        texts = ("\n".join(self._show(revision, path)) for revision in (self.since, self.until))
+        before, after = (frozenset(_SETTING.findall(text)) for text in texts)
+        return before, after
+
+    def _changed_lines(self, path: str) -> list[str]:
+        lines = self._git("diff", "--unified=0", self.since, self.until, "--", path)
+        changed = [x for x in lines if x[:1] in ("+", "-") and x[:3] not in ("+++", "---")]
+        return [x for x in changed if not _LAYOUT.fullmatch(x)]
 
     def commits(self) -> list[Commit]:
         """List the commits between the releases that touched a class of the list, oldest first."""
@@ -105,7 +123,7 @@ class Repository:
 
     def rocksdb(self) -> str | None:
         """Return the version of RocksDB that the later release is built with; None where it is not said."""
-        found = _ROCKSDB.search("\n".join(self._git("show", f"{self.until}:gradle/dependencies.gradle")))
+        found = _ROCKSDB.search("\n".join(self._show(self.until, "gradle/dependencies.gradle")))
         return found[1] if found else None
 
     def _resolve(self, release: str) -> str:
@@ -116,6 +134,9 @@ class Repository:
             except (GitError, IndexError):
                 continue
         raise GitError(f"{self._directory} knows no tag, branch or commit {wanted}")
+
+    def _show(self, revision: str, path: str) -> list[str]:
+        return self._git("show", f"{revision}:{path}") if self._has(revision, path) else []
 
     def _has(self, revision: str, path: str) -> bool:
         return bool(self._git("ls-tree", "--name-only", revision, "--", path))
@@ -128,14 +149,29 @@ class Repository:
         return done.stdout.splitlines()
 
 
+def _nested(name: str, lines: Iterable[str]) -> dict[str, str]:
+    """Map the nested classes of which a difference adds or removes the declaration."""
+    signs: dict[str, str] = {}
+    for line in lines:
+        if match := _NESTED.match(line):
+            nested = f"{name}.{match[1]}"
+            signs[nested] = signs.get(nested, "") + line[0]
+    words = {"+": "new", "-": "gone"}
+    return {nested: words[sign] for nested, sign in signs.items() if sign in words}
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
 def facts_citing(name: str) -> list[str]:
     """List the layout facts whose source names a class."""
-    return [fact.value for fact, row in FACTS.items() if re.search(rf"\b{name}\b", row.source)]
+    return [fact.value for fact, row in FACTS.items() if re.search(rf"\b{_last(name)}\b", row.source)]
 
 
 def files_citing(name: str, root: Path) -> list[str]:
     """List the detectors, their parts and pages whose text names a class."""
-    pattern = re.compile(rf"\b{name}\b")
+    pattern = re.compile(rf"\b{_last(name)}\b")
     places: Iterable[Path] = (*sorted((root / "agent").rglob("*.py")), root / "docs" / "state-format.md")
     found = [x.relative_to(root).as_posix() for x in places if pattern.search(x.read_text(encoding="utf-8"))]
     return [x for x in found if x != "agent/layout/facts.py"]
@@ -155,32 +191,63 @@ def table(changed: dict[str, str]) -> list[str]:
     return lines
 
 
-def report(repository: Repository) -> tuple[str, bool]:
+def settings_lines(before: frozenset[str], after: frozenset[str]) -> list[str]:
+    """Render which settings came and went."""
+    rows = [f"- new: `{name}`" for name in sorted(after - before)]
+    rows += [f"- gone: `{name}`" for name in sorted(before - after)]
+    return ["", "## Settings", "", *(rows or ["None came, none went."])]
+
+
+def tables_lines(release: str, rocksdb: str | None, missing: list[str]) -> list[str]:
+    """Render what our tables say of the release, and what they do not."""
+    known = f"RocksDB {rocksdb}, and every table covers {release}."
+    return ["", "## Tables of ours", "", *(f"- {line}" for line in missing or [known])]
+
+
+def report(repository: Repository, release: str) -> tuple[str, bool]:
     """Render what has to be read.
+
+    Args:
+        repository: With both releases.
+        release: The later one.
 
     Returns:
         The report (Markdown), and whether something is left to do in our lists.
     """
     changed, commits = repository.changed(), repository.commits()
-    gone = [name for name, size in changed.items() if size == "gone"]
-    new, version = unlisted(commits, known_keys()), repository.rocksdb()
+    gone = [name for name, size in changed.items() if size == "gone" and "." not in name]
+    new, rocksdb = unlisted(commits, known_keys()), repository.rocksdb()
     silent = [commit for commit in commits if not commit.keys]
+    missing = not_known(release, rocksdb)
     lines = [f"# {repository.since[:10]} to {repository.until[:10]}", "", "## Classes that changed", ""]
     lines += table(changed)
     lines += ["", "## Issues that touch them and are in no list of ours", ""]
     lines += [f"- {x.date} {x.revision} {x.title}" for x in new] or ["None."]
     lines += ["", "## Commits without an issue", ""]
     lines += [f"- {x.date} {x.revision} {x.title}" for x in silent] or ["None."]
-    lines += ["", "## RocksDB", "", f"{version}: {'known' if version in ROCKSDB_RELEASES else 'NOT KNOWN'}"]
-    return "\n".join(lines) + "\n", bool(new or gone or version not in ROCKSDB_RELEASES)
+    lines += settings_lines(*repository.settings())
+    lines += tables_lines(release, rocksdb, missing)
+    return "\n".join(lines) + "\n", bool(new or gone or missing)
+
+
+def report_of_jars(old: Jar, new: Jar) -> tuple[str, bool]:
+    """Render the same of two published jars: without commits and issues."""
+    classes = load_classes()
+    changed, rocksdb = changed_classes(old, new, classes), new.rocksdb()
+    gone = [name for name, size in changed.items() if size == "gone" and name in classes.paths]
+    missing = not_known(new.release, rocksdb)
+    lines = [f"# {old.release} to {new.release}", "", "## Classes that changed", "", *table(changed)]
+    lines += settings_lines(old.settings, new.settings)
+    lines += tables_lines(new.release, rocksdb, missing)
+    return "\n".join(lines) + "\n", bool(gone or missing)
 
 
 def main(argv: list[str]) -> int:
     """Print the report, or the difference of one class.
 
     Returns:
-        0; 1 if an issue is in no list, a class is gone or RocksDB's version is not known; 2 if Git could not answer
-        or a jar not be read.
+        0; 1 if an issue is in no list, a class is gone or a table of ours ends before the release; 2 if Git could not
+        answer or a jar not be read.
     """
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("since", help="release that our facts know")
@@ -194,14 +261,15 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     try:
         if options.jars:
-            print("\n".join(table(changed_classes(Path(options.since), Path(options.until), load_classes()))))
-            return 0
+            text, is_open = report_of_jars(read_jar(Path(options.since)), read_jar(Path(options.until)))
+            print(text, end="")
+            return 1 if is_open else 0
         repository = Repository(options.kafka, options.since, options.until, load_classes())
         if options.diff:
             print(repository.diff(options.diff))
             return 0
-        text, is_open = report(repository)
-    except (GitError, OSError, zipfile.BadZipFile) as error:
+        text, is_open = report(repository, options.until)
+    except (GitError, OSError, ValueError, zipfile.BadZipFile) as error:
         print(error, file=sys.stderr)
         return 2
     print(text, end="")

@@ -52,7 +52,8 @@ def test_every_program_is_on_one_page_and_played() -> None:
     assert sorted(named) == [program.stem for program in PROGRAMS] == sorted({x[0] for x in PLAYS})
     for program in PROGRAMS:
         verdicts = {word for name, _, words in PLAYS if name == program.stem for word in words.split()}
-        assert verdicts == {"LOST", "OK"}, program.stem
+        assert "OK" in verdicts, program.stem
+        assert verdicts & {"LOST", "STUCK"}, program.stem
 
 
 @pytest.mark.parametrize(("name", "release"), sorted({x[:2] for x in PLAYS}))
@@ -73,7 +74,7 @@ def test_output_on_a_page_ends_as_it_is_played(page: Path) -> None:
     shown = OUTPUT.findall(text)
     assert shown
     for release, output in shown:
-        verdicts = re.findall(r"^(LOST|OK) ", output, re.MULTILINE)
+        verdicts = re.findall(r"^(LOST|STUCK|OK) ", output, re.MULTILINE)
         assert (name, release, " ".join(verdicts)) in PLAYS
 
 
@@ -85,4 +86,4 @@ def test_every_bug_without_an_issue_has_a_page() -> None:
     covered = {
         name for page in PAGES if page.stem not in WITHOUT_DETECTOR for name in links(page, "detectors")
     }
-    assert unreported == covered | set(WITHOUT_PAGE)
+    assert unreported - covered == set(WITHOUT_PAGE)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from agent.judging import upstream
+from agent.judging.base import Upstream
+from agent.layout.facts import FACTS, Fact
+from agent.layout.releases import ReleaseRange
 from tools import new_release
+from tools.upstream.classfile import changed_members
 from tools.upstream.data import load_classes
+from tools.upstream.known import not_known
 
-KNOWN_ROCKSDB = "10.1.3"
+KNOWN_ROCKSDB = "7.9.2"
+SINCE, UNTIL = "3.9.0", "3.9.2"
+"""Releases that our tables know, and `classes.toml` has no commit of."""
+JARS = Path(__file__).resolve().parents[1] / "data" / "new_release"
+"""Two small jars with the sources that they were compiled from."""
 
 
 class Kafka:
@@ -52,23 +64,23 @@ PATH = load_classes().paths["AbstractSegments"]
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> Kafka:
-    """A repository at its release 9.0.0."""
+    """A repository at the earlier release."""
     made = Kafka(tmp_path)
     made.write(PATH, "one\n")
     made.write("streams/Other.java", "one\n")
-    made.commit("MINOR: all of it", tag="9.0.0")
+    made.commit("MINOR: all of it", tag=SINCE)
     return made
 
 
 def compare(kafka: Kafka, *arguments: str) -> int:
     """Run the tool between the two releases."""
-    return new_release.main(["--kafka", str(kafka.directory), "9.0.0", "9.1.0", *arguments])
+    return new_release.main(["--kafka", str(kafka.directory), SINCE, UNTIL, *arguments])
 
 
 def test_a_class_that_changed(kafka: Kafka, capsys: pytest.CaptureFixture[str]) -> None:
     """Its lines, the facts that cite it, and the issue that our list does not have; exit 1: there is work to do."""
     kafka.write(PATH, "one\ntwo\n")
-    kafka.commit("KAFKA-99999: Segments (#1)", tag="9.1.0")
+    kafka.commit("KAFKA-99999: Segments (#1)", tag=UNTIL)
     assert compare(kafka) == 1
     told = capsys.readouterr().out
     (row,) = [line for line in told.splitlines() if line.startswith("| AbstractSegments | +1 -0 |")]
@@ -82,7 +94,7 @@ def test_an_issue_that_is_listed(kafka: Kafka, capsys: pytest.CaptureFixture[str
     kafka.write(PATH, "two\n")
     kafka.commit("KAFKA-20808: Segments (#2)")
     kafka.write("streams/Other.java", "two\n")
-    kafka.commit("KAFKA-99998: Something else (#3)", tag="9.1.0")
+    kafka.commit("KAFKA-99998: Something else (#3)", tag=UNTIL)
     assert compare(kafka) == 0
     told = capsys.readouterr().out
     assert "KAFKA-20808" not in told
@@ -92,7 +104,7 @@ def test_an_issue_that_is_listed(kafka: Kafka, capsys: pytest.CaptureFixture[str
 def test_a_class_that_is_gone(kafka: Kafka, capsys: pytest.CaptureFixture[str]) -> None:
     """Moved or renamed: the list has to follow."""
     (kafka.directory / PATH).unlink()
-    kafka.commit("MINOR: move", tag="9.1.0")
+    kafka.commit("MINOR: move", tag=UNTIL)
     assert compare(kafka) == 1
     assert "| AbstractSegments | gone |" in capsys.readouterr().out
 
@@ -100,7 +112,7 @@ def test_a_class_that_is_gone(kafka: Kafka, capsys: pytest.CaptureFixture[str]) 
 def test_another_rocksdb(kafka: Kafka, capsys: pytest.CaptureFixture[str]) -> None:
     """A version of RocksDB that no release of ours has is work, too."""
     kafka.rocksdb("99.0.1")
-    kafka.commit("MINOR: RocksDB", tag="9.1.0")
+    kafka.commit("MINOR: RocksDB", tag=UNTIL)
     assert compare(kafka) == 1
     assert "99.0.1: NOT KNOWN" in capsys.readouterr().out
 
@@ -108,7 +120,7 @@ def test_another_rocksdb(kafka: Kafka, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_difference_of_one_class(kafka: Kafka, capsys: pytest.CaptureFixture[str]) -> None:
     """What was removed and added, to be read."""
     kafka.write(PATH, "two\n")
-    kafka.commit("KAFKA-99999: Segments (#1)", tag="9.1.0")
+    kafka.commit("KAFKA-99999: Segments (#1)", tag=UNTIL)
     assert compare(kafka, "--diff", "AbstractSegments") == 0
     told = capsys.readouterr().out.splitlines()
     assert "-one" in told
@@ -121,38 +133,154 @@ def test_what_git_does_not_know(
 ) -> None:
     """A release that is not there, and a class that is not in the list: exit 2 and a sentence."""
     if arguments:
-        kafka.git("tag", "9.1.0")
+        kafka.git("tag", UNTIL)
     assert compare(kafka, *arguments) == 2
-    assert ("NoSuchClass" if arguments else "9.1.0") in capsys.readouterr().err
+    assert ("NoSuchClass" if arguments else UNTIL) in capsys.readouterr().err
+
+
+def test_a_change_of_imports_only(kafka: Kafka, capsys: pytest.CaptureFixture[str]) -> None:
+    """A class that moved changes nothing of what uses it."""
+    kafka.write(PATH, "import a.Log;\none\n")
+    kafka.git("add", "--all")
+    kafka.git("commit", "--quiet", "--amend", "--no-edit")
+    kafka.git("tag", "--force", SINCE)
+    kafka.write(PATH, "import a.internals.Log;\nimport b.More;\n\none\n")
+    kafka.commit("MINOR: move", tag=UNTIL)
+    assert compare(kafka) == 0
+    assert "AbstractSegments" not in capsys.readouterr().out
+
+
+def test_a_nested_class_and_a_setting(kafka: Kafka, capsys: pytest.CaptureFixture[str]) -> None:
+    """What holds a new way to keep state, and what switches it on."""
+    kafka.write(PATH, "one\n    static class Transactional extends Direct {\n    }\n")
+    kafka.write(
+        load_classes().paths["StreamsConfig"],
+        '    public static final String NEW_CONFIG = "enable.something";\n',
+    )
+    kafka.commit("MINOR: new", tag=UNTIL)
+    assert compare(kafka) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "- new: `enable.something`" in lines
+    assert any(line.startswith("| AbstractSegments.Transactional | new |") for line in lines)
+
+
+# -- tables of ours ---------------------------------------------------------------------------------------------------
+
+
+def test_a_release_that_every_table_covers() -> None:
+    """Nothing to do."""
+    assert not_known("4.2.2", "10.1.3") == []
+
+
+@pytest.mark.parametrize(
+    ("release", "rocksdb", "word"),
+    [
+        ("9.9.0", "99.0.1", "RocksDB 99.0.1: NOT KNOWN: in no row"),
+        ("9.9.0", "10.1.3", "RocksDB 10.1.3: NOT KNOWN: its row in agent/layout/releases.py is 4.2.0 to"),
+        ("9.9.0", None, "RocksDB: NOT KNOWN: nothing says"),
+        ("9.9.0", "10.1.3", "tests/live/plan.py: NOT KNOWN: 9.9.0 is not in RELEASES"),
+    ],
+)
+def test_a_table_that_ends_before_a_release(release: str, rocksdb: str | None, word: str) -> None:
+    """Found with 4.4.0: it ships a RocksDB that was known, of releases up to 4.3, and was taken for one of those."""
+    assert any(line.startswith(word) for line in not_known(release, rocksdb))
+
+
+def test_a_fact_that_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of what was read."""
+    row = FACTS[Fact.OFFSETS_IN_STORE]
+    later = dataclasses.replace(row, unsure=(ReleaseRange.since("9.8.0"),))
+    monkeypatch.setitem(FACTS, Fact.OFFSETS_IN_STORE, later)
+    word = "agent/layout/facts.py: NOT KNOWN of 9.9.0: offsets-in-store"
+    assert word in not_known("9.9.0", None)
+    assert word.replace("9.9.0", "9.7.0") not in not_known("9.7.0", None)
+
+
+@pytest.mark.parametrize(
+    ("said", "release", "is_open"),
+    [
+        ("on the 9.8 and 9.9 branches since today", "9.9.0", True),
+        ("not fixed on the 9.9 branch", "9.9.1", True),
+        ("8.9.1; branches 9.7 to 9.9", "9.9.0", True),
+        ("branch 9.9", "9.9.0", True),
+        ("branch 9.8", "9.9.0", False),
+        ("9.9.0", "9.9.0", False),
+        ("9.9.0; the streams protocol: branch 9.8", "9.9.0", False),
+    ],
+)
+def test_a_fix_that_was_seen_on_a_branch(
+    monkeypatch: pytest.MonkeyPatch, said: str, release: str, is_open: bool
+) -> None:
+    """A release from that branch has it, or has it not: somebody has to look."""
+    monkeypatch.setattr(upstream, "KAFKA_20805", Upstream("KAFKA-1", (), said))
+    found = [line for line in not_known(release, None) if " KAFKA-1: " in line]
+    assert (
+        found
+        == [
+            f"agent/judging/upstream.py: NOT KNOWN whether {release} has what is on a branch: KAFKA-1: {said}"
+        ]
+        * is_open
+    )
 
 
 # -- published jars ---------------------------------------------------------------------------------------------------
 
 
-def jar(path: Path, **classes: str) -> Path:
-    """Make a jar of classes of `state.internals`; `Inner__X` is an inner one."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in classes.items():
-            archive.writestr(
-                f"org/apache/kafka/streams/state/internals/{name.replace('__', '$')}.class", content
-            )
-    return path
-
-
 def test_jars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What differs of the list, an inner class too; what is new or gone beside it; nothing of what is as it was."""
-    old = jar(
-        tmp_path / "old.jar", RocksDBStore="a", RocksDBStore__X="a", AbstractSegments="a", Gone="a", Other="a"
-    )
-    new = jar(
-        tmp_path / "new.jar", RocksDBStore="a", RocksDBStore__X="b", AbstractSegments="a", New="a", Other="b"
-    )
-    assert new_release.main(["--jars", str(old), str(new)]) == 0
-    rows = [line.split(" | ")[:2] for line in capsys.readouterr().out.splitlines()[2:]]
-    assert rows == [["| Gone", "gone"], ["| New", "new"], ["| RocksDBStore", "changed"]]
+    """What differs member by member, and what is new or gone; nothing of a class that only imports another one.
+
+    The sources are in the jars: `AbstractSegments` has other imports, lines and another place in the constant pool.
+    """
+    assert new_release.main(["--jars", str(JARS / "old.jar"), str(JARS / "new.jar")]) == 1
+    told = capsys.readouterr().out.splitlines()
+    rows = [line.split(" | ")[:2] for line in told if line.startswith("| ") and "| class |" not in line]
+    assert rows == [
+        ["| Gone", "gone"],
+        ["| New", "new"],
+        ["| RocksDBStore", "changed: <init>, more, put"],
+        ["| RocksDBStore.Old", "gone"],
+        ["| RocksDBStore.TransactionalDBAccessor", "new"],
+        ["| StreamsConfig", "changed: CACHE_CONFIG, ENABLE_CONFIG"],
+    ]
+    settings = [line for line in told if line.startswith(("- new:", "- gone:"))]
+    assert settings == ["- new: `enable.something`", "- gone: `cache.bytes`"]
+    assert "- RocksDB: NOT KNOWN: nothing says which version it is built with" in told
 
 
-def test_no_jar(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A path that is no jar: exit 2 and a sentence."""
+def test_a_pom_beside_a_jar_says_the_version_of_rocksdb(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `mvn` keeps it."""
+    new = tmp_path / "kafka-streams.jar"
+    shutil.copy(JARS / "new.jar", new)
+    new.with_suffix(".pom").write_text(
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><dependencies><dependency><groupId>org.rocksdb</groupId>'
+        "<artifactId>rocksdbjni</artifactId><version>99.0.1</version></dependency></dependencies></project>"
+    )
+    assert new_release.main(["--jars", str(JARS / "old.jar"), str(new)]) == 1
+    assert "- RocksDB 99.0.1: NOT KNOWN" in capsys.readouterr().out
+
+
+def test_the_same_jar_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    """No row, no setting."""
+    new_release.main(["--jars", str(JARS / "new.jar"), str(JARS / "new.jar")])
+    told = capsys.readouterr().out
+    assert "None came, none went." in told
+    assert "changed" not in told.partition("## Settings")[0].replace("Classes that changed", "")
+
+
+@pytest.mark.parametrize("content", [None, {}, {"kafka/kafka-streams-version.properties": "commitId=1"}])
+def test_no_jar(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: dict[str, str] | None) -> None:
+    """A path that is no jar, or one that does not say its release: exit 2 and a sentence."""
+    if content is not None:
+        with zipfile.ZipFile(tmp_path / "a.jar", "w") as archive:
+            for name, text in content.items():
+                archive.writestr(name, text)
     assert new_release.main(["--jars", str(tmp_path / "a.jar"), str(tmp_path / "b.jar")]) == 2
     assert "a.jar" in capsys.readouterr().err
+
+
+def test_what_is_no_compiled_class() -> None:
+    """It is said, not compared."""
+    with pytest.raises(ValueError, match="not a compiled class"):
+        changed_members(b"text", b"text")

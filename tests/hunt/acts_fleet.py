@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 from tests.hunt.action import ADDS, UNSEEN, Action, Dice, Drawn, draw_pod
 from tests.hunt.design import PODS, Run
-from tests.live.plan import numbers
+from tests.live.plan import CHAIN, downgrade_of, numbers
 
 if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
-UPGRADES = ("2.8.2", "3.6.2", "3.9.2", "4.2.1", "4.2.2", "4.3.1")
-DOWNGRADES = {"4.2.2": "4.2.1", "4.2.1": "4.0.0", "3.9.2": "3.7.2"}
-"""Pairs whose stores the older one can open; 4.2 fails on stores of 4.3: it does not know their offsets' family."""
 RENAMED = ("kv", "window")
 ALTERABLE = ("plain", "memory", "window", "session", "front")
 
@@ -38,14 +35,14 @@ def scale_out(ground: Ground, other: str) -> None:
 
 def draw_upgrade(dice: Dice, run: Run) -> Drawn:
     """To a later release; only from those that need no two steps."""
-    later = [release for release in UPGRADES if numbers(release) > numbers(run.release)]
+    later = [release for release in CHAIN if numbers(release) > numbers(run.release)]
     return {"to": dice.choice(later)} if later and numbers(run.release) >= (2, 5) else None
 
 
 def draw_downgrade(_dice: Dice, run: Run) -> Drawn:
-    """To an earlier one, and later back."""
-    is_known = run.release in DOWNGRADES and "group.protocol" not in run.settings
-    return {"to": DOWNGRADES[run.release]} if is_known else None
+    """To the one before, if that can open the stores."""
+    older = downgrade_of(run.release)
+    return {"to": older} if older and "group.protocol" not in run.settings else None
 
 
 def change_release(ground: Ground, to: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.hunt.actions import ACTIONS
 from tests.hunt.design import PODS, Run, Step, parse_name
-from tests.live.plan import ALOS, EOS, numbers
+from tests.live.plan import ALOS, EOS, TRANSACTIONAL, TRANSACTIONAL_SINCE, numbers
 from tests.live.scenarios import BROKER_ASSIGNS
 
 CHECK = Step("check")
@@ -65,7 +65,12 @@ def draw(seed: int, release: str, guarantee: str) -> Run:
     if dice.random() < 0.5:
         settings["hunt.output"] = 1
     run = Run(seed, release, guarantee, stores, dice.choice((1, 1, 2, 3)), pods, settings)
-    return run.with_steps(_steps(dice, run))
+    run = run.with_steps(_steps(dice, run))
+    # last, so that runs of other releases are drawn as ever
+    newest = max((run.release, *(x.args["to"] for x in run.steps if x.action == "upgrade")), key=numbers)
+    if numbers(newest) >= numbers(TRANSACTIONAL_SINCE) and dice.random() < 0.5:
+        settings[TRANSACTIONAL] = "true"
+    return run
 
 
 def draw_named(name: str) -> Run:

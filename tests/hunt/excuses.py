@@ -14,7 +14,7 @@ from tests.hunt.design import Run
 from tests.hunt.timeline import MS_US, Asked, Done, Timeline, pods_of
 from tests.hunt.truth import Difference, topic_of
 from tests.live.judge import Said
-from tests.live.plan import EOS, is_exposed, numbers
+from tests.live.plan import EOS, is_exposed, is_transactional, numbers
 
 FACTS = frozenset({"cloned-volume", "cloned-process"})
 """What these state is seen, not concluded: at any severity."""
@@ -59,6 +59,11 @@ class Case:
     def at_us(self) -> int:
         """When it was said."""
         return self.timeline.when(self.said)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether its pod's stores were transactional then."""
+        return is_transactional(self.run.settings, self.timeline.release(self.pod, self.at_us))
 
 
 def excuse(case: Case) -> str:
@@ -269,12 +274,14 @@ def _wiped_often(case: Case) -> str:
 def _wiped_at_each_opening(case: Case) -> str:
     """From 4.3 on segments hold the offset: a windowed store without any has none, and exactly-once wipes its task.
 
+    Transactional stores are not wiped for it.
+
     Source:
-        AbstractSegments.committedOffset, ProcessorStateManager.initializeStoreOffsets (4.3.0).
+        AbstractSegments.committedOffset, ProcessorStateManager.initializeStoreOffsets (4.3.0, 4.4.0).
     """
     stored = numbers(case.timeline.release(case.pod, case.at_us)) >= (4, 3)
     # versioned stores keep it in the one database of all their segments (LogicalKeyValueSegments.committedOffset)
-    segmented = stored and (WINDOWED - {"versioned"}) & set(case.run.stores)
+    segmented = stored and not case.is_transactional and (WINDOWED - {"versioned"}) & set(case.run.stores)
     often = case.timeline.changes(case.at_us) >= WIPES
     return "4.3 has no offset of a windowed store without a segment" if segmented and often else ""
 

@@ -81,7 +81,6 @@ class Ground(Stage):
         if "group.protocol" in settings:
             broker.do(f"group {self.id} streams.num.standby.replicas={settings['num.standby.replicas']}")
         self._patience_s = patience_s
-        self.release = run.release
         self.begun_ms -= OLD_MS
         self.clock_ms = self.begun_ms
         self.all_sent: dict[str, list[Batch]] = defaultdict(list)
@@ -230,10 +229,6 @@ class Ground(Stage):
         if self._clocks is None:
             return super().agent_command(pod)
         return self._clocks.setdefault(pod, Clock(self.home / "clocks" / pod)).launcher()
-
-    def watch(self, pod: str, release: str | None = None) -> None:
-        """Start the agents of a pod, configured for the release that runs now."""
-        super().watch(pod, release or self.release)
 
     def set_clock(self, pod: str, by_s: int) -> None:
         """Set the clock of a pod's agents wrong by so much."""

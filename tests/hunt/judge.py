@@ -263,9 +263,12 @@ def _word_of_two(said: Said, truths: Sequence[Truth]) -> Judgement:
 
 
 def _is_wiped(case: Case, due: Asked) -> bool:
-    """Tell whether the pod ended uncleanly between a word and the look: exactly-once wipes what it then finds."""
-    ends = case.timeline.unclean(case.pod, due.at_us)
-    return case.run.guarantee == EOS and any(at_us > case.at_us for at_us in ends)
+    """Tell whether the pod ended uncleanly between a word and the look: exactly-once wipes what it then finds.
+
+    Transactional stores are wiped only if their task is corrupted.
+    """
+    ends = case.timeline.corruptions if case.is_transactional else case.timeline.unclean
+    return case.run.guarantee == EOS and any(at_us > case.at_us for at_us in ends(case.pod, due.at_us))
 
 
 def _is_expired(case: Case, due: Asked) -> bool:

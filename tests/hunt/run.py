@@ -1,6 +1,6 @@
 """The hunt: applications drawn from a seed live through mishaps under live agents, and every word is judged.
 
-    make hunt ARGS="--minutes 60 --seed 1 --releases 4.3.1,3.9.2"
+    make hunt ARGS="--minutes 60 --seed 1 --releases 4.4.0,3.9.2"
     make hunt ARGS="--runs 10 --releases 4.2.1"
     make hunt ARGS="--list --runs 10"                 what would be played
     make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  a run again, by its name or its result's file
@@ -38,10 +38,11 @@ from tests.hunt.outcome import conclusion, play_all, summary
 from tests.hunt.page import render
 from tests.hunt.play import Result, play
 from tests.hunt.reduce import reduce_run
+from tests.live.plan import FILES, LAST_OF_MINORS
 from tests.live.processes import LiveError
 from tests.live.toolbox import MissingToolError, application_classes, broker_classes
 
-RELEASES = "4.3.1,3.9.2"
+RELEASES = ",".join((*LAST_OF_MINORS[:-3:-1], FILES))
 
 
 def named(word: str) -> Run:

@@ -14,7 +14,7 @@ from tests.hunt.design import Run
 from tests.hunt.draw import draw, draw_many, draw_named
 from tests.hunt.excuses import EXCUSES, FACTS
 from tests.hunt.judge import TELLS_EXCESS, TELLS_LOSS
-from tests.live.plan import ALOS, EOS, RELEASES, numbers
+from tests.live.plan import ALOS, EOS, NEWEST, RELEASES, TRANSACTIONAL, numbers
 
 RUNS = st.builds(draw, st.integers(0, 10**6), st.sampled_from(RELEASES), st.sampled_from((ALOS, EOS)))
 
@@ -63,6 +63,19 @@ def test_new_settings_and_actions_are_drawn():
     runs = draw_many(1, 200, ["4.3.1"])
     assert 10 < sum("group.protocol" in run.settings for run in runs) < 100
     assert {"rename", "recreate-changelog"} <= {step.action for run in runs for step in run.steps}
+
+
+def test_about_half_of_the_runs_that_can_have_transactional_stores_do():
+    runs = draw_many(1, 200, [NEWEST])
+    for guarantee in (ALOS, EOS):
+        assert 35 < sum(TRANSACTIONAL in run.settings for run in runs if run.guarantee == guarantee) < 65
+    older = draw_many(1, 200, ["4.3.1"])
+    chosen = [run for run in older if TRANSACTIONAL in run.settings]
+    assert chosen
+    assert all(
+        any(step.action == "upgrade" and numbers(step.args["to"]) >= (4, 4) for step in run.steps)
+        for run in chosen
+    )
 
 
 @pytest.mark.parametrize("name", ["4.3.1", "4.3.1-both-1", "4.3.1-eos-x"])

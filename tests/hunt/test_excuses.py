@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from tests.hunt.test_judge import kinds, look, run, said
-from tests.live.plan import EOS
+from tests.live.plan import EOS, TRANSACTIONAL
 
 LIVES = ((10, "a starts 4.3.0"), (70, "a starts 4.3.0"))
 
@@ -36,3 +36,9 @@ def test_wipes_at_each_opening_are_of_stores_whose_offset_is_in_their_segments(s
     of = dataclasses.replace(run("4.3.1", EOS), stores=("kv", store))
     marks = [(at_us, "b starts 4.3.1") for at_us in (10, 20, 30)]
     assert kinds(of, words=[said("wipe-storm")], marks=marks) == [kind]
+
+
+def test_transactional_stores_without_an_offset_are_not_wiped():
+    of = dataclasses.replace(run("4.4.0", EOS), stores=("kv", "window"), settings={TRANSACTIONAL: "true"})
+    marks = [(at_us, "b starts 4.4.0") for at_us in (10, 20, 30)]
+    assert kinds(of, words=[said("wipe-storm")], marks=marks) == ["false_alarm"]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.hunt.test_judge import LOST, kinds, look, run, said, true
 from tests.hunt.timeline import Asked
-from tests.live.plan import ALOS, EOS
+from tests.live.plan import ALOS, EOS, TRANSACTIONAL
 
 
 def test_a_word_about_a_segment_that_started_to_expire_is_undecided():
@@ -61,6 +61,17 @@ def test_a_word_about_a_store_that_a_kill_has_wiped_since_is_undecided():
         (ALOS, killed, "false_alarm"),
     ):
         assert kinds(run("4.1.0", guarantee), words=[word], marks=marks, asked=[look("a")]) == [kind]
+
+
+def test_no_kill_wipes_transactional_stores_but_a_corrupted_task_does():
+    """With transactional stores the next look shows what was on the disk: nothing wipes it at a start."""
+    of = dataclasses.replace(run("4.4.0", EOS), settings={TRANSACTIONAL: "true"})
+    word = said("lost-segment", "critical", at_us=50)
+    for what, kind in (("a is killed", "false_alarm"), ("a fail-commit: set", "undecided")):
+        marks = ((10, "a starts 4.4.0"), (53, what), (54, "a starts 4.4.0"), (60, "truth: right"))
+        assert kinds(of, words=[word], marks=marks, asked=[look("a")]) == [kind]
+        older = tuple((at_us, mark.replace("4.4.0", "4.3.1")) for at_us, mark in marks)
+        assert kinds(of, words=[word], marks=older, asked=[look("a")]) == ["undecided"]
 
 
 def test_a_word_that_may_be_about_a_standby_that_cannot_be_asked_is_undecided():

@@ -163,6 +163,12 @@ class Timeline:
         ]
         return sorted([*ends, *(ended_us for _, ended_us in self.pauses(pod, until_us))])
 
+    def corruptions(self, pod: str, until_us: int) -> list[int]:
+        """Give the times at which a commit of a pod timed out, or may have: its tasks are corrupted then."""
+        failed = f"{pod} fail-commit: "
+        ends = [at_us for at_us, what in self._marks if at_us <= until_us and what.startswith(failed)]
+        return sorted([*ends, *(ended_us for _, ended_us in self.pauses(pod, until_us))])
+
     def pauses(self, pod: str, until_us: int) -> list[tuple[int, int]]:
         """Give from when to when a pod, or the broker, was away for longer than a session, if it came back."""
         frozen_us = 0

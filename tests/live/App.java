@@ -54,7 +54,7 @@ import org.rocksdb.CompressionType;
 import org.rocksdb.InfoLogLevel;
 
 /**
- * One instance of a Kafka Streams application that counts, for every release from 2.0 to 4.3.
+ * One instance of a Kafka Streams application that counts, for every release since 2.0.
  *
  * <p>Compiled against each release by itself; what the API lost or gained between releases is called by
  * reflection. Arguments are {@code key=value}: {@code stores} lists the stores ({@code kv}, {@code plain},
@@ -68,7 +68,7 @@ public final class App {
     private static Duration span;
     private static Duration grace;
     private static Duration retention;
-    private static volatile boolean commitFails;
+    private static final AtomicInteger FAILING_COMMITS = new AtomicInteger();
     private static final AtomicInteger POISON = new AtomicInteger();
 
     private App() { }
@@ -118,15 +118,14 @@ public final class App {
         public void close(final String store, final org.rocksdb.Options options) { }
     }
 
-    /** Clients of which the next commit of a transaction can be made to time out, as it does on a slow broker. */
+    /** Clients of which the next commits of transactions can be made to time out, as it does on a slow broker. */
     private static final class Clients extends DefaultKafkaClientSupplier {
         @Override
         public Producer<byte[], byte[]> getProducer(final Map<String, Object> settings) {
             return new KafkaProducer<byte[], byte[]>(settings, new ByteArraySerializer(), new ByteArraySerializer()) {
                 @Override
                 public void commitTransaction() {
-                    if (commitFails) {
-                        commitFails = false;
+                    if (FAILING_COMMITS.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
                         say("commit-failed");
                         throw new TimeoutException("made to time out");
                     }
@@ -250,7 +249,7 @@ public final class App {
             case "thread":
                 return KafkaStreams.class.getMethod(words[1] + "StreamThread").invoke(streams);
             case "fail-commit":
-                commitFails = true;
+                FAILING_COMMITS.set(words.length > 1 ? Integer.parseInt(words[1]) : 1);
                 return "set";
             case "poison":
                 POISON.set(Integer.parseInt(words[1]));

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.live.plan import numbers
-from tests.live.processes import wait_until
+from tests.live.plan import TRANSACTIONAL, is_transactional, numbers
+from tests.live.processes import LiveError, wait_until
 from tests.live.stage import Stage, is_locked
+
+REFUSED_S = 40
+"""An application that opens its tasks runs long before."""
 
 
 def uncommitted_crash(stage: Stage) -> None:
@@ -35,6 +38,19 @@ def suspended_crash(stage: Stage) -> None:
     stage.settle(within_s=90)
     stage.prove("after the crash")
     stage.stop("a")
+
+
+def upgraded_crash(stage: Stage) -> None:
+    """The same, but the start after the SIGKILL is of a later release, or the first one with transactional stores."""
+    _fill(stage)
+    _flush_uncommitted(stage)
+    stage.kill()
+    stage.move_on(stage.plan.release, stage.plan.later)
+    if not _runs(stage):
+        stage.move_on(stage.plan.release, {TRANSACTIONAL: "false"})
+        stage.start()
+    stage.settle(within_s=120)
+    stage.stop_after_proof("after the crash")
 
 
 def close_after_corruption(stage: Stage) -> None:
@@ -161,10 +177,10 @@ def dirty_close(stage: Stage) -> None:
 
 
 def corrupt_kill(stage: Stage) -> None:
-    """A commit times out; the corrupted task is closed with a fresh offset and killed before its wipe."""
+    """A commit times out, and the one after it; the corrupted task is closed and killed before its wipe."""
     _fill(stage, slow_unlink_us=1_000_000)
     java = stage.pods["a"]
-    java.ask("fail-commit")
+    java.ask("fail-commit 2")
     seen = len(java.lines)
     stage.send(3000)
     java.wait_for("commit-failed", after=seen)
@@ -213,8 +229,26 @@ def _flush_uncommitted(stage: Stage) -> None:
     before = stage.mark_files("a", "0_0")
     stage.send(6000)
     stage.settle()
-    stage.wait_flushed("a", "0_0", before)
+    if is_transactional(stage.settings("a", stage.release), stage.release):
+        stage.mark("what is not committed is in no store: it is held back in memory")
+    else:
+        stage.wait_flushed("a", "0_0", before)
     stage.proof.append(f"committed since: {stage.committed() - committed}")
+
+
+def _runs(stage: Stage) -> bool:
+    """Start, and tell whether the application runs; one that cannot open a task asks for it again and again."""
+    stage.mark(f"a starts {stage.release}")
+    java = stage.launch("a")
+    java.ask("start")
+    try:
+        wait_until(lambda: any(x.endswith(" RUNNING") for x in java.lines), "a runs", REFUSED_S)
+    except LiveError:
+        stage.proof.append(f"not RUNNING within {REFUSED_S} s")
+        stage.kill()
+        return False
+    stage.mark("a running")
+    return True
 
 
 def _restart_and_prove(stage: Stage) -> None:

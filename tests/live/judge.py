@@ -11,7 +11,7 @@ from tests.live.stage import Stage
 from tests.support.shipped import Data
 
 if TYPE_CHECKING:
-    from tests.live.scenarios import Scenario
+    from tests.live.scenario import Scenario
 
 LOUD = ("warning", "critical")
 EXPOSURES = {"stale-eos-checkpoint", "skipped-eos-wipe"}
@@ -138,11 +138,12 @@ def judge(name: str, scenario: Scenario, stage: Stage, records: list[Data], prob
         for said in loud
         if said.agent.endswith("-told") and scenario.severity in ("", said.severity)
     }
-    is_affected = scenario.affected(stage.plan.release)
-    must = scenario.must(stage.plan.release)
+    is_affected = scenario.affected(stage.plan)
+    must = scenario.must(stage.plan)
     missed = () if not must or told & set(must) else (" or ".join(must),)
     allowed = {*scenario.always, *must, *(scenario.allow if is_affected else ())}
-    exposed = stage.plan.guarantee == EOS and is_exposed(stage.plan.release)
+    ran = (stage.plan.release, *filter(None, [stage.plan.before]))
+    exposed = stage.plan.guarantee == EOS and any(map(is_exposed, ran))
     false_alarms = tuple(
         said
         for said in loud

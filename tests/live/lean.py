@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.live.plan import ALOS, EOS
+from tests.live.plan import ALOS, EOS, NEWEST
 
 LEAN: tuple[tuple[str, str, str], ...] = (
     ("k20685", "4.2.1", EOS),
@@ -26,6 +26,21 @@ LEAN: tuple[tuple[str, str, str], ...] = (
     ("lost-segment-close", "4.3.1", EOS),
     ("versioned-crash", "4.2.1", EOS),
     ("reset", "3.9.2", ALOS),
+    ("life", NEWEST, ALOS),
+    ("scale-standby-txn", NEWEST, EOS),
+    ("upgrade-txn", "4.2.2", EOS),
+    ("downgrade-txn", NEWEST, EOS),
+    ("k20805", NEWEST, ALOS),
+    ("dirty-close", NEWEST, EOS),
+    ("dirty-close-txn", NEWEST, EOS),
+    ("corrupt-kill", NEWEST, EOS),
+    ("corrupt-kill-txn", NEWEST, EOS),
+    ("upgraded-crash-txn", NEWEST, EOS),
+    ("enabled-crash-txn", NEWEST, EOS),
+    ("k20685-upgraded", NEWEST, EOS),
+    ("lost-segment", NEWEST, ALOS),
+    ("lost-segment-wiped", NEWEST, EOS),
+    ("lost-segment-wiped-txn", NEWEST, EOS),
 )
 """What `make prove` plays: of every damage one affected and one other release, and benign lives, those among them
 that were once taken for damage."""

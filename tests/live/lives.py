@@ -6,8 +6,6 @@ from tests.live.plan import numbers
 from tests.live.processes import wait_until
 from tests.live.stage import Stage
 
-CHAIN = ("2.0.1", "2.3.1", "2.5.1", "2.8.2", "3.2.3", "3.6.2", "3.9.2", "4.1.2", "4.2.1", "4.3.1")
-"""Releases that `upgrade` goes through, from the first that is at least the plan's."""
 STALL = {
     "commit.interval.ms": 2000,
     "producer.max.block.ms": 2000,
@@ -220,19 +218,6 @@ def new_store(stage: Stage) -> None:
         stage.settle()
         stage.wait_committed()
         stage.stop()
-
-
-def upgrade(stage: Stage) -> None:
-    """The same directory under one release after the other; agent and application are configured again each time."""
-    stage.send(1000, step_ms=50)
-    for release in [x for x in CHAIN if numbers(x) >= numbers(stage.plan.release)]:
-        stage.start(release=release)
-        stage.settle()
-        stage.send(300, step_ms=50)
-        stage.settle()
-        stage.wait_committed()
-        stage.stop()
-        stage.unwatch("a")
 
 
 def stall(stage: Stage) -> None:

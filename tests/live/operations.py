@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.live.plan import CHAIN, downgrade_of, numbers
 from tests.live.processes import wait_until
 from tests.live.stage import Stage
 
@@ -150,3 +151,31 @@ def neighbours(stage: Stage) -> None:
     stage.start()
     stage.settle()
     stage.stop()
+
+
+def upgrade(stage: Stage) -> None:
+    """The same directory under one release after the other; agent and application are configured again each time."""
+    first = stage.plan.release
+    stage.send(1000, step_ms=50)
+    for release in (first, *(x for x in CHAIN if numbers(x) > numbers(first))):
+        _one_release(stage, release)
+
+
+def downgrade(stage: Stage) -> None:
+    """The same directory under the release before, and back again, each closed in order."""
+    newer = stage.plan.release
+    older = downgrade_of(newer)
+    assert older is not None
+    stage.send(1000, step_ms=50)
+    for release in (newer, older, newer):
+        _one_release(stage, release)
+
+
+def _one_release(stage: Stage, release: str) -> None:
+    stage.start(release=release)
+    stage.settle()
+    stage.send(300, step_ms=50)
+    stage.settle()
+    stage.wait_committed()
+    stage.stop()
+    stage.unwatch("a")

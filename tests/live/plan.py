@@ -9,13 +9,42 @@ EOS = "exactly_once"
 ALOS = "at_least_once"
 EACH_POD = "<pod>"
 """Value of a setting that is to be the pod's name."""
+TRANSACTIONAL = "enable.transactional.statestores"
+TRANSACTIONAL_SINCE = "4.4.0"
+"""Oldest release that has transactional stores; earlier ones ignore the setting."""
 # fmt: off
 RELEASES = (
     "2.0.1", "2.2.2", "2.3.1", "2.5.1", "2.6.0", "2.8.2", "3.0.2", "3.2.3", "3.4.1", "3.5.2", "3.6.1", "3.6.2",
-    "3.7.2", "3.8.1", "3.9.0", "3.9.2", "4.0.0", "4.1.0", "4.2.0", "4.2.1", "4.2.2", "4.3.0", "4.3.1",
+    "3.7.2", "3.8.1", "3.9.0", "3.9.2", "4.0.0", "4.1.0", "4.2.0", "4.2.1", "4.2.2", "4.3.0", "4.3.1", "4.4.0",
 )
 # fmt: on
-"""Releases that `--wide` goes through: first and last of each way to keep state."""
+"""Releases that tests run, oldest first: first and last of each way to keep state. A new one is added here, and
+nowhere else: `--wide`, chains of upgrades, downgrades and what the hunt and `verify` run are taken from it."""
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """Make a release comparable."""
+    return tuple(int(part) for part in release.split("."))
+
+
+NEWEST = RELEASES[-1]
+LAST_OF_MINORS = tuple({numbers(release)[:2]: release for release in RELEASES}.values())
+"""The last patch release of each minor one, oldest first."""
+CHAIN = LAST_OF_MINORS[::-2][::-1]
+"""Releases that upgrades go through: every second minor one up to the newest."""
+FILES, STORES = "3.9.2", "4.3.0"
+"""One release that keeps offsets in a file for a standing comparison; the first that keeps them in the stores."""
+
+
+def downgrade_of(release: str) -> str | None:
+    """Give the release that can open what this one left; None: it cannot, or nobody tried.
+
+    4.2 does not know the column family that 4.3 keeps offsets in.
+    """
+    place = RELEASES.index(release) if release in RELEASES else 0
+    if not place or numbers(release) < (3, 8) or release == STORES:
+        return None
+    return RELEASES[place - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +57,8 @@ class Plan:
         stores: As `App.java` takes them.
         partitions: Of the input topics.
         settings: Kafka Streams settings beside or instead of the usual ones; None takes a usual one away.
+        before: Release that runs first, where the plan's own takes over what it left.
+        later: Settings that come with the plan's own release then.
     """
 
     release: str
@@ -35,6 +66,13 @@ class Plan:
     stores: str = "kv"
     partitions: int = 2
     settings: Mapping[str, object] = field(default_factory=dict)
+    before: str = ""
+    later: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether stores are transactional in the end."""
+        return is_transactional({**self.settings, **self.later}, self.release)
 
     def guarantee_name(self, release: str) -> str:
         """Spell the guarantee as a release wants it."""
@@ -43,9 +81,10 @@ class Plan:
         return "exactly_once_v2" if numbers(release) >= (3, 0) else "exactly_once"
 
 
-def numbers(release: str) -> tuple[int, ...]:
-    """Make a release comparable."""
-    return tuple(int(part) for part in release.split("."))
+def is_transactional(settings: Mapping[str, object], release: str) -> bool:
+    """Tell whether stores are transactional with some settings on a release."""
+    chosen = str(settings.get(TRANSACTIONAL, "")).lower() == "true"
+    return chosen and numbers(release) >= numbers(TRANSACTIONAL_SINCE)
 
 
 def is_exposed(release: str) -> bool:

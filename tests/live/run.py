@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -31,9 +31,10 @@ from tests.live.incidents import wrong_incidents
 from tests.live.judge import Outcome, judge
 from tests.live.lean import LEAN
 from tests.live.page import render
-from tests.live.plan import RELEASES, Plan, numbers
+from tests.live.plan import NEWEST, RELEASES, numbers
 from tests.live.processes import Broker, LiveError
-from tests.live.scenarios import SCENARIOS, STORES_OF
+from tests.live.scenario import STORES_OF
+from tests.live.scenarios import SCENARIOS
 from tests.live.stage import Stage
 from tests.live.toolbox import BROKER_RELEASE
 
@@ -54,15 +55,9 @@ def play(
     """
     name, release, guarantee = run
     scenario = SCENARIOS[name]
-    plan: dict[str, Any] = dict(scenario.plan)
-    if plan.get("stores") in STORES_OF:
-        plan["stores"] = STORES_OF[plan["stores"]](release)
-    settings: dict[str, str | None] = {key: value or None for key, value in (twist or {}).items()}
-    if more := settings.pop("stores", ""):
-        plan["stores"] = f"{plan.get('stores', 'kv')},{more}"
-    plan["settings"] = {**plan.get("settings", {}), **settings}
+    plan = scenario.planned(release, guarantee, twist)
     label = " ".join((name, *(f"{key}={value}" for key, value in (twist or {}).items())))
-    stage = Stage(broker, base / "-".join(run), name, Plan(release, guarantee, **plan))
+    stage = Stage(broker, base / "-".join(run), name, plan)
     problem = ""
     try:
         try:
@@ -70,7 +65,7 @@ def play(
         except LiveError as error:
             problem = str(error)
         outcome = judge(label, scenario, stage, stage.finish(), problem)
-        if problem or not scenario.must(release):
+        if problem or not scenario.must(plan):
             return outcome
         return replace(outcome, incidents=wrong_incidents(outcome.loud, audited(stage.home)))
     finally:
@@ -168,7 +163,7 @@ def _about(label: str) -> str:
     scenario = SCENARIOS[name]
     told = [(scenario.play.__doc__ or "").strip().splitlines()[0]]
     stores = str(scenario.plan.get("stores", "kv"))
-    stores = STORES_OF[stores](RELEASES[-1]) if stores in STORES_OF else stores
+    stores = STORES_OF[stores](NEWEST) if stores in STORES_OF else stores
     settings = dict(cast("Mapping[str, object]", scenario.plan.get("settings", {})))
     settings |= dict(word.split("=", 1) for word in twist)
     if more := settings.pop("stores", ""):

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from tests.live import bugs, lives, mishaps, operations, segments
-from tests.live.plan import ALOS, EACH_POD, EOS, is_exposed, numbers
+from tests.live.plan import ALOS, EACH_POD, EOS, TRANSACTIONAL_SINCE
+from tests.live.scenario import (
+    BOTH,
+    Affected,
+    Scenario,
+    but_transactional,
+    exposed,
+    or_transactional,
+    releases,
+    transactional,
+)
 from tests.live.stage import Stage
 
-MANY = "kv,plain,memory,window,session,table,global,repartition"
-ODD = "kv,unlogged,join"
 LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
 UPGRADING = {"upgrade.from": "4.2"}
 """In the middle of a rolling upgrade: from 4.3 on every close then writes the old `.checkpoint`, too."""
@@ -21,49 +29,10 @@ COMPACTING = {
     "topic.min.cleanable.dirty.ratio": 0.01,
     "topic.delete.retention.ms": 100,
 }
-BOTH = (ALOS, EOS)
 
 
-def _between(*ranges: tuple[str, str]) -> Callable[[str], bool]:
-    """Tell whether a release is in one of some ranges, ends included."""
-    return lambda release: any(numbers(low) <= numbers(release) <= numbers(high) for low, high in ranges)
-
-
-def _never(_release: str) -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """One entry of the catalogue.
-
-    Args of the dataclass:
-        play: Plays it.
-        guarantees: With which it is run.
-        plan: Fields of `Plan` beside release and guarantee.
-        affected: Tells whether a release must be found out; of the others the same life must stay quiet.
-        find: Detectors of which the told agent must say one at warning or above on an affected release.
-        severity: At which it must, if not any of those will do.
-        allow: Detectors that may say so beside them, on an affected release.
-        always: Detectors that may say so on every release: the hazard is there.
-        since: Oldest release it can be played on.
-        broker_since: Oldest release of the broker that it needs.
-    """
-
-    play: Callable[[Stage], None]
-    guarantees: tuple[str, ...] = BOTH
-    plan: Mapping[str, object] = field(default_factory=dict)
-    affected: Callable[[str], bool] = _never
-    find: tuple[str, ...] = ()
-    severity: str = ""
-    allow: tuple[str, ...] = ()
-    always: tuple[str, ...] = ()
-    since: str = "2.0.0"
-    broker_since: str = "3.9.1"
-
-    def must(self, release: str) -> tuple[str, ...]:
-        """Give the detectors of which one must say it on a release; none: nothing is to be found there."""
-        return self.find if self.affected(release) else ()
+CLEANS_EARLY = releases(("4.3.0", "4.4.0"))
+"""KAFKA-20805."""
 
 
 def _scale(
@@ -76,7 +45,7 @@ def _scale(
     return Scenario(
         lives.scale,
         plan={"stores": stores, "settings": {"state.cleanup.delay.ms": 6000, **(settings or {})}},
-        affected=_between(("4.3.0", "4.3.1")),
+        affected=CLEANS_EARLY,
         allow=("premature-cleanup",),
         since=since,
         broker_since=broker_since,
@@ -91,11 +60,25 @@ def _lost_segment(
         play,
         guarantees,
         plan={"stores": f"kv,{store}", "partitions": 1},
-        affected=_between(("4.3.0", "4.3.1")),
+        affected=releases(("4.3.0", "")),
         find=("lost-segment",),
         severity="critical",
         allow=("stale-segment-offset", "unclean-store"),
         since=since,
+    )
+
+
+def _upgraded(before: str, affected: Affected, severity: str = "", allow: tuple[str, ...] = ()) -> Scenario:
+    """An older release is killed with flushed records that are not committed; the next start is of the plan's own."""
+    return Scenario(
+        bugs.upgraded_crash,
+        (EOS,),
+        plan={"settings": LONG_COMMIT, "before": before},
+        affected=affected,
+        find=("skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
+        severity=severity,
+        allow=allow,
+        since=TRANSACTIONAL_SINCE,
     )
 
 
@@ -120,12 +103,12 @@ SCENARIOS: dict[str, Scenario] = {
     "busy-crash-odd": Scenario(
         lives.busy_crash,
         plan={"stores": "odd"},
-        affected=is_exposed,
+        affected=exposed,
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
     ),
     "life-unlogged": Scenario(lives.life_unlogged, plan={"stores": "unlogged"}),
     "life-late-odd": Scenario(lives.life_late, plan={"stores": "odd"}),
-    "upgrade-odd": Scenario(lives.upgrade, plan={"stores": "odd"}),
+    "upgrade-odd": Scenario(operations.upgrade, plan={"stores": "odd"}),
     "fenced-odd": Scenario(lives.fenced, plan={"stores": "odd"}),
     "life-upgrading": Scenario(lives.life, plan={"stores": "all", "settings": UPGRADING}, since="4.3.0"),
     "scale-upgrading": _scale("kv,window,memory", {"num.standby.replicas": 1, **UPGRADING}, since="4.3.0"),
@@ -140,22 +123,25 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "fenced": Scenario(lives.fenced, plan={"stores": "kv,window,table"}),
     "busy-crash": Scenario(
-        lives.busy_crash, affected=is_exposed, allow=("skipped-eos-wipe", "stale-eos-checkpoint")
+        lives.busy_crash, affected=exposed, allow=("skipped-eos-wipe", "stale-eos-checkpoint")
     ),
     "crash-restoring": Scenario(
         lives.crash_restoring,
-        affected=is_exposed,
+        affected=exposed,
         allow=("stale-eos-checkpoint",),
         plan={"stores": "kv,plain"},
     ),
     "close-restoring": Scenario(
         lives.close_restoring,
-        affected=is_exposed,
+        affected=exposed,
         allow=("stale-eos-checkpoint",),
         plan={"stores": "kv,plain"},
     ),
     "new-store": Scenario(lives.new_store),
-    "upgrade": Scenario(lives.upgrade, plan={"stores": "kv,plain,window,session,table"}),
+    "upgrade": Scenario(operations.upgrade, plan={"stores": "kv,plain,window,session,table"}),
+    "downgrade": Scenario(
+        operations.downgrade, plan={"stores": "kv,plain,window,session,table"}, since=TRANSACTIONAL_SINCE
+    ),
     "stall": Scenario(lives.stall, plan={"settings": lives.STALL}),
     "compacted": Scenario(
         lives.compacted,
@@ -215,14 +201,14 @@ SCENARIOS: dict[str, Scenario] = {
     "clean-starts": Scenario(operations.clean_starts, plan={"stores": "kv,plain,window"}),
     "crash-loop": Scenario(
         operations.crash_loop,
-        affected=is_exposed,
+        affected=exposed,
         always=("wipe-storm",),
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
         plan={"stores": "kv,plain,window", "settings": {"live.poison": 1}},
     ),
     "replaced-threads": Scenario(
         operations.replaced_threads,
-        affected=is_exposed,
+        affected=exposed,
         always=("wipe-storm",),
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
         plan={"stores": "kv,plain,window", "settings": {"live.poison": 1, "live.replace.threads": 1}},
@@ -230,13 +216,13 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "killed-closing": Scenario(
         operations.killed_closing,
-        affected=is_exposed,
+        affected=exposed,
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
         plan={"stores": "kv,plain,window"},
     ),
     "rolling-busy": Scenario(
         operations.rolling_busy,
-        affected=is_exposed,
+        affected=exposed,
         allow=("stale-eos-checkpoint",),
         plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
     ),
@@ -248,22 +234,35 @@ SCENARIOS: dict[str, Scenario] = {
     "slow-disk": Scenario(
         lives.slow_disk,
         plan={"settings": {"state.cleanup.delay.ms": 5000}},
-        affected=_between(("4.3.0", "4.3.1")),
+        affected=CLEANS_EARLY,
         allow=("premature-cleanup",),
     ),
     "k20685": Scenario(
         bugs.uncommitted_crash,
         (EOS,),
         plan={"settings": LONG_COMMIT},
-        affected=is_exposed,
+        affected=exposed,
         find=("skipped-eos-wipe",),
         allow=("stale-eos-checkpoint",),
+    ),
+    "k20685-upgraded": _upgraded(
+        "3.9.2", lambda _plan: True, allow=("stale-eos-checkpoint", "unclean-store", "overlaid-store")
+    ),
+    "upgraded-crash": _upgraded("4.2.2", or_transactional(), "critical", ("overlaid-store", "unclean-store")),
+    "enabled-crash": Scenario(
+        bugs.upgraded_crash,
+        (EOS,),
+        plan={"settings": LONG_COMMIT, "before": "4.3.1"},
+        affected=or_transactional(),
+        find=("unopenable-task",),
+        allow=("unclean-store", "skipped-eos-wipe", "interrupted-wipe"),
+        since=TRANSACTIONAL_SINCE,
     ),
     "k20685-window": Scenario(
         bugs.uncommitted_crash,
         (EOS,),
         plan={"settings": LONG_COMMIT, "stores": "kv,plain,window,session"},
-        affected=is_exposed,
+        affected=exposed,
         find=("skipped-eos-wipe",),
         allow=("stale-eos-checkpoint",),
     ),
@@ -271,7 +270,7 @@ SCENARIOS: dict[str, Scenario] = {
         bugs.suspended_crash,
         (EOS,),
         plan={"settings": {**LONG_COMMIT, "upgrade.from": "2.3"}},
-        affected=_between(("2.6.0", "2.6.1")),
+        affected=releases(("2.6.0", "2.6.2")),
         find=("skipped-eos-wipe",),
         allow=("stale-eos-checkpoint",),
         since="2.4.0",
@@ -279,21 +278,21 @@ SCENARIOS: dict[str, Scenario] = {
     "k16017": Scenario(
         bugs.close_after_corruption,
         (EOS,),
-        affected=_between(("2.6.0", "3.5.2"), ("3.6.0", "3.6.1")),
+        affected=releases(("2.6.0", "3.5.3"), ("3.6.0", "3.6.2")),
         find=("unrestored-store",),
     ),
     "d13": Scenario(
         bugs.close_after_corruption_of_a_table,
         (EOS,),
         plan={"stores": "table"},
-        affected=lambda release: numbers(release) >= (3, 8),
+        affected=releases(("3.8.0", "4.4.0")),
         find=("unrestored-store",),
         since="3.8.0",
     ),
     "torn-cleanup": Scenario(
         bugs.torn_cleanup,
         plan={"stores": "kv,plain"},
-        affected=_between(("2.0.0", "4.2.9")),
+        affected=releases(("2.0.0", "4.3.0")),
         find=("resurrected-checkpoint", "torn-store"),
         always=("torn-store",),
         allow=("unrestored-store",),
@@ -301,7 +300,7 @@ SCENARIOS: dict[str, Scenario] = {
     "torn-cleaner": Scenario(
         bugs.torn_cleaner,
         plan={"settings": {"state.cleanup.delay.ms": 5000}},
-        affected=_between(("2.0.0", "4.2.9")),
+        affected=releases(("2.0.0", "4.3.0")),
         find=("resurrected-checkpoint", "torn-store"),
         always=("torn-store",),
         allow=("unrestored-store", "orphaned-task"),
@@ -309,14 +308,14 @@ SCENARIOS: dict[str, Scenario] = {
     "k20805": Scenario(
         bugs.early_cleaner,
         plan={"settings": {"state.cleanup.delay.ms": 15_000}},
-        affected=_between(("4.3.0", "4.3.1")),
+        affected=CLEANS_EARLY,
         find=("premature-cleanup",),
     ),
     "k20663": Scenario(
         bugs.segments_crash,
         (ALOS,),
         plan={"stores": "kv,window", "partitions": 1},
-        affected=_between(("4.3.0", "4.3.0")),
+        affected=releases(("4.3.0", "4.3.1")),
         find=("stale-segment-offset",),
         allow=("unclean-store",),
     ),
@@ -324,7 +323,14 @@ SCENARIOS: dict[str, Scenario] = {
     "lost-segment-session": _lost_segment(segments.lost_segment, "session", (ALOS,)),
     "lost-segment-join": _lost_segment(segments.lost_segment, "join", (ALOS,)),
     "lost-segment-wiped": Scenario(
-        segments.lost_segment, (EOS,), plan={"stores": "kv,window", "partitions": 1}, since="4.2.0"
+        segments.lost_segment,
+        (EOS,),
+        plan={"stores": "kv,window", "partitions": 1},
+        affected=or_transactional(),
+        find=("lost-segment",),
+        severity="critical",
+        allow=("stale-segment-offset", "unclean-store"),
+        since="4.2.0",
     ),
     "lost-segment-close": _lost_segment(segments.killed_between_segments, "window", BOTH),
     "lost-segment-close-session": _lost_segment(segments.killed_between_segments, "session", BOTH),
@@ -340,21 +346,21 @@ SCENARIOS: dict[str, Scenario] = {
         mishaps.reset_without_cleanup,
         (ALOS,),
         plan={"stores": "kv,plain"},
-        affected=lambda _release: True,
+        affected=lambda _plan: True,
         find=("changelog-truncated",),
     ),
     "changelog-lost": Scenario(
         mishaps.changelog_lost,
         (ALOS,),
         plan={"stores": "kv,plain"},
-        affected=lambda _release: True,
+        affected=lambda _plan: True,
         find=("changelog-truncated",),
     ),
     "dirty-close": Scenario(
         bugs.dirty_close,
         (EOS,),
         plan={"settings": LONG_COMMIT},
-        affected=_between(("3.8.0", "4.3.1")),
+        affected=but_transactional(("3.8.0", "")),
         find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
         allow=("stale-eos-checkpoint",),
     ),
@@ -362,7 +368,7 @@ SCENARIOS: dict[str, Scenario] = {
         bugs.corrupt_kill,
         (EOS,),
         plan={"settings": {"commit.interval.ms": 4000}},
-        affected=_between(("3.8.0", "4.3.1")),
+        affected=or_transactional(("3.8.0", "4.4.0")),
         find=("interrupted-wipe", "skipped-eos-wipe"),
         allow=("stale-eos-checkpoint", "false-clean-store"),
         since="2.6.0",
@@ -370,22 +376,24 @@ SCENARIOS: dict[str, Scenario] = {
     "k7672": Scenario(
         bugs.unrestored,
         plan={"settings": {"commit.interval.ms": 500, "state.cleanup.delay.ms": 4000}},
-        affected=_between(("2.0.1", "2.1.1")),
+        affected=releases(("2.0.1", "2.2.0")),
         find=("unrestored-store",),
         allow=("carried-checkpoint",),
     ),
 }
 
 
-def stores_for(release: str) -> str:
-    """Every usual kind of store that a release has."""
-    return MANY + (",versioned" if numbers(release) >= (3, 5) else "")
+ALSO_TRANSACTIONAL = (
+    "life", "scale", "scale-standby", "busy-crash", "fenced", "standby-crash", "stall", "crash-restoring",
+    "downgrade", "clean-starts", "killed-closing", "versioned-crash", "k20685", "k20685-upgraded",
+    "upgraded-crash", "enabled-crash", "lost-segment", "lost-segment-wiped", "lost-segment-close", "dirty-close",
+    "corrupt-kill",
+)  # fmt: skip
+"""Scenarios that are also played with transactional stores: damage that they make or spare, and benign lives."""
 
-
-def odd_stores_for(release: str) -> str:
-    """Stores with a life of their own: without a changelog, of joins, held back in memory."""
-    return ODD + (",foreign,suppress" if numbers(release) >= (2, 5) else "")
-
-
-STORES_OF: dict[str, Callable[[str], str]] = {"all": stores_for, "odd": odd_stores_for}
-"""Sets of stores that depend on the release, by the name that a plan gives them."""
+SCENARIOS |= {f"{name}-txn": transactional(SCENARIOS[name]) for name in ALSO_TRANSACTIONAL}
+SCENARIOS["upgrade-txn"] = transactional(SCENARIOS["upgrade"], "4.2.2")
+SCENARIOS["enabled-crash-same-txn"] = replace(
+    SCENARIOS["enabled-crash-txn"],
+    plan={**SCENARIOS["enabled-crash-txn"].plan, "before": TRANSACTIONAL_SINCE},
+)

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from deploy.demo.agents import Agent
+from tests.live.configured import configured
 from tests.live.plan import EACH_POD, Plan, numbers
 from tests.live.processes import Broker, JavaProcess, LiveError, start_application, wait_until
 from tests.live.toolbox import HERE
@@ -55,6 +56,8 @@ class Stage:
         self.begun_ms = time.time_ns() // 1_000_000 - AGE_MS
         self.repeated: Counter[int] = Counter()
         self.stores = plan.stores
+        self.release = plan.before or plan.release
+        self._later: Mapping[str, object] = {}
         self._stack = ExitStack()
         for topic in (self.input, *(f"{self.input}-{kind}" for kind in ("table", "global", "versioned"))):
             broker.do(f"topic {topic} {plan.partitions}")
@@ -82,7 +85,8 @@ class Stage:
             "live.write.buffer": 65_536,
             cache: 0,
         }
-        chosen = {key: pod if value == EACH_POD else value for key, value in self.plan.settings.items()}
+        given = {**self.plan.settings, **self._later}
+        chosen = {key: pod if value == EACH_POD else value for key, value in given.items()}
         return {key: value for key, value in (usual | chosen).items() if value is not None}
 
     def state_dir(self, pod: str) -> Path:
@@ -91,30 +95,18 @@ class Stage:
 
     def watch(self, pod: str, release: str | None = None) -> None:
         """Start the two agents of a pod: one told as an operator would, one told nothing and apart from the rest."""
-        release = release or self.plan.release
-        settings = self.settings(pod, release)
-        told = {
-            "kafka_streams_version": release,
-            "processing_guarantee": str(settings["processing.guarantee"]),
-            "state_cleanup_delay_ms": str(settings["state.cleanup.delay.ms"]),
-            "num_standby_replicas": str(settings["num.standby.replicas"]),
-            "commit_interval_ms": str(settings["commit.interval.ms"]),
-            "session_timeout_ms": str(settings.get("session.timeout.ms", 3000)),
-        }
+        release = release or self.release
+        known = configured(self.settings(pod, release), release)
         self.state_dir(pod).mkdir(parents=True, exist_ok=True)
         command = self.agent_command(pod)
         apart = (sys.executable, str(HERE / "apart.py"), *command)
         shipped = self.home / "shipped"
+        own = self.home / "agents"
         self.agents[pod] = [
             Agent(
-                f"{pod}-{name}",
-                self.state_dir(pod),
-                self.home / "agents" / f"{pod}-{name}",
-                shipped,
-                facts,
-                launcher=launcher,
+                f"{pod}-{name}", self.state_dir(pod), own / f"{pod}-{name}", shipped, facts, launcher=launcher
             )
-            for name, facts, launcher in (("told", told, command), ("untold", {}, apart))
+            for name, facts, launcher in (("told", known, command), ("untold", {}, apart))
         ]
         for agent in self.agents[pod]:
             self._stack.callback(agent.kill)
@@ -139,7 +131,7 @@ class Stage:
         watched: bool = True,
     ) -> None:
         """Start an instance, and its agents if they do not watch yet; wait until it is RUNNING."""
-        release = release or self.plan.release
+        release = release or self.release
         if watched and pod not in self.agents:
             self.watch(pod, release)
         self.mark(f"{pod} starts {release}")
@@ -157,12 +149,11 @@ class Stage:
         extra: Mapping[str, object] | None = None,
     ) -> JavaProcess:
         """Start an instance's JVM without letting it join; `extra` settings are not told to agents."""
-        release = release or self.plan.release
-        settings = self.settings(pod, release) | dict(extra or {})
+        release = release or self.release
         java = start_application(
             pod,
             release,
-            settings,
+            self.settings(pod, release) | dict(extra or {}),
             self.home / "tmp",
             slow_unlink_us=slow_unlink_us,
             slow_sync_us=slow_sync_us,
@@ -216,6 +207,13 @@ class Stage:
         """SIGCONT."""
         self.mark(f"{pod} goes on")
         self.pods[pod].send_signal(signal.SIGCONT)
+
+    def move_on(self, release: str, later: Mapping[str, object] | None = None) -> None:
+        """Let the next start be of a release, with settings that come with it; agents are told so before it."""
+        self.release, self._later = release, later or {}
+        for pod in list(self.agents):
+            self.unwatch(pod)
+            self.watch(pod)
 
     # -------------------------------------------------------------------------------- records
 

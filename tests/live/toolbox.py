@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".cache" / "live"
 BROKER_RELEASE = "3.9.1"
-"""The broker that still talks to clients of every release from 2.0 to 4.3."""
+"""The broker that still talks to clients of every release since 2.0."""
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 _POM = """<project>

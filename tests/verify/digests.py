@@ -25,10 +25,9 @@ from tests.live.plan import ALOS, EOS, is_exposed  # noqa: E402
 from tests.live.processes import Broker, LiveError  # noqa: E402
 from tests.live.stage import Stage  # noqa: E402
 from tests.verify.looking import Row, Run, Unwatched, tree  # noqa: E402
-from tests.verify.run import PLAYS  # noqa: E402
+from tests.verify.run import PLAYS, RELEASES  # noqa: E402
 
 HEALTHY = {"equal", "partly-equal", "undecidable"}
-RELEASES = ("2.8.2", "3.9.2", "4.2.1", "4.3.1")
 
 
 class DigestRun(Run):

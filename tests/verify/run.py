@@ -19,13 +19,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.live import bugs, segments
-from tests.live.plan import ALOS, EOS, Plan, numbers
+from tests.live.plan import ALOS, EOS, FILES, LAST_OF_MINORS, Plan, numbers
 from tests.live.processes import Broker, LiveError
 from tests.live.stage import Stage
 from tests.verify import courses, traced
 from tests.verify.looking import Run, Unwatched, losses, rows_of
 
-RELEASES = ("2.8.2", "3.9.2", "4.2.1", "4.3.1")
+RELEASES = ("2.8.2", FILES, "4.2.1", *LAST_OF_MINORS[-2:])
 
 
 def healthy(run: Run) -> None:

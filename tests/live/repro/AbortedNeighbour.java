@@ -1,3 +1,5 @@
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
@@ -26,7 +28,6 @@ import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StoreQueryParameters;
@@ -61,7 +62,7 @@ public final class AbortedNeighbour {
     private AbortedNeighbour() { }
 
     public static void main(final String[] arguments) throws Exception {
-        final String release = AppInfoParser.getVersion();
+        final String release = release();
         System.out.println("kafka-streams " + release);
         final String second = release.startsWith("2.") ? "exactly_once_beta" : "exactly_once_v2";
         play(arguments[0], second, true);
@@ -70,6 +71,15 @@ public final class AbortedNeighbour {
             play(arguments[0], "exactly_once", true);
         }
         System.exit(0);
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     private static void play(final String bootstrap, final String guarantee, final boolean rebalance) throws Exception {

@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -20,7 +21,6 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StoreQueryParameters;
 import org.apache.kafka.streams.StreamsConfig;
@@ -57,7 +57,7 @@ public final class FalseCleanStore {
             application(arguments[0], arguments[1], Path.of(arguments[2]), arguments[3]);
             return;
         }
-        System.out.println("kafka-streams " + AppInfoParser.getVersion());
+        System.out.println("kafka-streams " + release());
         final Case life = new Case(arguments[0]);
         System.out.println("== first life: every key once, committed, orderly close");
         life.start("100");
@@ -78,6 +78,15 @@ public final class FalseCleanStore {
         final boolean right = counts.equals("keys by count: {counts-a={2=" + KEYS + "}, counts-b={2=" + KEYS + "}}");
         System.out.printf("%s exactly_once_v2: each of %d keys was sent twice; %s%n", right ? "OK" : "LOST", KEYS, counts);
         System.exit(0); // the application ends with its input
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     /** One application id with its topics, state directory and process. */

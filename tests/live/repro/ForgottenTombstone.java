@@ -1,3 +1,5 @@
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,7 +22,6 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
@@ -91,9 +92,18 @@ public final class ForgottenTombstone {
     }
 
     public static void main(final String[] arguments) throws Exception {
-        System.out.println("kafka-streams " + AppInfoParser.getVersion());
+        System.out.println("kafka-streams " + release());
         new ForgottenTombstone(arguments[0]).play();
         System.exit(0);
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     private void play() throws Exception {

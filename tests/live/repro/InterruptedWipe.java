@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -26,7 +27,6 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.streams.KafkaClientSupplier;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StoreQueryParameters;
@@ -45,38 +45,46 @@ import org.apache.kafka.streams.state.Stores;
 import org.rocksdb.Options;
 
 /**
- * Exactly-once is broken by a kill between the close of a corrupted task and its wipe: Kafka Streams 3.8.0 to 4.3.1, see
- * docs/found/interrupted-wipe.md.
+ * Exactly-once is broken by a kill between the close of a corrupted task and its wipe: Kafka Streams 3.8.0 to 4.3.1, and
+ * 4.4.0 with transactional stores, see docs/found/interrupted-wipe.md.
  *
  * <pre>java -cp CLASSES:JARS InterruptedWipe BOOTSTRAP</pre>
  *
- * <p>The application runs in a process of its own, which is killed. The last line begins with {@code LOST} or {@code OK}.
+ * <p>The application runs in a process of its own, which is killed. Each case ends with a line that begins with
+ * {@code LOST} or {@code OK}.
  */
 public final class InterruptedWipe {
     private static final int KEYS = 200;
-    private static final String LAST = "key" + (KEYS - 1);
+    private static final String LAST = "-" + (KEYS - 1);
     private static final List<String> STORES = List.of("counts-a", "counts-b");
 
     private InterruptedWipe() { }
 
     public static void main(final String[] arguments) throws Exception {
         if (arguments.length > 1) {
-            application(arguments[0], arguments[1], Path.of(arguments[2]), arguments[3]);
+            application(arguments[0], arguments[1], Path.of(arguments[2]), arguments[3], arguments[4]);
             return;
         }
-        System.out.println("kafka-streams " + AppInfoParser.getVersion());
-        final Case life = new Case(arguments[0]);
+        System.out.println("kafka-streams " + release());
+        play(new Case(arguments[0], false), "key");
+        play(new Case(arguments[0], true), "other");
+        System.exit(0); // the application ends with its input
+    }
+
+    private static void play(final Case life, final String second) throws Exception {
+        System.out.println("== exactly_once_v2" + (life.transactional ? ", enable.transactional.statestores" : ""));
         System.out.println("== first life: every key once, committed, orderly close");
         life.start("100");
-        life.produce();
+        life.produce("key");
         life.awaitCommit();
         life.ask("close", "closed");
         life.kill();
-        System.out.println("== second life: every key again, the commit times out twice: the task is corrupted");
+        System.out.println("== second life: " + (second.equals("key") ? "every key again" : "as many other keys")
+            + ", the commit times out twice: the task is corrupted");
         life.start("600000");
         life.ask("fail", "commits will time out");
         life.showCheckpoint("while it runs");
-        life.produce();
+        life.produce(second);
         life.await("inside the close");
         life.showCheckpoint("inside the close");
         life.kill();
@@ -84,14 +92,26 @@ public final class InterruptedWipe {
         life.start("100");
         life.awaitCommit();
         final String counts = life.ask("count", "keys by count: ");
-        final boolean right = counts.equals("keys by count: {counts-a={2=" + KEYS + "}, counts-b={2=" + KEYS + "}}");
-        System.out.printf("%s exactly_once_v2: each of %d keys was sent twice; %s%n", right ? "OK" : "LOST", KEYS, counts);
-        System.exit(0); // the application ends with its input
+        life.kill();
+        final String each = second.equals("key") ? "{2=" + KEYS + "}" : "{1=" + 2 * KEYS + "}";
+        final boolean right = counts.equals("keys by count: {counts-a=" + each + ", counts-b=" + each + "}");
+        System.out.printf("%s %s: right is %s in both; %s%n", right ? "OK" : "LOST",
+            life.transactional ? "with transactional stores" : "exactly_once_v2", each, counts);
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     /** One application id with its topics, state directory and process. */
     private static final class Case {
         private final String bootstrap;
+        private final boolean transactional;
         private final String id = "interrupted-wipe-" + UUID.randomUUID();
         private final Path state = Files.createTempDirectory("interrupted-wipe");
         private final Admin admin;
@@ -100,8 +120,9 @@ public final class InterruptedWipe {
         private BufferedReader answers;
         private long produced;
 
-        Case(final String bootstrap) throws Exception {
+        Case(final String bootstrap, final boolean transactional) throws Exception {
             this.bootstrap = bootstrap;
+            this.transactional = transactional;
             admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
             producer = new KafkaProducer<>(
                 Map.of("bootstrap.servers", bootstrap), new StringSerializer(), new StringSerializer());
@@ -112,15 +133,16 @@ public final class InterruptedWipe {
             process = new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx256m",
                 "-Djava.io.tmpdir=" + System.getProperty("java.io.tmpdir"), "-cp", System.getProperty("java.class.path"),
-                InterruptedWipe.class.getName(), bootstrap, id, state.toString(), commitIntervalMs)
+                InterruptedWipe.class.getName(), bootstrap, id, state.toString(), commitIntervalMs,
+                Boolean.toString(transactional))
                 .redirectError(state.resolve("stderr").toFile()).start();
             answers = new BufferedReader(new InputStreamReader(process.getInputStream()));
             await("running");
         }
 
-        void produce() {
+        void produce(final String prefix) {
             for (int key = 0; key < KEYS; key++) {
-                producer.send(new ProducerRecord<>(id, 0, "key" + key, ""));
+                producer.send(new ProducerRecord<>(id, 0, prefix + "-" + key, ""));
             }
             producer.flush();
             produced += KEYS;
@@ -251,14 +273,15 @@ public final class InterruptedWipe {
                 final Long before = store.get(record.key());
                 store.put(record.key(), before == null ? 1 : before + 1);
             }
-            if (record.key().equals(LAST)) {
+            if (record.key().endsWith(LAST)) {
                 context.commit();
             }
         }
     }
 
     private static void application(
-        final String bootstrap, final String id, final Path state, final String commitIntervalMs) throws Exception {
+        final String bootstrap, final String id, final Path state, final String commitIntervalMs,
+        final String transactional) throws Exception {
         final Properties settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap);
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, id);
@@ -266,6 +289,7 @@ public final class InterruptedWipe {
         settings.put(StreamsConfig.STATE_DIR_CONFIG, state.toString());
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, commitIntervalMs);
         settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, Watcher.class);
+        settings.put("enable.transactional.statestores", transactional); // earlier releases than 4.4 do not know it
         settings.put("session.timeout.ms", 6_000);
         settings.put("producer.transaction.timeout.ms", 700_000);
         final Topology topology = new Topology();

@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -20,7 +21,6 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StoreQueryParameters;
@@ -38,7 +38,7 @@ import org.apache.kafka.streams.state.WindowStore;
 import org.rocksdb.Options;
 
 /**
- * A window store loses a whole segment after a kill: Kafka Streams 4.3.0 and 4.3.1, see docs/found/lost-segment.md.
+ * A window store loses a whole segment after a kill: Kafka Streams 4.3.0 and later, see docs/found/lost-segment.md.
  *
  * <pre>java -cp CLASSES:JARS LostSegment BOOTSTRAP</pre>
  *
@@ -54,23 +54,36 @@ public final class LostSegment {
     private static final long OLDER_MS = NEWER_MS - SEGMENT_MS;
     private static final int RECORDS = 500;
     private static final String STORE = "windows";
+    private static final String TRANSACTIONAL = "enable.transactional.statestores";
 
     private LostSegment() { }
 
     public static void main(final String[] arguments) throws Exception {
         if (arguments.length > 1) {
-            application(arguments[0], arguments[1], arguments[2], Path.of(arguments[3]));
+            application(arguments[0], arguments[1], arguments[2], Path.of(arguments[3]), arguments[4]);
             return;
         }
-        System.out.println("kafka-streams " + AppInfoParser.getVersion());
-        killedWhileItRuns(new Case(arguments[0], "at_least_once"));
-        killedInsideItsClose(new Case(arguments[0], "exactly_once_v2"));
+        System.out.println("kafka-streams " + release());
+        killedWhileItRuns(new Case(arguments[0], "at_least_once", false));
+        killedInsideItsClose(new Case(arguments[0], "exactly_once_v2", false));
+        if (StreamsConfig.configDef().names().contains(TRANSACTIONAL)) {
+            killedWhileItRuns(new Case(arguments[0], "exactly_once_v2", true));
+        }
         System.exit(0);
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     /** The newer segment has flushed, the older one has not, and all is committed: SIGKILL. */
     private static void killedWhileItRuns(final Case life) throws Exception {
-        System.out.println("== at_least_once, SIGKILL while it runs");
+        System.out.printf("== %s%s, SIGKILL while it runs%n", life.guarantee, life.transactional ? ", " + TRANSACTIONAL : "");
         life.start();
         life.produce("older", OLDER_MS, 10);
         for (int batch = 0; !life.hasFlushed(NEWER_MS); batch++) {
@@ -99,6 +112,7 @@ public final class LostSegment {
     private static final class Case {
         private final String bootstrap;
         private final String guarantee;
+        private final boolean transactional;
         private final String id = "lost-segment-" + UUID.randomUUID();
         private final Path state = Files.createTempDirectory("lost-segment");
         private final Admin admin;
@@ -107,9 +121,10 @@ public final class LostSegment {
         private BufferedReader answers;
         private long produced;
 
-        Case(final String bootstrap, final String guarantee) throws Exception {
+        Case(final String bootstrap, final String guarantee, final boolean transactional) throws Exception {
             this.bootstrap = bootstrap;
             this.guarantee = guarantee;
+            this.transactional = transactional;
             admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
             producer = new KafkaProducer<>(
                 Map.of("bootstrap.servers", bootstrap), new StringSerializer(), new StringSerializer());
@@ -120,7 +135,8 @@ public final class LostSegment {
             process = new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx256m", "-Dnewer=" + NEWER_MS,
                 "-Djava.io.tmpdir=" + System.getProperty("java.io.tmpdir"), "-cp", System.getProperty("java.class.path"),
-                LostSegment.class.getName(), bootstrap, id, guarantee, state.toString())
+                LostSegment.class.getName(), bootstrap, id, guarantee, state.toString(),
+                Boolean.toString(transactional))
                 .redirectError(state.resolve("stderr").toFile()).start();
             answers = new BufferedReader(new InputStreamReader(process.getInputStream()));
             await("running");
@@ -216,7 +232,8 @@ public final class LostSegment {
 
     /** The application: keeps the last value of every key and hour, for six hours, so segments are of three hours. */
     private static void application(
-        final String bootstrap, final String id, final String guarantee, final Path state) throws Exception {
+        final String bootstrap, final String id, final String guarantee, final Path state, final String transactional)
+        throws Exception {
         final Properties settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap);
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, id);
@@ -227,6 +244,7 @@ public final class LostSegment {
         settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, Watcher.class);
         settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
         settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
+        settings.put(TRANSACTIONAL, transactional);
         settings.put("session.timeout.ms", 6_000);
         final StreamsBuilder builder = new StreamsBuilder();
         builder.<String, String>stream(id).groupByKey()

@@ -1,3 +1,5 @@
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -17,7 +19,6 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
@@ -48,10 +49,19 @@ public final class OvertakenOwner {
     private OvertakenOwner() { }
 
     public static void main(final String[] arguments) throws Exception {
-        System.out.println("kafka-streams " + AppInfoParser.getVersion());
+        System.out.println("kafka-streams " + release());
         new Case(arguments[0], StreamsConfig.AT_LEAST_ONCE).play();
         new Case(arguments[0], StreamsConfig.EXACTLY_ONCE).play();
         System.exit(0);
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     /** One application id with its topic and two instances. */

@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -24,7 +25,6 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaClientSupplier;
 import org.apache.kafka.streams.KafkaStreams;
@@ -60,10 +60,19 @@ public final class RevivedTask {
             application(arguments[0], arguments[1], Path.of(arguments[2]), arguments[3]);
             return;
         }
-        System.out.println("kafka-streams " + AppInfoParser.getVersion());
+        System.out.println("kafka-streams " + release());
         play(new Case(arguments[0], "all"), "restored from its source topic");
         play(new Case(arguments[0], "none"), "with a changelog");
         System.exit(0); // the application ends with its input
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     private static void play(final Case life, final String what) throws Exception {

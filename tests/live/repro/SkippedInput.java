@@ -1,14 +1,18 @@
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.admin.Admin;
@@ -21,12 +25,12 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.GroupIdNotFoundException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaClientSupplier;
 import org.apache.kafka.streams.KafkaStreams;
@@ -43,8 +47,8 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * A commit times out while a task is given up. The tasks that stay are to start again from what was committed, but go on
- * where they were: Kafka Streams 3.8.0 and later, see docs/found/skipped-input.md.
+ * A commit times out while a task is given up, or twice in a row. The tasks that stay are to start again from what was
+ * committed, but go on where they were: Kafka Streams 3.8.0 and later, see docs/found/skipped-input.md.
  *
  * <pre>java -cp CLASSES:JARS SkippedInput BOOTSTRAP</pre>
  *
@@ -59,17 +63,28 @@ public final class SkippedInput {
     private SkippedInput() { }
 
     public static void main(final String[] arguments) throws Exception {
-        System.out.println("kafka-streams " + AppInfoParser.getVersion());
+        System.out.println("kafka-streams " + release());
         play(arguments[0], EXACTLY_ONCE, true);
         play(arguments[0], EXACTLY_ONCE, false);
         play(arguments[0], "at_least_once", true);
+        playAlone(arguments[0], 2);
+        playAlone(arguments[0], 1);
         System.exit(0);
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
     }
 
     private static void play(final String bootstrap, final String guarantee, final boolean timesOut) throws Exception {
         final String what = guarantee + (timesOut ? ", the commit times out" : ", the commit succeeds");
         System.out.println("== " + what);
-        try (Group group = new Group(bootstrap, guarantee)) {
+        try (Group group = new Group(bootstrap, guarantee, 300_000)) {
             group.start("a");
             group.awaitStable(1);
             if (guarantee.equals(EXACTLY_ONCE)) {
@@ -83,7 +98,7 @@ public final class SkippedInput {
                 group.awaitProcessed(PARTITIONS * (KEYS / 2 + 1));
                 LockSupport.parkNanos(2_000_000_000); // time to fetch the second half
             }
-            group.commitTimesOut = timesOut;
+            group.timeOuts.set(timesOut ? 1 : 0);
             group.start("b");
             final Map<String, Set<Integer>> owned = group.awaitStable(2);
             final int kept = owned.get("a").iterator().next();
@@ -103,6 +118,31 @@ public final class SkippedInput {
         }
     }
 
+    /** One instance only: commits in a row time out. */
+    private static void playAlone(final String bootstrap, final int timeOuts) throws Exception {
+        final String what = EXACTLY_ONCE + ", alone, commits that time out: " + timeOuts;
+        System.out.println("== " + what);
+        try (Group group = new Group(bootstrap, EXACTLY_ONCE, 10_000)) {
+            group.timeOuts.set(timeOuts);
+            group.produce(0, KEYS);
+            group.start("a");
+            group.awaitProcessed(PARTITIONS * KEYS);
+            group.await(() -> group.timeOuts.get() == 0, "commit that times out");
+            group.awaitStable(1);
+            group.produce(KEYS, KEYS + 1);
+            group.await(() -> group.processed.contains(key(0, KEYS)), "last record");
+            group.closeAll();
+            System.out.printf("partition 0 is committed up to offset %d of %d%n", group.committed(0), KEYS + 1);
+            System.out.println("one instance with an empty directory");
+            group.start("c");
+            group.awaitStable(1);
+            group.await(() -> group.keys("c", key(0, KEYS)) == 1, "restoration");
+            final int stored = group.keys("c", "p0-");
+            System.out.printf("%s %s: of %d keys of partition 0, %d are counted%n",
+                stored == KEYS + 1 ? "OK" : "LOST", what, KEYS + 1, stored);
+        }
+    }
+
     private static String key(final int partition, final int number) {
         return "p" + partition + "-" + number + "-";
     }
@@ -117,9 +157,11 @@ public final class SkippedInput {
         private final KafkaProducer<String, String> producer;
         private final Map<String, KafkaStreams> instances = new TreeMap<>();
         private final Set<String> processed = ConcurrentHashMap.newKeySet();
-        private volatile boolean commitTimesOut;
+        private final int commitIntervalMs;
+        private final AtomicInteger timeOuts = new AtomicInteger();
 
-        Group(final String bootstrap, final String guarantee) throws Exception {
+        Group(final String bootstrap, final String guarantee, final int commitIntervalMs) throws Exception {
+            this.commitIntervalMs = commitIntervalMs;
             this.bootstrap = bootstrap;
             this.guarantee = guarantee;
             admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
@@ -136,7 +178,7 @@ public final class SkippedInput {
             settings.put(StreamsConfig.CLIENT_ID_CONFIG, name);
             settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, guarantee);
             settings.put(StreamsConfig.STATE_DIR_CONFIG, Files.createTempDirectory("skipped-input").toString());
-            settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 300_000);
+            settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, commitIntervalMs);
             final boolean waits = !guarantee.equals(EXACTLY_ONCE) && !name.equals("c");
             settings.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, waits ? 600_000L : 0L);
             settings.put("producer.transaction.timeout.ms", 600_000);
@@ -182,7 +224,10 @@ public final class SkippedInput {
             final Map<String, Set<Integer>> owned = new TreeMap<>();
             await(() -> {
                 owned.clear();
-                final ConsumerGroupDescription group = describe();
+                final ConsumerGroupDescription group = describe().orElse(null);
+                if (group == null) {
+                    return false;
+                }
                 group.members().forEach(member -> {
                     final Set<Integer> partitions = new TreeSet<>();
                     member.assignment().topicPartitions().stream().filter(each -> each.topic().equals(id))
@@ -198,10 +243,14 @@ public final class SkippedInput {
             return owned;
         }
 
-        private ConsumerGroupDescription describe() {
+        /** Describes the group; nothing, as long as the coordinator does not know it. */
+        private Optional<ConsumerGroupDescription> describe() {
             try {
-                return admin.describeConsumerGroups(List.of(id)).describedGroups().get(id).get();
+                return Optional.of(admin.describeConsumerGroups(List.of(id)).describedGroups().get(id).get());
             } catch (final Exception e) {
+                if (e.getCause() instanceof GroupIdNotFoundException) {
+                    return Optional.empty();
+                }
                 throw new IllegalStateException(e);
             }
         }
@@ -255,8 +304,7 @@ public final class SkippedInput {
         }
 
         private void maybeTimeOut() {
-            if (commitTimesOut) {
-                commitTimesOut = false;
+            if (timeOuts.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
                 System.out.println("the commit times out");
                 throw new TimeoutException("made to time out");
             }

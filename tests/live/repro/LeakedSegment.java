@@ -1,0 +1,228 @@
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.state.WindowStore;
+
+/**
+ * The start-up pass leaves a segment open, and no thread of the process can open its task again: Kafka Streams 4.3.0 and
+ * later, see docs/found/leaked-segment.md.
+ *
+ * <pre>java -cp CLASSES:JARS LeakedSegment BOOTSTRAP</pre>
+ *
+ * <p>The application runs in a process of its own, which is killed. RocksDB has its defaults. Each case ends with a line
+ * that begins with {@code STUCK} or {@code OK}.
+ */
+public final class LeakedSegment {
+    private static final long HOUR_MS = 3_600_000;
+    private static final long SEGMENT_MS = 3 * HOUR_MS;
+    /** Where the newer segment starts: in the past, as brokers refuse records from the future. The application is told. */
+    private static final long NEWER_MS =
+        Long.getLong("newer", System.currentTimeMillis() / SEGMENT_MS * SEGMENT_MS - SEGMENT_MS);
+    private static final long OLDER_MS = NEWER_MS - SEGMENT_MS;
+    private static final int RECORDS = 500;
+    private static final String STORE = "windows";
+
+    private LeakedSegment() { }
+
+    public static void main(final String[] arguments) throws Exception {
+        if (arguments.length > 1) {
+            application(arguments[0], arguments[1], arguments[2], Path.of(arguments[3]));
+            return;
+        }
+        System.out.println("kafka-streams " + release());
+        killedWhileItRuns(new Case(arguments[0], "exactly_once_v2"));
+        killedWhileItRuns(new Case(arguments[0], "at_least_once"));
+        System.exit(0);
+    }
+
+    /** Of the jars that it runs with. */
+    private static String release() throws IOException {
+        final Properties kafka = new Properties();
+        try (InputStream file = KafkaStreams.class.getResourceAsStream("/kafka/kafka-version.properties")) {
+            kafka.load(file);
+        }
+        return kafka.getProperty("version");
+    }
+
+    /** The newer segment has flushed, and with it that it is open; the older one has not: SIGKILL. */
+    private static void killedWhileItRuns(final Case life) throws Exception {
+        System.out.printf("== %s, SIGKILL while it runs%n", life.guarantee);
+        life.start();
+        life.await("running");
+        life.produce("older", OLDER_MS, 10);
+        for (int batch = 0; !life.hasFlushed(NEWER_MS); batch++) {
+            life.produce("newer" + batch + "-", NEWER_MS, 2_000); // 16 MiB until RocksDB flushes by itself
+        }
+        life.produce("last", NEWER_MS, 10); // time for RocksDB to note the file
+        System.out.printf("segments flushed: older %s, newer %s%n",
+            life.hasFlushed(OLDER_MS), life.hasFlushed(NEWER_MS));
+        life.kill();
+        life.start();
+        final boolean first = life.runs();
+        if (!first) {
+            life.kill();
+            life.start();
+            System.out.printf("a new process %s%n", life.runs() ? "runs" : "does not run either");
+        }
+        life.process.destroyForcibly();
+        System.out.printf("%s %s: the first process after the kill %s%n", first ? "OK" : "STUCK", life.guarantee,
+            first ? "runs" : "does not run, its threads fail one after the other");
+    }
+
+    /** One application id with its topic, state directory and process. */
+    private static final class Case {
+        private final String bootstrap;
+        private final String guarantee;
+        private final String id = "leaked-segment-" + UUID.randomUUID();
+        private final Path state = Files.createTempDirectory("leaked-segment");
+        private final Admin admin;
+        private final KafkaProducer<String, String> producer;
+        private Process process;
+        private BufferedReader answers;
+        private long produced;
+
+        Case(final String bootstrap, final String guarantee) throws Exception {
+            this.bootstrap = bootstrap;
+            this.guarantee = guarantee;
+            admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
+            producer = new KafkaProducer<>(
+                Map.of("bootstrap.servers", bootstrap), new StringSerializer(), new StringSerializer());
+            admin.createTopics(List.of(new NewTopic(id, 1, (short) 1))).all().get();
+        }
+
+        void start() throws IOException {
+            process = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx256m", "-Dnewer=" + NEWER_MS,
+                "-Djava.io.tmpdir=" + System.getProperty("java.io.tmpdir"), "-cp", System.getProperty("java.class.path"),
+                LeakedSegment.class.getName(), bootstrap, id, guarantee, state.toString())
+                .redirectError(state.resolve("stderr").toFile()).start();
+            answers = new BufferedReader(new InputStreamReader(process.getInputStream()));
+        }
+
+        /** Produces records with keys of their own and waits until the application has committed them. */
+        void produce(final String prefix, final long timestamp, final int size) throws Exception {
+            for (int key = 0; key < RECORDS; key++) {
+                producer.send(new ProducerRecord<>(id, 0, timestamp, prefix + key, "x".repeat(size)));
+            }
+            producer.flush();
+            produced += RECORDS;
+            final TopicPartition input = new TopicPartition(id, 0);
+            until("all records are committed", () -> {
+                final var committed = admin.listConsumerGroupOffsets(id).partitionsToOffsetAndMetadata().get().get(input);
+                return committed != null && committed.offset() >= produced;
+            });
+        }
+
+        boolean hasFlushed(final long segment) throws IOException {
+            final File[] files = state.resolve(id).resolve("0_0").resolve(STORE).resolve(STORE + "." + segment).toFile()
+                .listFiles((folder, name) -> name.endsWith(".sst"));
+            return files != null && files.length > 0;
+        }
+
+        /** Tells whether the application gets to RUNNING within a minute. */
+        boolean runs() throws Exception {
+            for (final Instant end = Instant.now().plusSeconds(60); Instant.now().isBefore(end);
+                TimeUnit.MILLISECONDS.sleep(50)) {
+                while (answers.ready()) {
+                    final String line = answers.readLine();
+                    System.out.println("  application: " + line);
+                    if (line.equals("running")) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        }
+
+        String await(final String start) throws IOException {
+            for (String line = answers.readLine(); line != null; line = answers.readLine()) {
+                System.out.println("  application: " + line);
+                if (line.startsWith(start)) {
+                    return line;
+                }
+            }
+            throw new IllegalStateException("the application ended before it said " + start + ", see " + state);
+        }
+
+        void kill() throws InterruptedException {
+            process.destroyForcibly().waitFor();
+            System.out.println("SIGKILL, start again");
+        }
+    }
+
+    private interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    private static void until(final String what, final Condition condition) throws Exception {
+        final Instant end = Instant.now().plusSeconds(120);
+        while (!condition.holds()) {
+            if (Instant.now().isAfter(end)) {
+                throw new IllegalStateException("still not after two minutes: " + what);
+            }
+            TimeUnit.MILLISECONDS.sleep(50);
+        }
+    }
+
+    /** The application: keeps the last value of every key and hour, for six hours, so segments are of three hours. */
+    private static void application(
+        final String bootstrap, final String id, final String guarantee, final Path state) throws Exception {
+        final Properties settings = new Properties();
+        settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap);
+        settings.put(StreamsConfig.APPLICATION_ID_CONFIG, id);
+        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, guarantee);
+        settings.put(StreamsConfig.STATE_DIR_CONFIG, state.toString());
+        settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
+        settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+        settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
+        settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
+        settings.put("session.timeout.ms", 6_000);
+        final StreamsBuilder builder = new StreamsBuilder();
+        builder.<String, String>stream(id).groupByKey()
+            .windowedBy(TimeWindows.ofSizeAndGrace(Duration.ofMillis(HOUR_MS), Duration.ofMillis(5 * HOUR_MS)))
+            .reduce((before, now) -> now, Materialized.<String, String, WindowStore<Bytes, byte[]>>as(STORE)
+                .withRetention(Duration.ofMillis(2 * SEGMENT_MS)));
+        final KafkaStreams streams = new KafkaStreams(builder.build(), settings);
+        streams.setUncaughtExceptionHandler(exception -> {
+            Throwable cause = exception;
+            while (cause.getCause() != null) {
+                cause = cause.getCause();
+            }
+            System.out.println("a thread fails: " + cause.getMessage().replaceAll("^.*/" + STORE, "... " + STORE));
+            return StreamThreadExceptionResponse.REPLACE_THREAD;
+        });
+        streams.setStateListener((now, before) -> {
+            if (now == KafkaStreams.State.RUNNING) {
+                System.out.println("running");
+            }
+        });
+        streams.start();
+        System.in.read(); // until the other process is gone
+        Runtime.getRuntime().halt(0);
+    }
+}
