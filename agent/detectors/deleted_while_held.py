@@ -6,7 +6,8 @@ Fires when the `LOCK` of a database, or the whole database, goes while it is hel
 process goes on for a second. One finding per database that goes.
 Stays quiet for a wipe (the owner closes the store before), `cleanUp()`, a cleaner that takes what no process holds,
 expired segments (closed, then deleted), a rebalance, a thread that is replaced, a killed process whose directory goes
-afterwards; for single files that go while `LOCK` stays (`temp-cleaner`).
+afterwards; for single files that go while `LOCK` stays (`temp-cleaner`); for a segment that the start-up pass of its
+own process left open (`unopenable-task`).
 Blind spots: a volume that announces nothing (network, FUSE); stores that are not RocksDB or in memory; a directory
 that was moved away.
 """
@@ -18,10 +19,9 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
+from agent.inventory.model import ProcessLife, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-
-GOES_ON_US = 1_000_000
-"""An end that is not announced is found by the next lock poll, 250 ms later; a second covers a busy agent."""
+from agent.judging.refused import GOES_ON_US, leaks
 
 META = DetectorMeta(
     id="deleted-while-held",
@@ -58,7 +58,10 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     """
     task = case.task
     life = case.application.lives[-1] if case.application.lives else None
+    leaked = {(leak.at_us, leak.path) for leak in leaks(case)}
     for at_us, store, path in task.taken:
+        if (at_us, path) in leaked or _is_past(task, store, life, at_us):
+            continue
         has_ended = life is not None and life.ended_us is not None and life.ended_us < at_us + GOES_ON_US
         if has_ended or case.now_us - at_us < GOES_ON_US:
             continue
@@ -72,3 +75,9 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             store=store,
             affected=Affected.POSSIBLY,
         )
+
+
+def _is_past(task: Task, store: str, life: ProcessLife | None, at_us: int) -> bool:
+    """A new process took over: how the old one opened a windowed store, and so why it held a segment, is forgotten."""
+    known = task.stores.get(store)
+    return known is not None and known.segmented and life is not None and at_us < life.started_us

@@ -3,7 +3,8 @@
 From 4.3 on every store carries a status. Left open after a flush it means an unclean end: under exactly-once the
 next assignment wipes the task and restores it, under at-least-once it is ignored. Info: the status alone harms nothing;
 what a windowed store loses by such an end is reported by `lost-segment`. Global stores are not wiped: under
-exactly-once the application fails at every start until their directory is removed.
+exactly-once the application fails at every start until their directory is removed. Stays quiet for a task that is
+refused again and again: `unopenable-task` says so.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.refused import refusal
 from agent.judging.upstream import KAFKA_21034, KIP_1035
 from agent.judging.wording import where
 
@@ -64,6 +66,8 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     task = case.task
     then = (_THEN_GLOBAL if task.is_global else _THEN)[case.settings.exactly_once]
     fails = task.is_global and case.settings.exactly_once is not False
+    if any(refusal(case, store) is not None for store in task.stores.values()):
+        return
     for store in task.stores.values():
         for database in store.databases.values():
             facts = database.offsets

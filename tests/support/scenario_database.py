@@ -110,6 +110,12 @@ class SimDatabase:
         self.world.unlock(f"{self.path}/LOCK")
         self.is_open = False
 
+    def refuse(self) -> None:
+        """4.3+: RocksDB opens it, Kafka Streams refuses it for its status: it is let go with nothing written."""
+        self.open()
+        self.crash()
+        self.world.unlock(f"{self.path}/LOCK")
+
     def crash(self) -> None:
         """The process is gone: what was not flushed is lost."""
         self._waiting, self._sequence = 0, self._manifest_logged
