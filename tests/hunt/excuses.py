@@ -71,6 +71,8 @@ def excuse(case: Case) -> str:
     said = case.said
     if said.severity != "warning" and said.detector == EXPOSURE:
         return _exposed_and_left(case)
+    if said.detector == "unopenable-task":  # about one process, and nothing is lost by it
+        return _cannot_open(case)
     if said.severity != "warning" and said.detector not in FACTS | DEEDS:
         return ""
     told_by = sorted({done.step.words() for done in case.timeline.before(said) if tells(done, said)})
@@ -342,6 +344,21 @@ def _locked_by_the_start(case: Case) -> str:
     return (
         "the release that ran has KAFKA-20663, and its pod was not assigned it" if has_bug and is_free else ""
     )
+
+
+def _cannot_open(case: Case) -> str:
+    """From 4.3 on exactly-once can be refused a task for good after an unclean end; then no look finds it there.
+
+    Source:
+        docs/found/enable-transactional.md, docs/found/leaked-segment.md; KAFKA-21034
+    """
+    since_us, until_us = case.timeline.life(case.pod, case.at_us)
+    left = case.timeline.left_uncleanly(case.pod, since_us) is not None
+    copies = {x[:2] for look in case.asked if case.at_us <= look.at_us < until_us for x in look.copies or ()}
+    opened = (case.pod, case.said.task) in copies
+    stored = numbers(case.timeline.release(case.pod, case.at_us)) >= (4, 3)
+    is_true = stored and left and not opened and case.run.guarantee == EOS
+    return "its pod ended uncleanly, and no look of its next life found the task there" if is_true else ""
 
 
 def _lost_standby(case: Case) -> str:

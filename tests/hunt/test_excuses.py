@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from tests.hunt.test_judge import kinds, look, run, said
-from tests.live.plan import EOS, TRANSACTIONAL
+from tests.live.plan import ALOS, EOS, TRANSACTIONAL
 
 LIVES = ((10, "a starts 4.3.0"), (70, "a starts 4.3.0"))
 
@@ -42,3 +42,21 @@ def test_transactional_stores_without_an_offset_are_not_wiped():
     of = dataclasses.replace(run("4.4.0", EOS), stores=("kv", "window"), settings={TRANSACTIONAL: "true"})
     marks = [(at_us, "b starts 4.4.0") for at_us in (10, 20, 30)]
     assert kinds(of, words=[said("wipe-storm")], marks=marks) == ["false_alarm"]
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "mark", "looks", "kind"),
+    [
+        (EOS, "a is killed", [], "excused"),
+        (EOS, "a is killed", [look("b")], "excused"),
+        (EOS, "a is killed", [look("a")], "false_alarm"),
+        (EOS, "a closed", [], "false_alarm"),
+        (ALOS, "a is killed", [], "false_alarm"),
+    ],
+)
+def test_a_task_that_cannot_be_opened_has_no_copy_there(guarantee, mark, looks, kind):
+    """At any severity: it is about one process, and a look that found the task there says that it was opened."""
+    marks = ((10, "a starts 4.4.0"), (20, mark), (30, "a starts 4.4.0"), (60, "truth: right"))
+    for severity in ("warning", "critical"):
+        word = said("unopenable-task", severity, at_us=40)
+        assert kinds(run("4.4.0", guarantee), words=[word], marks=marks, asked=looks) == [kind]

@@ -19,7 +19,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.live import bugs, segments
-from tests.live.plan import ALOS, EOS, FILES, LAST_OF_MINORS, Plan, numbers
+from tests.live.plan import (
+    ALOS,
+    EOS,
+    FILES,
+    LAST_OF_MINORS,
+    TRANSACTIONAL,
+    TRANSACTIONAL_SINCE,
+    Plan,
+    numbers,
+)
 from tests.live.processes import Broker, LiveError
 from tests.live.stage import Stage
 from tests.verify import courses, traced
@@ -169,6 +178,7 @@ PLAYS = {
     "standby": Play(standby, settings={"num.standby.replicas": 1}),
     "expiring": Play(expiring, "kv,window,session,join"),
     "headers": Play(healthy, settings={"dsl.store.format": "HEADERS"}, first=(4, 3)),
+    "transactional": Play(healthy, settings={TRANSACTIONAL: "true"}, first=numbers(TRANSACTIONAL_SINCE)),
     "cached": Play(healthy, settings={"statestore.cache.max.bytes": 10_000_000}, first=(3, 4)),
     "torn_cleanup": Play(loss(bugs.torn_cleanup), "kv,plain", partitions=2, last=(4, 2, 9)),
     "k7672": Play(

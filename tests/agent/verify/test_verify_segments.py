@@ -257,3 +257,19 @@ def test_deleted_keys_have_no_latest_version(state: StateDir, verify: Verify) ->
     state.checkpoint(ver=20)
     result = verify({VER: topic})
     assert set(result.tally.counts) == {Word.EQUAL}
+
+
+def test_versions_that_the_store_does_not_find_are_missing(state: StateDir, verify: Verify) -> None:
+    """A row with a newer version put behind its oldest one: it is a versioned store as ever, and lacks one version."""
+    topic, entries = versions()
+    topic.add(b"key1", b"mid", AT_MS + 5)
+    size = (3).to_bytes(4, "big")
+    head = (
+        big_endian(AT_MS + 10) + big_endian(AT_MS) + big_endian(AT_MS) + size + big_endian(AT_MS + 5) + size
+    )
+    entries[big_endian(4) + b"key1"] = head + b"midold"
+    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
+    state.checkpoint(ver=20)
+    result = verify({VER: topic})
+    assert result.kind is Kind.VERSIONED
+    assert result.tally.counts == {Word.EQUAL: 20, Word.MISSING: 1}

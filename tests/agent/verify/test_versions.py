@@ -61,6 +61,48 @@ def test_other_rows_are_errors(value: bytes) -> None:
     assert not could_be_versioned(SEGMENT + b"k", value)
 
 
+BASE_MS = 1_795_704_000_000
+
+
+def mixed(times: list[tuple[int, int]], least_s: int, next_s: int, values: bytes) -> bytes:
+    """Write a row with versions in any order, seconds behind `BASE_MS`."""
+    heads = [big_endian(BASE_MS + at_s * 1000) + size.to_bytes(4, "big", signed=True) for at_s, size in times]
+    return (
+        big_endian(BASE_MS + next_s * 1000) + big_endian(BASE_MS + least_s * 1000) + b"".join(heads) + values
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "least_s", "values", "found"),
+    [
+        # 4.3.1, at-least-once, two kills: the least time comes first, everything behind it is buried
+        ([(49, 1), (49, 1), (42, 1), (35, 1), (28, 1), (49, 1)], 49, b"abcdef", [(49, b"f")]),
+        (
+            [(67, 2), (54, -1), (19, 1), (19, 1), (47, -1), (40, 3), (19, 1)],
+            19,
+            b"abcdefgh",
+            [(67, b"gh"), (54, None), (19, b"f")],
+        ),
+    ],
+)
+def test_a_row_gives_what_its_store_finds_in_it(times, least_s, values, found):
+    """After a start a versioned store does not know its segments: it puts records of before behind the oldest one."""
+    row_of_two = mixed(times, least_s, 80, values)
+    expected = [Version(BASE_MS + at_s * 1000, value) for at_s, value in found]
+    assert read_versions(SEGMENT + b"k", row_of_two) == expected
+    assert could_be_versioned(SEGMENT + b"k", row_of_two)
+
+
+@pytest.mark.parametrize(
+    "torn", [b"", b"x", b"x" * 11, big_endian(1 << 46) + b"\0\0\0\0", big_endian(9) + b"\xff\xff\xff\xfe"]
+)
+def test_what_is_behind_the_oldest_version_must_be_versions(torn):
+    """Bytes that are none, or only a part of one, are an error as ever."""
+    value = mixed([(49, 1)], 49, 80, b"") + torn + b"vw"
+    with pytest.raises(LayoutError):
+        read_versions(SEGMENT + b"k", value)
+
+
 def test_an_entry_of_a_plain_store_is_not_taken_for_one() -> None:
     """Keys of eight bytes, or values that are no rows."""
     assert not could_be_versioned(LATEST, big_endian(5) + b"v")
