@@ -61,7 +61,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One key: as it stands in the file, as Kafka calls it, its value, and whether it holds for a profile only."""
+    """One key: as it is in the file, as Kafka calls it, its value, and whether it holds for a profile only."""
 
     key: str
     name: str

@@ -254,7 +254,7 @@ def test_other_settings_with_such_a_name_are_none():
         "[application]\nnum.standby.replicas = 1\n",
     ],
 )
-def test_other_formats_are_told(text):
+def test_other_formats_are_recognised(text):
     """A line of them would be read by luck: where it belongs is in other lines."""
     assert is_nested(text)
 
