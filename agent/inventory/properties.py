@@ -34,7 +34,7 @@ _PROFILE = re.compile(r"%([^.]+)\.")
 """Quarkus: `%dev.kafka-streams.commit.interval.ms`."""
 
 _DOCUMENT = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
-_CONDITIONS = ("spring.config.activate.", "spring.profiles")
+_CONDITION = re.compile(r"spring\.config\.activate\..+|spring\.profiles(\[\d+\])?")
 """Spring Boot: a document of the file, and what makes it hold in some surroundings only."""
 
 _PLACEHOLDER = re.compile(r"[$#%]\{|\{\{|@[\w.]+@", re.ASCII)
@@ -105,7 +105,7 @@ def facts_of(text: str) -> Given:
 def _lines(text: str) -> Iterator[_Line]:
     for document in _DOCUMENT.split(text):
         pairs = [*rows(document)]
-        is_conditional = any(key.startswith(_CONDITIONS) for key, _ in pairs)
+        is_conditional = any(_CONDITION.fullmatch(key) for key, _ in pairs)
         for key, value in pairs:
             bare = _PROFILE.sub("", key, count=1) if key.startswith("%") else key
             yield _Line(key, _kafka_name(bare), value.strip(), is_conditional or bare != key)

@@ -215,6 +215,12 @@ def test_what_holds_for_a_profile_only_is_no_fact(text):
     assert found.notes[0].endswith("is not used: it holds for a profile only")
 
 
+def test_a_file_that_names_the_active_profile_holds():
+    """It is about other files: this one counts in every profile."""
+    found = facts_of("spring.profiles.active=prod\nnum.standby.replicas=1")
+    assert found.values == {"num_standby_replicas": "1"}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -14,6 +14,7 @@ from agent.quantities.bounds import Bounds
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset, is_real, records_at_least, records_between
 from agent.quantities.flushed import first_flush_beyond, flushed_beyond, is_more_than_ten_thousand
+from agent.quantities.flushed import is_more_than_ten_thousand
 from agent.quantities.kinds import puts_beside_records, puts_per_record
 from agent.quantities.verdicts import (
     held_before,
@@ -125,6 +126,14 @@ def test_puts_per_record_of_values_with_headers(families, used, bounds):
     assert holds_uncommitted(one, profile("4.3.1"), 500, 100, 400) is (
         Truth.YES if bounds.high == 1 else Truth.MAYBE
     )
+
+
+def test_puts_of_an_upgrade_are_no_ten_thousand_records():
+    """Run on 4.3.1: 3,000 updates of a count made 12,010 puts, a get and a put of each in both families."""
+    one = store([database(families=UPGRADED)])
+    assert not is_more_than_ten_thousand(12_010, one, profile("4.3.1"))
+    one.databases[""].families = HEADERS
+    assert is_more_than_ten_thousand(12_010, one, profile("4.3.1"))
 
 
 def test_segments_upgraded_to_headers():

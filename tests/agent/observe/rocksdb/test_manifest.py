@@ -106,14 +106,6 @@ def test_families_added_and_dropped():
     assert view.flushed_sequence == 30
 
 
-def test_a_family_whose_files_are_gone_was_in_use():
-    """How a store was opened is decided by what was there then; a compaction may take it since."""
-    gone = varint(6) + varint(0) + varint(6)
-    view = edits(family_add(1, "new") + counters(5), added(6, 50) + counters(7, 50), gone + counters(8, 50))
-    assert view.live == ()
-    assert view.families_in_use == ("default",)
-
-
 def test_atomic_group():
     """A group of edits counts only as a whole."""
     first = added(6, 50) + in_group(1) + counters(7, 50)
