@@ -14,7 +14,6 @@ from agent.quantities.bounds import Bounds
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset, is_real, records_at_least, records_between
 from agent.quantities.flushed import first_flush_beyond, flushed_beyond, is_more_than_ten_thousand
-from agent.quantities.flushed import is_more_than_ten_thousand
 from agent.quantities.kinds import puts_beside_records, puts_per_record
 from agent.quantities.verdicts import (
     held_before,
