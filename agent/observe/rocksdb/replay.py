@@ -74,11 +74,11 @@ class ManifestView:
             manifest: all up to it is on disk or gone, and what is written since is above it (Kafka Streams writes
             without a log; what RocksDB recovers from one is above it, too). None = this manifest was not started by
             an open, or does not say.
-        used_families: Ids of the column families of which it ever named a file.
         has_zeroed: It began with a data file without sequence numbers: a compaction into the last level sets all of
             them to 0, so `snapshot_sequence` says too little.
         ending: How it ends.
         read_to: Offset behind the last record that counts.
+        used_families: Ids of the column families of which it ever named a file.
     """
 
     number: int
@@ -90,10 +90,10 @@ class ManifestView:
     flushed_sequence: int
     snapshot_sequence: int
     opened_sequence: int | None = None
-    used_families: frozenset[int] = frozenset()
     has_zeroed: bool = False
     ending: End = End.WHOLE
     read_to: int = 0
+    used_families: frozenset[int] = frozenset()
 
     @property
     def torn(self) -> bool:
