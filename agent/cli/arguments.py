@@ -223,8 +223,8 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id",
         metavar="ID",
-        help="detector, rules/ID of the fleet audit, alert, issue, or stopped-volume; or with --events a finding,"
-        " an incident, an APPLICATION or APPLICATION/TASK",
+        help="detector, rules/ID of the fleet audit, alert, issue, exception or line of the application's log, or"
+        " stopped-volume; or with --events a finding, an incident, an APPLICATION or APPLICATION/TASK",
     )
     parser.add_argument(
         "--events", type=Path, metavar="DIR", help="events that agents have shipped: *.jsonl, *.jsonl.gz"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
+from agent.cli.log_lines import names_of, section_about
 from agent.cli.lookup import is_issue, of_alert, slug_of
 from agent.cli.page_text import page_text
 from agent.cli.streams import complain
@@ -25,7 +26,7 @@ from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
-"""What is printed: `detectors/ID.md`, `rules/ID.md`, `alerts.md`, `stopped-volume.md`.
+"""What is printed: `detectors/ID.md`, `rules/ID.md`, `alerts.md`, `log-lines.md`, `stopped-volume.md`.
 
 It is in the package of a wheel, or beside the code. The package first: beside an installed one there may be a `docs`
 of another project.
@@ -62,7 +63,7 @@ def explain(chosen: Namespace) -> int:
         UsageError: nothing is known by that name; it says which one is spelt like it.
     """
     asked: str = of_alert(chosen.id) or chosen.id
-    page = _page(asked) or _alert(chosen.id)
+    page = _page(asked) or _alert(chosen.id) or _log_line(chosen.id)
     if page is not None:
         sys.stdout.write(page)
         return 0
@@ -119,9 +120,19 @@ def _alert(name: str) -> str | None:
     return None if section is None else page_text(section, "", {*names_to_explain()})
 
 
+def _log_line(asked: str) -> str | None:
+    section = section_about(_log_lines(), asked)
+    return None if section is None else page_text(section, "", {*names_to_explain()})
+
+
+def _log_lines() -> str:
+    page = PAGES / "log-lines.md"
+    return page.read_text("utf-8") if page.is_file() else ""
+
+
 def names_to_explain() -> list[str]:
-    """List what has a page: detectors, rules, the alerts that are about neither, and what runbooks send to."""
-    return [*BY_ID, *_rules(), *_alerts(), *_BESIDE]
+    """List what has a page: detectors, rules, alerts about neither, exceptions, and what runbooks send to."""
+    return [*BY_ID, *_rules(), *_alerts(), *names_of(_log_lines()), *_BESIDE]
 
 
 def _rules() -> list[str]:
@@ -130,7 +141,7 @@ def _rules() -> list[str]:
 
 def _unknown(asked: str) -> str:
     """Say what is spelt like it, the alerts by their own names."""
-    alerts = {slug_of(name): name for name in _alerts()}
+    alerts = {slug_of(name): name for name in (*_alerts(), *names_of(_log_lines()))}
     near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *_BESIDE, *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (

@@ -62,16 +62,18 @@ docs/configuration.md""",
         "[--events DIR] ID",
         """\
 Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
-meaning, impact, diagnosis, mitigation. `stopped-volume` is how to work on the
-volume of a stopped pod. Of an upstream issue it lists the detectors. With
---events it prints what agents recorded of a finding or an incident, or lists
-the incidents of an application or a task.""",
+meaning, impact, diagnosis, mitigation; what an exception or a line of the
+application's log means. `stopped-volume` is how to work on the volume of a
+stopped pod. Of an upstream issue it lists the detectors. With --events it
+prints what agents recorded of a finding or an incident, or lists the incidents
+of an application or a task.""",
         f"""\
 {_PRINTS}
 examples:
   statewarden explain skipped-eos-wipe
   statewarden explain rules/unaudited
   statewarden explain StatewardenAgentDown
+  statewarden explain TaskCorruptedException
   statewarden explain stopped-volume
   statewarden explain KAFKA-20685
   statewarden explain i-8e2475e90569 --events /mnt/events

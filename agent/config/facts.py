@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent.inventory.properties import facts_of
-from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook
+from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook, key_called
+from agent.layout.java_properties import is_nested
 from agent.layout.releases import remark_on
 
 PROPERTIES = "properties"
@@ -18,6 +19,12 @@ PROPERTIES = "properties"
 
 _MOST_BYTES = 1 << 20
 """As much as a ConfigMap holds: what is larger is no settings file."""
+
+_OTHER_FORMATS = (".yml", ".yaml", ".json")
+_NO_PROPERTIES = (
+    "it is no .properties file but YAML or another format, in which only the application knows what holds. Give the"
+    " facts by name: --set processing.guarantee=exactly_once_v2 (in a pod: `facts` of the chart)"
+)
 
 
 def tables_of(
@@ -61,27 +68,23 @@ def add_properties(
 ) -> list[str]:
     """Add what only an application's own file says; give what of it cannot be used.
 
-    A file that cannot be read is a problem only if a flag names it. In a pod an environment variable does, and the
-    application waits for its agent: it must not wait for a file.
+    A file that cannot be read, or has another format, is a problem only if a flag names it. In a pod an environment
+    variable does, and the application waits for its agent: it must not wait for a file.
     """
     if not file:
         return []
     try:
-        content = _content(file)
+        text = _text_of(file)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
         if origin != "flag":
             return [f"{file}: {reason}"]
         problems.append(f"properties {file}: {reason}")
         return []
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")  # what java.util.Properties reads of a stream
     given = facts_of(text)
     values = {name: Setting(value, PROPERTIES) for name, value in given.values.items() if name not in common}
     notes = [f"{file}: {note}" for note in given.notes]
-    if not given.values:
+    if not given.values and not given.notes:
         notes.append(f"{file}: has no setting that decides a verdict")
     if given.application_id is None:
         common.update(values)
@@ -90,12 +93,18 @@ def add_properties(
     return notes
 
 
-def _content(file: str) -> bytes:
+def _text_of(file: str) -> str:
     with Path(file).open("rb") as opened:
         content = opened.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         raise OSError(f"it is larger than {_MOST_BYTES} bytes")
-    return content
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # what java.util.Properties reads of a stream
+    if file.lower().endswith(_OTHER_FORMATS) or is_nested(text):
+        raise OSError(_NO_PROPERTIES)
+    return text
 
 
 def add_release(text: str, origin: str, common: dict[str, Setting]) -> list[str]:
@@ -121,7 +130,7 @@ def remarks_on_releases(book: SettingsBook) -> list[str]:
 def _add_setting(
     group: dict[str, Setting], name: str, value: object, origin: str, where: str, problems: list[str]
 ) -> None:
-    key = KEYS_BY_NAME.get(name)
+    key = key_called(name)
     if key is None:
         known = ", ".join(x.name for x in KEYS)
         problems.append(f"{where}: unknown setting {name!r}; known: {known}")
@@ -132,4 +141,4 @@ def _add_setting(
     except ValueError as error:
         problems.append(f"{where}: {name}={text}: {error}")
         return
-    group[name] = Setting(text, origin)
+    group[key.name] = Setting(text, origin)

@@ -8,6 +8,7 @@ less one for each offset between; when a store that was recreated claims one aft
 entries, as long as no deletion can have gone from the changelog (`delete.retention.ms`); when a segment is gone
 while an older one, made before, is still there; and when one was deleted while no process held the store, which was
 opened again with the others and with their offset.
+A remark names a store of which RocksDB itself drops entries, as the application configured it.
 Clears when the store is gone.
 Stays quiet where a detector of a known fault reports the same damage, for an offset that went back, for a store in the
 middle of its restoration, for compaction, deletions and expiry, for what was flushed beyond an offset, for what an
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Session, Store, Task
@@ -80,6 +81,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     if task.is_global or not task.exists:
         return
     for store in task.stores.values():
+        yield from _by_configuration(task, store)
         if store.segmented:
             yield from _out_of_order(case, task, store)
             yield from _left_out(case, task, store)
@@ -90,6 +92,38 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         later = claim_now(store, session, case.inventory.volume)
         if later is not None:
             yield from _fewer(case, task, store, session, later)
+
+
+def _by_configuration(task: Task, store: Store) -> Iterator[Verdict]:
+    """FIFO compaction drops the oldest files, up to 1 GB by default; a filter drops what it wants to."""
+    found = next((x for x in store.databases.values() if x.forgets), None)
+    if found is None:
+        return
+    yield Verdict(
+        subject=f"drops {store.name}@{task.incarnation}",
+        opened_at_us=found.options_written_us or found.seen_us,
+        summary=(
+            f"Task {task.id}: RocksDB drops entries of store {store.name} by configuration (FIFO compaction, or a"
+            " compaction filter of a RocksDBConfigSetter): whether entries are missing is not judged."
+        ),
+        evidence=(
+            Evidence(
+                found.options_written_us or found.seen_us,
+                "OPTIONS: compaction_style=kCompactionStyleFIFO, or a compaction filter",
+                found.path,
+            ),
+        ),
+        severity=Severity.INFO,
+        confidence=Confidence.CONFIRMED,
+        affected=Affected.NO,
+        level=Level.EXPOSURE,
+        store=store.name,
+        identity=store.identity,
+        next_action=(
+            "Nothing, if the application wants it so. Else take it out of the RocksDBConfigSetter: the changelog still"
+            " has what was dropped, and a restoration (stop, remove that task directory only, start) brings it back."
+        ),
+    )
 
 
 def _fewer(case: TaskCase, task: Task, store: Store, session: Session, later: Claim) -> Iterator[Verdict]:

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Remains, Shape, Store, Task
-from agent.inventory.observations import CUT, DAMAGE, problem_kind
+from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
@@ -91,6 +91,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
                 yield from _missing(case, task, store, database)
             if database.problems:
                 yield from _damaged(case, task, store, database)
+                yield from _elsewhere(task, store, database)
 
 
 def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
@@ -105,6 +106,28 @@ def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> It
     what += "; unless a RocksDBConfigSetter puts all of them on another path"
     found = _verdict(case, task, store, database.seen_us, what)
     yield replace(found, severity=Severity.WARNING, confidence=Confidence.SUSPECTED)
+
+
+def _elsewhere(task: Task, store: Store, database: Database) -> Iterable[Verdict]:
+    """A remark: what is on another path is not read, so nothing that rests on its files is said."""
+    away = [x for x in database.problems if problem_kind(x) == ELSEWHERE]
+    if away:
+        yield Verdict(
+            subject=f"elsewhere {store.name}{'/' + database.segment if database.segment else ''}",
+            opened_at_us=database.problem_since_us.get(away[0], database.seen_us),
+            summary=(
+                f"Task {task.id}: {len(away)} files of store {store.name} are on another path, as a RocksDBConfigSetter"
+                f" wants it; they are not read, the first: {away[0]}."
+            ),
+            evidence=(Evidence(database.seen_us, away[0], database.path),),
+            severity=Severity.INFO,
+            confidence=Confidence.CONFIRMED,
+            store=store.name,
+            identity=store.identity,
+            level=Level.EXPOSURE,
+            affected=Affected.NO,
+            next_action="Nothing: it is so by configuration. A loss in these files is not seen.",
+        )
 
 
 def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:

@@ -22,7 +22,7 @@ class Incident:
 
     Args of the dataclass:
         id: `i-` and the beginning of its first finding's id: stable over restarts and repeated replays.
-        title: What goes wrong, by its mechanism.
+        title: What goes wrong, by its mechanism; empty for a remark, of which nothing has gone wrong.
         application_id: Application; empty for the agent itself.
         tasks: Tasks concerned; none: the application as a whole.
         stores: Stores concerned, where findings name them.
@@ -115,7 +115,7 @@ def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> t
     lasting = is_open and lead.lasting and lead.level is Level.EXPOSURE
     incident = Incident(
         id=incident_id,
-        title=TITLES.get(lead.mechanism, ""),
+        title=TITLES.get(lead.mechanism, "") if lead.severity is not Severity.INFO else "",
         application_id=lead.application_id,
         tasks=tuple(sorted({x.task_id for x in ordered if x.task_id})),
         stores=tuple(sorted({x.store for x in ordered if x.store})),

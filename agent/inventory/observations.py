@@ -165,7 +165,7 @@ class DatabaseReading(Seen):
         families: Column families named there.
         forgets: RocksDB may drop live entries by itself.
         bulk_loading: The newest opening was one of a restoration that begins (up to 2.5).
-        families_in_use: Column families that have files.
+        families_in_use: Column families that have files, or had some since it was opened.
         options_written_us: mtime of that file.
         announced_us: When a process closed the store's LOCK (it was held until then); 0 = not announced.
         leftovers: SST and WAL files in a directory without CURRENT or IDENTITY.

@@ -1,6 +1,6 @@
-"""Facts from an application's own `.properties` file: the syntax of java.util.Properties, and what the keys mean. Pure.
+"""Facts from an application's own `.properties` file: under which names a setting counts, and when its value is a fact.
 
-What an application sets in its code is not in its file, so a key that is missing says nothing.
+Pure. What an application sets in its code is not in its file, so a key that is missing says nothing.
 """
 
 from __future__ import annotations
@@ -9,25 +9,36 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent.inventory.settings import KEYS
+from agent.inventory.settings import KEYS, Key
+from agent.layout.java_properties import rows
 
 APPLICATION_ID = "application.id"
 
-_PREFIXES: Mapping[str, tuple[str, ...]] = {
-    "session.timeout.ms": ("main.consumer.", "consumer.", ""),
-    "delete.retention.ms": ("topic.",),
-}
-"""Under which prefixes a setting counts, the strongest first. Of others: under its bare name.
+_ROOTS = ("spring.kafka.streams.properties.", "spring.kafka.properties.", "kafka-streams.", "ksql.streams.")
+"""Before Kafka's own name.
 
 Source:
-    StreamsConfig.getMainConsumerConfigs (a bare name holds for every client, `consumer.` over it, `main.consumer.` over
-    both) and StreamsConfig.TOPIC_PREFIX (a bare topic setting is ignored).
+    Spring Boot, KafkaProperties (buildStreamsProperties: the common ones, over them those of streams); Quarkus, "Kafka
+    Streams" (the namespace `kafka-streams` is handed on as it is); ksqlDB, KsqlConfig.KSQL_STREAMS_PREFIX.
 """
+_NAMES_OF_APPLICATION = ("springkafkastreamsapplicationid", "quarkuskafkastreamsapplicationid")
+"""Where a framework has a setting of its own for it; squeezed, because Spring Boot takes it in any spelling."""
+
+_ENVIRONMENT = re.compile(r"(KSQL|SPRING)_[A-Z0-9_]+", re.ASCII)
+"""A variable that ksqlDB's image (without the `KSQL_`) or Spring Boot reads as the name with dots."""
+
+_BRACKETS = re.compile(r"\.?\[([^\[\]]*)\]")
+"""Spring Boot: `properties.[commit.interval.ms]`."""
+
+_PROFILE = re.compile(r"%([^.]+)\.")
+"""Quarkus: `%dev.kafka-streams.commit.interval.ms`."""
+
+_DOCUMENT = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
+_CONDITION = re.compile(r"spring\.config\.activate\..+|spring\.profiles(\[\d+\])?")
+"""Spring Boot: a document of the file, and what makes it hold in some surroundings only."""
 
 _PLACEHOLDER = re.compile(r"[$#%]\{|\{\{|@[\w.]+@", re.ASCII)
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_UNICODE = re.compile(r"[0-9a-fA-F]{4}", re.ASCII)
-_BLANKS = " \t\f"
+_MAX_KEY = 100
 _MAX_SHOWN = 60
 _MARKS = ("\ufeff", "\u00ef\u00bb\u00bf")
 """A byte order mark of UTF-8, as it is read in that encoding and in Latin-1."""
@@ -48,13 +59,27 @@ class Given:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One key: as it is in the file, as Kafka calls it, its value, and whether it holds for a profile only."""
+
+    key: str
+    name: str
+    value: str
+    is_conditional: bool
+
+    def __str__(self) -> str:
+        """Write it as in the file."""
+        return f"{self.key[:_MAX_KEY]}={self.value[:_MAX_SHOWN]}"
+
+
 def facts_of(text: str) -> Given:
     """Take the facts out of a file; keys that are none are ignored, and what cannot be used is noted.
 
     Args:
         text: Content of the file.
     """
-    given, notes = parse(text), []
+    lines, notes = [*_lines(text)], []
     if text.startswith(_MARKS):
         notes.append(
             "it begins with a byte order mark, which Java reads as part of the first key: that key is not used"
@@ -63,88 +88,70 @@ def facts_of(text: str) -> Given:
     for key in KEYS:
         if "." not in key.kafka_name:  # no setting of Kafka's: the release is that of a library
             continue
-        names = (prefix + key.kafka_name for prefix in _PREFIXES.get(key.kafka_name, ("",)))
-        name = next((x for x in names if x in given), None)
-        if name is None:
-            continue
-        value = given[name].strip()
-        problem = _problem_of(value)
-        if problem is None:
-            try:
-                key.check(value)
-            except ValueError as error:
-                problem = str(error)
-        if problem is None:
-            values[key.name] = value
-        else:
-            notes.append(f"{name}={value[:_MAX_SHOWN]} is not used: {problem}")
-    application = given.get(APPLICATION_ID, "").strip() or None
-    problem = _problem_of(application or "")
+        tiers = ([x for x in lines if x.name == name] for name in key.kafka_names)
+        found = next(filter(None, tiers), [])
+        problem = _unread(key, lines) if not found else _problem_of(found) or _refusal_of(key, found[0])
+        if problem is not None:
+            notes.append(problem)
+        elif found:
+            values[key.name] = found[0].value
+    named = [x for x in lines if x.name == APPLICATION_ID and x.value]
+    problem = _problem_of(named) if named else None
     if problem is not None:
-        notes.append(
-            f"{APPLICATION_ID}={str(application)[:_MAX_SHOWN]}: {problem}, so the file counts for all applications here"
-        )
-        application = None
-    return Given(application, values, tuple(notes))
+        notes.append(f"{problem}, so the file counts for all applications here")
+    return Given(named[0].value if named and problem is None else None, values, tuple(notes))
 
 
-def _problem_of(value: str) -> str | None:
-    return (
-        "it has a placeholder, whose value only the application knows" if _PLACEHOLDER.search(value) else None
-    )
+def _lines(text: str) -> Iterator[_Line]:
+    for document in _DOCUMENT.split(text):
+        pairs = [*rows(document)]
+        is_conditional = any(_CONDITION.fullmatch(key) for key, _ in pairs)
+        for key, value in pairs:
+            bare = _PROFILE.sub("", key, count=1) if key.startswith("%") else key
+            yield _Line(key, _kafka_name(bare), value.strip(), is_conditional or bare != key)
 
 
-def parse(text: str) -> dict[str, str]:
-    """Read the syntax of java.util.Properties; of a key that comes twice the last one holds.
-
-    Source:
-        java.util.Properties.load (Java SE): logical lines, comments, the separators `=`, `:` and blanks, escapes.
-    """
-    found: dict[str, str] = {}
-    for line in _logical_lines(text):
-        key, value = _divided(line)
-        found[_unescaped(key)] = _unescaped(value)
-    return found
+def _kafka_name(key: str) -> str:
+    """Give the name that the application hands on to Kafka Streams; else the key as it is."""
+    if _squeezed(key) in _NAMES_OF_APPLICATION:
+        return APPLICATION_ID
+    plain = _BRACKETS.sub(r".\1", key)
+    if _ENVIRONMENT.fullmatch(plain):
+        plain = plain.lower().replace("_", ".").removeprefix("ksql.")
+    root = next((x for x in _ROOTS if plain.startswith(x)), "")
+    return plain.removeprefix(root)
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Join lines that end in an odd number of backslashes; a comment cannot be continued."""
-    held: str | None = None
-    for raw in re.split(r"\r\n|\r|\n", text):
-        line = raw.lstrip(_BLANKS)
-        if held is None and (not line or line[0] in "#!"):
-            continue
-        line = (held or "") + line
-        if (len(line) - len(line.rstrip("\\"))) % 2:
-            held = line[:-1]
-            continue
-        held = None
-        if line:
-            yield line
-    if held:
-        yield held
+def _problem_of(found: list[_Line]) -> str | None:
+    """Say why what a file has of one setting is no fact; None = it is one."""
+    first = found[0]
+    other = next((x for x in found if x.value != first.value), None)
+    if other is not None:
+        return f"{first} and {other}: of two values none is used"
+    if all(x.is_conditional for x in found):
+        return f"{first} is not used: it holds for a profile only"
+    if _PLACEHOLDER.search(first.value):
+        return f"{first} is not used: it has a placeholder, whose value only the application knows"
+    return None
 
 
-def _divided(line: str) -> tuple[str, str]:
-    """Find the first separator that is not escaped: blanks, and among them at most one `=` or `:`."""
-    end = 0
-    while end < len(line) and line[end] not in f"=:{_BLANKS}":
-        end += 2 if line[end] == "\\" else 1
-    rest = line[end:].lstrip(_BLANKS)
-    if rest[:1] in ("=", ":"):
-        rest = rest[1:].lstrip(_BLANKS)
-    return line[:end], rest
+def _refusal_of(key: Key, line: _Line) -> str | None:
+    try:
+        key.check(line.value)
+    except ValueError as error:
+        return f"{line} is not used: {error}"
+    return None
 
 
-def _unescaped(text: str) -> str:
-    parts, at = [], 0
-    while at < len(text):
-        if text[at] != "\\":
-            parts.append(text[at])
-            at += 1
-            continue
-        code = text[at + 1 : at + 2]
-        digits = _UNICODE.match(text, at + 2) if code == "u" else None
-        parts.append(chr(int(digits[0], 16)) if digits else _ESCAPES.get(code, code))
-        at += 6 if digits else 2
-    return "".join(parts)
+def _unread(key: Key, lines: list[_Line]) -> str | None:
+    """Name a line that is about a setting, in a form that is not read; None = there is none."""
+    word = _squeezed(key.kafka_name)
+    line = next((x for x in lines if word in _squeezed(x.key + x.value)), None)
+    if line is None:
+        return None
+    return f"{line} is not read as {key.kafka_name}: if it is that, give --set {key.kafka_names[0]}=VALUE"
+
+
+def _squeezed(text: str) -> str:
+    """Take away how a name is spelt; `auto.commit.interval.ms` is another one."""
+    return "".join(x for x in text.lower() if x.isalnum()).replace("autocommit", "")

@@ -25,6 +25,23 @@ class Key:
     check: Callable[[str], object]
     meaning: str
 
+    @property
+    def kafka_names(self) -> tuple[str, ...]:
+        """Names under which it counts in the settings of an application, the strongest first."""
+        return tuple(f"{prefix}{self.kafka_name}" for prefix in _PREFIXES.get(self.kafka_name, ("",)))
+
+
+_PREFIXES: Mapping[str, tuple[str, ...]] = {
+    "session.timeout.ms": ("main.consumer.", "consumer.", ""),
+    "delete.retention.ms": ("topic.",),
+}
+"""Under which prefixes a setting counts, the strongest first. Of others: under its bare name.
+
+Source:
+    StreamsConfig.getMainConsumerConfigs (a bare name holds for every client, `consumer.` over it, `main.consumer.` over
+    both) and StreamsConfig.TOPIC_PREFIX (a bare topic setting is ignored).
+"""
+
 
 def _guarantee(text: str) -> str:
     if text not in GUARANTEES:
@@ -108,6 +125,14 @@ KEYS: tuple[Key, ...] = tuple(
     Key(row.name, row.kafka_name, _CHECKS[row.name], row.meaning) for row in REPORTED_SETTINGS
 )
 KEYS_BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
+_BY_KAFKA_NAME: Mapping[str, Key] = {
+    name: key for key in KEYS if "." in key.kafka_name for name in (key.kafka_name, *key.kafka_names)
+}
+
+
+def key_called(name: str) -> Key | None:
+    """Find a setting by its name here or by those that Kafka has for it (`processing.guarantee`); None = unknown."""
+    return KEYS_BY_NAME.get(name) or _BY_KAFKA_NAME.get(name)
 
 
 DEFAULTS: Mapping[str, int] = {

@@ -344,8 +344,9 @@ def _apply_file_paths(database: Database, reading: DatabaseReading) -> None:
     """Distinguish files on another path from lost ones: RocksDB opens no database that misses a file.
 
     Source:
-        VersionBuilder::LoadTableHandlers (5.7 to 10.1; `max_open_files` is -1 by default). The manifest names the path
-        of a file only from the second one of `db_paths` on, and neither OPTIONS nor LOG names the paths.
+        VersionBuilder::LoadTableHandlers (5.7 to 10.1; `max_open_files` is -1 by default). The manifest says of a
+        file that it is on another path only from the second one of `db_paths` on; LOG names those, but not `cf_paths`,
+        and OPTIONS names none.
     """
     elsewhere = sum(problem_kind(x) == ELSEWHERE for x in reading.problems)
     database.has_had_files |= reading.files > len(reading.missing_files) + elsewhere

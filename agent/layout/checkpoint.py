@@ -13,6 +13,9 @@ MAX_CHECKPOINT_BYTES = 1 << 20
 UNKNOWN_OFFSET = -4
 """OffsetCheckpoint.OFFSET_UNKNOWN (2.6+): the store was registered, its offset is not known."""
 
+_BELOW = " (Kafka 2.6 and later skips that entry)"
+"""OffsetCheckpoint.isValid: read with a warning, as if it were not there; a start up to 2.5 seeks to it, and fails."""
+
 _VERSION = "0"  # OffsetCheckpoint.VERSION
 _MAX_PARTITION = 2**31 - 1  # Java int
 _MAX_OFFSET = 2**63 - 1  # Java long
@@ -94,16 +97,17 @@ def _parse_entry(line: str, number: int) -> OffsetEntry:
     return OffsetEntry(
         topic,
         _integer(partition, "partition", number, high=_MAX_PARTITION),
-        _integer(offset, "offset", number, high=_MAX_OFFSET, also=UNKNOWN_OFFSET),
+        _integer(offset, "offset", number, high=_MAX_OFFSET, also=UNKNOWN_OFFSET, below=_BELOW),
     )
 
 
-def _integer(text: str, what: str, line: int, *, high: int, also: int = 0) -> int:
+def _integer(text: str, what: str, line: int, *, high: int, also: int = 0, below: str = "") -> int:
     if not _INTEGER.fullmatch(text):
         raise CheckpointFormatError(f"{what} is not a number: {_shorten(text)}", line)
     value = int(text)
     if value != also and not 0 <= value <= high:
-        raise CheckpointFormatError(f"{what} is out of range: {value}", line)
+        means = below if value < 0 else ""
+        raise CheckpointFormatError(f"{what} is out of range: {value}{means}", line)
     return value
 
 

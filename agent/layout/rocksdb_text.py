@@ -19,6 +19,9 @@ MAX_CURRENT_BYTES = 64
 MAX_IDENTITY_BYTES = 256
 """Read no more of IDENTITY: a UUID of 36 characters, with a newline on some releases."""
 
+MAX_LOG_HEAD_BYTES = 32 << 10
+"""Read no more of LOG: the summary of an opening is in its first lines."""
+
 _VERSION_LINE = re.compile(rb"^[ \t]*rocksdb_version[ \t]*=[ \t]*(\d{1,6}(?:\.\d{1,6}){1,3})[ \t]*\r?$", re.M)
 _FAMILY_LINE = re.compile(rb'^[ \t]*\[CFOptions[ \t]+"([^"\r\n]{1,1024})"\][ \t]*\r?$', re.M)
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)  # options_helper EscapeOptionString
@@ -36,6 +39,7 @@ _BULK_LOAD_LINES = (
     re.compile(rb"^[ \t]*disable_auto_compactions[ \t]*=[ \t]*true[ \t]*\r?$", re.M),
     re.compile(rb"^[ \t]*level0_file_num_compaction_trigger[ \t]*=[ \t]*1073741824[ \t]*\r?$", re.M),
 )
+_PATH_LINE = re.compile(rb" SST files in ([^\r\n]{1,4096}) dir, Total Num: ")
 _CURRENT = re.compile(rb"MANIFEST-(\d{1,20})\n?")
 _IDENTITY = re.compile(rb"[!-~]{1,256}")
 
@@ -78,6 +82,22 @@ def parse_options(content: bytes) -> OptionsFacts:
     bulk_loading = all(line.search(content) for line in _BULK_LOAD_LINES)
     rocksdb_version = version.group(1).decode("ascii") if version else None
     return OptionsFacts(rocksdb_version, tuple(names), kept, forgets, bulk_loading)
+
+
+def other_paths(log: bytes, database: str) -> tuple[str, ...]:
+    """Find where an opening looked for files instead of in its own directory; empty = there, or the log does not say.
+
+    Args:
+        log: Beginning of LOG.
+        database: Path of the database; its last two names are the same wherever the volume is mounted or copied to.
+
+    Source:
+        DumpDBFileSummary (a line per path of `db_paths`, which is the directory itself by default); run with 7.9.2 and
+        10.1.3. Paths of column families (`cf_paths`) are in no line.
+    """
+    paths = tuple(path.decode("utf-8", "replace") for path in _PATH_LINE.findall(log))
+    own = database.split("/")[-2:]
+    return () if any(path.rstrip("/").split("/")[-2:] == own for path in paths) else paths
 
 
 def parse_current(content: bytes) -> int | None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent.inventory.model import Store
+from agent.layout import names
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
 from agent.quantities.bounds import UNKNOWN, Bounds
 
-TIMESTAMPED_FAMILY = "keyValueWithTimestamp"
-DEFAULT_FAMILY = "default"
+_AGES: Mapping[str, int] = {
+    "default": 0,
+    "keyValueWithTimestamp": 1,
+    "keyValueWithTimestampAndHeaders": 2,
+    "sessionKeyValueWithHeaders": 2,
+    "windowKeyValueWithHeaders": 2,
+}
+"""Column families with data of the application -> which form of values came when (2.0, 2.3, 4.3)."""
 SEGMENTS_DROPPED = 100
 """A versioned store drops every segment that expired with the first record after a silence, each by one deletion of a
 range: 26 at most by default (history retention by segment interval)."""
@@ -27,17 +36,19 @@ def puts_per_record(store: Store, profile: Profile) -> Bounds:
     Source:
         RocksDBVersionedStore.doPut (3.5.0 to 4.3.1: latest value and segment, deleteRange of an expired segment);
         AbstractDualSchemaRocksDBSegmentedBytesStore.put (3.2.0+: base and index);
-        RocksDBTimestampedStore.DualColumnFamilyAccessor (2.3.0+: delete and put; `get` puts, too, with no record).
+        RocksDBTimestampedStore.DualColumnFamilyAccessor (2.3.0+), DualColumnFamilyAccessor (4.3.0+, for values with
+        headers, too): delete and put; `get` puts, too, with no record.
     """
     families = frozenset(name for database in store.databases.values() for name in database.families)
-    if not families or (store.segmented and TIMESTAMPED_FAMILY in families and _is_in_upgrade_mode(store)):
+    newest = max((_AGES.get(name, 0) for name in families), default=None)
+    if newest is None or not families <= _AGES.keys() | {names.OFFSETS_FAMILY}:
         return UNKNOWN
+    if _is_in_upgrade_mode(store):
+        return UNKNOWN if store.segmented else Bounds(1, None)
     if store.segmented:
         indexed = profile.says(Fact.INDEXED_WINDOW_STORES) is not Truth.NO
         return Bounds(0, 2 if indexed else 1)
-    if TIMESTAMPED_FAMILY in families:
-        return Bounds(1, None) if _is_in_upgrade_mode(store) else Bounds.exactly(1)
-    if profile.says(Fact.VERSIONED_STORES) is Truth.NO:
+    if newest or profile.says(Fact.VERSIONED_STORES) is Truth.NO:
         return Bounds.exactly(1)
     return Bounds(0, 3 if _may_delete_ranges(store) else 2)
 
@@ -54,8 +65,18 @@ def puts_beside_records(store: Store, profile: Profile) -> Bounds:
 
 
 def _is_in_upgrade_mode(store: Store) -> bool:
-    """A timestamped store that still has values of the plain store that it once was."""
-    return any(DEFAULT_FAMILY in database.families_in_use for database in store.databases.values())
+    """Whether a store that was upgraded to another form of values still had some of the old form when it was opened.
+
+    Source:
+        RocksDBTimestampedStoreWithHeaders.openFromTimestampedStore (4.3.0+): an empty family of timestamped values is
+        dropped by the opening, so where it is beside one with headers, it was not empty.
+    """
+    for database in store.databases.values():
+        newest = max((_AGES.get(name, 0) for name in database.families), default=0)
+        older = {x for x in database.families_in_use if x in _AGES} | (set(database.families) - {"default"})
+        if any(_AGES.get(name, newest) < newest for name in older):
+            return True
+    return False
 
 
 def _may_delete_ranges(store: Store) -> bool:

@@ -122,7 +122,7 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
     incident = FleetIncident(
         id=id_,
         absorbed=tuple(sorted(name for _, name in group.locals_)),
-        title=titles.get(mechanism, ""),
+        title="" if lead.severity is Severity.INFO and mechanism in TITLES else titles.get(mechanism, ""),
         mechanism=mechanism,
         cluster=place.partition("/")[0] if "/" in place else "",
         namespace=place,

@@ -50,6 +50,52 @@ def test_a_file_without_facts_is_noted(tmp_path: Path) -> None:
         load_config(flags={"properties": str(tmp_path / "absent")})
 
 
+def test_another_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    """A flag ends the start; a sidecar's file only leaves a note. By its name or by its content."""
+    for name, text in (
+        ("application.yml", "processing.guarantee: exactly_once_v2\n"),
+        (
+            "streams.properties",
+            "spring:\n  kafka.streams.properties:\n    processing.guarantee: at_least_once\n",
+        ),
+    ):
+        file = tmp_path / name
+        file.write_text(text)
+        with pytest.raises(ConfigError, match=r"YAML.*--set processing\.guarantee="):
+            load_config(flags={"properties": str(file)})
+        config = load_config(environment={"STATEWARDEN_PROPERTIES": str(file)})
+        assert config.applications.common == {}
+        assert "YAML" in config.notes[0]
+
+
+def test_a_file_whose_facts_are_not_used_has_them(tmp_path: Path) -> None:
+    """One sentence says why, and none that the file has no setting."""
+    file = tmp_path / "streams.properties"
+    file.write_text("processing.guarantee=${GUARANTEE}\n")
+    (note,) = load_config(flags={"properties": str(file)}).notes
+    assert "placeholder" in note
+
+
+def test_kafkas_own_names_are_taken(tmp_path: Path) -> None:
+    """In flags and in the file, with the prefixes under which Kafka Streams reads them."""
+    file = tmp_path / "agent.toml"
+    file.write_text('[application]\n"num.standby.replicas" = 1\n')
+    sets = [
+        "processing.guarantee=exactly_once_v2",
+        "orders:commit.interval.ms=70",
+        "topic.delete.retention.ms=5",
+        "main.consumer.session.timeout.ms=6",
+    ]
+    book = load_config(file=file, sets=sets).applications
+    assert book.common == {
+        "processing_guarantee": Setting("exactly_once_v2", "flag"),
+        "num_standby_replicas": Setting("1", "file"),
+        "delete_retention_ms": Setting("5", "flag"),
+        "session_timeout_ms": Setting("6", "flag"),
+    }
+    assert book.own["orders"] == {"commit_interval_ms": Setting("70", "flag")}
+
+
 def test_a_file_that_cannot_be_read_does_not_stop_a_sidecar(tmp_path: Path) -> None:
     """The application waits for the agent to be ready: a ConfigMap without the key, or a binary, must not keep it."""
     large = tmp_path / "large"

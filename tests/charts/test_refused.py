@@ -82,7 +82,39 @@ COMBINATIONS_OF_THE_AUDIT: Cases = {
     ),
 }
 
+
+def _by_expression(name: str, *env: dict[str, Any], **more: Any) -> dict[str, Any]:
+    mount = {"name": "data", "mountPath": "/d", "subPathExpr": f"$({name})"}
+    return {"volumeMount": mount, "env": list(env), **more}
+
+
 MISTAKES_OF_THE_SIDECAR: Cases = {
+    "sub path by a variable that nobody has": (
+        _by_expression("MY_POD"),
+        "needs $(MY_POD), which env of that container does not have: give it there, or in extraEnv",
+    ),
+    "sub path by a variable from the cluster": (
+        _by_expression("MY_POD", envFrom=[{"configMapRef": {"name": "orders"}}]),
+        "which env of that container does not have (envFrom may, but its content is in the cluster): give it there",
+    ),
+    "sub path by a variable of such a variable": (
+        _by_expression("DIR", {"name": "DIR", "value": "x-$(ZONE)"}),
+        "needs $(ZONE)",
+    ),
+    "sub path by another variable of that name": (
+        _by_expression("POD_NAME", {"name": "POD_NAME", "value": "a"}),
+        "needs $(POD_NAME), which is metadata.name in the sidecar and something else there",
+    ),
+    "sub path by a name of the sidecar's": (
+        _by_expression("STATEWARDEN_SPOOL", {"name": "STATEWARDEN_SPOOL", "value": "a"}),
+        "a name that is the sidecar's",
+    ),
+    "sub path by the container's resources": (
+        _by_expression(
+            "CPUS", {"name": "CPUS", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}
+        ),
+        "whose resourceFieldRef is about that container only",
+    ),
     "unknown key": (own(agent__rescanseconds=5), "rescanseconds"),
     "unknown fact": (own(facts={"processing.guarantee": "at_least_once"}), "processing.guarantee"),
     "cleanup delay with which nothing starts": (

@@ -78,10 +78,58 @@ def test_image_that_can_be_pulled_is_taken(sidecar: Helm, image: dict[str, Any],
     assert agent["image"] == reference
 
 
+def by_expression(expression: str) -> dict[str, str]:
+    return {"name": "data", "mountPath": "/d", "subPathExpr": expression}
+
+
+def field(name: str, path: str) -> Manifest:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def key(name: str, kind: str = "configMapKeyRef") -> Manifest:
+    return {"name": name, "valueFrom": {kind: {"name": "orders", "key": name}}}
+
+
 def test_sub_path_of_the_pod_is_followed(sidecar: Helm) -> None:
-    _, agent = native(sidecar, volumeMount={"name": "data", "mountPath": "/d", "subPathExpr": "$(POD_NAME)"})
+    sets = {"volumeMount": by_expression("$(POD_NAME)"), "env": [field("POD_NAME", "metadata.name")]}
+    _, agent = native(sidecar, **sets)
     assert agent["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"
-    assert [x["name"] for x in agent["env"][:4]] == ["POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME"]
+    assert [x for x in agent["env"] if x["name"] == "POD_NAME"] == sets["env"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "env", "copied"),
+    [
+        ("$(MY_POD)", [field("MY_POD", "metadata.name")], ["MY_POD"]),
+        (
+            "a/$(ZONE)/$(MY_POD)",
+            [key("MY_POD", "secretKeyRef"), key("ZONE"), key("OTHER")],
+            ["MY_POD", "ZONE"],
+        ),
+        ("$(DIR)", [key("ZONE"), {"name": "DIR", "value": "$(ZONE)-$(ZONE)-$$(NONE)"}], ["ZONE", "DIR"]),
+        ("$(DIR)", [field("POD_NAME", "metadata.name"), {"name": "DIR", "value": "x-$(POD_NAME)"}], ["DIR"]),
+        ("$$(DIR)/$(A)", [{"name": "A", "value": "first"}, {"name": "A", "value": "1"}], ["A"]),
+    ],
+)
+def test_variables_of_the_sub_path_are_copied(
+    sidecar: Helm, expression: str, env: list[Manifest], copied: list[str]
+) -> None:
+    """With what they are made of, in their order; the last of a name counts; nothing else of the application."""
+    _, agent = native(sidecar, volumeMount=by_expression(expression), env=env)
+    last = {x["name"]: x for x in env}
+    downward = {"POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME"}
+    names = [x["name"] for x in agent["env"]]
+    strange = [x for x in names if x not in downward and not x.startswith("STATEWARDEN_")]
+    assert strange == copied
+    assert [x for x in agent["env"] if x["name"] in copied] == [last[x] for x in copied]
+
+
+def test_variable_that_the_sidecar_is_given_is_not_copied(sidecar: Helm) -> None:
+    extra = field("MY_POD", "metadata.name")
+    _, agent = native(
+        sidecar, volumeMount=by_expression("$(MY_POD)"), env=[key("MY_POD")], **own(extraEnv=[extra])
+    )
+    assert [x for x in agent["env"] if x["name"] == "MY_POD"] == [extra]
 
 
 def test_properties_of_the_application_are_mounted_read_only(sidecar: Helm) -> None:

@@ -57,7 +57,9 @@ def test_the_wheel_has_the_two_packages_and_the_pages_that_explain_prints(
         for file in contents(repository / "docs" / kind)
     }
     found = {file for file in contents(site) if ".dist-info/" not in file}
-    assert found == ours | pages | {"agent/pages/alerts.md", "agent/pages/stopped-volume.md"}
+    assert found == ours | pages | {
+        f"agent/pages/{name}.md" for name in ("alerts", "log-lines", "stopped-volume")
+    }
     assert {Path(file).suffix for file in found} == {".py", ".json", ".md", ".bash", ".zsh", ".fish"}
 
 
@@ -148,7 +150,7 @@ def test_the_wheel_alone_scans_explains_and_completes(installed: Path, tmp_path:
     said = run(installed, "scan", str(state), "--set", "processing_guarantee=at_least_once", cwd=tmp_path)
     assert (said.returncode, said.stderr) == (1, "")
     assert said.stdout.startswith("1 incident open: 1 critical")
-    for name in ("torn-store", "rules/unaudited", "StatewardenAgentDown", "stopped-volume"):
+    for name in ("torn-store", "rules/unaudited", "StatewardenAgentDown", "LockException", "stopped-volume"):
         said = run(installed, "explain", name, cwd=tmp_path)
         assert (said.returncode, said.stderr) == (0, "")
         assert said.stdout.startswith("# ")

@@ -78,6 +78,7 @@ class ManifestView:
             them to 0, so `snapshot_sequence` says too little.
         ending: How it ends.
         read_to: Offset behind the last record that counts.
+        used_families: Ids of the column families of which it ever named a file.
     """
 
     number: int
@@ -92,6 +93,7 @@ class ManifestView:
     has_zeroed: bool = False
     ending: End = End.WHOLE
     read_to: int = 0
+    used_families: frozenset[int] = frozenset()
 
     @property
     def torn(self) -> bool:
@@ -106,9 +108,8 @@ class ManifestView:
 
     @property
     def families_in_use(self) -> tuple[str, ...]:
-        """Names of the column families that have live files, by id."""
-        used = {one.family_id for one in self.live}
-        return tuple(name for family_id, name in self.families if family_id in used)
+        """Names of the column families that have files or had some since the manifest began, by id."""
+        return tuple(name for family_id, name in self.families if family_id in self.used_families)
 
     @property
     def offsets_family_id(self) -> int | None:
@@ -266,6 +267,7 @@ class Replay:
             flushed_sequence=max((x for f, x in self._flushed.items() if f not in offsets), default=0),
             snapshot_sequence=max((x for f, x in self._in_first.items() if f not in offsets), default=0),
             opened_sequence=self._opened,
+            used_families=frozenset(self._flushed),
             has_zeroed=bool(self._zeroed - offsets),
             ending=ending,
             read_to=read_to,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.inventory.disk import Disk, EntryKind, Unseen
+from agent.layout import names
+from agent.layout.rocksdb_text import MAX_LOG_HEAD_BYTES, other_paths
 from agent.observe.rocksdb.cache import FileContent, SstCache
 from agent.observe.rocksdb.coding import DamagedError, RefusedError, UnsupportedError
 from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
@@ -213,8 +215,21 @@ class _Reader:
             self.gone.add(file.number)
         self._files[file.number] = FileFacts(file, problem=unseen.value)
 
+    def _move_elsewhere(self) -> bool:
+        """Take files of which none is here for what LOG says: RocksDB looks for them on other paths."""
+        if any(one.mtime_us is not None for one in self._files.values()):
+            return False
+        log = self._disk.read_at(f"{self._database}/{names.INFO_LOG_FILE}", 0, MAX_LOG_HEAD_BYTES)
+        paths = () if isinstance(log, Unseen) else other_paths(log, self._database)
+        for number in self.gone if paths else ():
+            problem = f"elsewhere: LOG says that it is in {' or '.join(paths)} (db_paths)"
+            self._files[number] = FileFacts(self._files[number].file, problem=problem)
+        return bool(paths)
+
     def facts(self, missing: tuple[int, ...]) -> StoreFacts:
         """Sum up."""
+        if missing and self._move_elsewhere():
+            missing = ()
         offsets_id = self._view.offsets_family_id
         files = tuple(self._files[number] for number in sorted(self._files))
         data = [one for one in files if one.file.family_id != offsets_id]

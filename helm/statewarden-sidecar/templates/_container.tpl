@@ -1,8 +1,8 @@
 {{/*
 The sidecar as one entry of `initContainers` (native) or `containers` (plain).
 
-Called with (dict "context" . ["values" ...] ["mountPath" PATH] ["subPath" PATH] ["subPathExpr" PATH] ["group" GID]
-["image" IMAGE]).
+Called with (dict "context" . ["values" ...] ["mountPath" PATH] ["subPath" PATH] ["subPathExpr" PATH] ["env" LIST] ["group" GID]
+["image" IMAGE]), where `env` has what `subPathExpr` is made of.
 */}}
 {{- define "statewarden-sidecar.container" -}}
 {{- $v := include "statewarden-sidecar.values" . | fromYaml -}}
@@ -22,6 +22,14 @@ Called with (dict "context" . ["values" ...] ["mountPath" PATH] ["subPath" PATH]
 {{- $mountPath := $v.state.mountPath | default .mountPath | default "/state" -}}
 {{- $group := $v.group -}}
 {{- if eq (toString $group) "" -}}{{- $group = get . "group" -}}{{- end -}}
+{{- $downward := include "statewarden-sidecar.downward" . | fromYaml -}}
+{{- $variables := keys $downward -}}
+{{- range concat (get . "env" | default list) ($v.extraEnv | default list) -}}{{- $variables = append $variables .name -}}{{- end -}}
+{{- range include "statewarden-sidecar.names" (get . "subPathExpr") | fromYamlArray -}}
+{{- if not (has . $variables) -}}
+{{- fail (printf "statewarden-sidecar: subPathExpr %s needs $(%s), which the sidecar does not have: give it in extraEnv" $.subPathExpr .) -}}
+{{- end -}}
+{{- end -}}
 name: statewarden
 image: {{ include "statewarden-sidecar.image" (dict "values" $v) }}
 imagePullPolicy: {{ $v.image.pullPolicy }}
@@ -39,10 +47,12 @@ args:
   {{- end }}
   {{- end }}
 env:
-  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-  - {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
-  - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}
-  - {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+  {{- range $name, $path := $downward }}
+  - {name: {{ $name }}, valueFrom: {fieldRef: {fieldPath: {{ $path }}}}}
+  {{- end }}
+  {{- with get . "env" }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   {{- range $name, $value := include "statewarden-sidecar.settings" (dict "values" $v "mountPath" $mountPath) | fromYaml }}
   - {name: STATEWARDEN_{{ $name }}, value: {{ $value | quote }}}
   {{- end }}
@@ -104,6 +114,14 @@ volumeMounts:
   {{- range $file := include "statewarden-sidecar.files" (dict "values" $v) | fromYamlArray }}
   - {name: {{ $file.volume }}, mountPath: {{ $file.mountPath }}, readOnly: true}
   {{- end }}
+{{- end -}}
+
+{{/* Variables that the sidecar has of its pod: name -> field. */}}
+{{- define "statewarden-sidecar.downward" -}}
+POD_NAME: metadata.name
+POD_NAMESPACE: metadata.namespace
+POD_UID: metadata.uid
+NODE_NAME: spec.nodeName
 {{- end -}}
 
 {{/* Settings of the agent that become environment variables: name without prefix -> value. */}}

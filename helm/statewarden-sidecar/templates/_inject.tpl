@@ -21,7 +21,7 @@ its label. Fails with a sentence if the sidecar could not see the state director
 {{- $templates := dig "spec" "volumeClaimTemplates" list $workload | default list -}}
 {{- if and (not $v.state.volume) (eq (len $templates) 1) -}}{{- $_ := set $v.state "volume" (first $templates).metadata.name -}}{{- end -}}
 {{- $found := include "statewarden-sidecar.find" (dict "values" $v "workload" $workload "pod" $pod "name" $name) | fromYaml -}}
-{{- $call := dict "context" .context "values" $v "mountPath" $found.mountPath "subPath" $found.subPath "subPathExpr" $found.subPathExpr "group" $found.group "image" $found.image -}}
+{{- $call := dict "context" .context "values" $v "mountPath" $found.mountPath "subPath" $found.subPath "subPathExpr" $found.subPathExpr "env" $found.env "group" $found.group "image" $found.image -}}
 {{- $container := include "statewarden-sidecar.container" $call | fromYaml -}}
 {{- if eq $v.variant "native" -}}
 {{- $_ := set $pod "initContainers" (prepend ($pod.initContainers | default list) $container) -}}
@@ -43,7 +43,7 @@ its label. Fails with a sentence if the sidecar could not see the state director
 {{- toYaml $workload -}}
 {{- end -}}
 
-{{/* Where the application has its state, and by which group, as YAML: {mountPath, subPath, subPathExpr, group, image}. */}}
+{{/* Where the application has its state, and by which group, as YAML: {mountPath, subPath, subPathExpr, env, group, image}. */}}
 {{- define "statewarden-sidecar.find" -}}
 {{- $v := .values -}}
 {{- $volumes := list -}}
@@ -89,6 +89,58 @@ its label. Fails with a sentence if the sidecar could not see the state director
 mountPath: {{ $mount.mountPath }}
 subPath: {{ $mount.subPath | default "" | quote }}
 subPathExpr: {{ $mount.subPathExpr | default "" | quote }}
+env:
+  {{- include "statewarden-sidecar.variables" (dict "values" $v "expression" $mount.subPathExpr "owner" $owner "name" .name) | nindent 2 }}
 group: {{ int64 $group }}
 image: {{ $owner.image | default "" | quote }}
+{{- end -}}
+
+{{/*
+What the sidecar lacks of the variables that `subPathExpr` is made of, as entries of `env`: the kubelet does not start a
+container that has one of them not, and with another value it would show another directory.
+*/}}
+{{- define "statewarden-sidecar.variables" -}}
+{{- $where := printf "subPathExpr %s of container %s (%s)" .expression .owner.name .name -}}
+{{- $ours := include "statewarden-sidecar.downward" . | fromYaml -}}
+{{- $given := list -}}
+{{- range .values.extraEnv -}}{{- $given = append $given .name -}}{{- end -}}
+{{- $needed := include "statewarden-sidecar.names" .expression | fromYamlArray -}}
+{{- $found := list -}}
+{{- $copied := list -}}
+{{- range $entry := .owner.env | default list | reverse -}}
+{{- if and (has $entry.name $needed) (not (has $entry.name $found)) (not (has $entry.name $given)) -}}
+{{- $found = append $found $entry.name -}}
+{{- $from := $entry.valueFrom | default dict -}}
+{{- range $kind := keys $from -}}
+{{- if not (has $kind (list "fieldRef" "configMapKeyRef" "secretKeyRef")) -}}
+{{- fail (printf "statewarden-sidecar: %s needs $(%s), whose %s is about that container only: use a fieldRef, or give the variable in extraEnv of the sidecar" $where $entry.name $kind) -}}
+{{- end -}}
+{{- end -}}
+{{- if hasKey $ours $entry.name -}}
+{{- if ne (dig "fieldRef" "fieldPath" "" $from) (get $ours $entry.name) -}}
+{{- fail (printf "statewarden-sidecar: %s needs $(%s), which is %s in the sidecar and something else there: give that variable another name" $where $entry.name (get $ours $entry.name)) -}}
+{{- end -}}
+{{- else if hasPrefix "STATEWARDEN_" $entry.name -}}
+{{- fail (printf "statewarden-sidecar: %s needs $(%s), a name that is the sidecar's: give that variable another one" $where $entry.name) -}}
+{{- else -}}
+{{- $copied = prepend $copied $entry -}}
+{{- $needed = concat $needed (include "statewarden-sidecar.names" $entry.value | fromYamlArray) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $needed -}}
+{{- if not (or (has . $found) (has . $given)) -}}
+{{- fail (printf "statewarden-sidecar: %s needs $(%s), which env of that container does not have%s: give it there, or in extraEnv of the sidecar" $where . (ternary " (envFrom may, but its content is in the cluster)" "" (not (empty $.owner.envFrom)))) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $copied -}}
+{{- end -}}
+
+{{/* Names of the variables that a text is made of, as a YAML array: `$(NAME)`, but not `$$(NAME)`. */}}
+{{- define "statewarden-sidecar.names" -}}
+{{- $names := list -}}
+{{- range regexFindAll "\\$\\([A-Za-z_.-][A-Za-z0-9_.-]*\\)" (. | default "" | toString | replace "$$" "") -1 -}}
+{{- $names = append $names (. | trimPrefix "$(" | trimSuffix ")") -}}
+{{- end -}}
+{{- toYaml $names -}}
 {{- end -}}

@@ -224,13 +224,20 @@ def test_the_same_store_with_fewer_entries(release):
     [
         {"entries": 2499},
         {"entries": None},
-        {"forgets": True},  # FIFO compaction, a compaction filter
         {"problem": "MANIFEST-000005: cut"},
     ],
 )
 def test_silent_where_it_may_hold_what_it_must(more):
-    """One step before, what was not read, and what RocksDB itself drops."""
+    """One step before, and what was not read."""
     assert judge(ID, shrunk(**more)) == []
+
+
+def test_what_rocksdb_itself_drops_is_a_remark():
+    """FIFO compaction, a compaction filter: as the application wants it, so nothing more is said of that store."""
+    (verdict,) = judge(ID, shrunk(forgets=True))
+    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.CONFIRMED)
+    assert "drops entries of store s by configuration" in verdict.summary
+    assert "FIFO" in verdict.summary
 
 
 def test_global_stores():

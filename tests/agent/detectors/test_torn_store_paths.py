@@ -57,3 +57,14 @@ def test_no_one_was_seen_to_open_it():
 def test_a_file_that_was_seen_there_shows_where_they_lie(looks):
     """Then what is missing was taken away, whoever holds the store."""
     assert [confidence for _, confidence in looked(*looks)] == [Confidence.CONFIRMED]
+
+
+def test_files_on_another_path_are_a_remark():
+    """It says how many, and where, as the manifest or LOG has it."""
+    one = Reducing()
+    problems = tuple(f"00000{n}.sst: elsewhere: LOG says that it is in /fast (db_paths)" for n in (7, 8))
+    one.see(task_look(0.5), replace(database_look(5, born=1, lock=FREE), files=2, problems=problems))
+    (verdict,) = judge(ID, case(one.task, application=one.application, now=200))
+    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.CONFIRMED)
+    assert "2 files of store s are on another path" in verdict.summary
+    assert "/fast (db_paths)" in verdict.summary

@@ -42,6 +42,12 @@ def test_the_worst_open_finding_names_it():
     assert one.title == "A store goes on with data that was never committed"
 
 
+def test_a_remark_has_no_mechanism_to_name():
+    """Nothing has gone wrong: the title of the detector's mechanism would say so."""
+    (one,) = gather([replace(EXPOSED, severity=Severity.INFO, status=Status.OPEN)])
+    assert one.title == ""
+
+
 def test_other_tasks_are_named_in_the_sentence():
     """One crash of many tasks is one incident, and long lists are counted."""
     tasks = [replace(WIPED, id=f"{n:016x}", task_id=f"0_{n}") for n in range(1, NAMED + 3)]

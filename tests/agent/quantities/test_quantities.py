@@ -101,6 +101,54 @@ def test_puts_per_record_in_upgrade_mode():
     assert puts_per_record(one, profile("3.9.2")) == Bounds(1, None)
 
 
+HEADERS = ("default", "keyValueWithTimestampAndHeaders", "offsets")
+UPGRADED = ("default", "keyValueWithTimestamp", "keyValueWithTimestampAndHeaders", "offsets")
+
+
+@pytest.mark.parametrize(
+    ("families", "used", "bounds"),
+    [
+        (HEADERS, HEADERS[1:], Bounds(1, 1)),
+        (HEADERS, HEADERS, Bounds(1, None)),
+        (UPGRADED, UPGRADED[2:], Bounds(1, None)),
+        (UPGRADED, UPGRADED[1:], Bounds(1, None)),
+        (HEADERS, ("keyValueWithTimestamp", *HEADERS[1:]), Bounds(1, None)),
+        (("default", "sessionKeyValueWithHeaders", "offsets"), ("default",), Bounds(1, None)),
+        (("default", "ofALaterRelease", "offsets"), ("default",), Bounds(0, None)),
+    ],
+)
+def test_puts_per_record_of_values_with_headers(families, used, bounds):
+    """4.3: what is upgraded from plain or timestamped values deletes there and puts here, and moves what is read."""
+    one = store([database(families=families)])
+    one.databases[""].families_in_use = used
+    assert puts_per_record(one, profile("4.3.1")) == bounds
+    assert holds_uncommitted(one, profile("4.3.1"), 500, 100, 400) is (
+        Truth.YES if bounds.high == 1 else Truth.MAYBE
+    )
+
+
+def test_puts_of_an_upgrade_are_no_ten_thousand_records():
+    """Run on 4.3.1: 3,000 updates of a count made 12,010 puts, a get and a put of each in both families."""
+    one = store([database(families=UPGRADED)])
+    assert not is_more_than_ten_thousand(12_010, one, profile("4.3.1"))
+    one.databases[""].families = HEADERS
+    assert is_more_than_ten_thousand(12_010, one, profile("4.3.1"))
+
+
+def test_segments_upgraded_to_headers():
+    """Segments of windows and sessions do the same."""
+    for family in (
+        "keyValueWithTimestampAndHeaders",
+        "sessionKeyValueWithHeaders",
+        "windowKeyValueWithHeaders",
+    ):
+        one = store([database(segment="1", families=("default", family, "offsets"))], segmented=True)
+        one.databases["1"].families_in_use = (family,)
+        assert puts_per_record(one, profile("4.3.1")) == Bounds(0, 2)
+        one.databases["1"].families_in_use = ("default", family)
+        assert puts_per_record(one, profile("4.3.1")) == Bounds(0, None)
+
+
 def test_segments_of_a_versioned_store():
     """The first record after a silence drops all that expired: deletions without a record of their own."""
     plain = store([database(families=PLAIN, entries=10)])

@@ -15,6 +15,15 @@ def edits(*records: bytes) -> ManifestView:
     return parse_manifest(frame(records), 5)
 
 
+def test_a_family_whose_files_are_gone_was_in_use():
+    """How a store was opened is decided by what was there then; a compaction may take it since."""
+    view = edits(
+        family_add(1, "new") + counters(5), added(6, 50) + counters(7, 50), deleted(6) + counters(8, 50)
+    )
+    assert view.live == ()
+    assert view.families_in_use == ("default",)
+
+
 # -- how far a store had come when it was opened ---------------------------------------------------------
 
 

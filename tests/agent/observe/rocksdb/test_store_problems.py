@@ -39,6 +39,42 @@ def test_first_path():
     assert facts.missing_files == (7,)
 
 
+LOG = "2026/11/26-14:43:35.992634 140519790474944 SST files in {} dir, Total Num: 0, files: \n"
+
+
+@pytest.mark.parametrize(
+    ("paths", "elsewhere"),
+    [
+        (("/fast",), "/fast"),
+        (("/fast/s", "/slow"), "/fast/s or /slow"),
+        (("/data/state/app/0_0/rocksdb/s",), None),
+        (("/another/mount/app-copy/0_0/rocksdb/s/", "/slow"), None),
+        ((), None),
+    ],
+)
+def test_paths_that_the_log_names(paths, elsewhere):
+    """Where LOG names other directories than the store's own, files that are not there are not missing."""
+    home = "app/0_0/rocksdb/s"
+    records = [counters(2), added(7, 9, size=5) + counters(8, 9)]
+    log = "x\n" + "".join(LOG.format(path) for path in paths)
+    files = {"CURRENT": b"MANIFEST-000005\n", "MANIFEST-000005": frame(records), "LOG": log.encode()}
+    facts = read(FilesDisk({f"{home}/{name}": content for name, content in files.items()}), home)
+    if elsewhere is None:
+        assert facts.missing_files == (7,)
+        return
+    assert facts.missing_files == ()
+    assert facts.problems == (f"000007.sst: elsewhere: LOG says that it is in {elsewhere} (db_paths)",)
+
+
+def test_a_file_that_is_there_shows_where_they_are():
+    """A LOG of other times does not hide a loss."""
+    records = [counters(2), added(7, 9, size=5) + counters(8, 9), added(8, 12, size=5) + counters(9, 12)]
+    files = {"CURRENT": b"MANIFEST-000005\n", "MANIFEST-000005": frame(records), "000008.sst": b"12345"}
+    files["LOG"] = LOG.format("/fast").encode()
+    facts = read(FilesDisk({f"a/0_0/rocksdb/s/{name}": x for name, x in files.items()}), "a/0_0/rocksdb/s")
+    assert facts.missing_files == (7,)
+
+
 def test_damage_is_read_again(encodings):
     """A file that could not be read is not remembered so: the volume may have come to itself."""
     disk, cache = in_memory(encodings, "xxh3"), SstCache()
