@@ -68,8 +68,8 @@ def _upgraded(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
 
 
 def _lacks_guarantee(book: SettingsBook) -> bool:
-    groups = (book.common, *book.own.values())
-    return not any("processing_guarantee" in group for group in groups)
+    name = "processing_guarantee"
+    return name not in book.common and not (book.own and all(name in group for group in book.own.values()))
 
 
 def _findings(config: Config) -> tuple[list[Finding], str]:

@@ -184,7 +184,8 @@ def _stored(case: TaskCase, task: Task, store: Store, before: Session, after: Se
     Source:
         RocksDBStore.restoreBatch (4.4.0).
     """
-    if case.profile.transactional is not Truth.NO or not before.kept_offsets:
+    is_known = before.transactional is False or case.profile.transactional is Truth.NO
+    if before.transactional or not is_known or not before.kept_offsets:
         return None
     least, base, end = dirty_puts(store, before, case.settings), dirty_since(before), after.stored_offset
     if store.segmented or least <= 0 or end is None or after.released_us is None:

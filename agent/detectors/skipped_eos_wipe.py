@@ -25,7 +25,7 @@ from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
 from agent.judging.restoration_end import restoration_end
-from agent.judging.unwiped import corrupted_and_kept, upgraded_and_kept
+from agent.judging.unwiped import corrupted_and_kept, switched_on_and_kept
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685, UNWIPED
 from agent.judging.wording import assumptions, checkpoint_of, concerned, last_mark, most_affected, where
 from agent.judging.writers import writer_before
@@ -88,7 +88,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     worst: Verdict | None = None
     for store in task.stores.values():
-        kept = [*corrupted_and_kept(case, task, store), *upgraded_and_kept(case, task, store)]
+        kept = [*corrupted_and_kept(case, task, store), *switched_on_and_kept(case, task, store)]
         if kept:
             yield from kept
             continue
@@ -106,6 +106,7 @@ def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening
         flushed = flushed_beyond(before)
         if (
             before.kept_offsets
+            or (store.keeps_offsets and before.last is None)
             or before.outlived
             or before.closed
             or flushed <= 0
@@ -130,7 +131,7 @@ def _needs_reason(case: TaskCase, task: Task, store: Store, session: Session) ->
         return False
     fixed = all(case.affected(issue) is Affected.NO for issue in (KAFKA_7192, KAFKA_9891))
     named = session.offset_at_open is not None or any(store.name in fact.offsets for fact in task.checkpoints)
-    return named or not fixed
+    return named or not (fixed or store.keeps_offsets)
 
 
 def _is_being_wiped(case: TaskCase, task: Task, session: Session) -> bool:

@@ -19,6 +19,7 @@ from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.changelogs import caution_about
 from agent.judging.refused import refusal
 from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_OPEN
 from agent.judging.wording import where
@@ -54,7 +55,10 @@ _THEN = {
     None: "under exactly-once the next assignment wipes it",
 }
 _UNLESS = "; with enable.transactional.statestores no start would get past it"
-_REFUSED = "transactional stores refuse it at every opening and never wipe it: the application does not start"
+_REFUSED = (
+    "transactional stores refuse it at every opening and never wipe it: the instance that is assigned the task does not"
+    " start"
+)
 _FAILS = "the application fails at every start until the directory of the global stores is removed"
 _THEN_GLOBAL = _THEN | {True: _FAILS, None: f"under exactly-once {_FAILS}"}
 _REMOVE = (
@@ -84,7 +88,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             if _is_open(database) and database.lock is LockState.FREE:
                 found = _verdict(case, task, store, database)
                 is_refused = case.profile.transactional is Truth.YES and case.settings.exactly_once is True
-                yield _refused(task, store, found) if is_refused and not task.is_global else found
+                yield _refused(case, store, found) if is_refused and not task.is_global else found
                 break
 
 
@@ -123,12 +127,13 @@ def _may_be_switched_on(case: TaskCase) -> bool:
     return is_known and case.settings.transactional_stores is None
 
 
-def _refused(task: Task, store: Store, found: Verdict) -> Verdict:
+def _refused(case: TaskCase, store: Store, found: Verdict) -> Verdict:
     """Say what transactional stores make of it: they are configured, or other stores show them."""
+    task = case.task
     return replace(
         found,
         summary=f"Task {task.id}: store {store.name} was left open by an unclean end; {_REFUSED}.",
         severity=Severity.WARNING,
         upstream=(REFUSED_OPEN.key,),
-        next_action=_BEFORE_THE_SWITCH.format(path=task.path),
+        next_action=_BEFORE_THE_SWITCH.format(path=task.path) + caution_about(case.application, task),
     )

@@ -24,6 +24,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.changelogs import caution_about
 from agent.judging.refused import GOES_ON_US, Leak, Refusal, leaks, refusal
 from agent.judging.reopening import SETTLED_US
 from agent.judging.upstream import KAFKA_21034, KIP_1035, LEAKED_SEGMENT, REFUSED_OPEN
@@ -106,7 +107,9 @@ def _refused(case: TaskCase, store: Store, found: Refusal) -> Verdict:
         upstream=(issue.key,),
         affected=case.affected(issue),
         missing_facts=tuple(x for x in asked if not case.settings.is_configured(x)),
-        next_action="" if why else REMOVE.format(task.path),
+        next_action=META.next_action + caution_about(case.application, task)
+        if why
+        else REMOVE.format(task.path),
     )
 
 

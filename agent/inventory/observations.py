@@ -121,10 +121,11 @@ class StoreOffsets:
             AbstractColumnFamilyAccessor.open and close, RocksDBTransactionBuffer (4.4.0).
         """
         if self.status is None:
-            return True if self.offsets or self.removed_sequence else None
-        if self.status or not self.status_sequence:
+            return True if self.offsets or self.position_sequence is not None else None
+        newest = max(self.newest_sequence, self.removed_sequence)
+        if self.status or not newest:
             return False if self.status else None
-        return max(self.newest_sequence, self.removed_sequence) > self.status_sequence
+        return newest > self.status_sequence
 
     @property
     def lost_its_offset(self) -> bool:

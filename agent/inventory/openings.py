@@ -166,14 +166,17 @@ def _took_uncommitted(offsets: StoreOffsets, puts: int) -> bool:
     """Return whether the commit that took the offset away put the records of an open transaction right before it.
 
     A corrupted task commits its buffer without an offset: data, then the deletion of the offset, and that of the
-    position before or behind it. Where the buffer was empty, the offset and the position of the commit before lie
-    between the last data and the deletion.
+    position before or behind it, then the new position; it is closed at once. Where the buffer was empty, the offset
+    and the position of the commit before are between the last data and the deletion. A store whose changelog was
+    switched off loses its offset in the same way, and goes on to put a position at every commit.
 
     Source:
         AbstractColumnFamilyAccessor.commit and wipeOffsets, ProcessorStateManager.commit (4.4.0).
     """
-    is_taken = offsets.transactional is True and offsets.lost_its_offset
-    return is_taken and 0 < offsets.removed_sequence - puts <= DELETED_BEFORE_IT
+    if offsets.transactional is not True or not offsets.lost_its_offset:
+        return False
+    is_newest = (offsets.position_sequence or 0) - offsets.removed_sequence <= DELETED_BEFORE_IT
+    return is_newest and 0 < offsets.removed_sequence - puts <= DELETED_BEFORE_IT
 
 
 def apply_offsets(database: Database, reading: DatabaseReading) -> None:
@@ -190,6 +193,6 @@ def apply_offsets(database: Database, reading: DatabaseReading) -> None:
         and reading.offsets is not None
         and _took_uncommitted(reading.offsets, reading.puts)
     ):
-        database.uncommitted_us = reading.at_us
+        database.uncommitted_us = database.flushed[-1][1] if database.flushed else reading.at_us
     if reading.deletions is not None:
         database.deletes = bool(database.deletes) or reading.deletions > 0

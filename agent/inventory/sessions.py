@@ -315,7 +315,7 @@ def close_sessions(task: Task, reading: Observation) -> list[Store]:
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
             session.exact = is_exact(store)
-            session.kept_offsets = store.keeps_offsets
+            session.kept_offsets, session.transactional = store.keeps_offsets, store.transactional
             settle_close(task, store, session)
             share_numbers(_remembered(store))
             ended.append(store)

@@ -66,8 +66,8 @@ class Database:
     live entries were counted: a later reading may have counted none. `closed_us`: when its `LOCK` was last announced as
     closed; `taken_us`: since when files that it cannot do without go although no close was announced; 0 = they do not.
     `found_us`: when it was first read; a copy that is put in its place has older times. `uncommitted_us`: when a
-    transactional store was first seen without the offset that a corrupted task takes away, right behind the records of
-    its open transaction; 0 = never.
+    transactional store was flushed without the offset that a corrupted task takes away, right behind the records of its
+    open transaction; 0 = never.
     """
 
     path: str
@@ -204,6 +204,7 @@ class Session:
         unbroken: All earlier sessions of the incarnation were seen and ended exactly (`closings.ended_exactly`).
         exact: 4.3+: when it was released the files held what their offset says and nothing later.
         kept_offsets: 4.3+: the store held its own offsets when it was released.
+        transactional: 4.4+: what its offsets showed then; None = nothing.
         removed_us: When a file of its databases was last removed in it.
         unlink_us: Shortest time between two such removals: no unlink takes longer on this volume; 0 = not known.
     """
@@ -242,6 +243,7 @@ class Session:
     unbroken: bool = False
     exact: bool = False
     kept_offsets: bool = False
+    transactional: bool | None = None
     removed_us: int = 0
     unlink_us: int = 0
 
@@ -308,6 +310,12 @@ class Store:
     def keeps_offsets(self) -> bool:
         """Whether 4.3 or later wrote it, whatever release is configured: it keeps its offsets itself."""
         return any(database.offsets is not None for database in self.databases.values())
+
+    @property
+    def transactional(self) -> bool | None:
+        """What the offsets that it keeps show of transactions; None = nothing."""
+        said = {x.offsets.transactional for x in self.databases.values() if x.offsets is not None}
+        return True if True in said else False if False in said else None
 
     @property
     def all_reopens(self) -> bool:

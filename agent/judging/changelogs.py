@@ -21,6 +21,19 @@ def has_changelog(application: Application, task: Task, store_name: str) -> bool
     )
 
 
+def caution_about(application: Application, task: Task) -> str:
+    """Say which stores of a task nothing may bring back once they are removed; empty = all have a changelog."""
+    names = sorted(
+        x.name for x in task.stores.values() if x.puts > 0 and not has_changelog(application, task, x.name)
+    )
+    if not names:
+        return ""
+    return (
+        f" Keep a copy of {task.path} before either: {', '.join(names)} may have no changelog, and nothing else would"
+        " bring it back."
+    )
+
+
 def _sisters(application: Application, task: Task) -> Iterable[Task]:
     topology = task.id.rpartition("_")[0]
     return (x for x in application.tasks.values() if x.id.rpartition("_")[0] == topology)

@@ -2,11 +2,13 @@
 
 With `enable.transactional.statestores` a store without an offset is not wiped but restored from the beginning, over
 what is there. Two lives leave uncommitted records in such a store: a kill between the close of a corrupted task, which
-puts the open transaction into the store and takes its offset away, and the wipe; and an upgrade after a kill, from a
-release that flushed records that were not committed.
+puts the open transaction into the store and takes its offset away, and the wipe; and an unclean end without
+transactional stores, of whatever release, before they are switched on. The start-up pass opens a store, and neither
+wipes nor commits: only who goes on with it has kept it.
 
 Source:
-    ProcessorStateManager.initializeStoreOffsets and commit, StateManagerUtil.closeStateManager (4.4.0).
+    ProcessorStateManager.initializeStoreOffsets and commit, StateManagerUtil.closeStateManager,
+    StateDirectory.initializeStartupStores (4.4.0).
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store, Task
+from agent.inventory.segments import OPEN
+from agent.inventory.sessions import stored_offset
 from agent.judging.base import Evidence, TaskCase, Verdict
 from agent.judging.changelogs import has_changelog
-from agent.judging.reopening import DEAD_US, reopenings
+from agent.judging.reopening import DEAD_US, SETTLED_US
 from agent.judging.upstream import UNWIPED
 from agent.judging.wording import where
 from agent.judging.writers import writer_before
@@ -29,8 +33,9 @@ from agent.quantities.role import Role, role_of
 
 _BEFORE_THE_START = (
     "BEFORE the next start: keep a copy of the task directory {path}, remove that directory only, then start: the task"
-    " is restored from committed records, and nothing is lost. A start with enable.transactional.statestores keeps the"
-    " uncommitted records for good."
+    " is restored from committed records, and nothing is lost. Or start once with"
+    " enable.transactional.statestores=false: that start wipes it. A start with transactional stores keeps uncommitted"
+    " records for good."
 )
 
 
@@ -44,15 +49,127 @@ def corrupted_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[Ver
     taken = Evidence(
         since_us, "its offset was taken away right behind new records: its task was corrupted", place
     )
-    after = next((x for _, x in reopenings(store, case.now_us) if x.opened_us >= since_us), None)
+    after = _kept_by(case, store, since_us)
+    free_us = _free_since(case, task, store)
     if after is not None:
         kept = Evidence(after.opened_us, "the same incarnation opened again, no wipe", place)
-        what = "the records of an aborted transaction"
-        yield _damage(task, store, after, (taken, kept), Severity.CRITICAL, what)
-    elif (free_us := _free_since(case, task, store)) is not None:
+        yield _damage(
+            task, store, after, (taken, kept), Severity.CRITICAL, "what its corrupted task had not committed"
+        )
+    elif free_us is not None and case.profile.transactional is not Truth.NO:
+        sure = case.profile.transactional is Truth.YES
         free = Evidence(max(free_us, since_us), "not wiped, and no process holds it", place)
-        what = "the records of a transaction that was never committed"
-        yield _at_rest(task, store, since_us, what, (taken, free), Severity.CRITICAL)
+        what = "what its corrupted task had not committed"
+        severity = Severity.CRITICAL if sure else Severity.WARNING
+        missing = () if sure else ("enable_transactional_statestores",)
+        yield _at_rest(task, store, since_us, what, (taken, free), severity, missing)
+
+
+def switched_on_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
+    """Judge a store that was left without an offset and without transactions: before they are switched on, and after.
+
+    What has no changelog is never wiped, has no offset in any life, and nothing would bring it back.
+    """
+    left = _left_behind(task, store)
+    if not has_changelog(case.application, task, store.name):
+        return
+    after = _kept_by(case, store, (left.released_us or 0) if left is not None else 0)
+    if after is not None and store.transactional:
+        if left is not None and not is_real(after.offset_at_open):
+            yield _switched_on(case, task, store, left, after)
+        elif left is None and _was_left_unseen(case, store, after):
+            yield _switched_on(case, task, store, None, after)
+    elif case.profile.transactional is Truth.YES:
+        yield from _before_the_switch(case, task, store, left)
+
+
+def _kept_by(case: TaskCase, store: Store, since_us: int) -> Session | None:
+    """Return the session that went on with a store: it stored an offset, or holds it for longer than a wipe takes."""
+    later = [x for x in store.sessions if x.opened_us >= since_us and x.is_of(store.identities)]
+    committed = [x for x in later if x.stored_offset is not None]
+    if committed:
+        return committed[0]
+    last = later[-1] if later else None
+    if last is None or last.released_us is not None:
+        return None
+    is_settled = case.waited_us(last.opened_us) >= SETTLED_US and case.profile.transactional is Truth.YES
+    return last if is_settled or stored_offset(store) is not None else None
+
+
+def _left_behind(task: Task, store: Store) -> Session | None:
+    """Return the session that left data without an offset and without transactions, in an unclean end."""
+    for session in reversed(store.sessions):
+        if session.released_us is None or not session.is_of(store.identities):
+            continue
+        if session.kept_offsets:
+            offset_free = session.transactional is False and session.closed_with_offset is None
+            left = offset_free and flushed_beyond(session) > 0
+        else:
+            left = session.last is None and not session.closed and flushed_beyond(session) > 0
+        if left and not session.outlived and task.names_changelog_of(store.name, lists_all=True):
+            return session
+    return None
+
+
+def _was_left_unseen(case: TaskCase, store: Store, after: Session) -> bool:
+    """Return whether a store of a release before 4.3 was opened without an offset; no earlier session was seen."""
+    first = store.sessions[0] is after and not (after.attached or after.created)
+    is_old = all(x.born_us <= case.application.plain_us for x in store.databases.values())
+    lacks = not is_real(after.offset_at_open) and after.stored_offset_at_open is None
+    return first and is_old and lacks and after.puts_at_open > 0
+
+
+def _switched_on(case: TaskCase, task: Task, store: Store, left: Session | None, after: Session) -> Verdict:
+    place = where(task, store)
+    opened = Evidence(after.opened_us, "opened with transactional stores, no wipe", place)
+    if left is None:
+        what = "what the older release had not committed"
+        found = Evidence(after.opened_us, f"{after.puts_at_open} puts on disk, and no offset", place)
+        return _damage(task, store, after, (found, opened), Severity.WARNING, what)
+    role, severity = _grade(case, task, store, left)
+    flushed = flushed_beyond(left)
+    found = Evidence(
+        left.released_us or 0, f"let go without an offset, {flushed} puts flushed in that session", place
+    )
+    missing = ("num_standby_replicas",) if role is Role.UNKNOWN else ()
+    what = f"{flushed} puts that may never have been committed"
+    return _damage(task, store, after, (found, opened), severity, what, missing)
+
+
+def _before_the_switch(case: TaskCase, task: Task, store: Store, left: Session | None) -> Iterable[Verdict]:
+    """The setting is configured, or other stores show it: the next start keeps what it would have wiped without."""
+    fact = task.checkpoint
+    named = fact is not None and is_real(fact.offsets.get(store.name))
+    since_us = _free_since(case, task, store)
+    is_refused = any(x.offsets is not None and x.offsets.status == OPEN for x in store.databases.values())
+    if named or is_refused or since_us is None or store.puts <= 0 or stored_offset(store) is not None:
+        return
+    if left is not None:
+        role, severity = _grade(case, task, store, left)
+    elif not store.sessions and not store.transactional and _was_flushed_last(store):
+        alone = case.settings.number("num_standby_replicas") == 0
+        role = Role.ASSUMED if alone else Role.UNKNOWN
+        severity = Severity.CRITICAL if alone and store.all_reopens else Severity.WARNING
+    else:
+        return
+    chain = (Evidence(since_us, f"{store.puts} puts on disk, and no offset", where(task, store)),)
+    missing = ("num_standby_replicas",) if role is Role.UNKNOWN else ()
+    yield _at_rest(
+        task, store, since_us, "what had not been committed at its unclean end", chain, severity, missing
+    )
+
+
+def _was_flushed_last(store: Store) -> bool:
+    """Return whether the last process that opened the store flushed to it, as far as one reading shows.
+
+    A store that 4.4 made and did not commit to holds what it was restored from: its status says nothing.
+    """
+    flushed_us = max((x for one in store.databases.values() for _, x in one.flushed), default=0)
+    opened_us = max((x for one in store.databases.values() for x in one.reopened_us), default=0)
+    is_dirty = not store.keeps_offsets or all(
+        x.offsets is not None and x.offsets.status is not None for x in store.databases.values()
+    )
+    return is_dirty and (flushed_us > opened_us or not store.all_reopens)
 
 
 def _free_since(case: TaskCase, task: Task, store: Store) -> int | None:
@@ -66,93 +183,21 @@ def _free_since(case: TaskCase, task: Task, store: Store) -> int | None:
     return session.released_us if is_over else None
 
 
-def upgraded_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
-    """Judge a store that 4.2 or earlier left without a checkpoint, before transactional stores open it, and after."""
-    if case.profile.transactional is Truth.YES and not store.keeps_offsets:
-        yield from _before_the_upgrade(case, task, store)
-        return
-    for before, after in reopenings(store, case.now_us):
-        if before.kept_offsets or not _is_transactional(store) or not _needed_a_wipe(task, store, before):
-            continue
-        if is_real(after.offset_at_open):
-            continue
-        role, severity = _grade(case, task, store, before)
-        flushed = flushed_beyond(before)
-        yield _damage(
-            task,
-            store,
-            after,
-            (
-                Evidence(
-                    before.released_us or 0,
-                    f"let go without a checkpoint, {flushed} puts flushed in that session",
-                    where(task, store),
-                ),
-                Evidence(
-                    after.opened_us,
-                    "opened by a release with transactional stores, no wipe",
-                    where(task, store),
-                ),
-            ),
-            severity,
-            f"{flushed} puts that may never have been committed",
-            () if role is not Role.UNKNOWN else ("num_standby_replicas",),
-        )
-        return
+def _grade(case: TaskCase, task: Task, store: Store, left: Session) -> tuple[Role, Severity]:
+    """Grade what a session left: a standby flushes committed records only, and so does who lived on to a commit.
 
-
-def _before_the_upgrade(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
-    """The release that will start it is configured, or was seen: it keeps what the one before would have wiped."""
-    fact = task.checkpoint
-    named = fact is not None and is_real(fact.offsets.get(store.name))
-    session, since_us = store.sessions[-1] if store.sessions else None, _free_since(case, task, store)
-    if named or since_us is None or store.puts <= 0 or not case.names_changelog_of(store.name):
-        return
-    if session is None:
-        role = Role.ASSUMED if case.settings.number("num_standby_replicas") == 0 else Role.UNKNOWN
-        # without a changelog nothing would bring it back
-        sure = role is Role.ASSUMED and has_changelog(case.application, task, store.name)
-        severity = Severity.CRITICAL if sure else Severity.WARNING
-    elif _needed_a_wipe(task, store, session):
-        role, severity = _grade(case, task, store, session)
-    else:
-        return
-    yield _at_rest(
-        task,
-        store,
-        since_us,
-        "what the older release had not committed",
-        (Evidence(since_us, f"{store.puts} puts on disk, and no checkpoint names them", where(task, store)),),
-        severity,
-        ("num_standby_replicas",) if role is Role.UNKNOWN else (),
-    )
-
-
-def _needed_a_wipe(task: Task, store: Store, before: Session) -> bool:
-    """Return whether a session left data on disk and no offset, in an unclean end: exactly-once would wipe it."""
-    if before.outlived or before.closed or before.last is not None or flushed_beyond(before) <= 0:
-        return False
-    return task.names_changelog_of(store.name, lists_all=True)
-
-
-def _is_transactional(store: Store) -> bool:
-    return any(x.offsets is not None and x.offsets.transactional for x in store.databases.values())
-
-
-def _grade(case: TaskCase, task: Task, store: Store, before: Session) -> tuple[Role, Severity]:
-    """Grade what a session left: a standby flushes committed records only, and so does who lived on to a commit."""
-    role = role_of(
-        case.application, task, store, before, case.settings, writer_before(case, store, before),
-        case.now_us, case.passed_us,
-    )  # fmt: skip
+    So does a restoration: critical is only who went on from an offset, or is known to be active.
+    """
+    writer = writer_before(case, store, left)
+    role = role_of(case.application, task, store, left, case.settings, writer, case.now_us, case.passed_us)
     if role is Role.STANDBY_LIKE:
         return role, Severity.INFO
-    flushed_us = max(
-        (x for one in store.databases.values() for _, x in one.flushed), default=before.opened_us
-    )
-    released_us = before.released_us or case.now_us
+    flushed_us = max((x for one in store.databases.values() for _, x in one.flushed), default=left.opened_us)
+    released_us = left.released_us or case.now_us
     committed = flushed_us <= released_us and commits_passed(case.settings, released_us - flushed_us)
-    return role, Severity.WARNING if committed or role is Role.UNKNOWN else Severity.CRITICAL
+    went_on = is_real(left.offset_at_open) or is_real(left.stored_offset_at_open)
+    active = role is Role.ACTIVE or (role is Role.ASSUMED and went_on)
+    return role, Severity.CRITICAL if active and not committed else Severity.WARNING
 
 
 def _at_rest(

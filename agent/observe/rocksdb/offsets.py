@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from agent.layout.names import CHANGELOG_SUFFIX
 from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
 
 _STATUS, _POSITION = b"status", b"position"
@@ -62,7 +63,7 @@ class OffsetsFacts:
         position: Input positions; empty if there are none or they cannot be decoded.
         position_sequence: Sequence number of that entry; None = no such entry.
         files: Numbers of the files that hold the newest entries, ascending.
-        removed_sequence: Sequence number of the newest deletion of an offset that is still on disk; 0 = there is none.
+        removed_sequence: Sequence number of the newest deletion of a changelog offset that is on disk; 0 = none.
         problems: What could not be read, one sentence each; empty = everything was read.
     """
 
@@ -134,7 +135,9 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
 
 
 def _is_removed_offset(record: OffsetsRecord) -> bool:
-    return record.value is None and record.key not in (_STATUS, _POSITION)
+    """A table that reads its source topic again keeps the offset of that topic: what it lacks was committed there."""
+    topic = record.key.rpartition(b"-")[0]
+    return record.value is None and topic.endswith(CHANGELOG_SUFFIX.encode())
 
 
 def decode_position(value: bytes) -> tuple[PositionEntry, ...]:
