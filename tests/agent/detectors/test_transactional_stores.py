@@ -348,7 +348,7 @@ def test_expired_segment_that_was_half_deleted(held, said):
 # -- lives that an enemy of these verdicts found
 
 
-def test_a_store_without_a_changelog_is_never_told_to_be_removed():
+def test_a_store_without_a_changelog_is_never_to_be_removed():
     """It has no checkpoint after an orderly stop, either, and nothing would bring it back."""
     run = transactional(stores={"u": UNLOGGED})
     app = run.start("4.2.2", transactional=False)
