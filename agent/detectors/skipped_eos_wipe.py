@@ -254,6 +254,7 @@ def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Iterable[Eviden
 _ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
 _OR_PAUSED = " (it is not moving: unless the restoration was paused or held up there, that is the end)"
 _ROLES = {
+    Role.UNLESS_PAUSED: "; a standby or a restoration that was paused may do this",
     Role.UNKNOWN: "; role unknown, a standby may do this",
     Role.STANDBY_LIKE: "; role unknown, a standby may do this",
     Role.ASSUMED: "; a copy that warms up may do this",
