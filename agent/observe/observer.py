@@ -218,6 +218,7 @@ class Observer:
             at_us,
             source,
             inode=stat.inode,
+            touched_us=stat.mtime_us,
             identity=identity,
             identity_born_us=born_us,
             lock=lock,
