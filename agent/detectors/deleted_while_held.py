@@ -60,7 +60,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     life = case.application.lives[-1] if case.application.lives else None
     for at_us, store, path in task.taken:
         has_ended = life is not None and life.ended_us is not None and life.ended_us < at_us + GOES_ON_US
-        if has_ended or case.now_us - at_us < GOES_ON_US:
+        if has_ended or case.waited_us(at_us) < GOES_ON_US:
             continue
         yield Verdict(
             subject=f"{path}@{at_us}",

@@ -95,7 +95,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 
 def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening]:
-    for before, after in reopenings(store, case.now_us):
+    for before, after in reopenings(case, store):
         flushed = flushed_beyond(before)
         if (
             before.outlived
@@ -132,7 +132,7 @@ def _is_being_wiped(case: TaskCase, task: Task, session: Session) -> bool:
     """
     wipes = [x.ended_us for store in task.stores.values() for x in store.past if x.shape is Shape.OWNER_WALK]
     newest_us = max(wipes, default=0)
-    return newest_us > session.opened_us and case.now_us - newest_us < SETTLED_US
+    return newest_us > session.opened_us and case.waited_us(newest_us) < SETTLED_US
 
 
 def _was_restoring(case: TaskCase, session: Session) -> bool:

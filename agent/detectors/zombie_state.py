@@ -68,7 +68,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     # the changelog of a windowed store is deleted by time, and has no tombstones to lose
     stores = [store for store in task.stores.values() if not store.segmented and store.databases]
     for store in stores:
-        for before, after in reopenings(store, case.now_us):
+        for before, after in reopenings(case, store):
             released_us = before.released_us or 0
             if _is_zombie(case, after, after.opened_us - released_us, retention_ms):
                 yield _verdict(case, task, store, released_us, after, retention_ms)
@@ -97,7 +97,7 @@ def _unwatched(case: TaskCase, task: Task, store: Store, retention_ms: int) -> V
         (since_us, until_us), after = opened, store.sessions[0]
         if after.offset_at_open is None:  # the first reading meets the stores before the checkpoint
             after = replace(after, offset_at_open=offset_in_force(task, store.name, after.opened_us, 0))
-        if not is_settled(after, case.now_us) or times_are_copied(task, since_us):
+        if not is_settled(case, after) or times_are_copied(task, since_us):
             return None
         if not _is_zombie(case, after, until_us - since_us, retention_ms):
             return None
