@@ -19,9 +19,7 @@ def unused_until_read(case: TaskCase, store: Store) -> tuple[int, int] | None:
     below the application bounds the pause of all its tasks.
     """
     application = case.application
-    if store.sessions or store.lock is not LockState.FREE or case.task.held:
-        return None
-    if application.life is not None or application.lock is LockState.HELD:
+    if store.sessions or store.lock is not LockState.FREE or case.once(_is_alive, application):
         return None
     until_us = max(database.seen_us for database in store.databases.values())
     return case.once(_times, application)[-1], until_us
@@ -48,6 +46,12 @@ def unused_until_opened(case: TaskCase, store: Store) -> tuple[int, int] | None:
     times = case.once(_times, case.application)
     before = bisect_right(times, case.once(_began_us, case.application) - 1)
     return max(*own, times[before - 1] if before else 0, 0), session.opened_us
+
+
+def _is_alive(application: Application) -> bool:
+    """Return whether a process of the application shows: by its lock, by that of a task, or by itself."""
+    shown = application.life is not None or application.lock is LockState.HELD or bool(application.processes)
+    return shown or any(task.held for task in application.tasks.values())
 
 
 def _began_us(application: Application) -> int:

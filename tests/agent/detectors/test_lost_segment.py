@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.detectors.lost_segment import BEFORE_THE_START
-from tests.support.scenario import KEY_VALUE, UNLOGGED, WINDOWED
+from tests.support.scenario import KEY_VALUE, UNLOGGED, WINDOWED, Scenario
 from tests.support.scenario_segments import (
     ALOS,
     ANSWER,

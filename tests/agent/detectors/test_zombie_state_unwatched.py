@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from agent.inventory.disk import LockState
+from agent.inventory.disk import LockState, ProcessFact
 from agent.inventory.model import ProcessLife
 from agent.inventory.observations import StoreOffsets
 from agent.judging.base import TaskCase
@@ -57,7 +57,10 @@ def test_retention_that_is_assumed(days, said):
     assert [(x.severity, x.confidence, x.missing_facts) for x in judge(ID, one)] == said
 
 
-@pytest.mark.parametrize("what", ["directory", "checkpoint", "sibling", "life", "lock", "held", "no offset"])
+@pytest.mark.parametrize(
+    "what",
+    ["directory", "checkpoint", "sibling", "life", "lock", "held", "other task", "process", "no offset"],
+)
 def test_anything_newer_bounds_the_pause(what):
     """A process that lived later may have held the task; one that lives has not taken it."""
     one = lying(offset=None) if what == "no offset" else lying()
@@ -75,6 +78,11 @@ def test_anything_newer_bounds_the_pause(what):
         one.application.lock = LockState.HELD
     elif what == "held":
         kept.lock = LockState.HELD
+    elif what == "other task":
+        one.application.tasks["0_1"] = task(task_id="0_1")
+        one.application.tasks["0_1"].held = True
+    elif what == "process":
+        one.application.processes = (ProcessFact(1, at(100)),)
     assert judge(ID, one) == []
 
 
