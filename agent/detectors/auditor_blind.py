@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.inventory.blind_causes import BY_SLUG
+from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
 from agent.inventory.model import BlindInterval
 from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 
@@ -51,7 +51,7 @@ def judge(case: AgentCase) -> Iterable[Verdict]:
     """Judge the agent itself."""
     by_cause: dict[str, list[BlindInterval]] = {}
     for interval in case.inventory.blind:
-        if interval.ended_us is None or case.now_us - interval.ended_us < NOTHING_AFTER_US:
+        if interval.ended_us is None or case.waited_us(interval.ended_us) < NOTHING_AFTER_US:
             by_cause.setdefault(interval.cause, []).append(interval)
     for cause, intervals in by_cause.items():
         severities = [Severity.INFO if _is_planned(case, x) else Severity.WARNING for x in intervals]
@@ -64,7 +64,7 @@ def judge(case: AgentCase) -> Iterable[Verdict]:
     for cause, (since_us, sentence) in case.inventory.slowed.items():
         yield _slow(cause, since_us, sentence)
     seen = any(application.exists for application in case.inventory.applications.values())
-    waited_us = case.now_us - case.inventory.started_us
+    waited_us = case.waited_us(case.inventory.started_us)
     if not seen and waited_us >= NOTHING_AFTER_US:
         yield _nothing(case, waited_us)
 
@@ -122,13 +122,16 @@ def _many(cause: str, intervals: list[BlindInterval], severity: Severity) -> Ver
     )
 
 
+_SLOWED = {CLOCK_DIFFERS: "File times are those of a file server"}
+
+
 def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
     """Only what is shorter than the time between two readings is missed; a kernel limit is for an operator to raise."""
     known = BY_SLUG.get(cause)
     return Verdict(
         subject=f"{cause}: {sentence}" if cause == _STEPPED else cause,
         opened_at_us=since_us,
-        summary=f"The auditor sees changes later than it could ({cause}): {sentence}.",
+        summary=f"{_SLOWED.get(cause, 'The auditor sees changes later than it could')} ({cause}): {sentence}.",
         evidence=(Evidence(since_us, f"slowed: {cause}", "state directory"),),
         severity=Severity.WARNING if cause in _LIMITS else Severity.INFO,
         confidence=Confidence.CONFIRMED,

@@ -84,7 +84,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         yield from _overfilled(case, task, store)
         if case.settings.exactly_once is not True:
             continue
-        for before, after in reopenings(store, case.now_us):
+        for before, after in reopenings(case, store):
             excess = _stored(case, task, store, before, after) if store.keeps_offsets else None
             excess = excess or _replayed(case, task, store, before, after)
             excess = excess or _checkpointed(case, task, store, before, after)

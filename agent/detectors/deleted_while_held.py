@@ -63,7 +63,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         if (at_us, path) in leaked or _is_past(task, store, life, at_us):
             continue
         has_ended = life is not None and life.ended_us is not None and life.ended_us < at_us + GOES_ON_US
-        if has_ended or case.now_us - at_us < GOES_ON_US:
+        if has_ended or case.waited_us(at_us) < GOES_ON_US:
             continue
         yield Verdict(
             subject=f"{path}@{at_us}",

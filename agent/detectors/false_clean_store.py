@@ -64,7 +64,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         ended_us = _dead_since(case, store)
         if ended_us is not None and is_closed_without_offset(store):
             yield _at_rest(case, task, store, ended_us)
-        for before, after in reopenings(store, case.now_us):
+        for before, after in reopenings(case, store):
             if _is_false(before):
                 yield _verdict(case, task, store, before, after)
                 return
@@ -124,7 +124,9 @@ def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict
 
 def _role(case: TaskCase, store: Store, flushed: int, session: Session | None) -> Truth:
     """Return whether it was an active task: configured so, or a standby would have stored an offset at a commit."""
-    lasted_us = 0 if session is None else (session.released_us or case.now_us) - session.opened_us
+    lasted_us = (
+        0 if session is None else case.passed_us(session.opened_us, session.released_us or case.now_us)
+    )
     standbys = case.settings.number("num_standby_replicas")
     due = is_more_than_ten_thousand(flushed, store, case.profile) and commits_passed(case.settings, lasted_us)
     if standbys == 0 or due:

@@ -70,7 +70,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         return
     most_severe: dict[int, Verdict] = {}
     for store in task.stores.values():
-        for before, after in reopenings(store, case.now_us):
+        for before, after in reopenings(case, store):
             verdict = _judge_reopening(case, store, before, after)
             if verdict is None:
                 continue

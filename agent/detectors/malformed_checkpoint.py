@@ -51,7 +51,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             affected=Affected.NO,
         )
     temporary = CHECKPOINT_FILE + TEMP_SUFFIX
-    idle_us = case.now_us - task.mtime_us
+    idle_us = case.waited_us(task.mtime_us)
     if task.exists and not task.held and temporary in task.names and idle_us > LEFT_AFTER_US:
         yield Verdict(
             subject="temporary",

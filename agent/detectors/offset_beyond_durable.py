@@ -99,7 +99,7 @@ def _of_key_value(case: TaskCase, task: Task, store: Store) -> Verdict | None:
     if jump is not None or not sessions:
         return jump
     trusted = claim_of_opening(sessions[-1])
-    if trusted is None or not is_countable(store, case.profile) or not is_settled(sessions[-1], case.now_us):
+    if trusted is None or not is_countable(store, case.profile) or not is_settled(case, sessions[-1]):
         return None
     return _held_less(case, task, store, sessions[-1], trusted)
 

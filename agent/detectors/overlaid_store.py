@@ -62,7 +62,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     if case.is_silent(META):
         return
     for store in task.stores.values():
-        for before, after in reopenings(store, case.now_us):
+        for before, after in reopenings(case, store):
             if _is_overlaid(before, after) and case.names_changelog_of(store.name):
                 yield _verdict(case, task, store, before, after)
 

@@ -102,7 +102,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
 
 
 def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening]:
-    for before, after in reopenings(store, case.now_us):
+    for before, after in reopenings(case, store):
         flushed = flushed_beyond(before)
         if (
             before.kept_offsets
@@ -142,7 +142,7 @@ def _is_being_wiped(case: TaskCase, task: Task, session: Session) -> bool:
     """
     wipes = [x.ended_us for store in task.stores.values() for x in store.past if x.shape is Shape.OWNER_WALK]
     newest_us = max(wipes, default=0)
-    return newest_us > session.opened_us and case.now_us - newest_us < SETTLED_US
+    return newest_us > session.opened_us and case.waited_us(newest_us) < SETTLED_US
 
 
 def _was_restoring(case: TaskCase, session: Session) -> bool:
@@ -266,6 +266,7 @@ def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Iterable[Eviden
 _ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
 _OR_PAUSED = " (it is not moving: unless the restoration was paused or held up there, that is the end)"
 _ROLES = {
+    Role.UNLESS_PAUSED: "; a standby or a restoration that was paused may do this",
     Role.UNKNOWN: "; role unknown, a standby may do this",
     Role.STANDBY_LIKE: "; role unknown, a standby may do this",
     Role.ASSUMED: "; a copy that warms up may do this",

@@ -5,7 +5,9 @@ crash now would make the next start trust that data, committed or not. Critical 
 has started it again: the last moment at which removing the task directory still saves everything.
 Clears when the checkpoint is written again or the store is wiped.
 Stays quiet for a flush that a clean close is about to checkpoint, under at-least-once, and for a store that keeps its
-offsets itself (4.3+). Never more than a warning for a restoration that was killed half way.
+offsets itself (4.3+). Never more than a warning for a restoration that was killed half way. Confirmed only once more
+than 10,000 records were flushed beyond the checkpoint and commits passed: a standby or a restoration that was paused
+(`KafkaStreams.pause`) and killed leaves the same with fewer, and all of them committed.
 """
 
 from __future__ import annotations
@@ -68,6 +70,7 @@ what it flushed in between is committed (seen live). An offset that has not move
 was still: the brokers were away, or the process was frozen."""
 
 _ROLES = {
+    Role.UNLESS_PAUSED: " (or it was paused as a standby or while it was restored: then they are committed)",
     Role.UNKNOWN: " (role unknown: a standby may look like this for a while)",
     Role.STANDBY_LIKE: " (role unknown: a standby may look like this for a while)",
     Role.ASSUMED: " (a restoration, or a copy that warms up, may look like this for a while)",
@@ -134,7 +137,9 @@ def _judge_store(
     )
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.waited_us(released_us) >= DEAD_US)
-    ran = role is Role.ACTIVE or (role is Role.ASSUMED and (not passing or _went_on(case, task, store, mark)))
+    ran = role in (Role.ACTIVE, Role.UNLESS_PAUSED) or (
+        role is Role.ASSUMED and (not passing or _went_on(case, task, store, mark))
+    )
     decided = dead and ran and (exposed is Affected.YES or (trusted_later and exposed is Affected.POSSIBLY))
     return Verdict(
         subject=f"incarnation {task.incarnation}",
@@ -199,7 +204,7 @@ def _before_the_start(task: Task) -> str:
     return (
         f"BEFORE the next start: keep a copy of the task directory {task.path}, remove that directory only, then"
         " start: the task is restored from committed records, and nothing is lost. If it is started as it is,"
-        " uncommitted records stay in the store."
+        " uncommitted records may stay in the store."
     )
 
 

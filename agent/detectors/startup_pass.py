@@ -48,7 +48,7 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
     if case.is_silent(META):
         return
     for life in application.lives:
-        if life.ended_us is None and case.now_us - life.started_us < SETTLED_US:
+        if life.ended_us is None and case.waited_us(life.started_us) < SETTLED_US:
             continue
         opened = sorted(_opened(application, life), key=lambda x: x[2].opened_us)
         if opened:

@@ -169,7 +169,7 @@ def _keeps_deletions(case: TaskCase, earlier: Claim, later: Claim) -> bool:
 
 
 def _out_of_order(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
-    for gone, older in dropped_segments(store, case.now_us):
+    for gone, older in dropped_segments(case, store):
         yield Verdict(
             subject=f"segment {gone.identity}",
             opened_at_us=gone.ended_us,
@@ -191,7 +191,7 @@ def _out_of_order(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]
 def _left_out(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
     """Segments went while no process held the store, and its next opening trusted an offset for what was left."""
     session = store.sessions[-1] if store.sessions else None
-    if session is None or not session.is_of(store.identities) or not is_settled(session, case.now_us):
+    if session is None or not session.is_of(store.identities) or not is_settled(case, session):
         return
     trusted = session.stored_offset_at_open if store.keeps_offsets else session.offset_at_open
     for gone in removed_segments(task, store):

@@ -161,8 +161,8 @@ def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:
     They have if the store was read since; if not, they will be within `READ_US`.
     """
     read_us = min((database.seen_us for database in store.databases.values()), default=0)
-    known_us = max(read_us, case.now_us - READ_US)
-    mark = next((x for x in (session.last, session.first) if x is not None and x.at_us <= known_us), None)
+    marks = [x for x in (session.last, session.first) if x is not None]
+    mark = next((x for x in marks if x.at_us <= read_us or case.waited_us(x.at_us) >= READ_US), None)
     return mark and Mark(mark.at_us, mark.offset, max(mark.puts, store.puts_at(mark.at_us)))
 
 
@@ -181,7 +181,7 @@ def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> V
         return None
     mark, until_us = session.last, session.released_us or case.now_us
     use = _claim(task, mark, f"{mark.puts} puts on disk") if mark else _use(case, task, store, session)
-    if use is None or until_us - session.opened_us < USED_US:
+    if use is None or case.passed_us(session.opened_us, until_us) < USED_US:
         return None
     chain = (
         Evidence(session.opened_us, _opening(session, 0), where(task, store)),
@@ -281,7 +281,7 @@ def _not_refilled(case: TaskCase, task: Task, store: Store, session: Session) ->
     if claims_old_offset(claim.mark, before, claim.before) is not Truth.YES:
         return None
     is_held = session.released_us is None  # the restoration may go on: an exposure, until it has caught up
-    if is_held and case.now_us - claim.mark.at_us < CLAIMED_US:
+    if is_held and case.waited_us(claim.mark.at_us) < CLAIMED_US:
         return None
     return Verdict(
         subject=f"held@{session.opened_us}" if is_held else store.identity or "",

@@ -44,7 +44,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
         StateManagerUtil.closeStateManager (2.6.0+); docs/state-format.md#n13, docs/state-format.md#n14.
     """
     task = case.task
-    recent = [x for x in task.wiped_us if case.now_us - x <= WITHIN_US]
+    recent = [x for x in task.wiped_us if case.waited_us(x) <= WITHIN_US]
     if len(recent) < WIPES:
         return
     yield Verdict(

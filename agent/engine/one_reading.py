@@ -8,11 +8,14 @@ from agent.contract.names import not_here
 from agent.engine.pipeline import Pipeline
 from agent.findings.finding import Finding
 from agent.inventory.disk import LockState
+from agent.inventory.file_times import SERVED_VOLUMES
 from agent.inventory.model import Application, Inventory
 from agent.inventory.settings import SettingsBook
 
 JUDGED_AFTER_US = 3_600_000_000
 """What no process works on is judged as if it had been quiet for an hour: rules that wait have waited."""
+
+UNCOMPARED = "file times are the file server's, whose clock one reading cannot compare with this node's"
 
 SETTLE_S = 6.0
 """A deletion removes a file at least every second; after so long without one it is over (`torn-store` asks for 5 s)."""
@@ -86,7 +89,8 @@ def coverage(inventory: Inventory) -> str:
         plural(len(tasks), "task"),
         plural(len(stores), "store") + (f" ({unread} not to the end)" if unread else ""),
     )
-    return f"{', '.join(counted)} on disk ({plural(held, 'task') if held else 'no task'} held)"
+    clock = f"; {UNCOMPARED}" if inventory.volume in SERVED_VOLUMES else ""
+    return f"{', '.join(counted)} on disk ({plural(held, 'task') if held else 'no task'} held){clock}"
 
 
 def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:

@@ -10,6 +10,7 @@ from agent.contract.reporting import HEARTBEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
 from agent.engine.asking import ANYTHING, DetectorStats, bit_of
 from agent.engine.disabled import Disabled, closed
+from agent.engine.file_clock import FileClock
 from agent.engine.judges import Batch, Judges, ends_of
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
@@ -99,6 +100,7 @@ class Pipeline:
     looker: Looker = field(init=False)
     profiles: Profiles = field(init=False)
     judges: Judges = field(init=False)
+    file_clock: FileClock = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
@@ -111,6 +113,7 @@ class Pipeline:
     def __post_init__(self) -> None:
         """Wire the steps and plan the first beats."""
         self.looker = Looker(self.disk, self.started_us, Windows(self.merge_window_us, self.settings))
+        self.file_clock = FileClock(self.inventory, self.looker.observer)
         self.profiles = Profiles(self.settings)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
         self.judges = Judges(
@@ -145,6 +148,7 @@ class Pipeline:
         for hint in hints:
             if hint.kind is HintKind.RESCAN:
                 self.rescans[hint.cause] = self.rescans.get(hint.cause, 0) + 1
+            self.file_clock.note(hint)
             self._publish_transitions(
                 self.looker.hint(hint, now_us, lambda changes: self._publish_transitions(changes, news)), news
             )
@@ -162,6 +166,7 @@ class Pipeline:
             reason: How it ended, for people.
         """
         self.looker.resume(known, until_us)
+        self.file_clock.resume(known)
         begin_blind(self.inventory, until_us, "agent-away", detail=reason)
         self.looker.unreported.note_everything()
         for place, subject, finding in findings:

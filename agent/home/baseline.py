@@ -80,7 +80,11 @@ def compose(pipeline: Pipeline, state_dir: str, at_us: int, reason: str) -> Iter
     """Give the lines of a baseline, one per task; nothing may be believed of a file without the last one."""
     inventory = pipeline.inventory
     yield {"format": FORMAT, "agent": __version__, "state_dir": state_dir, "at_us": at_us, "reason": reason}
-    yield {"blind": [to_plain(x) for x in inventory.blind], "root_seen": inventory.root_seen}
+    yield {
+        "blind": [to_plain(x) for x in inventory.blind],
+        "root_seen": inventory.root_seen,
+        "ahead_us": inventory.ahead_us,
+    }
     yield {"alert_names": {id_: dict(names) for id_, names in pipeline.ledger.alert_names.names.items()}}
     count = 3
     for place, subject, finding in pipeline.ledger.remembered():
@@ -166,6 +170,8 @@ def _add_line(found: Remembered, line: Line) -> None:
                 found.alert_names[str(id_)] = {str(severity): str(name) for severity, name in names.items()}
         elif "blind" in line:
             found.inventory.root_seen = bool(line["root_seen"])
+            ahead_us = line.get("ahead_us")
+            found.inventory.ahead_us = None if ahead_us is None else int(ahead_us)
             for each in line["blind"]:
                 found.inventory.blind.append(from_plain(BlindInterval, each))
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -28,6 +28,8 @@ class BlindCause:
     hides: bool = True
 
 
+CLOCK_DIFFERS = "clock-differs"
+
 CAUSES: tuple[BlindCause, ...] = (
     BlindCause(
         "queue-overflow",
@@ -140,6 +142,13 @@ CAUSES: tuple[BlindCause, ...] = (
         "polling",
         "the volume does not announce every change, so the agent polls it",
         "nothing; keep state on a local volume if short-lived changes matter",
+        lasts=True,
+        hides=False,
+    ),
+    BlindCause(
+        CLOCK_DIFFERS,
+        "file times come from a file server whose clock differs from this node's, or was not compared with it",
+        "keep the clocks of node and file server in step; a difference that was measured is taken off every file time",
         lasts=True,
         hides=False,
     ),

@@ -342,6 +342,8 @@ class Inventory:
         root_seen: The state directory was there once.
         volume: Kind of volume it is on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
         blind_us: Cause -> microseconds of finished intervals since the agent started, also of those forgotten.
+        ahead_us: By how much file times are ahead of this node's clock, where they are a file server's; they are kept
+            without it. None = not compared.
         slowed: Cause -> since when, and a sentence: changes are seen, but later than they could be.
     """
 
@@ -351,4 +353,5 @@ class Inventory:
     root_seen: bool = False
     volume: str = ""
     blind_us: dict[str, int] = field(default_factory=dict)
+    ahead_us: int | None = None
     slowed: dict[str, tuple[int, str]] = field(default_factory=dict)

@@ -140,6 +140,7 @@ class DatabaseReading(Seen):
     Args of the dataclass:
         inode: Inode of the directory.
         identity: Content of `IDENTITY`; None if there is none (yet).
+        touched_us: mtime of the directory: when a name in it was last made or removed.
         identity_born_us: mtime of `IDENTITY`.
         manifest: Number of the current manifest; None if it cannot be read.
         manifest_problem: Why the manifest could not be read to its end: what is said of files and numbers is then
@@ -178,6 +179,7 @@ class DatabaseReading(Seen):
     """
 
     inode: int = 0
+    touched_us: int = 0
     identity: str | None = None
     identity_born_us: int = 0
     manifest: int | None = None

@@ -71,6 +71,9 @@ def _segment(database: Database) -> Segment | None:
         offset_last=_is_offset_last(database),
         puts=database.puts,
         opened_sequence=database.opened_sequence,
+        entries=database.entries_high
+        if database.deletes is False and database.counted_puts == database.puts
+        else None,
     )
 
 

@@ -33,6 +33,7 @@ class Segment:
         offset_last: Its offset was written after its data; None = the order is not known.
         puts: Highest sequence number of its data; None = not known.
         opened_sequence: Highest one when it was opened last; None = not known.
+        entries: Data entries in its files, each of which was put; None = not counted, or something was deleted.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Segment:
     offset_last: bool | None = None
     puts: int | None = None
     opened_sequence: int | None = None
+    entries: int | None = None
 
     @property
     def status(self) -> int | None:

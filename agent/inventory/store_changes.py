@@ -282,6 +282,8 @@ def _apply_reading(
         changes.append(replace(flushed, facts=facts))
     database.inode = reading.inode
     _apply_content(database, reading)
+    if reading.lock is LockState.FREE:
+        database.touched_us = reading.touched_us
     if reading.lock is not database.lock:
         database.lock, database.lock_since_us = reading.lock, reading.at_us
     database.reopened_us, database.all_reopens = reading.reopened_us, reading.all_reopens

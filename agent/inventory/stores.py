@@ -65,7 +65,8 @@ class Database:
     out when it was opened last: what was written since is above it. `counted_puts` is what had been flushed when its
     live entries were counted: a later reading may have counted none. `closed_us`: when its `LOCK` was last announced as
     closed; `taken_us`: since when files that it cannot do without go although no close was announced; 0 = they do not.
-    `found_us`: when it was first read; a copy that is put in its place has older times. `uncommitted_us`: when a
+    `found_us`: when it was first read; a copy that is put in its place has older times. `touched_us`: mtime of its
+    directory when no process held it at the last time it was read so; 0 = it never was. `uncommitted_us`: when a
     transactional store was flushed without the offset that a corrupted task takes away, right behind the records of its
     open transaction; 0 = never.
     """
@@ -118,6 +119,7 @@ class Database:
     offsets_unread: bool = False
     found_us: int = 0
     uncommitted_us: int = 0
+    touched_us: int = 0
     seen_us: int = 0
     closed_us: int = 0
     taken_us: int = 0

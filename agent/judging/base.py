@@ -305,6 +305,8 @@ def silenced_by(detectors: Iterable[Detector]) -> dict[str, tuple[str, ...]]:
 
 
 def seconds(microseconds: int) -> str:
-    """Write a duration for people: `0.4 s`, `12 s`."""
+    """Write a duration for people: `0.4 s`, `12 s`, `30 days`."""
     value = microseconds / 1_000_000
+    if value >= 2 * 86_400:
+        return f"{value / 86_400:.0f} days"
     return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"

@@ -241,7 +241,7 @@ def _dropped(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelo
     grown since says nothing.
     """
     for before, after in drops_from_store(store):
-        if after.released_us is None and case.now_us - after.opened_us < GOES_ON_US:
+        if after.released_us is None and case.waited_us(after.opened_us) < GOES_ON_US:
             continue
         others = tuple(
             x.name

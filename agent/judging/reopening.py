@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from agent.inventory.model import Session, Store
+from agent.judging.base import AgentCase
 
 SETTLED_US = 10_000_000
 """A release that wipes opens the store first and deletes it within milliseconds to a second (recorded)."""
@@ -15,7 +16,7 @@ DEAD_US = 60_000_000
 minute waits for an operator, and that is the last moment at which everything can be saved."""
 
 
-def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:
+def reopenings(case: AgentCase, store: Store) -> Iterator[tuple[Session, Session]]:
     """List (session before, session after) wherever the store was opened again and kept.
 
     Kept: the same RocksDB incarnation, still there, and old enough that the opening did not end in a wipe.
@@ -25,7 +26,7 @@ def reopenings(store: Store, now_us: int) -> Iterator[tuple[Session, Session]]:
     identities = store.identities
     for before, after in pairwise(store.sessions):
         same = before.final_identities & after.identities & identities
-        if before.released_us is not None and same and not after.wiped and is_settled(after, now_us):
+        if before.released_us is not None and same and not after.wiped and is_settled(case, after):
             yield before, after
 
 
@@ -43,8 +44,8 @@ def encloses_restoration(store: Store, session: Session) -> bool:
     return session.reopens >= 2 and not store.segmented
 
 
-def is_settled(session: Session, now_us: int) -> bool:
+def is_settled(case: AgentCase, session: Session) -> bool:
     """Return whether it is clear by now that an opening did not end in a wipe."""
     since_us = session.opened_us if session.released_us is None else session.released_us
     decided = session.first is not None or session.stored_offset is not None
-    return decided or now_us - since_us >= SETTLED_US
+    return decided or case.waited_us(since_us) >= SETTLED_US

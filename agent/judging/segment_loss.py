@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from agent.inventory.segments import CLOSED, OPEN, Segment
 from agent.layout.names import changelog_store
-from agent.quantities.shortage import shortage
+from agent.quantities.shortage import is_all_on_disk, shortage
 
 
 class Grade(IntEnum):
@@ -66,7 +66,7 @@ def find_losses(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) 
     """
     speaker = speaker_of(segments, changelog, oldest=oldest)
     offset = speaker.offset(changelog) if speaker is not None else None
-    if speaker is None or offset is None or offset < 0:
+    if speaker is None or offset is None or offset < 0 or is_all_on_disk(segments, speaker, changelog):
         return {}
     losses: dict[str, Loss] = {}
     short: list[Segment] = []

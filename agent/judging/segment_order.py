@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, PastDatabase, Shape, Store, Task
+from agent.judging.base import AgentCase
 
 SETTLED_US = 10_000_000
 """A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
@@ -23,7 +24,7 @@ _OF_ANOTHER_HAND = (Shape.CLEANER_WALK, Shape.VANISHED_UNSEEN)
 _STARTS = re.compile(r"\.(\d+)\Z", re.ASCII)
 
 
-def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, Database]]:
+def dropped_segments(case: AgentCase, store: Store) -> Iterator[tuple[PastDatabase, Database]]:
     """List (segment that is gone, an older one that was there and stayed) of a store that a process has open again.
 
     Segments with an older spelling of their names are left out: an opening renames them. So is an older one that was
@@ -36,7 +37,7 @@ def dropped_segments(store: Store, now_us: int) -> Iterator[tuple[PastDatabase, 
         return
     for gone in store.past:
         starts = _start(gone.segment)
-        if starts is None or now_us - gone.ended_us < SETTLED_US or gone.identity in store.identities:
+        if starts is None or case.waited_us(gone.ended_us) < SETTLED_US or gone.identity in store.identities:
             continue
         if gone.shape in _OF_ANOTHER_HAND or _was_half_made(store, gone):
             continue

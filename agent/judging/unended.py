@@ -23,7 +23,7 @@ def unended_restoration(
     if session.reopens != 1 or len(commits) < COMMITS_COUNTED or not store.all_reopens:
         return None
     read_us = min((database.seen_us for database in store.databases.values()), default=0)
-    if commits[-1] > max(read_us, case.now_us - HEARD_US):
+    if commits[-1] > read_us and case.waited_us(commits[-1]) < HEARD_US:
         return None
     return (
         Evidence(since_us, "reopened for a restoration, in the mode of bulk loading", where(task, store)),

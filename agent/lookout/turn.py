@@ -11,9 +11,10 @@ from pathlib import Path
 from agent.clock import Clock
 from agent.contract.events import Change
 from agent.engine.pipeline import Pipeline
-from agent.inventory.blind_causes import Missed, Step
+from agent.inventory.blind_causes import CLOCK_DIFFERS, Missed, Step
 from agent.inventory.blindness import begin_blind, end_blind, note_blind
 from agent.inventory.disk import Unseen, WalkedDisk
+from agent.inventory.file_times import clock_sentence
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
 from agent.lookout.clock_watch import ClockWatch, Gap
@@ -285,6 +286,8 @@ class Lookout:
             if cause in _FROM_WATCH and cause not in blind:
                 end_blind(inventory, now_us, cause)
         slow = self.keeper.slow()
+        if differs := clock_sentence(inventory):
+            slow[CLOCK_DIFFERS] = differs
         if self.limits.step:
             slow["self-limit"] = self.limits.sentence()
         if slow or inventory.slowed:

@@ -94,6 +94,7 @@ class Observer:
         self._files = SstCache()
         self._manifests = ManifestCache()
         self._with_counters = True
+        self.ahead_us = 0  # by so much the clock that file times come from is ahead of this node's
 
     def set_detail(self, *, with_counters: bool) -> None:
         """Read the counters of data files, or (cheaper) not; then live entries are unknown. Empties the caches."""
@@ -134,7 +135,9 @@ class Observer:
         lock = None
         if names.LOCK_FILE in children:
             lock = self.ask_lock(f"{place.path}/{names.LOCK_FILE}")
-        return TaskReading(place, at_us, source, None, stat.inode, stat.mtime_us, children, lock)
+        return TaskReading(
+            place, at_us, source, None, stat.inode, stat.mtime_us - self.ahead_us, children, lock
+        )
 
     def lock(self, place: StatePath, at_us: int, source: Source, *, announced: bool = False) -> LockReading:
         """Ask who holds a lock file; `announced` = a notification said that it was closed."""
@@ -155,7 +158,7 @@ class Observer:
     def written_us(self, path: str) -> int | None:
         """Return when a file was written; None = it is not there, or cannot be seen."""
         stat = self.disk.stat(path)
-        return None if isinstance(stat, Unseen) else stat.mtime_us
+        return None if isinstance(stat, Unseen) else stat.mtime_us - self.ahead_us
 
     def checkpoint(
         self, place: StatePath, at_us: int, source: Source, *, replaced_us: int = 0
@@ -165,19 +168,20 @@ class Observer:
         if isinstance(found, Unseen):
             return CheckpointReading(place, at_us, source, found)
         stat, content = found
+        mtime_us = stat.mtime_us - self.ahead_us
         if stat.size_bytes > MAX_CHECKPOINT_BYTES:
             return CheckpointReading(
                 place,
                 at_us,
                 source,
-                mtime_us=stat.mtime_us,
+                mtime_us=mtime_us,
                 problem=f"{stat.size_bytes} bytes, more than the {MAX_CHECKPOINT_BYTES} that are read",
             )
         try:
             entries = parse_checkpoint(content)
         except CheckpointFormatError as error:
-            return CheckpointReading(place, at_us, source, mtime_us=stat.mtime_us, problem=str(error))
-        return CheckpointReading(place, at_us, source, None, stat.mtime_us, entries, replaced_us=replaced_us)
+            return CheckpointReading(place, at_us, source, mtime_us=mtime_us, problem=str(error))
+        return CheckpointReading(place, at_us, source, None, mtime_us, entries, replaced_us=replaced_us)
 
     def database(
         self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0
@@ -218,6 +222,7 @@ class Observer:
             at_us,
             source,
             inode=stat.inode,
+            touched_us=stat.mtime_us - self.ahead_us,
             identity=identity,
             identity_born_us=born_us,
             lock=lock,
@@ -227,13 +232,13 @@ class Observer:
             families=options.column_families,
             forgets=options.forgets,
             bulk_loading=options.bulk_loading,
-            options_written_us=known.options_written_us,
+            options_written_us=known.options_written_us and known.options_written_us - self.ahead_us,
             announced_us=announced_us,
             leftovers=_leftovers(found, identity),
             **(
                 _unread(facts)
                 if isinstance(facts, Unread)
-                else _content(facts, _flushes(facts, known, at_us))
+                else _content(facts, _flushes(facts, known, at_us, self.ahead_us), self.ahead_us)
             ),
         )
 
@@ -283,7 +288,7 @@ class Observer:
         if stat.size_bytes > MAX_IDENTITY_BYTES:  # damaged: its beginning may name the store all the same
             start = self.disk.read_at(f"{path}/{names.IDENTITY_FILE}", 0, MAX_IDENTITY_BYTES)
             content = b"" if isinstance(start, Unseen) else start
-        return parse_identity(content), stat.mtime_us
+        return parse_identity(content), stat.mtime_us - self.ahead_us
 
     def _lock(self, path: str) -> tuple[LockState | None, int]:
         state = self.ask_lock(path)
@@ -319,7 +324,7 @@ def _unread(why: Unread) -> dict[str, Any]:
     }
 
 
-def _content(facts: StoreFacts, flushes: tuple[Flush, ...]) -> dict[str, Any]:
+def _content(facts: StoreFacts, flushes: tuple[Flush, ...], ahead_us: int) -> dict[str, Any]:
     """Fields of a reading by what the files say; a reading is made once, with all of them."""
     view = facts.manifest
     # what was written when all sequence numbers are 0: no more was written than was given out at the open
@@ -342,7 +347,7 @@ def _content(facts: StoreFacts, flushes: tuple[Flush, ...]) -> dict[str, Any]:
         "deletions": facts.deletions,
         "missing_files": facts.missing_files,
         "oldest_data_us": _oldest_data_us(facts),
-        "offsets": None if offsets_unread else _offsets(facts),
+        "offsets": None if offsets_unread else _offsets(facts, ahead_us),
         "offsets_unread": offsets_unread,
     }
 
@@ -356,7 +361,7 @@ def _oldest_data_us(facts: StoreFacts) -> int:
     return min((x for x in times_s if x), default=0) * 1_000_000
 
 
-def _offsets(store: StoreFacts) -> StoreOffsets | None:
+def _offsets(store: StoreFacts, ahead_us: int) -> StoreOffsets | None:
     """Keep what decides: values, their sequence numbers, and the newest file they lie in."""
     facts = store.offsets
     if facts is None:
@@ -368,16 +373,20 @@ def _offsets(store: StoreFacts) -> StoreOffsets | None:
         offsets=tuple((name, x.value, x.sequence) for name, x in facts.offsets),
         position_sequence=facts.position_sequence,
         offset_file=file,
-        written_us=next((x.mtime_us or 0 for x in store.files if x.file.number == file), 0),
         removed_sequence=facts.removed_sequence,
+        written_us=next(
+            (x.mtime_us - ahead_us for x in store.files if x.file.number == file and x.mtime_us), 0
+        ),
     )
 
 
-def _flushes(facts: StoreFacts, known: _Known, at_us: int) -> tuple[Flush, ...]:
+def _flushes(facts: StoreFacts, known: _Known, at_us: int, ahead_us: int) -> tuple[Flush, ...]:
     """Data files with the time at which each was written, as far as it is known at the time of the reading."""
     view = facts.manifest
     written_us = dict(known.announced_us or ())
-    written_us.update((one.file.number, one.mtime_us) for one in facts.files if one.mtime_us is not None)
+    written_us.update(
+        (one.file.number, one.mtime_us - ahead_us) for one in facts.files if one.mtime_us is not None
+    )
     flushes = [
         Flush(
             added.number,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.inventory.file_times import SERVED_VOLUMES
+from agent.observe.volume import Mount
 from agent.preflight import manifest
 from agent.preflight.access import judge_access
 from agent.preflight.facts import Facts, Level, Result
@@ -79,6 +81,12 @@ def judge_clock(facts: Facts) -> Result:
         if clock.is_synchronised
         else "the kernel does not say whether it is synchronised"
     )
+    mount = facts.state.mount
+    if isinstance(mount, Mount) and mount.kind in SERVED_VOLUMES:
+        kept += (
+            f"; file times on {mount.mount_point} ({mount.filesystem}) are the file server's: keep its clock in step,"
+            " too. The agent measures the difference while it runs"
+        )
     return Result("clock", Level.OK, kept)
 
 

@@ -17,6 +17,9 @@ class Role(StrEnum):
     """What the task was in a session."""
 
     ACTIVE = "active"
+    UNLESS_PAUSED = (
+        "active-unless-paused"  # no timer wrote its last checkpoint: a restoration's end, or a pause
+    )
     ASSUMED = "assumed"  # no standbys are configured: active, or a copy that warms up
     STANDBY_LIKE = "standby-like"  # standbys are configured, and it wrote checkpoints as a standby does
     UNKNOWN = "unknown"
@@ -73,13 +76,15 @@ def role_of(
     """Return what a task was that flushed beyond its checkpoint in a session.
 
     From 2.7 on a standby writes its checkpoint at a commit when its offsets moved by more than 10,000 in all, or when
-    it is let go. So one that flushed more than that, and commits went by without one, is active; and so is one whose
-    last checkpoint is below that and no longer moves: where a release keeps it, that is the end of an active task's
-    restoration. Copies that warm up are standbys that no setting announces.
+    it is let go or paused. So one that flushed more than that, and commits went by without one, is active. One whose
+    last checkpoint is below that and no longer moves was written at the end of an active task's restoration, where a
+    release keeps it, or at a pause: of a standby, or half way in a restoration, and what either flushes after it is
+    committed. Every release that keeps it can pause. Copies that warm up are standbys that no setting announces.
 
     Source:
-        StateManagerUtil.checkpointNeeded, DefaultStateUpdater.maybeCompleteRestoration (3.8.0 to 4.2.1);
-        HighAvailabilityTaskAssignor (2.6.0+: warm-up replicas without any standbys).
+        StateManagerUtil.checkpointNeeded, DefaultStateUpdater.maybeCompleteRestoration and pauseTask, which calls
+        Task.maybeCheckpoint(true) for active and standby tasks (3.8.0 to 4.2.1); HighAvailabilityTaskAssignor (2.6.0+:
+        warm-up replicas without any standbys).
     """
     standbys = settings.number("num_standby_replicas")
     if profile.says(Fact.TEN_THOUSAND_RULE) is not Truth.NO and session is not None:
@@ -89,14 +94,14 @@ def role_of(
         if due_us is not None and let_commits_pass(application, task, settings, due_us, until_us, passed_us):
             return Role.ACTIVE
     kept = profile.says(Fact.CHECKPOINT_KEPT_IN_RUNNING) is not Truth.NO
-    if kept and profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _wrote_the_end(task, session):
-        return Role.ACTIVE
+    if kept and profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _no_timer_wrote(task, session):
+        return Role.UNLESS_PAUSED
     if standbys == 0:
         return Role.ASSUMED
     return Role.UNKNOWN if standbys is None else Role.STANDBY_LIKE
 
 
-def _wrote_the_end(task: Task, session: Session | None) -> bool:
+def _no_timer_wrote(task: Task, session: Session | None) -> bool:
     """No timer wrote the checkpoint, and its owner did not change: then a task was initialised, which deletes it."""
     if session is None:
         fact = task.checkpoint

@@ -7,7 +7,7 @@ a compacted changelog skips offsets, and a store refuses records that are too la
 
 from __future__ import annotations
 
-from agent.inventory.segments import Segment
+from agent.inventory.segments import CLOSED, Segment
 
 
 def shortage(segments: tuple[Segment, ...], one: Segment, speaker: Segment, changelog: str) -> int | None:
@@ -36,6 +36,28 @@ def shortage(segments: tuple[Segment, ...], one: Segment, speaker: Segment, chan
                 return None
             left -= held
     return left
+
+
+def is_all_on_disk(segments: tuple[Segment, ...], speaker: Segment, changelog: str) -> bool:
+    """Return whether the files hold a put for every offset from 0 up to the store's, and no other: nothing is missing.
+
+    An entry in a file is a put, and no two are the same one. Of the speaker those behind its offset are left out; it
+    was made since all others ended with a close that wrote the same offset last. Exactly as many as there are offsets:
+    a record that was replayed, or put twice, makes more of them, and one that is missing fewer.
+    """
+    end, sequence = speaker.offset(changelog), _sequence(speaker, changelog)
+    others = [one for one in segments if one is not speaker]
+    ends = {one.offset(changelog) if one.status == CLOSED and one.offset_last else None for one in others}
+    if end is None or not sequence or not speaker.made_in_this_life or len(ends) != 1 or None in ends:
+        return False
+    if speaker.puts is None:
+        return False
+    (begin,) = ends
+    later = max(0, speaker.puts - max(sequence, speaker.offsets.position_sequence or 0))
+    before, since = [one.entries for one in others], speaker.entries
+    if begin is None or since is None or None in before:
+        return False
+    return since - later == end - begin and sum(x for x in before if x is not None) == begin + 1
 
 
 def _reach(one: Segment, changelog: str) -> int | None:

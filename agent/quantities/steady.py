@@ -13,8 +13,8 @@ def is_step(before: CheckpointFact, after: CheckpointFact) -> bool:
     """Return whether a checkpoint says of the same stores as the one before that they are further on, but not far.
 
     Entries of other topics are not understood well enough for that, and "unknown" (-4) is no offset. A move by more
-    than 10,000 is the commit timer's from 2.7 on: a restoration and a standby write no other on their way, and a
-    smaller one says where they ended.
+    than 10,000 is the commit timer's from 2.7 on: a restoration and a standby write no other on their way but at a
+    pause, and a smaller one says where they ended or were paused.
 
     Source:
         StateManagerUtil.checkpointNeeded (2.8.2 to 4.2.1).

@@ -113,7 +113,7 @@ CLEAN = {
     "namespace": "shop", "application_id": "orders", "pod": POD, "answer": "clean-stop-only",
     "kinds": ["clean-stop-only", "restore"], "follow": [], "first_action": None, "healthy_elsewhere": [],
     "ill_elsewhere": ["pod-6 (not held)"], "restore_bytes": 167936, "doubt": None,
-    "unclean_stop": "uncommitted records stay in the store and are trusted (KAFKA-20685)",
+    "unclean_stop": "uncommitted records may stay in the store and are trusted (KAFKA-20685)",
 }  # fmt: skip
 ILL = CLEAN | {
     "answer": "damaged", "kinds": ["damaged", "clean-stop-only", "restore"], "follow": ["stale-eos-state"],

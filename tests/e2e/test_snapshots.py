@@ -34,7 +34,7 @@ def scanned(
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("kafka-20685-4.1.2", [("stale-eos-checkpoint", "0_0", "critical", "confirmed")]),
+        ("kafka-20685-4.1.2", [("stale-eos-checkpoint", "0_0", "critical", "suspected")]),
         ("dirty-close-kill-4.3.1", [("false-clean-store", "0_0", "critical", "suspected")]),
         ("torn-clean-3.9.2", [("torn-store", "0_0", "critical", "confirmed")]),
         ("torn-clean-half-2.4.1", [("resurrected-checkpoint", "1_2", "critical", "confirmed")]),

@@ -36,11 +36,13 @@ class ModelSegment:
     disk_offset_sequence: int = 0
     disk_sequence: int = 0
     opened_sequence: int = 0
+    entries: int = 0  # in its files: a record that was replayed is there again
 
     def flush(self, at_us: int, status: int) -> None:
         """Everything in memory goes to disk, atomically."""
         if self.memory:
             self.data_sequence = self.sequence
+            self.entries += len(self.memory)
         self.disk |= self.memory
         self.memory.clear()
         self.early.clear()
@@ -186,4 +188,5 @@ def _picture(one: ModelSegment) -> Segment:
         offset_last=one.disk_offset_sequence > one.data_sequence if written else None,
         puts=one.data_sequence,
         opened_sequence=one.opened_sequence,
+        entries=one.entries,
     )

@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.detectors.lost_segment import BEFORE_THE_START
-from tests.support.scenario import KEY_VALUE, UNLOGGED, WINDOWED
+from tests.support.scenario import KEY_VALUE, UNLOGGED, WINDOWED, Scenario
 from tests.support.scenario_segments import (
     ALOS,
     ANSWER,
@@ -215,15 +215,33 @@ def test_flushed_before_its_successor_was_made():
     assert finding.confidence is Confidence.SUSPECTED
 
 
-def test_newest_at_the_opening_may_have_taken_nothing():
-    """Nothing on disk tells whether a record came before the next segment began: a warning."""
+def newest_at_the_opening(late: int) -> Scenario:
+    """600 records and a close; 3,000 more, of which some came late for the old segment, and a kill."""
     run, app = opened()
     app.puts("0_0", 600, segment=OLD)
     app.stops({"0_0": 599})
     run.wait(5)
     app = starts(run, 599)
-    takes(run, app, 3000, NEW, ANSWER)
+    if late:
+        app.puts("0_0", late, segment=OLD)
+        app.checkpoints("0_0", 599 + late)
+    takes(run, app, 3000 - late, NEW, ANSWER)
     killed(run, app)
+    return run
+
+
+def test_newest_at_the_opening_took_nothing():
+    """Every offset is an entry of a file: all that came since lies in the new segment."""
+    run = newest_at_the_opening(0)
+    assert open_findings(run) == []
+    starts(run)
+    run.wait(30)
+    assert open_findings(run) == []
+
+
+def test_newest_at_the_opening_may_have_taken_something():
+    """Numbers that commits took may hide the put of a record that was lost: a warning."""
+    run = newest_at_the_opening(1)
     (finding,) = open_findings(run)
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
     assert "might be lost" in finding.summary

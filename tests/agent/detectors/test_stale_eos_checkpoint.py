@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from tests.support.scenario import WINDOWED, App, Scenario
+from tests.support.scenario import TIMESTAMPED, WINDOWED, App, Scenario
 from tests.support.scenario_case import (
     at,
     case,
@@ -49,7 +49,7 @@ def test_fires_on_a_flush_beyond_the_checkpoint(release):
     assert (finding.level, finding.severity, finding.confidence) == (
         Level.EXPOSURE,
         Severity.WARNING,
-        Confidence.CONFIRMED,
+        Confidence.SUSPECTED,
     )
     assert (finding.task_id, finding.affected, finding.upstream) == ("0_0", Affected.YES, ("KAFKA-20685",))
     assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
@@ -231,7 +231,7 @@ def test_restoration_that_stalled_and_was_killed(flushed, killed, severity):
 
 @pytest.mark.parametrize("standbys", [0, 1, None])
 def test_checkpoint_of_an_active_task(standbys):
-    """A checkpoint that moved by less than 10,000 and stands ends an active task's restoration: no standby's."""
+    """A checkpoint that moved by less than 10,000 and stands ends an active task's restoration, or is of a pause."""
     run, app = restored(standbys=standbys)
     app.puts("0_0", 500)
     app.flushes("0_0")
@@ -239,7 +239,7 @@ def test_checkpoint_of_an_active_task(standbys):
     finding = run.only(ID)
     assert (finding.severity, finding.confidence, finding.missing_facts) == (
         Severity.WARNING,
-        Confidence.CONFIRMED,
+        Confidence.SUSPECTED,
         (),
     )
 
@@ -298,10 +298,49 @@ def test_dead_and_not_started_again(standbys, release, offset, severity):
     last = one.task.stores["s"].sessions[-1]
     last.released_us, last.puts_at_release = at(30), 2500
     verdict = judge(ID, one)[0]
-    assert verdict.severity is severity
+    assert (verdict.severity, verdict.confidence) == (severity, Confidence.SUSPECTED)
     assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
     early = judge(ID, replace(one, now_us=at(89.9)))[0]
     assert early.severity is not Severity.CRITICAL
+
+
+@pytest.mark.parametrize("standbys", [0, 1, None])
+def test_dead_with_more_than_ten_thousand_is_confirmed(standbys):
+    """Whatever paused it: a standby or a restoration writes a checkpoint at the next commit after 10,000 records."""
+    one = dossier(puts=10_001, later=49, standbys=standbys, now=120)
+    last = one.task.stores["s"].sessions[-1]
+    last.released_us, last.puts_at_release = at(60), 12_002
+    assert [(x.severity, x.confidence) for x in judge(ID, one)] == [(Severity.CRITICAL, Confidence.CONFIRMED)]
+
+
+@pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.1.2", "4.2.1"])
+@pytest.mark.parametrize("standbys", [0, 1])
+@pytest.mark.parametrize(("paused_at", "then"), [(-4, 100), (-4, 6000), (4999, 1000)])
+def test_restoration_or_standby_that_was_paused_is_not_sure(release, standbys, paused_at, then):
+    """Paused, resumed, flushed and killed: nothing but committed records was ever on disk. It looks the same."""
+    run = Scenario(release, EOS, standbys, stores={"s": TIMESTAMPED}, told={"commit_interval_ms": 100})
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    if paused_at > 0:
+        app.puts("0_0", paused_at + 1)
+    app.checkpoints("0_0", paused_at)
+    run.wait(5)
+    app.puts("0_0", then)
+    app.flushes("0_0")
+    run.wait(2)
+    assert run.only(ID).confidence is Confidence.SUSPECTED
+    app.crash()
+    run.wait(130)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.CRITICAL, Confidence.SUSPECTED)
+    assert "paused" in finding.summary
+    assert "uncommitted records may stay in the store" in finding.next_action
+    app = run.start()
+    app.opens("0_0")
+    run.wait(130)
+    assert {x.confidence for x in run.loud()} == {Confidence.SUSPECTED}
+    assert {x.severity for x in run.loud() if x.detector == "skipped-eos-wipe"} == {Severity.WARNING}
 
 
 def test_every_segment_that_was_flushed_has_expired():

@@ -60,6 +60,20 @@ def test_on_a_network_volume_it_watches_and_polls(tmp_path: Path, monkeypatch: p
         assert live.lookout.reconciler.pace == WATCHING
 
 
+def test_clock_of_a_file_server_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it was compared, and as long as it differs; then verdicts have one clock, and nothing is said."""
+    monkeypatch.setattr(lookout, "volume_kind", lambda root: "network")
+    with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
+        inventory = live.pipeline.inventory
+        assert "not compared" in inventory.slowed["clock-differs"][1]
+        inventory.ahead_us = 1_500_000
+        live.lookout._report_state(live.clock.now_us())
+        assert "+1.5 s" in inventory.slowed["clock-differs"][1]
+        inventory.ahead_us = 0
+        live.lookout._report_state(live.clock.now_us())
+        assert "clock-differs" not in inventory.slowed
+
+
 def test_the_operator_may_insist_on_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`watch_mode=inotify`: the volume is not asked."""
     monkeypatch.setattr(lookout, "find_mount", lambda root: Mount("/state", "nfs4", False))

@@ -285,3 +285,12 @@ def test_every_denial_has_an_explanation(identity: Identity, mode: int) -> None:
     assert found.level is Level.FAILED
     assert f"owner 1:2, mode {mode:04o}" in found.what
     assert SPOOL.path not in found.what
+
+
+def test_clock_of_a_file_server_is_named() -> None:
+    """File times come from it, and time synchronisation of the node says nothing of it."""
+    (served,) = (x for x in judge(state(mount=Mount("/state", "nfs4", False))) if x.check == "clock")
+    assert served.level is Level.OK
+    assert "file times on /state (nfs4) are the file server's" in served.what
+    (local,) = (x for x in judge(GOOD) if x.check == "clock")
+    assert "file server" not in local.what

@@ -54,7 +54,8 @@ def test_commits_passed():
 @pytest.mark.parametrize(
     ("standbys", "offset", "puts", "now", "role"),
     [
-        (1, 10_000, 500, 60, Role.ACTIVE),  # no commit wrote it
+        (1, 10_000, 500, 60, Role.UNLESS_PAUSED),  # no commit wrote it: a restoration that ended, or a pause
+        (1, 10_000, 10_001, 30.2, Role.ACTIVE),
         (1, 10_001, 500, 60, Role.STANDBY_LIKE),
         (None, 10_001, 500, 60, Role.UNKNOWN),
         (0, 10_001, 500, 60, Role.ASSUMED),
@@ -86,7 +87,7 @@ def test_later_checkpoint_beside_standbys():
     stands = task(one, checkpoints=[checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600)])
     assert (
         role_of(Application("app"), stands, one, one.sessions[-1], settings(1), profile, at(90), passed)
-        is Role.ACTIVE
+        is Role.UNLESS_PAUSED
     )
     gone = task(
         one, checkpoints=[checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True)]

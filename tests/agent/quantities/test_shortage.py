@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 from agent.inventory.observations import StoreOffsets
-from agent.inventory.segments import OPEN, Segment
+from agent.inventory.segments import CLOSED, OPEN, Segment
 from agent.judging.segment_loss import Grade, find_losses, speaker_of
-from agent.quantities.shortage import shortage
+from agent.quantities.shortage import is_all_on_disk, shortage
 from tests.agent.judging.test_segment_loss import live, steps
 from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
 
@@ -100,3 +100,66 @@ def test_what_cannot_be_counted():
     assert shortage((old, counted), old, counted, CHANGELOG) == 293 + 7000
     assert grades(old, counted) == {"w.0": Grade.LIKELY}
     assert grades(old, reopened) == {"w.0": Grade.LIKELY}
+
+
+@given(steps)
+def test_all_on_disk_leaves_nothing_to_lose(life):
+    """Where the count comes out even by the entries of the files, no segment of the store lacks a record."""
+    store = ModelStore(oldest=False)
+    live(store, life)
+    store.dies()
+    segments = store.picture()
+    speaker = speaker_of(segments, CHANGELOG, oldest=False)
+    if speaker is not None and is_all_on_disk(segments, speaker, CHANGELOG):
+        assert store.lost() == {}, life
+
+
+def of_a_clean_end(**more: object) -> tuple[Segment, Segment]:
+    """600 records, closed; the next life put offsets 600 to 3599 into a new segment, committed twice, and more."""
+    said = StoreOffsets(status=CLOSED, offsets=((CHANGELOG, 599, 610),), position_sequence=611)
+    old = replace(
+        segment(0, 5, said, 18.6, 603), opened_us=19 * SECOND_US, offset_last=True, opened_sequence=612
+    )
+    held = StoreOffsets(status=OPEN, offsets=((CHANGELOG, 3599, 3004),), position_sequence=3005)
+    new = replace(segment(60, 19.8, held, 31.6, 5975), entries=5970)
+    return replace(old, entries=600), replace(new, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("more", "quiet"),
+    [
+        ({}, True),
+        ({"entries": 5969}, False),  # a key was overwritten, or a record was in the memory of the older one
+        ({"entries": 5971}, False),  # some records were put twice: then fewer records are there than entries
+        ({"entries": None}, False),  # not counted, or something was deleted
+        ({"opened_us": 20 * SECOND_US}, False),  # it was there before: some entries may be older
+        ({"puts": None}, False),
+    ],
+)
+def test_every_put_is_counted(more, quiet):
+    """The last end was in order, and every offset is an entry of a file: nothing was in memory alone."""
+    old, new = of_a_clean_end(**more)
+    assert grades(old, new) == ({} if quiet else {"w.0": Grade.POSSIBLE})
+
+
+@pytest.mark.parametrize("what", ["left open", "data last", "no offset", "fewer", "more", "not counted"])
+def test_end_before_that_was_not_in_order(what):
+    """Then the older one may lack what came before: by its status, or by its own count."""
+    old, new = of_a_clean_end()
+    if what == "left open":
+        old = replace(old, offsets=replace(old.offsets, status=OPEN))
+    elif what == "data last":
+        old = replace(old, offset_last=False)
+    elif what == "no offset":
+        old = replace(old, offsets=replace(old.offsets, offsets=()))
+    else:
+        old = replace(old, entries={"fewer": 599, "more": 601, "not counted": None}[what])
+    assert grades(old, new)["w.0"] >= Grade.POSSIBLE
+
+
+def test_others_that_do_not_agree():
+    """A life that began at another offset replayed records: an entry is no longer one of them."""
+    old, new = of_a_clean_end()
+    said = replace(old.offsets, offsets=((CHANGELOG, 400, 500),))
+    oldest = replace(old, name="w.-60", starts=-60, identity="id-60", offsets=said, entries=0)
+    assert "w.0" in grades(oldest, old, new)
