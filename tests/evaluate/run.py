@@ -204,7 +204,8 @@ def _fulfils(pod: str, finding: Finding, wish: dict[str, object], names: list[ob
     if finding.detector not in names or pod != wish["pod"] or finding.task_id != wish.get("task_id"):
         return False
     if "severity" in wish:
-        return wish["severity"] == finding.severity.value
+        wanted = wish["severity"]
+        return finding.severity.value in ([wanted] if isinstance(wanted, str) else wanted)
     return finding.severity is not Severity.INFO or told is Told.ALL
 
 
