@@ -205,7 +205,7 @@ def _fulfils(pod: str, finding: Finding, wish: dict[str, object], names: list[ob
         return False
     if "severity" in wish:
         wanted = wish["severity"]
-        return finding.severity.value in ([wanted] if isinstance(wanted, str) else wanted)
+        return finding.severity.value in (wanted if isinstance(wanted, list) else [wanted])
     return finding.severity is not Severity.INFO or told is Told.ALL
 
 
