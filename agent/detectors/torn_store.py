@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
@@ -87,18 +87,20 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             if _is_over(case, remains.since_us):
                 yield _left(case, task, store, remains)
         for database in store.databases.values():
-            if database.missing_files and _is_over(case, database.missing_since_us):
+            if database.missing and _is_over(case, database.missing_since_us):
                 yield from _missing(case, task, store, database)
             if database.problems:
                 yield from _damaged(case, task, store, database)
+            elif database.unnamed and not database.missing:
+                yield _unnamed(task, store, database)
 
 
 def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
     """Files that are named and not there; where none was ever seen, they may all lie on another path (`db_paths`)."""
     if database.is_elsewhere:
         return
-    names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
-    what = f"its manifest names {len(database.missing_files)} files that are not there ({names})"
+    count, names = len(database.missing), ", ".join(database.missing[:3])
+    what = f"its manifest names {'a file that is' if count == 1 else f'{count} files that are'} not there ({names})"
     if database.has_had_files:
         yield _verdict(case, task, store, database.seen_us, what)
         return
@@ -110,7 +112,8 @@ def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> It
 def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
     """Files that RocksDB refuses, or a manifest whose end is lost: RocksDB opens that one, at an earlier state.
 
-    A record that is cut off may also be what a crash of the node left in the middle of a write.
+    A record that is cut off may also be what a crash of the node left in the middle of a write. Nothing that Kafka
+    Streams does leaves such files, so no issue of it is named.
 
     Source:
         VersionSet::Recover, log::Reader, BlockBasedTable::Open; each case tried with RocksDB 10.1.
@@ -139,8 +142,27 @@ def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> It
         confidence=Confidence.CONFIRMED if is_refused and not is_held else Confidence.SUSPECTED,
         store=store.name,
         identity=store.identity,
-        affected=case.affected(TORN_FILES),
+        affected=Affected.NO,
+        mechanism=Mechanism.DAMAGED_FILES if is_refused else Mechanism.OFFSET_WITHOUT_DATA,
         next_action=_STOP_FIRST if is_held else _DAMAGED,
+    )
+
+
+def _unnamed(task: Task, store: Store, database: Database) -> Verdict:
+    """A whole database without IDENTITY: CURRENT, the manifest and the files that it names decide."""
+    what = "IDENTITY is missing or says nothing, and everything that makes it a database is there"
+    return Verdict(
+        subject=f"unnamed {database.path}@{task.incarnation}",
+        opened_at_us=database.found_us,
+        summary=f"Task {task.id}: of store {store.name} {what}: RocksDB opens it and makes a new IDENTITY.",
+        evidence=(Evidence(database.found_us, what, database.path),),
+        severity=Severity.INFO,
+        confidence=Confidence.CONFIRMED,
+        store=store.name,
+        identity=store.identity,
+        affected=Affected.NO,
+        mechanism=Mechanism.DAMAGED_FILES,
+        next_action="Nothing: no data is missing. Verdicts that rest on when the store was made are less sure.",
     )
 
 

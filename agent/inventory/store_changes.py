@@ -32,8 +32,6 @@ from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import Role
 
-FIRST_MANIFEST = 1
-"""RocksDB writes this one, and CURRENT, before the IDENTITY of a new store (seen live with 5.18.3)."""
 _PASSING = frozenset({None, Unseen.VANISHED.value, Unseen.RACED.value})
 """Why a manifest was not read that is being replaced or deleted; any other problem hides what the store holds."""
 OWNER_DELETES_WITHIN_US = 2_000_000
@@ -57,6 +55,8 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
         database.closed_us, database.taken_us = reading.announced_us, 0
     if reading.unseen is not None or reading.identity is None:
         return _without_identity(application, task, store, database, reading)
+    if database is not None and database.identity is not None:
+        reading = _as_known(task, store, database, reading)
     if store is None:
         segmented = place.role is Role.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
@@ -97,15 +97,33 @@ def _without_identity(
         store.remains.pop(key, None)
     if database is None or database.identity is None:
         return []
-    same = reading.manifest is not None and reading.manifest == database.manifest
-    if reading.lock is LockState.HELD and same and reading.manifest != FIRST_MANIFEST:
-        # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
-        # from under a held lock was swept away by another process.
-        path = f"{database.path}/{names.IDENTITY_FILE}"
-        if path not in [known for _, known in task.swept]:
-            task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
-        return []
     return _end(application, task, store, database, reading.at_us, reading)
+
+
+def _as_known(
+    task: Task, store: Store | None, database: Database, reading: DatabaseReading
+) -> DatabaseReading:
+    """Take a database that lost its IDENTITY, or got one again, for the one that is known, unless it is another.
+
+    RocksDB makes a missing IDENTITY at the next open, which begins a manifest, too; the directory stays.
+    """
+    same = reading.inode == database.inode and (reading.manifest or 0) >= (database.manifest or 0)
+    if reading.unnamed and same:
+        if reading.lock is LockState.HELD and reading.manifest == database.manifest:
+            # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
+            # from under a held lock was swept away by another process.
+            path = f"{database.path}/{names.IDENTITY_FILE}"
+            if path not in [known for _, known in task.swept]:
+                task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
+        return replace(reading, identity=database.identity)
+    if database.unnamed and same and store is not None and reading.identity is not None:
+        before, database.identity = frozenset({database.identity}), reading.identity
+        for session in store.sessions:
+            if session.identities & before:
+                session.identities = session.identities - before | {reading.identity}
+            if session.final_identities & before:
+                session.final_identities = session.final_identities - before | {reading.identity}
+    return reading
 
 
 def _is_new(database: Database, reading: DatabaseReading) -> bool:
@@ -268,7 +286,7 @@ def _apply_reading(
         flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, reading, None)
         facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
         changes.append(replace(flushed, facts=facts))
-    database.inode = reading.inode
+    database.inode, database.unnamed = reading.inode, reading.unnamed
     _apply_content(database, reading)
     if reading.lock is not database.lock:
         database.lock, database.lock_since_us = reading.lock, reading.at_us
@@ -322,9 +340,9 @@ def _apply_content(database: Database, reading: DatabaseReading) -> None:
     database.file_puts = max(database.file_puts, reading.puts)
     if not reading.missing_files:
         database.missing_since_us = 0
-    elif not database.missing_files:
+    elif not database.missing:
         database.missing_since_us = reading.at_us
-    database.missing_files = reading.missing_files
+    database.missing = reading.missing_files
     _apply_file_paths(database, reading)
 
 

@@ -45,7 +45,7 @@ _NEEDED = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK})
 _ESSENTIAL = _NEEDED | {Role.STORE, Role.SEGMENT, Role.STORES}
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
-REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL})
+REPLACEABLE = frozenset({Role.SST, Role.BLOB, Role.MANIFEST, Role.OPTIONS, Role.WAL})
 """What a running store removes in normal operation, and only under its LOCK (an open renames LOG before that)."""
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.inventory.disk import Disk, Unseen
+from agent.inventory.disk import Disk
 from agent.observe.rocksdb import checksum
 from agent.observe.rocksdb.block import TRAILER_BYTES, Handle, entries, index_handles, read_handle
 from agent.observe.rocksdb.coding import Cursor, DamagedError, RefusedError, UnsupportedError
 from agent.observe.rocksdb.properties import Properties, parse_properties
+from agent.observe.rocksdb.reading import read_exactly
 
 MAX_BLOCK_BYTES = 1 << 20
 """Read no larger block: properties have 1 to 2 KB, blocks of the `offsets` family less."""
@@ -35,15 +36,6 @@ _HANDLES_BYTES = 40  # room for two block handles
 _EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
 _TWO_LEVELS, _FIRST_KEYS = 2, 3  # BlockBasedTableOptions::IndexType
 _PROPERTIES_BLOCKS = (b"rocksdb.properties", b"rocksdb.stats")  # the second one: before RocksDB 2.7
-
-
-class UnseenError(Exception):
-    """The disk could not be read; carries what it said and stays inside this package."""
-
-    def __init__(self, unseen: Unseen) -> None:
-        """Remember what the disk said."""
-        super().__init__(unseen.value)
-        self.unseen = unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +144,7 @@ def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
     if size_bytes < _LEGACY_FOOTER_BYTES:
         raise RefusedError("file is too short")
     start = max(0, size_bytes - _FOOTER_BYTES)
-    data = _read(disk, path, start, size_bytes - start)
+    data = read_exactly(disk, path, start, size_bytes - start)
     magic = int.from_bytes(data[-8:], "little")
     if magic == _LEGACY_MAGIC:
         cursor = Cursor(data, len(data) - _LEGACY_FOOTER_BYTES)
@@ -192,7 +184,7 @@ def _extended_footer(data: bytes, offset: int, kind: int) -> Footer:
 def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
     if handle.size > MAX_BLOCK_BYTES:
         raise DamagedError(f"block of {handle.size} bytes")
-    data = _read(disk, path, handle.offset, handle.size + TRAILER_BYTES)
+    data = read_exactly(disk, path, handle.offset, handle.size + TRAILER_BYTES)
     content = data[: handle.size]
     computed = checksum.compute(footer.checksum_kind, data[: handle.size + 1])
     if computed is not None:
@@ -202,12 +194,3 @@ def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
     if data[handle.size] != 0:
         raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
     return content
-
-
-def _read(disk: Disk, path: str, offset: int, length: int) -> bytes:
-    data = disk.read_at(path, offset, length)
-    if isinstance(data, Unseen):
-        raise UnseenError(data)
-    if len(data) != length:
-        raise RefusedError(f"file ends before {offset + length}")
-    return data

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from agent.inventory.disk import Disk, EntryKind, Unseen
+from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
+from agent.observe.rocksdb.blob import check_blob_file
 from agent.observe.rocksdb.cache import FileContent, SstCache
 from agent.observe.rocksdb.coding import DamagedError, RefusedError, UnsupportedError
 from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
 from agent.observe.rocksdb.manifest import ManifestCache, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
-from agent.observe.rocksdb.reading import MeteredDisk, Unread
+from agent.observe.rocksdb.reading import MeteredDisk, Unread, UnseenError
 from agent.observe.rocksdb.replay import ManifestView, manifest_name
-from agent.observe.rocksdb.sst import UnseenError, open_table, read_entries
-from agent.observe.rocksdb.version_edit import LiveFile
+from agent.observe.rocksdb.sst import open_table, read_entries
+from agent.observe.rocksdb.version_edit import BlobFile, LiveFile
 
 MAX_FILES = 10_000
 """Read no more SST files of one database."""
@@ -23,6 +26,8 @@ MAX_READ_BYTES = 64 << 20
 """Read no more during one reading of a database, all tries together (each read counts 512 bytes on top)."""
 MAX_RECORDS = 40_000
 """Keep no more entries of one `offsets` family; a store has one per changelog partition and file."""
+
+FileT = TypeVar("FileT", LiveFile, BlobFile)
 
 _TRIES = 5
 _ELSEWHERE = "elsewhere: it is on another path of the database (db_paths, cf_paths)"
@@ -62,7 +67,8 @@ class StoreFacts:
         raw_value_bytes: Size of all values.
         live: Bounds of the number of live entries.
         offsets: The `offsets` family; None = the store has none (before 4.3).
-        missing_files: Files that a stable manifest names and that are not there.
+        missing_files: Names of files that a stable manifest names and that are not there.
+        blob_problems: (name, problem) of blob files that are not as they were written.
     """
 
     manifest: ManifestView
@@ -73,21 +79,23 @@ class StoreFacts:
     raw_value_bytes: int | None
     live: EntryInterval | None
     offsets: OffsetsFacts | None
-    missing_files: tuple[int, ...]
+    missing_files: tuple[str, ...]
+    blob_problems: tuple[tuple[str, str], ...] = ()
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Everything that could not be read, `FILE: KIND: sentence` each: manifest, files, entries of `offsets`."""
         said = [self.manifest.problem] if self.manifest.problem else []
-        said += [f"{sst_name(one.file.number)}: {one.problem}" for one in self.files if one.problem]
+        if self.manifest.unknown:
+            said.append(
+                f"{manifest_name(self.manifest.number)}: unsupported: {self.manifest.unknown[0]}, which a later RocksDB"
+                " wrote"
+            )
+        said += [f"{one.file.name}: {one.problem}" for one in self.files if one.problem]
+        said += [f"{name}: {problem}" for name, problem in self.blob_problems]
         if self.offsets is not None:  # those of its files are among the above
             said += [f"offsets: unsupported: {x}" for x in self.offsets.problems if x.startswith("entry ")]
         return tuple(said)
-
-
-def sst_name(number: int) -> str:
-    """Name the SST file of this number."""
-    return f"{number:06d}.sst"
 
 
 def read_store(
@@ -123,7 +131,7 @@ def read_store(
     for _ in range(_TRIES):
         if isinstance(view, Unread):
             return view
-        if len(view.live) > MAX_FILES:
+        if len(view.names) > MAX_FILES:
             return Unread(
                 Unseen.TOO_LARGE, f"{manifest_name(view.number)}: {Unseen.TOO_LARGE}: too many files"
             )
@@ -133,8 +141,7 @@ def read_store(
             return reader.facts(())
         view = read_manifest(disk, database, manifests)
         if isinstance(view, ManifestView) and not view.torn:
-            still_named = {file.number for file in view.live}
-            if reader.gone <= still_named:
+            if reader.gone <= view.names:
                 return reader.facts(tuple(sorted(reader.gone)))
         elif isinstance(view, ManifestView):
             # what the lost end of the manifest removed cannot be known
@@ -155,7 +162,8 @@ class _Reader:
         self._with_counters = with_counters
         self._files: dict[int, FileFacts] = {}
         self._records: list[OffsetsRecord] = []
-        self.gone: set[int] = set()
+        self._blob_problems: list[tuple[str, str]] = []
+        self.gone: set[str] = set()
 
     def read(self) -> None:
         """Read every file that is asked for."""
@@ -165,37 +173,25 @@ class _Reader:
                 self._read_file(file, is_offsets=file.family_id == offsets_id)
             else:
                 self._files[file.number] = FileFacts(file)
+        for blob in self._view.blobs if self._with_counters else ():
+            found = self._look(blob)
+            if not isinstance(found, FileStat):
+                self._blob_problems.append((blob.name, found))
+            elif (content := self._content(blob, found, _read_blob)).problem:
+                self._blob_problems.append((blob.name, content.problem))
 
     def _read_file(self, file: LiveFile, *, is_offsets: bool) -> None:
         if file.path_id:
             self._files[file.number] = FileFacts(file, problem=_ELSEWHERE)
             return
-        path = f"{self._database}/{sst_name(file.number)}"
-        stat = self._disk.stat(path)
-        if isinstance(stat, Unseen):
-            self._unseen(file, stat)
+        found = self._look(file)
+        if not isinstance(found, FileStat):
+            self._files[file.number] = FileFacts(file, problem=found)
             return
-        if stat.kind is not EntryKind.FILE:
-            self._files[file.number] = FileFacts(file, problem=f"unsupported: a {stat.kind}, not followed")
-            return
-        if stat.size_bytes != file.size_bytes:
-            problem = f"corrupt: file of {stat.size_bytes} bytes, the manifest says {file.size_bytes}"
-            self._files[file.number] = FileFacts(file, stat.mtime_us, problem=problem)
-            return
-        key = (path, stat.inode, stat.size_bytes, stat.mtime_us)
-        content = self._cache.get(key)
-        if content is None:
-            try:
-                with self._disk.stay_on(path):
-                    content = _read_file(self._disk, path, file, is_offsets=is_offsets)
-            except UnseenError as error:
-                self._unseen(file, error.unseen)
-                return
-            if not (content.problem or "").startswith("corrupt"):
-                self._cache.put(key, content)  # what is damaged is read again: a volume may come to itself
+        content = self._content(file, found, _read_offsets if is_offsets else _read_counters)
         self._files[file.number] = FileFacts(
             file,
-            stat.mtime_us,
+            found.mtime_us,
             content.properties,
             content.is_verified,
             content.problem or self._keep(content),
@@ -208,12 +204,47 @@ class _Reader:
         self._records += content.records
         return None
 
-    def _unseen(self, file: LiveFile, unseen: Unseen) -> None:
-        if unseen is Unseen.VANISHED:
-            self.gone.add(file.number)
-        self._files[file.number] = FileFacts(file, problem=unseen.value)
+    def _look(self, file: LiveFile | BlobFile) -> FileStat | str:
+        """Stat a file; the problem if it is not there as it was written."""
+        stat = self._disk.stat(self._path(file))
+        if isinstance(stat, Unseen):
+            return self._unseen(file, stat)
+        if stat.kind is not EntryKind.FILE:
+            return f"unsupported: a {stat.kind}, not followed"
+        if stat.size_bytes != file.size_bytes:
+            return f"corrupt: file of {stat.size_bytes} bytes, the manifest says {file.size_bytes}"
+        return stat
 
-    def facts(self, missing: tuple[int, ...]) -> StoreFacts:
+    def _content(
+        self, file: FileT, stat: FileStat, read: Callable[[Disk, str, FileT], FileContent]
+    ) -> FileContent:
+        """Read what the cache does not know."""
+        path = self._path(file)
+        key = (path, stat.inode, stat.size_bytes, stat.mtime_us)
+        content = self._cache.get(key)
+        if content is not None:
+            return content
+        try:
+            with self._disk.stay_on(path):
+                content = read(self._disk, path, file)
+        except UnseenError as error:
+            return FileContent(problem=self._unseen(file, error.unseen))
+        except RefusedError as error:
+            return FileContent(problem=f"corrupt: {error}")  # read again: a volume may come to itself
+        except (DamagedError, UnsupportedError) as error:
+            content = FileContent(problem=f"unsupported: {error}")
+        self._cache.put(key, content)
+        return content
+
+    def _path(self, file: LiveFile | BlobFile) -> str:
+        return f"{self._database}/{file.name}"
+
+    def _unseen(self, file: LiveFile | BlobFile, unseen: Unseen) -> str:
+        if unseen is Unseen.VANISHED:
+            self.gone.add(file.name)
+        return unseen.value
+
+    def facts(self, missing: tuple[str, ...]) -> StoreFacts:
         """Sum up."""
         offsets_id = self._view.offsets_family_id
         files = tuple(self._files[number] for number in sorted(self._files))
@@ -230,11 +261,12 @@ class _Reader:
             live=_live(data) if is_complete else None,
             offsets=None if offsets_id is None else self._offsets(files, offsets_id),
             missing_files=missing,
+            blob_problems=tuple(self._blob_problems),
         )
 
     def _offsets(self, files: tuple[FileFacts, ...], offsets_id: int) -> OffsetsFacts:
         problems = [
-            f"{sst_name(one.file.number)}: {one.problem}"
+            f"{one.file.name}: {one.problem}"
             for one in files
             if one.problem and one.file.family_id == offsets_id
         ]
@@ -256,16 +288,19 @@ def _live(data: list[FileFacts]) -> EntryInterval | None:
     return EntryInterval(low, high)
 
 
-def _read_file(disk: Disk, path: str, file: LiveFile, *, is_offsets: bool) -> FileContent:
-    try:
-        table = open_table(disk, path, file.size_bytes)
-        if not is_offsets:
-            return FileContent(table.properties, is_verified=table.is_verified)
-        if table.properties.range_deletions:
-            return FileContent(table.properties, problem="unsupported: deletions of key ranges")
-        records = tuple(decode_records(read_entries(disk, table), file.number))
-    except RefusedError as error:
-        return FileContent(problem=f"corrupt: {error}")
-    except (DamagedError, UnsupportedError) as error:
-        return FileContent(problem=f"unsupported: {error}")
+def _read_counters(disk: Disk, path: str, file: LiveFile) -> FileContent:
+    table = open_table(disk, path, file.size_bytes)
+    return FileContent(table.properties, is_verified=table.is_verified)
+
+
+def _read_offsets(disk: Disk, path: str, file: LiveFile) -> FileContent:
+    table = open_table(disk, path, file.size_bytes)
+    if table.properties.range_deletions:
+        return FileContent(table.properties, problem="unsupported: deletions of key ranges")
+    records = tuple(decode_records(read_entries(disk, table), file.number))
     return FileContent(table.properties, records, table.is_verified)
+
+
+def _read_blob(disk: Disk, path: str, file: BlobFile) -> FileContent:
+    check_blob_file(disk, path, file)
+    return FileContent()

@@ -12,7 +12,7 @@ from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.intervals import EntryInterval
 from agent.observe.rocksdb.offsets import OffsetsFacts, PositionEntry, StoredLong
 from agent.observe.rocksdb.reading import Unread
-from agent.observe.rocksdb.store import StoreFacts, read_store, sst_name
+from agent.observe.rocksdb.store import StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, deleted, frame
 from tests.support.tree_disk import FilesDisk
 
@@ -150,7 +150,7 @@ def test_no_key_or_value_of_data_is_read(encodings):
     for name in [*ALL_SAME, "compressed"]:
         disk = in_memory(encodings, name)
         facts = read(disk, "s")
-        data = {f"s/{sst_name(one.file.number)}": one.file for one in facts.files if one.file.family_id == 0}
+        data = {f"s/{one.file.name}": one.file for one in facts.files if one.file.family_id == 0}
         pieces = [(path, offset, piece) for path, offset, piece in disk.reads if path in data]
         assert len(pieces) == 3 * len(data), "footer, metaindex, properties"
         for path, offset, piece in pieces:
@@ -174,7 +174,7 @@ def test_without_counters(encodings):
     assert facts.entries is None
     assert facts.live is None
     assert len(offsets_of(facts).offsets) == 40
-    data = {f"s/{sst_name(one.file.number)}" for one in facts.files if one.file.family_id == 0}
+    data = {f"s/{one.file.name}" for one in facts.files if one.file.family_id == 0}
     assert not data & {path for path, _, _ in disk.reads}
 
 
@@ -243,7 +243,7 @@ def test_missing_on_stable_manifest():
         {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7, 8), "s/000007.sst": b"short"}
     )
     facts = read(disk, "s")
-    assert facts.missing_files == (8,)
+    assert facts.missing_files == ("000008.sst",)
     assert facts.entries is None
     assert facts.problems == ("000007.sst: corrupt: file is too short", "000008.sst: vanished")
 
