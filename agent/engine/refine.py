@@ -13,7 +13,7 @@ from agent.judging.wording import concerned
 def with_issues(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
     """Name only issues that may affect the release; all of them where none may.
 
-    A verdict with a mechanism of its own has its own issues, or none.
+    A verdict with its own mechanism has its own issues, or none.
     """
     if (
         verdict.upstream

@@ -164,7 +164,7 @@ class Verdict:
         store: Store concerned.
         identity: RocksDB IDENTITY of the incarnation concerned.
         level: Overrides the meta's level.
-        upstream: Keys; empty = those of the meta's that may affect the release, or, with a mechanism of its own, none.
+        upstream: Keys; empty = those of the meta's that may affect the release, or none if it has its own mechanism.
         affected: Is this release affected?
         missing_facts: Settings that would decide more.
         next_action: Overrides the meta's.

@@ -27,7 +27,7 @@ class Vanished:
         store: Its name; empty for a global store, which a checkpoint names by its topic.
         offset: What the checkpoint says.
         since_us: Since when.
-        what: How its place looks, for a sentence.
+        what: What is in its place, for a sentence.
         confidence: That it was there; UNKNOWN = it may be none of RocksDB's, or have nothing to hold.
         is_seen: Its end was seen.
     """
@@ -87,7 +87,7 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
     """Global stores are named by their topics: which store an entry means, its files show, or nothing does.
 
     Source:
-        GlobalStateManagerImpl.checkpoint writes persistent stores only; each has a topic of its own.
+        GlobalStateManagerImpl.checkpoint writes persistent stores only; each has its own topic.
     """
     offset = max((x.offset for x in fact.foreign), default=0)
     if not is_real(offset):

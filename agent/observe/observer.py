@@ -212,14 +212,22 @@ class Observer:
         options = known.options or _NO_OPTIONS
         kept = options.old_logs_kept
         reopened_us = () if kept == 0 else old_log_times_us(found)
-        facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
+        facts = read_store(
+            self.disk,
+            path,
+            self._files,
+            self._manifests,
+            with_counters=self._with_counters,
+            # a process that holds it has read them, and one that was just closed is not to wait
+            with_checks=lock is not LockState.HELD and source is not Source.INOTIFY,
+        )
         unnamed = (
             identity is None
             and isinstance(facts, StoreFacts)
             and facts.manifest.number != names.FIRST_MANIFEST
         )
         if unnamed and isinstance(facts, StoreFacts):
-            identity, born_us = self._stand_in(path, stat, facts.manifest), 0
+            identity, born_us = self._substitute(path, stat, facts.manifest), 0
         return DatabaseReading(
             place,
             at_us,
@@ -283,13 +291,13 @@ class Observer:
         known.options_name, known.options = shared(name), parse_options(content)
         known.options_written_us = stat.mtime_us
 
-    def _stand_in(self, path: str, stat: FileStat, manifest: ManifestView) -> str:
+    def _substitute(self, path: str, stat: FileStat, manifest: ManifestView) -> str:
         """Name a database without IDENTITY: CURRENT and the manifest make it one, and RocksDB opens it.
 
         Until then the manifest stays the current one, so its number and time, with the inode, are of no other database.
 
         Source:
-            DBImpl::SetupDBId makes a missing or empty IDENTITY anew, from the manifest if it has the id (9 and later);
+            DBImpl::SetupDBId writes a missing or empty IDENTITY, from the manifest if that has the id (9 and later);
             `write_identity_file` (9.7 and later) leaves the file out on purpose.
         """
         if manifest.database_id is not None:

@@ -19,7 +19,7 @@ _MAX_LIVE_FILES = 100_000
 _MAX_GROUP = 1_000  # an atomic group has one edit per column family
 _MAX_FAMILIES = 256  # ever added; Kafka Streams has three
 _FILE_BYTES = 160  # what an edit that adds a file takes on disk
-_UNKNOWN_KEPT = 8  # parts that are not known, told by name
+_UNKNOWN_KEPT = 8  # names of parts that are not known
 
 
 class Origin(StrEnum):

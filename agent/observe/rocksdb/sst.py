@@ -1,7 +1,8 @@
 """An SST file, opened: footer, metaindex, properties; data blocks only on request.
 
-Opening reads the footer, the metaindex and the properties block and nothing else: none of them holds a key or a
-value of the application (`tests/agent/observe/rocksdb/test_store.py` proves that by watching the reads).
+Opening decodes the footer, the metaindex and the properties block and nothing else: none of them holds a key or a value
+of the application (`tests/agent/observe/rocksdb/test_store.py` proves that by watching the reads). Blocks beside them
+that hold keys only pass through a checksum, of a store that no process has open: RocksDB read them at its open.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from agent.observe.rocksdb.reading import read_exactly
 
 MAX_BLOCK_BYTES = 1 << 20
 """Read no larger block: properties have 1 to 2 KB, blocks of the `offsets` family less."""
+MAX_CHECKED_BYTES = 256 << 10
+"""Compare the checksum of no larger block that is not read for what is in it: that takes 10 ms."""
 MAX_ENTRIES = 10_000
 """Give up on a block, or on the data of one file, with more entries."""
 MAX_BLOCKS = 1_000
@@ -72,8 +75,16 @@ class Table:
         return self.footer.checksum_kind in checksum.VERIFIED_KINDS
 
 
-def open_table(disk: Disk, path: str, size_bytes: int) -> Table:
+def open_table(disk: Disk, path: str, size_bytes: int, *, with_checks: bool = False) -> Table:
     """Read footer, metaindex and properties of a file of known size.
+
+    Args:
+        disk: What to read.
+        path: The file.
+        size_bytes: Its size.
+        with_checks: Compare the checksums of its other blocks that RocksDB reads at an open, too: index, filter,
+            deleted ranges, dictionary. They hold keys, so they are not decoded; beyond `MAX_CHECKED_BYTES` one is left
+            out.
 
     Raises:
         RefusedError: not an SST file, cut off, or a wrong checksum.
@@ -92,7 +103,17 @@ def open_table(disk: Disk, path: str, size_bytes: int) -> Table:
         if b"rocksdb.index" not in places:
             raise DamagedError("file does not say where its index is")
         index = read_handle(Cursor(places[b"rocksdb.index"]))
+    if with_checks:
+        _check_others(disk, path, footer, [index, *(read_handle(Cursor(place)) for place in places.values())])
     return Table(path, size_bytes, footer, index, parse_properties(entries(properties, MAX_ENTRIES)))
+
+
+def _check_others(disk: Disk, path: str, footer: Footer, handles: list[Handle]) -> None:
+    if footer.checksum_kind not in checksum.VERIFIED_KINDS:
+        return
+    for handle in dict.fromkeys(handles):
+        if handle.size <= MAX_CHECKED_BYTES:
+            _read_checked(disk, path, footer, handle)
 
 
 def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
@@ -184,13 +205,18 @@ def _extended_footer(data: bytes, offset: int, kind: int) -> Footer:
 def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
     if handle.size > MAX_BLOCK_BYTES:
         raise DamagedError(f"block of {handle.size} bytes")
+    data = _read_checked(disk, path, footer, handle)
+    if data[handle.size] != 0:
+        raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
+    return data[: handle.size]
+
+
+def _read_checked(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
+    """Read a block with its trailer and compare its checksum."""
     data = read_exactly(disk, path, handle.offset, handle.size + TRAILER_BYTES)
-    content = data[: handle.size]
     computed = checksum.compute(footer.checksum_kind, data[: handle.size + 1])
     if computed is not None:
         modifier = checksum.context_modifier(footer.base_checksum, handle.offset)
         if int.from_bytes(data[-4:], "little") != (computed + modifier) & 0xFFFFFFFF:
             raise RefusedError(f"checksum of the block at {handle.offset} is wrong")
-    if data[handle.size] != 0:
-        raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
-    return content
+    return data

@@ -105,6 +105,7 @@ def read_store(
     manifests: ManifestCache | None = None,
     *,
     with_counters: bool = True,
+    with_checks: bool = False,
 ) -> StoreFacts | Unread:
     """Read a database.
 
@@ -117,6 +118,7 @@ def read_store(
         cache: Remembers files from one call to the next.
         manifests: Remembers manifests from one call to the next.
         with_counters: Read the properties of data files, too; without, only the `offsets` family is read.
+        with_checks: Compare the checksums of blocks that RocksDB reads at an open, too (`open_table`).
 
     Returns:
         The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
@@ -135,7 +137,7 @@ def read_store(
             return Unread(
                 Unseen.TOO_LARGE, f"{manifest_name(view.number)}: {Unseen.TOO_LARGE}: too many files"
             )
-        reader = _Reader(disk, database, cache, view, with_counters=with_counters)
+        reader = _Reader(disk, database, cache, view, with_counters=with_counters, with_checks=with_checks)
         reader.read()
         if not reader.gone:
             return reader.facts(())
@@ -153,13 +155,21 @@ class _Reader:
     """One walk over the live files of one manifest."""
 
     def __init__(
-        self, disk: Disk, database: str, cache: SstCache, view: ManifestView, *, with_counters: bool
+        self,
+        disk: Disk,
+        database: str,
+        cache: SstCache,
+        view: ManifestView,
+        *,
+        with_counters: bool,
+        with_checks: bool,
     ) -> None:
         self._disk = disk
         self._database = database
         self._cache = cache
         self._view = view
         self._with_counters = with_counters
+        self._with_checks = with_checks
         self._files: dict[int, FileFacts] = {}
         self._records: list[OffsetsRecord] = []
         self._blob_problems: list[tuple[str, str]] = []
@@ -174,7 +184,7 @@ class _Reader:
             else:
                 self._files[file.number] = FileFacts(file)
         for blob in self._view.blobs if self._with_counters else ():
-            found = self._look(blob)
+            found = self._stat(blob)
             if not isinstance(found, FileStat):
                 self._blob_problems.append((blob.name, found))
             elif (content := self._content(blob, found, _read_blob)).problem:
@@ -184,7 +194,7 @@ class _Reader:
         if file.path_id:
             self._files[file.number] = FileFacts(file, problem=_ELSEWHERE)
             return
-        found = self._look(file)
+        found = self._stat(file)
         if not isinstance(found, FileStat):
             self._files[file.number] = FileFacts(file, problem=found)
             return
@@ -204,7 +214,7 @@ class _Reader:
         self._records += content.records
         return None
 
-    def _look(self, file: LiveFile | BlobFile) -> FileStat | str:
+    def _stat(self, file: LiveFile | BlobFile) -> FileStat | str:
         """Stat a file; the problem if it is not there as it was written."""
         stat = self._disk.stat(self._path(file))
         if isinstance(stat, Unseen):
@@ -216,7 +226,7 @@ class _Reader:
         return stat
 
     def _content(
-        self, file: FileT, stat: FileStat, read: Callable[[Disk, str, FileT], FileContent]
+        self, file: FileT, stat: FileStat, read: Callable[[Disk, str, FileT, bool], FileContent]
     ) -> FileContent:
         """Read what the cache does not know."""
         path = self._path(file)
@@ -226,7 +236,7 @@ class _Reader:
             return content
         try:
             with self._disk.stay_on(path):
-                content = read(self._disk, path, file)
+                content = read(self._disk, path, file, self._with_checks)
         except UnseenError as error:
             return FileContent(problem=self._unseen(file, error.unseen))
         except RefusedError as error:
@@ -288,19 +298,19 @@ def _live(data: list[FileFacts]) -> EntryInterval | None:
     return EntryInterval(low, high)
 
 
-def _read_counters(disk: Disk, path: str, file: LiveFile) -> FileContent:
-    table = open_table(disk, path, file.size_bytes)
+def _read_counters(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+    table = open_table(disk, path, file.size_bytes, with_checks=with_checks)
     return FileContent(table.properties, is_verified=table.is_verified)
 
 
-def _read_offsets(disk: Disk, path: str, file: LiveFile) -> FileContent:
-    table = open_table(disk, path, file.size_bytes)
+def _read_offsets(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+    table = open_table(disk, path, file.size_bytes, with_checks=with_checks)
     if table.properties.range_deletions:
         return FileContent(table.properties, problem="unsupported: deletions of key ranges")
     records = tuple(decode_records(read_entries(disk, table), file.number))
     return FileContent(table.properties, records, table.is_verified)
 
 
-def _read_blob(disk: Disk, path: str, file: BlobFile) -> FileContent:
+def _read_blob(disk: Disk, path: str, file: BlobFile, with_checks: bool) -> FileContent:
     check_blob_file(disk, path, file)
     return FileContent()

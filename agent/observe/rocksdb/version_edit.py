@@ -1,7 +1,7 @@
 """One record of a MANIFEST -> the version edit in it.
 
-What of it is read, what is passed over and why stands in two tables, `PARTS` and `FILE_FIELDS`. A part that neither
-names is told. Key ranges of files are keys of the application: they are passed over by length and never read.
+Two tables, `PARTS` and `FILE_FIELDS`, say what of it is read, what is passed over, and why. A part that neither
+names is reported. Key ranges of files are keys of the application: they are passed over by length and never read.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ PARTS: dict[int, Part] = {
     _IGNORABLE + 8: Part("kWalDeletion2", _pass_string, _NO_WAL),
     _IGNORABLE + 9: Part("kPersistUserDefinedTimestamps", _pass_string, "user-defined timestamps, of keys"),
     _IGNORABLE + 10: Part("kSubcompactionProgress", _pass_string, _WORK),
-    _IGNORABLE + 11: Part("kLastCompactedManifestFileSize", _pass_string, "when a manifest is made anew"),
+    _IGNORABLE + 11: Part("kLastCompactedManifestFileSize", _pass_string, "when the next manifest begins"),
 }
 """Everything that RocksDB 5.7 to 11.9 writes into a version edit (`enum Tag`, db/version_edit.h)."""
 

@@ -32,7 +32,7 @@ class Denying:
         return Unseen.DENIED if path == self._path else self._disk.list(path)
 
 
-def test_what_may_not_be_listed_is_told(tmp_path):
+def test_what_may_not_be_listed_is_reported(tmp_path):
     """It is not the same as an empty directory; once it may be, that is over."""
     (tmp_path / "app" / "0_0" / "rocksdb" / "s").mkdir(parents=True)
     inventory, disk = Inventory(), KernelDisk(tmp_path)

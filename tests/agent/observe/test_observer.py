@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from agent.inventory.disk import Disk, Entry, FileStat, LockState, Unseen
 from agent.inventory.observations import DatabaseReading
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry
 from agent.layout.paths import classify
+from agent.observe import observer
 from agent.observe.observer import TRIES, Observer
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import Operation, read_trace
@@ -440,3 +442,20 @@ def test_without_identity_and_more(gone: str) -> None:
     disk.apply(Operation(50, "unlink", f"{STORE.path}/{gone}"))
     look = Observer(disk).database(STORE, AT_US, NOW)
     assert (look.identity, look.unnamed, look.leftovers) == (None, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("held", "source", "checks"),
+    [(False, Source.RESCAN, True), (True, Source.RESCAN, False), (False, Source.INOTIFY, False)],
+)
+def test_blocks_that_rocksdb_has_read(held: bool, source: Source, checks: bool, monkeypatch: Any) -> None:
+    """They are compared where no process has the store open, and not where its close was just announced."""
+    disk, asked = whole(store_lock=b""), []
+    if held:
+        disk.apply(Operation(45, "lock", PATHS["store_lock"]))
+    reads = observer.read_store
+    monkeypatch.setattr(
+        observer, "read_store", lambda *a, **b: asked.append(b["with_checks"]) or reads(*a, **b)
+    )
+    Observer(disk).database(STORE, AT_US, source)
+    assert set(asked) == {checks}

@@ -159,6 +159,37 @@ def test_no_key_or_value_of_data_is_read(encodings):
             assert offset >= disk.files[path].rindex(b"k0") + 2, "keys of data and index lie before"
 
 
+@pytest.mark.parametrize("name", sorted({*ALL_SAME, "compressed"} - {"no-checksum", "xxhash", "xxhash64"}))
+def test_blocks_that_an_open_reads(encodings, name):
+    """Of a store that nobody has open, index, filter and the like are compared with their checksums; data never is."""
+    disk = in_memory(encodings, name)
+    facts = read(disk, "s", with_checks=True)
+    assert not [x for x in facts.problems if "corrupt" in x]
+    data = [one.file for one in facts.files if one.file.family_id == 0]
+    for file in data:
+        path = f"s/{file.name}"
+        index = sst.open_table(disk, path, file.size_bytes).index
+        touched = min(at for where, at, _ in disk.reads if where == path)
+        assert touched >= index.offset or touched >= disk.files[path].rindex(b"vvvv") + 4, "behind the data"
+        whole = disk.files[path]
+        disk.files[path] = (
+            whole[: index.offset] + bytes([whole[index.offset] ^ 1]) + whole[index.offset + 1 :]
+        )
+        said = f"{file.name}: corrupt: checksum of the block at {index.offset} is wrong"
+        assert said in read(disk, "s", with_checks=True).problems
+        assert said not in read(disk, "s").problems
+        disk.files[path] = whole
+
+
+def test_large_blocks_are_left_out(encodings, monkeypatch):
+    """A block that takes long to check, and says nothing else, is not read."""
+    monkeypatch.setattr(sst, "MAX_CHECKED_BYTES", 0)
+    checked, plain = (in_memory(encodings, "xxh3") for _ in range(2))
+    read(checked, "s", with_checks=True)
+    read(plain, "s")
+    assert checked.reads == plain.reads
+
+
 def test_large_offsets_file(encodings, monkeypatch):
     """An `offsets` file beyond the bound is not read."""
     monkeypatch.setattr(sst, "MAX_OFFSETS_BYTES", 100)
