@@ -40,6 +40,7 @@ import rocksdict  # noqa: E402 - the repository goes on the path first
 from agent.cli.main import main as statewarden  # noqa: E402
 from agent.observe.kernel_disk import KernelDisk  # noqa: E402
 from agent.observe.rocksdb import sst  # noqa: E402
+from agent.observe.rocksdb.block import TRAILER_BYTES  # noqa: E402
 from agent.observe.rocksdb.version_edit import BLOB_FOOTER_BYTES, BLOB_HEADER_BYTES  # noqa: E402
 
 APPLICATION = "fuzzed"
@@ -215,7 +216,7 @@ def is_content_only(original: Path, touched: range | None) -> bool:
         return touched.start >= BLOB_HEADER_BYTES and touched.stop <= size - BLOB_FOOTER_BYTES
     disk = KernelDisk(original.parent)
     table = sst.open_table(disk, original.name, size)
-    ends = [one.offset + one.size + sst.TRAILER_BYTES for one in sst._data_blocks(disk, table)]
+    ends = [one.offset + one.size + TRAILER_BYTES for one in sst._data_blocks(disk, table)]
     return touched.stop <= max(ends)
 
 
