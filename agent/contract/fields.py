@@ -37,7 +37,11 @@ EVIDENCE = (
 STORES = (
     Field("store", _S, "Store name.", required=True),
     Field("segment", _S, "Segment directory of a windowed store; null for key-value stores."),
-    Field("identity", _S, "Content of RocksDB's IDENTITY: the store's incarnation."),
+    Field(
+        "identity",
+        _S,
+        "Content of RocksDB's IDENTITY, or `unnamed-...` without one: the store's incarnation.",
+    ),
     Field("held", _B, "Whether the store's LOCK is held; null = unknown."),
     Field("puts", _L, "Highest sequence number ever flushed in this incarnation.", unit="records"),
     Field("bytes", _L, "Size of the live SST files.", unit="bytes"),

@@ -5,7 +5,7 @@ Pure: values in, values out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
@@ -15,6 +15,9 @@ from agent.contract.mechanisms import comes_first
 
 NAMED = 6
 """Tasks or pods that a sentence names; of more it gives the number."""
+
+ALSO = 2
+"""Other sentences of the same detector that an incident's sentence repeats, the worst first."""
 
 
 class Role(StrEnum):
@@ -75,6 +78,8 @@ class Statement(Protocol):
         ...
 
 
+_AROUND = ".,:;`'()"
+
 _EVERYWHERE, _SOMEWHERE = "*", None
 """Beside pods: what names none concerns all, and what is about any of them concerns it."""
 
@@ -109,10 +114,38 @@ def role(lead: Statement, one: Statement) -> Role:
     return Role.CAUSE if one.opened_at_us < lead.opened_at_us else Role.CONSEQUENCE
 
 
-def sentence(lead: Statement, group: Iterable[Statement]) -> str:
-    """Say what is wrong, and of which other tasks the same is true."""
-    same = {x.task_id for x in group if x.detector == lead.detector and x.task_id and x.status is lead.status}
-    return the_same(lead.summary, "task", same - {lead.task_id})
+def sentence(
+    lead: S, group: Iterable[S], names: Callable[[S], Collection[str | None]] = lambda x: (x.task_id, x.store)
+) -> str:
+    """Say what is wrong, of which other tasks the same is true, and what else the same detector says of others.
+
+    The same is what has the same sentence, but for names and numbers: one detector may say good and bad of two tasks.
+
+    Args:
+        lead: Whose sentence it is.
+        group: All findings of the incident.
+        names: Names that differ from one to the next in sentences that mean the same.
+    """
+    others = [x for x in group if x.detector == lead.detector and x.task_id and x.status is lead.status]
+    every = {name for x in (lead, *others) for name in names(x)}
+    said = {meaning(lead.summary, every)}
+    same = {x.task_id or "" for x in others if meaning(x.summary, every) in said}
+    parts = [the_same(lead.summary, "task", same - {lead.task_id})]
+    remark = lead.severity is Severity.INFO
+    for one in sorted(others, key=lambda x: (weight(x), x.opened_at_us, x.task_id or "")):
+        means = meaning(one.summary, every)
+        if means not in said and (remark or one.severity is not Severity.INFO) and len(parts) <= ALSO:
+            said.add(means)
+            parts.append(f"Also: {one.summary}")
+    return " ".join(parts)
+
+
+def meaning(text: str, names: Collection[str | None]) -> str:
+    """Give a sentence without what differs from one task to the next: names, and each word with a digit in it."""
+    return " ".join(
+        "#" if word.strip(_AROUND) in names or any(x.isdigit() for x in word) else word
+        for word in text.split()
+    )
 
 
 def the_same(summary: str, kind: str, others: Collection[str]) -> str:

@@ -2,8 +2,8 @@
 
 Beside them the order of instructions: what must come first wherever two incidents are about the same task.
 
-A detector or rule declares its mechanism; without one it has its own, and its findings are incidents among
-themselves.
+A detector or rule declares its mechanism, and a verdict may have another one than its detector; without one a
+detector has its own, and its findings are incidents among themselves.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class Mechanism(Enum):
         "offset-without-data",
         "A store goes on from an offset whose data it does not have",
     )
+    DAMAGED_FILES = ("damaged-files", "Files of a store are not as RocksDB wrote them")
     UNCOMMITTED_DATA = ("uncommitted-data", "A store goes on with data that was never committed")
     LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose what was not flushed")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")

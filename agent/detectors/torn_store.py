@@ -1,13 +1,16 @@
 """Detector `torn-store`: files of a store are missing or damaged, and no deletion is going on.
 
-Fires when a stable manifest names SST files that are not there, or when data files are left without the files that
-make them a database, or a checkpoint names a store whose directory is gone, or (4.3 and later) single segments of a
-windowed store were deleted while no process held it, and no deletion goes on: a deletion was killed half way, or the
-volume lost files. Fires when `CURRENT`, the manifest or an SST file is damaged, or the
-manifest that `CURRENT` names is missing, at two readings five seconds apart: the next start fails, or opens the store
-without what was lost. While a process holds the store that is `suspected`, and reported after a minute.
+Fires when a stable manifest names SST or blob files that are not there, or when data files are left without the files
+that make them a database, or a checkpoint names a store whose directory is gone or empty, or (4.3 and later) single
+segments of a windowed store were deleted while no process held it, and no deletion goes on: a deletion was killed half
+way, or the volume lost files. A store that no agent saw is missed where its neighbours show that RocksDB kept it: the
+same store in another task, its `.position`, its empty directory; a global store, where nothing else is on disk.
+Fires when `CURRENT`, the manifest, an SST file or a blob file is damaged, or the manifest that `CURRENT` names is
+missing, at two readings five seconds apart: the next start fails, or opens the store without what was lost. While a
+process holds the store that is `suspected`, and reported after a minute.
 Critical where no process has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
 still names the store.
+A whole database without IDENTITY is a remark: CURRENT, the manifest and the files that it names decide.
 Stays quiet during a running deletion, for a compaction that races with the reading, for a manifest that is being
 written, and for files that the application keeps on another path (`db_paths`), as far as that is known.
 """
@@ -21,7 +24,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
-from agent.inventory.model import Database, Remains, Shape, Store, Task
+from agent.inventory.model import Database, Remains, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
@@ -30,6 +33,7 @@ from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Ve
 from agent.judging.reopening import DEAD_US
 from agent.judging.segment_order import removed_segments
 from agent.judging.upstream import TORN_DELETION, TORN_FILES
+from agent.judging.vanished import vanished
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -56,11 +60,6 @@ META = DetectorMeta(
     ),
     consequence="The store cannot be opened whole; up to 4.2 a start makes an empty one.",
     twin=Twin("N12, `cleanUp()` took everything within seconds", "benign-cleanup-call-3.9.2"),
-    waits_us=(
-        QUIET_US,
-        HELD_FOR_US,
-        DEAD_US,
-    ),
 )
 
 _DAMAGED = (
@@ -87,19 +86,21 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             if not remains.expired and _is_over(case, remains.since_us):
                 yield _left(case, task, store, remains)
         for database in store.databases.values():
-            if database.missing_files and _is_over(case, database.missing_since_us):
+            if database.missing and _is_over(case, database.missing_since_us):
                 yield from _missing(case, task, store, database)
             if database.problems:
                 yield from _damaged(case, task, store, database)
                 yield from _elsewhere(task, store, database)
+            elif database.unnamed and not database.missing:
+                yield _unnamed(task, store, database)
 
 
 def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
     """Files that are named and not there; where none was ever seen, they may all lie on another path (`db_paths`)."""
     if database.is_elsewhere:
         return
-    names = ", ".join(f"{number:06d}.sst" for number in database.missing_files[:3])
-    what = f"its manifest names {len(database.missing_files)} files that are not there ({names})"
+    count, names = len(database.missing), ", ".join(database.missing[:3])
+    what = f"its manifest names {'a file that is' if count == 1 else f'{count} files that are'} not there ({names})"
     if database.has_had_files:
         yield _verdict(case, task, store, database.seen_us, what)
         return
@@ -133,7 +134,8 @@ def _elsewhere(task: Task, store: Store, database: Database) -> Iterable[Verdict
 def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
     """Files that RocksDB refuses, or a manifest whose end is lost: RocksDB opens that one, at an earlier state.
 
-    A record that is cut off may also be what a crash of the node left in the middle of a write.
+    A record that is cut off may also be what a crash of the node left in the middle of a write. Nothing that Kafka
+    Streams does leaves such files, so no issue of it is named.
 
     Source:
         VersionSet::Recover, log::Reader, BlockBasedTable::Open; each case tried with RocksDB 10.1.
@@ -162,13 +164,32 @@ def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> It
         confidence=Confidence.CONFIRMED if is_refused and not is_held else Confidence.SUSPECTED,
         store=store.name,
         identity=store.identity,
-        affected=case.affected(TORN_FILES),
+        affected=Affected.NO,
+        mechanism=Mechanism.DAMAGED_FILES if is_refused else Mechanism.OFFSET_WITHOUT_DATA,
         next_action=_STOP_FIRST if is_held else _DAMAGED,
     )
 
 
+def _unnamed(task: Task, store: Store, database: Database) -> Verdict:
+    """A whole database without IDENTITY: CURRENT, the manifest and the files that it names decide."""
+    what = "IDENTITY is missing or says nothing, and everything that makes it a database is there"
+    return Verdict(
+        subject=f"unnamed {database.path}@{task.incarnation}",
+        opened_at_us=database.found_us,
+        summary=f"Task {task.id}: of store {store.name} {what}: RocksDB opens it and makes a new IDENTITY.",
+        evidence=(Evidence(database.found_us, what, database.path),),
+        severity=Severity.INFO,
+        confidence=Confidence.CONFIRMED,
+        store=store.name,
+        identity=store.identity,
+        affected=Affected.NO,
+        mechanism=Mechanism.DAMAGED_FILES,
+        next_action="Nothing: no data is missing. Verdicts that rest on when the store was made are less sure.",
+    )
+
+
 def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
-    """A checkpoint that names a store without a directory: the next start makes it empty and trusts the entry.
+    """A checkpoint that names a store without files: the next start makes it empty and trusts the entry.
 
     On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. That was not run on
     a torn directory, so it is a suspicion.
@@ -177,25 +198,21 @@ def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
     if fact is None or task.held:
         return
     moved = case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
-    for name, offset in fact.offsets.items():
-        store = task.stores.get(name)
-        if not is_real(offset) or (store is not None and (store.databases or store.remains)):
-            continue
-        known = store is not None and _was_removed(task, store)
-        since_us = store.past[-1].ended_us if store is not None and store.past else fact.seen_us
+    for one in vanished(case, task, fact):
+        known = one.confidence is not Confidence.UNKNOWN
+        if known and not one.is_seen and not _is_over(case, one.since_us):
+            continue  # it may be about to be made, or copied to its place
+        whom = f"store {one.store}" if one.store else "a global store"
+        then = f": the next start would {'move it into' if moved else 'trust it for'} an empty store."
         yield Verdict(
             subject=f"gone@{task.incarnation}",
-            opened_at_us=since_us,
-            summary=f"Task {task.id}: its checkpoint says offset {offset} for store {name}, which has no directory"
-            + (
-                f": the next start would {'move it into' if moved else 'trust it for'} an empty store."
-                if known
-                else "; unknown: it may be a custom store, or a windowed one whose records have all expired."
-            ),
-            evidence=(Evidence(fact.written_us, f"offset {offset} of {name}", checkpoint_of(task)),),
-            severity=_severity(case, task, name, since_us) if known else Severity.INFO,
-            confidence=_sure(known, moved),
-            store=name,
+            opened_at_us=one.since_us,
+            summary=f"Task {task.id}: its checkpoint says offset {one.offset} for {whom}, which {one.what}"
+            + (then if known else "."),
+            evidence=(Evidence(fact.written_us, f"offset {one.offset} of {whom}", checkpoint_of(task)),),
+            severity=_severity(case, task, one.since_us, is_trusted=True) if known else Severity.INFO,
+            confidence=Confidence.SUSPECTED if moved and known else one.confidence,
+            store=one.store or None,
             affected=case.affected(TORN_FILES if moved else TORN_DELETION),
             next_action=_before_the_start(task),
         )
@@ -223,17 +240,16 @@ def _incomplete(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
     )
 
 
-def _severity(case: TaskCase, task: Task, store_name: str, since_us: int) -> Severity:
+def _severity(case: TaskCase, task: Task, since_us: int, *, is_trusted: bool) -> Severity:
     """Grade it: critical once no process has held it for a minute and the next start would trust its offset.
 
     Source:
-        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, up to 4.2: an entry is trusted whatever is there.
+        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, GlobalStateManagerImpl.restoreState, up to 4.2: an
+        entry is trusted whatever is there.
     """
-    fact = task.checkpoint
-    trusted = fact is not None and is_real(fact.offsets.get(store_name))
     waits = task.held is not True and case.waited_us(since_us) >= DEAD_US
     old = case.says(Fact.OFFSETS_IN_STORE) is Truth.NO
-    return Severity.CRITICAL if trusted and waits and old else Severity.WARNING
+    return Severity.CRITICAL if is_trusted and waits and old else Severity.WARNING
 
 
 def _before_the_start(task: Task) -> str:
@@ -242,24 +258,6 @@ def _before_the_start(task: Task) -> str:
         " `.checkpoint` included: the start restores it in full. Up to 4.2 a start as it is makes an empty store and"
         " trusts the old checkpoint; on 4.3 it may fail once."
     )
-
-
-def _was_removed(task: Task, store: Store) -> bool:
-    """Return whether the directory was there and went.
-
-    A key-value store always has one, but a windowed store without live records has no segment: it counts only if
-    a cleaner took its last one in this life of the task.
-    """
-    if not store.past or not store.segmented:
-        return bool(store.past)
-    before = store.past[-1]
-    return before.shape is Shape.CLEANER_WALK and before.task_incarnation == task.incarnation
-
-
-def _sure(known: bool, moved: bool) -> Confidence:
-    if not known:
-        return Confidence.UNKNOWN
-    return Confidence.SUSPECTED if moved else Confidence.CONFIRMED
 
 
 def _is_over(case: TaskCase, last_us: int) -> bool:
@@ -282,12 +280,18 @@ def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict
 
 
 def _verdict(case: TaskCase, task: Task, store: Store, at_us: int, what: str) -> Verdict:
+    fact = task.checkpoint
+    entries = (
+        []
+        if fact is None
+        else [*(x.offset for x in fact.foreign if task.is_global), fact.offsets.get(store.name)]
+    )
     return Verdict(
         subject=f"incarnation {task.incarnation}",
         opened_at_us=at_us,
         summary=f"Task {task.id}: store {store.name} is torn: {what}.",
         evidence=(Evidence(at_us, what, where(task, store)),),
-        severity=_severity(case, task, store.name, at_us),
+        severity=_severity(case, task, at_us, is_trusted=any(map(is_real, entries))),
         confidence=Confidence.CONFIRMED,
         store=store.name,
         identity=store.identity,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.engine.refusals import Refusals
 from agent.inventory.disk import Disk, Entry, EntryKind, Unseen
 from agent.inventory.model import Inventory, Task
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
@@ -20,12 +21,20 @@ def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
     return tuple(entry for entry in entries if entry.kind is EntryKind.DIRECTORY)
 
 
-def databases_below(disk: Disk, path: str, known: Task | None) -> list[StatePath]:
-    """List the databases below a task's directory: those that are there, and those that were known."""
+def databases_below(
+    disk: Disk, path: str, known: Task | None, refusals: Refusals, at_us: int
+) -> list[StatePath]:
+    """List the databases below a task's directory: those that are there, and those that were known.
+
+    What cannot be listed on the way, or is a link, is noted: whether a store is there is unknown then.
+    """
     paths = set(known.database_paths) if known else set()
-    for entry in directories(disk.list(path)):
+    entries = disk.list(path)
+    refusals.note_listing(classify(path), entries, at_us)
+    for entry in directories(entries):
         inner = f"{path}/{entry.name}"
         children = disk.list(inner)
+        refusals.note(classify(inner), children if isinstance(children, Unseen) else None, at_us)
         if not isinstance(children, Unseen):
             paths.update(f"{inner}/{child.name}" for child in children if child.kind in _MAY_BE_DATABASES)
     return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES]

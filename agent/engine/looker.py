@@ -220,7 +220,7 @@ class Looker:
 
     def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         changes = self._reduce(self.observer.task(place, now_us, source))
-        for database in databases_below(self._disk, place.path, self._task_of(place)):
+        for database in databases_below(self._disk, place.path, self._task_of(place), self.refusals, now_us):
             changes += self._database(database, now_us, source)
         return changes + self._read_checkpoint(place.path, now_us, source)
 

@@ -40,7 +40,7 @@ def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
 def needs_second_reading(inventory: Inventory) -> bool:
     """Return whether files are missing where a process works: one reading does not show a deletion that goes on."""
     return any(
-        store.remains or any(database.missing_files for database in store.databases.values())
+        store.remains or any(database.missing for database in store.databases.values())
         for application in inventory.applications.values()
         if _may_go_on(application)
         for task in application.tasks.values()

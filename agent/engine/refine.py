@@ -13,8 +13,16 @@ from agent.judging.wording import concerned
 
 
 def with_issues(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
-    """Name only issues that may affect the release; all of them where none may."""
-    if verdict.upstream or not meta.upstream or not isinstance(case, ApplicationCase):
+    """Name only issues that may affect the release; all of them where none may.
+
+    A verdict with its own mechanism has its own issues, or none.
+    """
+    if (
+        verdict.upstream
+        or verdict.mechanism is not None
+        or not meta.upstream
+        or not isinstance(case, ApplicationCase)
+    ):
         return verdict
     return replace(verdict, upstream=concerned(case, meta.upstream))
 

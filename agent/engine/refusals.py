@@ -36,7 +36,7 @@ class Refusals:
             del self._open[place.path]
 
     def note_listing(self, place: StatePath, entries: tuple[Entry, ...] | Unseen, at_us: int) -> None:
-        """Take what was found in a directory of tasks: a link to one is not followed, nothing is known of it."""
+        """Take what was found in a directory of tasks, or in one: a link is not followed, nothing is known of it."""
         self.note(place, entries if isinstance(entries, Unseen) else None, at_us)
         if isinstance(entries, Unseen):
             return
@@ -45,7 +45,7 @@ class Refusals:
             self._linked.remove(known)
             self.note(classify(known), None, at_us)
         for there in map(classify, sorted(linked)):
-            if there.role in (Role.TASK, Role.TOPOLOGY):
+            if there.role in (Role.TASK, Role.TOPOLOGY, Role.STORES, Role.SEGMENTED_STORE):
                 self._linked.add(there.path)
                 self.note(there, Unseen.UNREADABLE, at_us)
 

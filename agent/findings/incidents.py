@@ -141,10 +141,14 @@ def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> t
 
 
 def _others(says: Finding, group: Sequence[Finding]) -> set[str]:
-    """List the other tasks of which the same is open or over, and as severe."""
-    said = (says.detector, says.status, says.severity)
-    same = {x.task_id for x in group if x.task_id and (x.detector, x.status, x.severity) == said}
-    return {x for x in same if x != says.task_id}
+    """List the other tasks of which the same is open or over, as severe, and asks for the same."""
+    every = {name for x in group for name in (x.task_id, x.store)}
+
+    def asks(one: Finding) -> tuple[object, ...]:
+        return one.detector, one.status, one.severity, shared.meaning(one.next_action, every)
+
+    said = asks(says)
+    return {x.task_id for x in group if x.task_id and x.task_id != says.task_id and asks(x) == said}
 
 
 def _weight(finding: Finding) -> tuple[object, ...]:

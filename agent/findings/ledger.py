@@ -323,7 +323,9 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
         identity=verdict.identity,
         opened_at_us=verdict.opened_at_us,
         resolved_at_us=None,
-        upstream=verdict.upstream or tuple(x.key for x in meta.upstream),
+        upstream=verdict.upstream
+        if verdict.upstream or verdict.mechanism
+        else tuple(x.key for x in meta.upstream),
         affected=verdict.affected,
         missing_facts=verdict.missing_facts,
         summary=verdict.summary,
@@ -337,7 +339,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
             verdict.store,
             is_ahead=verdict.level is Level.EXPOSURE,
         ),
-        mechanism=meta.mechanism_slug,
+        mechanism=verdict.mechanism.slug if verdict.mechanism else meta.mechanism_slug,
         lasting=verdict.lasting,
     )
 

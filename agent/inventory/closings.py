@@ -158,7 +158,7 @@ def _only(store: Store) -> Database | None:
 
 def _is_counted(database: Database) -> bool:
     """All was read, and the entries were counted when everything that was flushed was there."""
-    unread = database.problems or database.missing_files or database.offsets_unread or database.goes_on
+    unread = database.problems or database.missing or database.offsets_unread or database.goes_on
     counted = database.entries_low is not None and database.entries_high is not None
     return database.knows_puts and not unread and counted and database.counted_puts == database.puts
 

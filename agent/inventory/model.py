@@ -14,6 +14,7 @@ from agent.inventory.disk import LockState, ProcessFact
 from agent.inventory.recent import Recent, history, renamed
 from agent.inventory.stores import (
     FLUSHES_KEPT,
+    NO_NUMBERS,
     PAST_KEPT,
     SESSIONS_KEPT,
     Database,
@@ -142,7 +143,7 @@ class Task:
     `lock_probed_us` is when its `.lock` was last released by a process that tried it, `closed_us` when a `LOCK` of one
     of its stores was last announced as closed: also an open too short to be read. `ever_filled`: a life that ended
     had something to restore. `taken`: (when, store, path) of databases that were deleted while a process held
-    them.
+    them. `bare`: store -> since when its directory is there and has nothing of a database in it.
     """
 
     application: str
@@ -171,6 +172,7 @@ class Task:
     ever_filled: bool = False
     swept: tuple[tuple[int, str], ...] = history(SWEPT_KEPT)
     taken: tuple[tuple[int, str, str], ...] = history(TAKEN_KEPT)
+    bare: dict[str, int] = field(default_factory=lambda: NO_NUMBERS)
     changed_us: int = 0
     first_seen_us: int = 0
 

@@ -139,9 +139,11 @@ class DatabaseReading(Seen):
 
     Args of the dataclass:
         inode: Inode of the directory.
-        identity: Content of `IDENTITY`; None if there is none (yet).
+        identity: Content of `IDENTITY`; None if there is none (yet), and no database.
         touched_us: mtime of the directory: when a name in it was last made or removed.
-        identity_born_us: mtime of `IDENTITY`.
+        identity_born_us: mtime of `IDENTITY`; 0 = not known.
+        unnamed: `IDENTITY` is missing or says nothing, and CURRENT and the manifest make it a database all the same;
+            `identity` is what the manifest says, or stands in for it.
         manifest: Number of the current manifest; None if it cannot be read.
         manifest_problem: Why the manifest could not be read to its end: what is said of files and numbers is then
             nothing, or too little.
@@ -155,7 +157,7 @@ class DatabaseReading(Seen):
         opened_sequence: What had been given out when a process opened the store: all up to it is on disk or gone,
             what is written since is above it; None = not known.
         flushes: Data files the manifest added, oldest first, those of the snapshot included.
-        files: Number of live SST files.
+        files: Number of live SST and blob files.
         size_bytes: Their size.
         entries_low: Lower bound of live entries; None = not read.
         entries_high: Upper bound of live entries; None = not read.
@@ -170,8 +172,8 @@ class DatabaseReading(Seen):
         families_in_use: Column families that have files, or had some since it was opened.
         options_written_us: mtime of that file.
         announced_us: When a process closed the store's LOCK (it was held until then); 0 = not announced.
-        leftovers: SST and WAL files in a directory without CURRENT or IDENTITY.
-        missing_files: SST files that a stable manifest names and that are not there.
+        leftovers: SST, blob and WAL files in a directory without CURRENT, or without IDENTITY and a manifest.
+        missing_files: SST and blob files that a stable manifest names and that are not there.
         oldest_data_us: Time of the oldest data in live SST files, by what RocksDB wrote into them: no copy changes it.
             Whole seconds; 0 = not known.
         offsets: The `offsets` family; None = the store has none or it was not read.
@@ -182,6 +184,7 @@ class DatabaseReading(Seen):
     touched_us: int = 0
     identity: str | None = None
     identity_born_us: int = 0
+    unnamed: bool = False
     manifest: int | None = None
     manifest_problem: str | None = None
     problems: tuple[str, ...] = ()
@@ -208,7 +211,7 @@ class DatabaseReading(Seen):
     options_written_us: int = 0
     announced_us: int = 0
     leftovers: int = 0
-    missing_files: tuple[int, ...] = ()
+    missing_files: tuple[str, ...] = ()
     oldest_data_us: int = 0
     offsets: StoreOffsets | None = None
     offsets_unread: bool = False

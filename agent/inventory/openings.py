@@ -45,7 +45,7 @@ def segments_of(store: Store) -> tuple[Segment, ...] | None:
 
 
 def _is_unread(database: Database) -> bool:
-    incomplete = database.problems or database.missing_files or database.offsets_unread
+    incomplete = database.problems or database.missing or database.offsets_unread
     return bool(incomplete) or database.manifest_problem is not None
 
 

@@ -11,7 +11,6 @@ from agent.inventory.disk import LockState, Unseen
 from agent.inventory.flushes import apply_flushes
 from agent.inventory.model import (
     PAST_KEPT,
-    SWEPT_KEPT,
     TAKEN_KEPT,
     Application,
     Database,
@@ -29,11 +28,10 @@ from agent.inventory.recent import recent
 from agent.inventory.sessions import add_segment, opened_puts
 from agent.inventory.stores import NO_NUMBERS
 from agent.inventory.transitions import Transition
+from agent.inventory.unnamed import as_known, note_bare
 from agent.layout import names
 from agent.layout.paths import Role
 
-FIRST_MANIFEST = 1
-"""RocksDB writes this one, and CURRENT, before the IDENTITY of a new store (seen live with 5.18.3)."""
 _PASSING = frozenset({None, Unseen.VANISHED.value, Unseen.RACED.value})
 """Why a manifest was not read that is being replaced or deleted; any other problem hides what the store holds."""
 OWNER_DELETES_WITHIN_US = 2_000_000
@@ -55,8 +53,11 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     database = store.databases.get(key) if store else None
     if database is not None and reading.announced_us:
         database.closed_us, database.taken_us = reading.announced_us, 0
+    note_bare(task, reading)
     if reading.unseen is not None or reading.identity is None:
         return _without_identity(application, task, store, database, reading)
+    if database is not None and database.identity is not None:
+        reading = as_known(task, store, database, reading)
     if store is None:
         segmented = place.role is Role.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
@@ -96,14 +97,6 @@ def _without_identity(
     elif not reading.leftovers:
         store.remains.pop(key, None)
     if database is None or database.identity is None:
-        return []
-    same = reading.manifest is not None and reading.manifest == database.manifest
-    if reading.lock is LockState.HELD and same and reading.manifest != FIRST_MANIFEST:
-        # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
-        # from under a held lock was swept away by another process.
-        path = f"{database.path}/{names.IDENTITY_FILE}"
-        if path not in [known for _, known in task.swept]:
-            task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
         return []
     return _end(application, task, store, database, reading.at_us, reading)
 
@@ -280,7 +273,7 @@ def _apply_reading(
         flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, reading, None)
         facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
         changes.append(replace(flushed, facts=facts))
-    database.inode = reading.inode
+    database.inode, database.unnamed = reading.inode, reading.unnamed
     _apply_content(database, reading)
     if reading.lock is LockState.FREE:
         database.touched_us = reading.touched_us
@@ -336,9 +329,9 @@ def _apply_content(database: Database, reading: DatabaseReading) -> None:
     database.file_puts = max(database.file_puts, reading.puts)
     if not reading.missing_files:
         database.missing_since_us = 0
-    elif not database.missing_files:
+    elif not database.missing:
         database.missing_since_us = reading.at_us
-    database.missing_files = reading.missing_files
+    database.missing = reading.missing_files
     _apply_file_paths(database, reading)
 
 

@@ -75,6 +75,9 @@ class Database:
     segment: str | None
     inode: int = 0
     identity: str | None = None
+    unnamed: bool = (
+        False  # its IDENTITY is missing or says nothing: what stands in for it ends with the next open
+    )
     born_us: int = 0
     incarnation: int = 0
     manifest: int | None = None
@@ -109,8 +112,8 @@ class Database:
     oldest_data_us: int = (
         0  # of what it ever held, by its files' own properties, whole seconds; 0 = not known
     )
-    missing_files: tuple[int, ...] = ()
-    has_had_files: bool = False  # an SST file of it was seen in its directory
+    missing: tuple[str, ...] = ()  # files that its manifest names
+    has_had_files: bool = False  # a data file of it was seen in its directory
     is_elsewhere: bool = False  # a process had it open at two readings, and none was ever seen there
     missing_since_us: int = 0
     offsets: StoreOffsets | None = None
@@ -259,12 +262,12 @@ class Session:
 
 @dataclass(slots=True)
 class Remains:
-    """What is left of a database that lost its CURRENT or IDENTITY.
+    """What is left of a database that lost its CURRENT, or its IDENTITY and its manifest.
 
     Args of the dataclass:
         path: Its directory.
         since_us: When it was first seen so.
-        files: SST and WAL files that are left.
+        files: SST, blob and WAL files that are left.
         expired: It is a segment that its owner took away while it held later ones: it had expired.
     """
 

@@ -26,6 +26,7 @@ from agent.inventory.observations import CheckpointReading, LockReading, Observa
 from agent.inventory.recent import recent
 from agent.inventory.sessions import settle_close
 from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database, note_taken
+from agent.inventory.stores import NO_NUMBERS
 from agent.inventory.transitions import Transition
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.names import POSITION_SUFFIX
@@ -45,7 +46,7 @@ _NEEDED = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK})
 _ESSENTIAL = _NEEDED | {Role.STORE, Role.SEGMENT, Role.STORES}
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
-REPLACEABLE = frozenset({Role.SST, Role.MANIFEST, Role.OPTIONS, Role.WAL})
+REPLACEABLE = frozenset({Role.SST, Role.BLOB, Role.MANIFEST, Role.OPTIONS, Role.WAL})
 """What a running store removes in normal operation, and only under its LOCK (an open renames LOG before that)."""
 
 
@@ -111,7 +112,7 @@ def end_task(application: Application, task: Task, reading: Observation) -> list
     task.ever_filled |= _is_filled(task, offsets)
     if shape is Shape.OWNER_WALK and task.ever_filled:
         task.wiped_us = recent(task.wiped_us, reading.at_us, WIPES_KEPT)
-    task.names, task.lock = frozenset(), None
+    task.names, task.lock, task.bare = frozenset(), None, NO_NUMBERS
     facts: dict[str, object] = {
         "shape": shape.value,
         "offset_before": max(offsets.values(), default=None),

@@ -85,7 +85,7 @@ class DetectorMeta:
         refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
         maturity: Experimental or stable.
-        mechanism: What goes wrong; None = what this detector alone is about.
+        mechanism: What goes wrong, unless a verdict says something else; None = what this detector alone is about.
         is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
         consequence: What it means for the data, one or two sentences.
@@ -164,10 +164,11 @@ class Verdict:
         store: Store concerned.
         identity: RocksDB IDENTITY of the incarnation concerned.
         level: Overrides the meta's level.
-        upstream: Keys; empty = all of the meta's.
+        upstream: Keys; empty = those of the meta's that may affect the release, or none if it has its own mechanism.
         affected: Is this release affected?
         missing_facts: Settings that would decide more.
         next_action: Overrides the meta's.
+        mechanism: Overrides the meta's, and its issues.
         lasting: It comes from release or settings and stays as long as they do: there is nothing to do at once, and
             the operator may accept it. Only for an exposure whose detector says what `lowers_risk`.
     """
@@ -185,6 +186,7 @@ class Verdict:
     affected: Affected = Affected.POSSIBLY
     missing_facts: tuple[str, ...] = ()
     next_action: str = ""
+    mechanism: Mechanism | None = None
     lasting: bool = False
 
 

@@ -24,6 +24,9 @@ STORE_LOCK_FILE = "LOCK"
 IDENTITY_FILE = "IDENTITY"
 CURRENT_FILE = "CURRENT"
 INFO_LOG_FILE = "LOG"
+FIRST_MANIFEST = (
+    1  # RocksDB writes this one, and CURRENT, before a new store's IDENTITY (seen live with 5.18.3)
+)
 OFFSETS_FAMILY = "offsets"  # column family of offsets and status, AbstractColumnFamilyAccessor, 4.3+
 
 TASK_DIRECTORY = re.compile(r"(\d+)_(\d+)", re.ASCII)  # StateDirectory.TASK_DIR_PATH_NAME
@@ -31,6 +34,9 @@ TOPOLOGY_DIRECTORY = re.compile(r"__(.+)__", re.DOTALL)  # StateDirectory.NAMED_
 MANIFEST_FILE = re.compile(r"MANIFEST-(\d+)", re.ASCII)
 OPTIONS_FILE = re.compile(r"OPTIONS-(\d+)", re.ASCII)
 SST_FILE = re.compile(r"(\d+)\.sst", re.ASCII)
+BLOB_FILE = re.compile(
+    r"(\d+)\.blob", re.ASCII
+)  # values apart from keys, if a RocksDBConfigSetter asks for it
 WAL_FILE = re.compile(r"(\d+)\.log", re.ASCII)
 OLD_INFO_LOG_FILE = re.compile(r"LOG\.old\.(\d+)", re.ASCII)  # microseconds since the epoch
 # AbstractSegments.segmentName: NAME.<start ms>; older separators `:` and `-` (date form) are renamed at open

@@ -39,6 +39,7 @@ class Role(StrEnum):
     MANIFEST = "manifest"
     OPTIONS = "options"
     SST = "sst"
+    BLOB = "blob"
     WAL = "wal"
     INFO_LOG = "info-log"
     OTHER = "other"
@@ -96,6 +97,7 @@ _DATABASE_FILES = frozenset(
         Role.MANIFEST,
         Role.OPTIONS,
         Role.SST,
+        Role.BLOB,
         Role.WAL,
         Role.INFO_LOG,
     }
@@ -208,5 +210,6 @@ _DATABASE_PATTERNS = (
     (names.MANIFEST_FILE, Role.MANIFEST),
     (names.OPTIONS_FILE, Role.OPTIONS),
     (names.WAL_FILE, Role.WAL),
+    (names.BLOB_FILE, Role.BLOB),
     (names.OLD_INFO_LOG_FILE, Role.INFO_LOG),
 )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
-from agent.inventory.disk import Disk, EntryKind, LockState, Unseen
+from agent.inventory.disk import Disk, EntryKind, FileStat, LockState, Unseen
 from agent.inventory.observations import (
     ApplicationReading,
     CheckpointReading,
     DatabaseReading,
     Flush,
     LockReading,
-    StoreOffsets,
     TaskReading,
 )
 from agent.layout import names
@@ -31,9 +29,11 @@ from agent.layout.rocksdb_text import (
     parse_options,
 )
 from agent.layout.sharing import shared
+from agent.observe.content import of_content, of_unread
 from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.manifest import ManifestCache
 from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 
 WRITTEN_KEPT = 64
@@ -190,7 +190,7 @@ class Observer:
         for _ in range(TRIES):
             with self.disk.stay_in(place.path):
                 reading = self._database(place, at_us, source, announced_us)
-            if reading.unseen is not None or reading.identity is not None:
+            if reading.unseen is not None or (reading.identity is not None and not reading.unnamed):
                 return reading
             if self._identity(place.path)[0] is None:
                 return reading
@@ -216,7 +216,22 @@ class Observer:
         options = known.options or _NO_OPTIONS
         kept = options.old_logs_kept
         reopened_us = () if kept == 0 else old_log_times_us(found)
-        facts = read_store(self.disk, path, self._files, self._manifests, with_counters=self._with_counters)
+        facts = read_store(
+            self.disk,
+            path,
+            self._files,
+            self._manifests,
+            with_counters=self._with_counters,
+            # a process that holds it has read them, and one that was just closed is not to wait
+            with_checks=lock is not LockState.HELD and source is not Source.INOTIFY,
+        )
+        unnamed = (
+            identity is None
+            and isinstance(facts, StoreFacts)
+            and facts.manifest.number != names.FIRST_MANIFEST
+        )
+        if unnamed and isinstance(facts, StoreFacts):
+            identity, born_us = self._substitute(path, stat, facts.manifest), 0
         return DatabaseReading(
             place,
             at_us,
@@ -225,6 +240,7 @@ class Observer:
             touched_us=stat.mtime_us - self.ahead_us,
             identity=identity,
             identity_born_us=born_us,
+            unnamed=unnamed,
             lock=lock,
             reopened_us=reopened_us,
             all_reopens=kept is None or len(reopened_us) < kept,
@@ -234,11 +250,11 @@ class Observer:
             bulk_loading=options.bulk_loading,
             options_written_us=known.options_written_us and known.options_written_us - self.ahead_us,
             announced_us=announced_us,
-            leftovers=_leftovers(found, identity),
+            leftovers=0 if identity is not None and names.CURRENT_FILE in found else _data_files(found),
             **(
-                _unread(facts)
+                of_unread(facts)
                 if isinstance(facts, Unread)
-                else _content(facts, _flushes(facts, known, at_us, self.ahead_us), self.ahead_us)
+                else of_content(facts, _flushes(facts, known, at_us, self.ahead_us), self.ahead_us)
             ),
         )
 
@@ -280,6 +296,20 @@ class Observer:
         known.options_name, known.options = shared(name), parse_options(content)
         known.options_written_us = stat.mtime_us
 
+    def _substitute(self, path: str, stat: FileStat, manifest: ManifestView) -> str:
+        """Name a database without IDENTITY: CURRENT and the manifest make it one, and RocksDB opens it.
+
+        Until then the manifest stays the current one, so its number and time, with the inode, are of no other database.
+
+        Source:
+            DBImpl::SetupDBId writes a missing or empty IDENTITY, from the manifest if that has the id (9 and later);
+            `write_identity_file` (9.7 and later) leaves the file out on purpose.
+        """
+        if manifest.database_id is not None:
+            return manifest.database_id
+        current = self.written_us(f"{path}/{names.CURRENT_FILE}")
+        return f"unnamed-{stat.inode}-{manifest.number}-{current or 0}"
+
     def _identity(self, path: str) -> tuple[str | None, int]:
         found = self.disk.read_dated(f"{path}/{names.IDENTITY_FILE}", MAX_IDENTITY_BYTES)
         if isinstance(found, Unseen):
@@ -307,77 +337,10 @@ class Observer:
             return None, str(error)
 
 
-def _leftovers(found: list[str], identity: str | None) -> int:
-    """Count what a torn deletion left: data files without the two files that make them a database."""
-    if identity is not None and names.CURRENT_FILE in found:
-        return 0
-    return sum(1 for x in found if names.SST_FILE.fullmatch(x) or names.WAL_FILE.fullmatch(x))
-
-
-def _unread(why: Unread) -> dict[str, Any]:
-    return {
-        "manifest_problem": why.problem or why.unseen.value,
-        "problems": (why.problem,) if why.problem else (),
-        "goes_on": why.goes_on,
-        "waits": why.waits,
-        "offsets_unread": True,
-    }
-
-
-def _content(facts: StoreFacts, flushes: tuple[Flush, ...], ahead_us: int) -> dict[str, Any]:
-    """Fields of a reading by what the files say; a reading is made once, with all of them."""
-    view = facts.manifest
-    # what was written when all sequence numbers are 0: no more was written than was given out at the open
-    floor = view.opened_sequence or 0 if view.has_zeroed else 0
-    offsets_unread = facts.offsets is not None and bool(facts.offsets.problems)
-    return {
-        "manifest": view.number,
-        "manifest_problem": view.problem,
-        "problems": facts.problems,
-        "puts": view.flushed_sequence,
-        "zeroed_puts": floor,
-        "opened_puts": max(view.snapshot_sequence, floor),
-        "opened_sequence": view.opened_sequence,
-        "flushes": flushes,
-        "families_in_use": view.families_in_use,
-        "files": len(view.live),
-        "size_bytes": sum(x.size_bytes for x in view.live),
-        "entries_low": facts.live.low if facts.live else None,
-        "entries_high": facts.live.high if facts.live else None,
-        "deletions": facts.deletions,
-        "missing_files": facts.missing_files,
-        "oldest_data_us": _oldest_data_us(facts),
-        "offsets": None if offsets_unread else _offsets(facts, ahead_us),
-        "offsets_unread": offsets_unread,
-    }
-
-
-def _oldest_data_us(facts: StoreFacts) -> int:
-    """Take the earliest time that a live file knows of its own data; a compaction keeps that of its inputs."""
-    known = [one.properties for one in facts.files if one.properties is not None]
-    times_s = (
-        x for one in known for x in (one.creation_time_s, one.oldest_key_time_s, one.file_creation_time_s)
-    )
-    return min((x for x in times_s if x), default=0) * 1_000_000
-
-
-def _offsets(store: StoreFacts, ahead_us: int) -> StoreOffsets | None:
-    """Keep what decides: values, their sequence numbers, and the newest file they lie in."""
-    facts = store.offsets
-    if facts is None:
-        return None
-    file = max((x.file_number for _, x in facts.offsets), default=0)
-    return StoreOffsets(
-        status=facts.status.value if facts.status else None,
-        status_sequence=facts.status.sequence if facts.status else 0,
-        offsets=tuple((name, x.value, x.sequence) for name, x in facts.offsets),
-        position_sequence=facts.position_sequence,
-        offset_file=file,
-        removed_sequence=facts.removed_sequence,
-        written_us=next(
-            (x.mtime_us - ahead_us for x in store.files if x.file.number == file and x.mtime_us), 0
-        ),
-    )
+def _data_files(found: list[str]) -> int:
+    """Count what a torn deletion left: data files without the files that make them a database."""
+    patterns = (names.SST_FILE, names.BLOB_FILE, names.WAL_FILE)
+    return sum(1 for x in found if any(pattern.fullmatch(x) for pattern in patterns))
 
 
 def _flushes(facts: StoreFacts, known: _Known, at_us: int, ahead_us: int) -> tuple[Flush, ...]:

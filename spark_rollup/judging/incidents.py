@@ -6,7 +6,7 @@ of them, so one id is valid everywhere; without any it is made from the first fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.contract import incidents as shared
@@ -180,27 +180,36 @@ def _relations(one: Said, group: Group) -> set[str]:
     return {x.relation for x in one.known if x.incident in group.locals_}
 
 
-def _sentence(lead: Said, rows: Iterable[Said]) -> str:
+def _sentence(lead: Said, rows: Sequence[Said]) -> str:
     """Say what is wrong, and of which other tasks, or pods, the same is true."""
     if lead.task_id:
-        return shared.sentence(lead, rows)
-    pods = {
-        str(x.row["pod"])
-        for x in rows
-        if x.detector == lead.detector and x.row.get("pod") and x.status is lead.status
-    }
+        return shared.sentence(lead, rows, _names)
+    same = [x for x in rows if x.detector == lead.detector and x.row.get("pod") and x.status is lead.status]
+    every = {name for x in (lead, *same) for name in _names(x)}
+    said = shared.meaning(lead.summary, every)
+    pods = {str(x.row["pod"]) for x in same if shared.meaning(x.summary, every) == said}
     return shared.the_same(lead.summary, "pod", pods - {str(lead.row.get("pod"))})
 
 
-def _next_action(says: Said, rows: Iterable[Said]) -> str:
+def _next_action(says: Said, rows: Sequence[Said]) -> str:
     """Write the instruction, and for which other tasks and pods it is to be followed."""
-    said, pod = (says.detector, says.status, says.severity), says.row.get("pod")
-    same = [x for x in rows if (x.detector, x.status, x.severity) == said and x.task_id]
+    every, pod = {name for x in rows for name in _names(x)}, says.row.get("pod")
+
+    def asks(one: Said) -> tuple[object, ...]:
+        return one.detector, one.status, one.severity, shared.meaning(str(one.row["next_action"]), every)
+
+    said = asks(says)
+    same = [x for x in rows if x.task_id and asks(x) == said]
     here = {str(x.task_id) for x in same if x.row.get("pod") == pod} - {says.task_id}
     places = sorted(
         {f"{x.task_id} on {x.row.get('pod')}" for x in same if x.row.get("pod") not in (None, pod)}
     )
     return shared.for_others(str(says.row["next_action"]), says.task_id, here, places)
+
+
+def _names(one: Said) -> tuple[str, ...]:
+    """Names that differ in sentences of the same meaning."""
+    return (*_pods(one), *_texts(one.row, "pods"), *(x for x in (one.task_id, one.store) if x))
 
 
 def _pods(one: Said) -> tuple[str, ...]:

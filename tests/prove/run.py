@@ -1,7 +1,8 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
 Parts: the evaluation with notifications followed late; every recording replayed with less knowledge; the RocksDB
-reader against its oracles, beside a busy writer and on damaged files; every parser fuzzed; the fleet audit on
+reader against its oracles, beside a busy writer and on damaged files; every parser fuzzed; 2,000 damaged stores
+scanned and read by RocksDB itself; the fleet audit on
 recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; the heavy tests; alert
 noise over a simulated fleet; every Python and Spark that is promised (`tests/prove/matrix.py`); the image in
 containers; the charts in a Kubernetes control plane; stories of an application on real RocksDB (`tests/lifelike`);
@@ -39,6 +40,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "RocksDB oracles, busy writer": ("tests/oracle/run.py",),
     "the image in containers": ("tests/containers/run.py",),
     "parsers, fuzzed": ("tests/fuzz/run.py", "--seconds", "30"),
+    "stores against RocksDB": ("tests/fuzz/against_rocksdb.py", "--mutations", "2000"),
     "damaged databases": ("tests/oracle/fuzz.py", "--cpu-seconds", "60"),
     "lifelike stories": ("tests/lifelike/run.py", "--jobs", "4"),
     "live releases": ("tests/live/run.py",),

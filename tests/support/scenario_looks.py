@@ -110,6 +110,8 @@ def database_look(
     unseen: Unseen | None = None,
     offsets: StoreOffsets | None = None,
     deletions: int | None = None,
+    unnamed: bool = False,
+    inode: int = 20,
     path: str = DATABASE,
 ) -> DatabaseReading:
     """A look at a store's directory."""
@@ -119,9 +121,10 @@ def database_look(
         classify(path),
         at(seconds),
         Source.INOTIFY,
-        inode=20,
+        inode=inode,
         identity=identity,
-        identity_born_us=at(born) if identity else 0,
+        identity_born_us=at(born) if identity and not unnamed else 0,
+        unnamed=unnamed,
         manifest=manifest,
         puts=puts,
         opened_puts=opened_puts,

@@ -6,8 +6,33 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
+from agent.observe.rocksdb.coding import RefusedError
 
 _READ_COST_BYTES = 512  # what a read costs beside its bytes: many tiny ones must end, too
+
+
+class UnseenError(Exception):
+    """The disk could not be read; carries what it said and stays inside this package."""
+
+    def __init__(self, unseen: Unseen) -> None:
+        """Remember what the disk said."""
+        super().__init__(unseen.value)
+        self.unseen = unseen
+
+
+def read_exactly(disk: Disk, path: str, offset: int, length: int) -> bytes:
+    """Read a part of a file that has to be there.
+
+    Raises:
+        RefusedError: the file ends before.
+        UnseenError: the disk could not be read.
+    """
+    data = disk.read_at(path, offset, length)
+    if isinstance(data, Unseen):
+        raise UnseenError(data)
+    if len(data) != length:
+        raise RefusedError(f"file ends before {offset + length}")
+    return data
 
 
 @dataclass(frozen=True, slots=True)

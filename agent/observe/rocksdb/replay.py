@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
 from agent.layout import names
 from agent.observe.rocksdb.coding import UnsupportedError
 from agent.observe.rocksdb.log_records import End
-from agent.observe.rocksdb.version_edit import LiveFile, VersionEdit
+from agent.observe.rocksdb.version_edit import BlobFile, LiveFile, VersionEdit
 
 GONE_KEPT = 32
 """Files that are no longer live are remembered one by one up to so many, the newest; see `Replay._thin`."""
@@ -19,6 +19,7 @@ _MAX_LIVE_FILES = 100_000
 _MAX_GROUP = 1_000  # an atomic group has one edit per column family
 _MAX_FAMILIES = 256  # ever added; Kafka Streams has three
 _FILE_BYTES = 160  # what an edit that adds a file takes on disk
+_UNKNOWN_KEPT = 8  # names of parts that are not known
 
 
 class Origin(StrEnum):
@@ -79,6 +80,10 @@ class ManifestView:
         ending: How it ends.
         read_to: Offset behind the last record that counts.
         used_families: Ids of the column families of which it ever named a file.
+        blobs: Live blob files, by number.
+        database_id: What IDENTITY should say, where the manifest says it, too (RocksDB 9 and later);
+            None = it does not.
+        unknown: Parts of a later RocksDB, which itself lets an older one pass over them: what they say is not known.
     """
 
     number: int
@@ -94,6 +99,14 @@ class ManifestView:
     ending: End = End.WHOLE
     read_to: int = 0
     used_families: frozenset[int] = frozenset()
+    blobs: tuple[BlobFile, ...] = ()
+    database_id: str | None = None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of all live files."""
+        return frozenset(x.name for x in self.live) | {x.name for x in self.blobs}
 
     @property
     def torn(self) -> bool:
@@ -152,6 +165,10 @@ class Replay:
         self._last_sequence = 0
         self._next_file = 0
         self._in_snapshot = True
+        self._blobs: dict[int, BlobFile] = {}
+        self._blobs_most = 2 * GONE_KEPT
+        self._database_id: str | None = None
+        self._unknown: set[str] = set()
 
     @property
     def is_group_open(self) -> bool:
@@ -166,7 +183,7 @@ class Replay:
     @property
     def size_bytes(self) -> int:
         """What its files would take in a manifest: a measure of the memory."""
-        return _FILE_BYTES * len(self._named)
+        return _FILE_BYTES * (len(self._named) + len(self._blobs))
 
     def apply(self, edit: VersionEdit) -> None:
         """Apply an edit.
@@ -174,13 +191,18 @@ class Replay:
         Raises:
             UnsupportedError: more files or families than any store has.
         """
-        if len(self._live) + self._files_in_group > _MAX_LIVE_FILES or len(self._group) > _MAX_GROUP:
+        if (
+            len(self._live) + len(self._blobs) + self._files_in_group > _MAX_LIVE_FILES
+            or len(self._group) > _MAX_GROUP
+        ):
             raise UnsupportedError("manifest names too many files")
         if edit.group_left is None:
             self._apply((edit,))
             return
         self._group.append(edit)
-        self._files_in_group += len(edit.added) + len(edit.deleted)
+        self._files_in_group += (
+            len(edit.added) + len(edit.deleted) + len(edit.blobs) + len(edit.blobs_dropped)
+        )
         if edit.group_left == 0:
             group, self._group, self._files_in_group = self._group, [], 0
             self._apply(group)
@@ -199,9 +221,15 @@ class Replay:
                 self._last_sequence = max(self._last_sequence, edit.last_sequence)
             if edit.family_added is not None:
                 self._add_family(edit.family_id, edit.family_added)
+            self._database_id = edit.database_id or self._database_id
+            if len(self._unknown) < _UNKNOWN_KEPT:
+                self._unknown |= edit.unknown
             self._change_files(edit)
             if edit.family_dropped and self._families.pop(edit.family_id, None) is not None:
                 self._live = {n: one for n, one in self._live.items() if one.family_id != edit.family_id}
+        if len(self._blobs) > self._blobs_most:
+            self._drop_blobs()
+            self._blobs_most = 2 * max(GONE_KEPT, len(self._blobs))
 
     def _add_family(self, family_id: int, name: str) -> None:
         self._families_added += 1
@@ -217,8 +245,32 @@ class Replay:
             self._live[one.number] = one
             if one.number not in self._named:
                 self._name(one, Origin.SNAPSHOT if self._in_snapshot else origin)
+        for blob in edit.blobs:
+            self._blobs[blob.number] = blob
+        for number, values in edit.blobs_dropped:
+            if (held := self._blobs.get(number)) is not None:
+                self._blobs[number] = replace(held, dropped=held.dropped + values)
         if len(self._named) - len(self._live) > self._gone_most:
             self._thin()
+
+    def _drop_blobs(self) -> None:
+        """Forget blob files that no SST file needs; RocksDB names none that it drops.
+
+        Source:
+            VersionBuilder::SaveBlobFilesTo (6.18 to 11.9): of a family it keeps those from the oldest one on that an
+            SST file refers to, without those whose values are all dropped.
+        """
+        if not self._blobs:
+            return
+        oldest: dict[int, int] = {}  # family -> number
+        for one in self._live.values():
+            if one.oldest_blob:
+                oldest[one.family_id] = min(one.oldest_blob, oldest.get(one.family_id, one.oldest_blob))
+        self._blobs = {
+            number: blob
+            for number, blob in self._blobs.items()
+            if oldest.get(blob.family_id, number + 1) <= number and blob.dropped < blob.values
+        }
 
     def _name(self, one: LiveFile, origin: Origin) -> None:
         family_id, sequence = one.family_id, one.largest_sequence
@@ -256,6 +308,7 @@ class Replay:
                 ending = End.CORRUPT
             elif self.is_group_open:
                 ending = End.CUT
+        self._drop_blobs()
         offsets = self._offsets_families()
         return ManifestView(
             number=number,
@@ -271,4 +324,7 @@ class Replay:
             has_zeroed=bool(self._zeroed - offsets),
             ending=ending,
             read_to=read_to,
+            blobs=tuple(self._blobs[key] for key in sorted(self._blobs)),
+            database_id=self._database_id,
+            unknown=tuple(sorted(self._unknown)),
         )

@@ -1,7 +1,8 @@
 """An SST file, opened: footer, metaindex, properties; data blocks only on request.
 
-Opening reads the footer, the metaindex and the properties block and nothing else: none of them holds a key or a
-value of the application (`tests/agent/observe/rocksdb/test_store.py` proves that by watching the reads).
+Opening decodes the footer, the metaindex and the properties block and nothing else: none of them holds a key or a value
+of the application (`tests/agent/observe/rocksdb/test_store.py` proves that by watching the reads). Blocks beside them
+that hold keys only pass through a checksum, of a store that no process has open: RocksDB read them at its open.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.inventory.disk import Disk, Unseen
+from agent.inventory.disk import Disk
 from agent.observe.rocksdb import checksum
 from agent.observe.rocksdb.block import TRAILER_BYTES, Handle, entries, index_handles, read_handle
 from agent.observe.rocksdb.coding import Cursor, DamagedError, RefusedError, UnsupportedError
 from agent.observe.rocksdb.properties import Properties, parse_properties
+from agent.observe.rocksdb.reading import read_exactly
 
 MAX_BLOCK_BYTES = 1 << 20
 """Read no larger block: properties have 1 to 2 KB, blocks of the `offsets` family less."""
+MAX_CHECKED_BYTES = 256 << 10
+"""Compare the checksum of no larger block that is not read for what is in it: that takes 10 ms."""
 MAX_ENTRIES = 10_000
 """Give up on a block, or on the data of one file, with more entries."""
 MAX_BLOCKS = 1_000
@@ -35,15 +39,6 @@ _HANDLES_BYTES = 40  # room for two block handles
 _EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
 _TWO_LEVELS, _FIRST_KEYS = 2, 3  # BlockBasedTableOptions::IndexType
 _PROPERTIES_BLOCKS = (b"rocksdb.properties", b"rocksdb.stats")  # the second one: before RocksDB 2.7
-
-
-class UnseenError(Exception):
-    """The disk could not be read; carries what it said and stays inside this package."""
-
-    def __init__(self, unseen: Unseen) -> None:
-        """Remember what the disk said."""
-        super().__init__(unseen.value)
-        self.unseen = unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +75,16 @@ class Table:
         return self.footer.checksum_kind in checksum.VERIFIED_KINDS
 
 
-def open_table(disk: Disk, path: str, size_bytes: int) -> Table:
+def open_table(disk: Disk, path: str, size_bytes: int, *, with_checks: bool = False) -> Table:
     """Read footer, metaindex and properties of a file of known size.
+
+    Args:
+        disk: What to read.
+        path: The file.
+        size_bytes: Its size.
+        with_checks: Compare the checksums of its other blocks that RocksDB reads at an open, too: index, filter,
+            deleted ranges, dictionary. They hold keys, so they are not decoded; beyond `MAX_CHECKED_BYTES` one is left
+            out.
 
     Raises:
         RefusedError: not an SST file, cut off, or a wrong checksum.
@@ -100,7 +103,27 @@ def open_table(disk: Disk, path: str, size_bytes: int) -> Table:
         if b"rocksdb.index" not in places:
             raise DamagedError("file does not say where its index is")
         index = read_handle(Cursor(places[b"rocksdb.index"]))
+    if with_checks:
+        named = [place for name, place in places.items() if name not in _PROPERTIES_BLOCKS]
+        _check_others(disk, path, footer, [index, *(read_handle(Cursor(place)) for place in named)])
     return Table(path, size_bytes, footer, index, parse_properties(entries(properties, MAX_ENTRIES)))
+
+
+def _check_others(disk: Disk, path: str, footer: Footer, handles: list[Handle]) -> None:
+    """Compare checksums of blocks that hold keys.
+
+    Recordings blank all that holds keys, from the first byte on: such a file is not judged by it.
+    """
+    checked = [x for x in dict.fromkeys(handles) if x.size <= MAX_CHECKED_BYTES]
+    if footer.checksum_kind not in checksum.VERIFIED_KINDS or not checked:
+        return
+    before = max(0, min(x.offset for x in checked) - TRAILER_BYTES)  # the trailer of the last data block
+    pieces = [(before, TRAILER_BYTES), *((x.offset, x.size + TRAILER_BYTES) for x in checked)]
+    read = [read_exactly(disk, path, offset, length) for offset, length in pieces]
+    if not any(map(any, read)):
+        return
+    for handle, data in zip(checked, read[1:], strict=True):
+        _require_sound(data, footer, handle)
 
 
 def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
@@ -152,7 +175,7 @@ def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
     if size_bytes < _LEGACY_FOOTER_BYTES:
         raise RefusedError("file is too short")
     start = max(0, size_bytes - _FOOTER_BYTES)
-    data = _read(disk, path, start, size_bytes - start)
+    data = read_exactly(disk, path, start, size_bytes - start)
     magic = int.from_bytes(data[-8:], "little")
     if magic == _LEGACY_MAGIC:
         cursor = Cursor(data, len(data) - _LEGACY_FOOTER_BYTES)
@@ -192,22 +215,21 @@ def _extended_footer(data: bytes, offset: int, kind: int) -> Footer:
 def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
     if handle.size > MAX_BLOCK_BYTES:
         raise DamagedError(f"block of {handle.size} bytes")
-    data = _read(disk, path, handle.offset, handle.size + TRAILER_BYTES)
-    content = data[: handle.size]
+    data = _read_checked(disk, path, footer, handle)
+    if data[handle.size] != 0:
+        raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
+    return data[: handle.size]
+
+
+def _read_checked(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
+    data = read_exactly(disk, path, handle.offset, handle.size + TRAILER_BYTES)
+    _require_sound(data, footer, handle)
+    return data
+
+
+def _require_sound(data: bytes, footer: Footer, handle: Handle) -> None:
     computed = checksum.compute(footer.checksum_kind, data[: handle.size + 1])
     if computed is not None:
         modifier = checksum.context_modifier(footer.base_checksum, handle.offset)
         if int.from_bytes(data[-4:], "little") != (computed + modifier) & 0xFFFFFFFF:
             raise RefusedError(f"checksum of the block at {handle.offset} is wrong")
-    if data[handle.size] != 0:
-        raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
-    return content
-
-
-def _read(disk: Disk, path: str, offset: int, length: int) -> bytes:
-    data = disk.read_at(path, offset, length)
-    if isinstance(data, Unseen):
-        raise UnseenError(data)
-    if len(data) != length:
-        raise RefusedError(f"file ends before {offset + length}")
-    return data

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from agent.inventory.disk import Disk, EntryKind, Unseen
+from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_LOG_HEAD_BYTES, other_paths
+from agent.observe.rocksdb.blob import check_blob_file
 from agent.observe.rocksdb.cache import FileContent, SstCache
 from agent.observe.rocksdb.coding import DamagedError, RefusedError, UnsupportedError
 from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
 from agent.observe.rocksdb.manifest import ManifestCache, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
-from agent.observe.rocksdb.reading import MeteredDisk, Unread
+from agent.observe.rocksdb.reading import MeteredDisk, Unread, UnseenError
 from agent.observe.rocksdb.replay import ManifestView, manifest_name
-from agent.observe.rocksdb.sst import UnseenError, open_table, read_entries
-from agent.observe.rocksdb.version_edit import LiveFile
+from agent.observe.rocksdb.sst import open_table, read_entries
+from agent.observe.rocksdb.version_edit import BlobFile, LiveFile
 
 MAX_FILES = 10_000
 """Read no more SST files of one database."""
@@ -25,6 +28,8 @@ MAX_READ_BYTES = 64 << 20
 """Read no more during one reading of a database, all tries together (each read counts 512 bytes on top)."""
 MAX_RECORDS = 40_000
 """Keep no more entries of one `offsets` family; a store has one per changelog partition and file."""
+
+FileT = TypeVar("FileT", LiveFile, BlobFile)
 
 _TRIES = 5
 _ELSEWHERE = "elsewhere: it is on another path of the database (db_paths, cf_paths)"
@@ -64,7 +69,8 @@ class StoreFacts:
         raw_value_bytes: Size of all values.
         live: Bounds of the number of live entries.
         offsets: The `offsets` family; None = the store has none (before 4.3).
-        missing_files: Files that a stable manifest names and that are not there.
+        missing_files: Names of files that a stable manifest names and that are not there.
+        blob_problems: (name, problem) of blob files that are not as they were written.
     """
 
     manifest: ManifestView
@@ -75,21 +81,23 @@ class StoreFacts:
     raw_value_bytes: int | None
     live: EntryInterval | None
     offsets: OffsetsFacts | None
-    missing_files: tuple[int, ...]
+    missing_files: tuple[str, ...]
+    blob_problems: tuple[tuple[str, str], ...] = ()
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Everything that could not be read, `FILE: KIND: sentence` each: manifest, files, entries of `offsets`."""
         said = [self.manifest.problem] if self.manifest.problem else []
-        said += [f"{sst_name(one.file.number)}: {one.problem}" for one in self.files if one.problem]
+        if self.manifest.unknown:
+            said.append(
+                f"{manifest_name(self.manifest.number)}: unsupported: {self.manifest.unknown[0]}, which a later RocksDB"
+                " wrote"
+            )
+        said += [f"{one.file.name}: {one.problem}" for one in self.files if one.problem]
+        said += [f"{name}: {problem}" for name, problem in self.blob_problems]
         if self.offsets is not None:  # those of its files are among the above
             said += [f"offsets: unsupported: {x}" for x in self.offsets.problems if x.startswith("entry ")]
         return tuple(said)
-
-
-def sst_name(number: int) -> str:
-    """Name the SST file of this number."""
-    return f"{number:06d}.sst"
 
 
 def read_store(
@@ -99,6 +107,7 @@ def read_store(
     manifests: ManifestCache | None = None,
     *,
     with_counters: bool = True,
+    with_checks: bool = False,
 ) -> StoreFacts | Unread:
     """Read a database.
 
@@ -111,6 +120,7 @@ def read_store(
         cache: Remembers files from one call to the next.
         manifests: Remembers manifests from one call to the next.
         with_counters: Read the properties of data files, too; without, only the `offsets` family is read.
+        with_checks: Compare the checksums of blocks that RocksDB reads at an open, too (`open_table`).
 
     Returns:
         The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
@@ -125,18 +135,17 @@ def read_store(
     for _ in range(_TRIES):
         if isinstance(view, Unread):
             return view
-        if len(view.live) > MAX_FILES:
+        if len(view.names) > MAX_FILES:
             return Unread(
                 Unseen.TOO_LARGE, f"{manifest_name(view.number)}: {Unseen.TOO_LARGE}: too many files"
             )
-        reader = _Reader(disk, database, cache, view, with_counters=with_counters)
+        reader = _Reader(disk, database, cache, view, with_counters=with_counters, with_checks=with_checks)
         reader.read()
         if not reader.gone:
             return reader.facts(())
         view = read_manifest(disk, database, manifests)
         if isinstance(view, ManifestView) and not view.torn:
-            still_named = {file.number for file in view.live}
-            if reader.gone <= still_named:
+            if reader.gone <= view.names:
                 return reader.facts(tuple(sorted(reader.gone)))
         elif isinstance(view, ManifestView):
             # what the lost end of the manifest removed cannot be known
@@ -148,16 +157,25 @@ class _Reader:
     """One walk over the live files of one manifest."""
 
     def __init__(
-        self, disk: Disk, database: str, cache: SstCache, view: ManifestView, *, with_counters: bool
+        self,
+        disk: Disk,
+        database: str,
+        cache: SstCache,
+        view: ManifestView,
+        *,
+        with_counters: bool,
+        with_checks: bool,
     ) -> None:
         self._disk = disk
         self._database = database
         self._cache = cache
         self._view = view
         self._with_counters = with_counters
+        self._with_checks = with_checks
         self._files: dict[int, FileFacts] = {}
         self._records: list[OffsetsRecord] = []
-        self.gone: set[int] = set()
+        self._blob_problems: list[tuple[str, str]] = []
+        self.gone: set[str] = set()
 
     def read(self) -> None:
         """Read every file that is asked for."""
@@ -167,37 +185,25 @@ class _Reader:
                 self._read_file(file, is_offsets=file.family_id == offsets_id)
             else:
                 self._files[file.number] = FileFacts(file)
+        for blob in self._view.blobs if self._with_counters else ():
+            found = self._stat(blob)
+            if not isinstance(found, FileStat):
+                self._blob_problems.append((blob.name, found))
+            elif (content := self._content(blob, found, _read_blob)).problem:
+                self._blob_problems.append((blob.name, content.problem))
 
     def _read_file(self, file: LiveFile, *, is_offsets: bool) -> None:
         if file.path_id:
             self._files[file.number] = FileFacts(file, problem=_ELSEWHERE)
             return
-        path = f"{self._database}/{sst_name(file.number)}"
-        stat = self._disk.stat(path)
-        if isinstance(stat, Unseen):
-            self._unseen(file, stat)
+        found = self._stat(file)
+        if not isinstance(found, FileStat):
+            self._files[file.number] = FileFacts(file, problem=found)
             return
-        if stat.kind is not EntryKind.FILE:
-            self._files[file.number] = FileFacts(file, problem=f"unsupported: a {stat.kind}, not followed")
-            return
-        if stat.size_bytes != file.size_bytes:
-            problem = f"corrupt: file of {stat.size_bytes} bytes, the manifest says {file.size_bytes}"
-            self._files[file.number] = FileFacts(file, stat.mtime_us, problem=problem)
-            return
-        key = (path, stat.inode, stat.size_bytes, stat.mtime_us)
-        content = self._cache.get(key)
-        if content is None:
-            try:
-                with self._disk.stay_on(path):
-                    content = _read_file(self._disk, path, file, is_offsets=is_offsets)
-            except UnseenError as error:
-                self._unseen(file, error.unseen)
-                return
-            if not (content.problem or "").startswith("corrupt"):
-                self._cache.put(key, content)  # what is damaged is read again: a volume may come to itself
+        content = self._content(file, found, _read_offsets if is_offsets else _read_counters)
         self._files[file.number] = FileFacts(
             file,
-            stat.mtime_us,
+            found.mtime_us,
             content.properties,
             content.is_verified,
             content.problem or self._keep(content),
@@ -210,10 +216,16 @@ class _Reader:
         self._records += content.records
         return None
 
-    def _unseen(self, file: LiveFile, unseen: Unseen) -> None:
-        if unseen is Unseen.VANISHED:
-            self.gone.add(file.number)
-        self._files[file.number] = FileFacts(file, problem=unseen.value)
+    def _stat(self, file: LiveFile | BlobFile) -> FileStat | str:
+        """Stat a file; the problem if it is not there as it was written."""
+        stat = self._disk.stat(self._path(file))
+        if isinstance(stat, Unseen):
+            return self._unseen(file, stat)
+        if stat.kind is not EntryKind.FILE:
+            return f"unsupported: a {stat.kind}, not followed"
+        if stat.size_bytes != file.size_bytes:
+            return f"corrupt: file of {stat.size_bytes} bytes, the manifest says {file.size_bytes}"
+        return stat
 
     def _move_elsewhere(self) -> bool:
         """Take files of which none is here for what LOG says: RocksDB looks for them on other paths."""
@@ -221,12 +233,42 @@ class _Reader:
             return False
         log = self._disk.read_at(f"{self._database}/{names.INFO_LOG_FILE}", 0, MAX_LOG_HEAD_BYTES)
         paths = () if isinstance(log, Unseen) else other_paths(log, self._database)
-        for number in self.gone if paths else ():
-            problem = f"elsewhere: LOG says that it is in {' or '.join(paths)} (db_paths)"
-            self._files[number] = FileFacts(self._files[number].file, problem=problem)
+        problem = f"elsewhere: LOG says that it is in {' or '.join(paths)} (db_paths)"
+        for number, one in self._files.items() if paths else ():
+            if one.file.name in self.gone:
+                self._files[number] = FileFacts(one.file, problem=problem)
         return bool(paths)
 
-    def facts(self, missing: tuple[int, ...]) -> StoreFacts:
+    def _content(
+        self, file: FileT, stat: FileStat, read: Callable[[Disk, str, FileT, bool], FileContent]
+    ) -> FileContent:
+        """Read what the cache does not know."""
+        path = self._path(file)
+        key = (path, stat.inode, stat.size_bytes, stat.mtime_us)
+        content = self._cache.get(key)
+        if content is not None:
+            return content
+        try:
+            with self._disk.stay_on(path):
+                content = read(self._disk, path, file, self._with_checks)
+        except UnseenError as error:
+            return FileContent(problem=self._unseen(file, error.unseen))
+        except RefusedError as error:
+            return FileContent(problem=f"corrupt: {error}")  # read again: a volume may come to itself
+        except (DamagedError, UnsupportedError) as error:
+            content = FileContent(problem=f"unsupported: {error}")
+        self._cache.put(key, content)
+        return content
+
+    def _path(self, file: LiveFile | BlobFile) -> str:
+        return f"{self._database}/{file.name}"
+
+    def _unseen(self, file: LiveFile | BlobFile, unseen: Unseen) -> str:
+        if unseen is Unseen.VANISHED:
+            self.gone.add(file.name)
+        return unseen.value
+
+    def facts(self, missing: tuple[str, ...]) -> StoreFacts:
         """Sum up."""
         if missing and self._move_elsewhere():
             missing = ()
@@ -245,11 +287,12 @@ class _Reader:
             live=_live(data) if is_complete else None,
             offsets=None if offsets_id is None else self._offsets(files, offsets_id),
             missing_files=missing,
+            blob_problems=tuple(self._blob_problems),
         )
 
     def _offsets(self, files: tuple[FileFacts, ...], offsets_id: int) -> OffsetsFacts:
         problems = [
-            f"{sst_name(one.file.number)}: {one.problem}"
+            f"{one.file.name}: {one.problem}"
             for one in files
             if one.problem and one.file.family_id == offsets_id
         ]
@@ -271,16 +314,19 @@ def _live(data: list[FileFacts]) -> EntryInterval | None:
     return EntryInterval(low, high)
 
 
-def _read_file(disk: Disk, path: str, file: LiveFile, *, is_offsets: bool) -> FileContent:
-    try:
-        table = open_table(disk, path, file.size_bytes)
-        if not is_offsets:
-            return FileContent(table.properties, is_verified=table.is_verified)
-        if table.properties.range_deletions:
-            return FileContent(table.properties, problem="unsupported: deletions of key ranges")
-        records = tuple(decode_records(read_entries(disk, table), file.number))
-    except RefusedError as error:
-        return FileContent(problem=f"corrupt: {error}")
-    except (DamagedError, UnsupportedError) as error:
-        return FileContent(problem=f"unsupported: {error}")
+def _read_counters(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+    table = open_table(disk, path, file.size_bytes, with_checks=with_checks)
+    return FileContent(table.properties, is_verified=table.is_verified)
+
+
+def _read_offsets(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+    table = open_table(disk, path, file.size_bytes, with_checks=with_checks)
+    if table.properties.range_deletions:
+        return FileContent(table.properties, problem="unsupported: deletions of key ranges")
+    records = tuple(decode_records(read_entries(disk, table), file.number))
     return FileContent(table.properties, records, table.is_verified)
+
+
+def _read_blob(disk: Disk, path: str, file: BlobFile, with_checks: bool) -> FileContent:
+    check_blob_file(disk, path, file)
+    return FileContent()

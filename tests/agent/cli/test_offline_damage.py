@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.commands import PLAIN
+from tests.agent.cli.commands import PLAIN, Said
 
 STORE = "app/0_0/rocksdb/s"
 
@@ -97,3 +97,63 @@ def test_diff_of_damage(statewarden: Callable, state: Path, tmp_path: Path) -> N
         assert row["relation"] == "unknown"
         assert "MANIFEST-" in row["why"]
     assert statewarden("diff", whole, whole).code == 0
+
+
+def loud(said: Said) -> set[tuple[str, str | None, str]]:
+    return {(x["detector"], x["task_id"], x["severity"]) for x in said.rows if x.get("severity") != "info"}
+
+
+@pytest.fixture
+def before_the_start(tmp_path: Path, repository: Path) -> Path:
+    """Give a snapshot of KAFKA-20685 before the next start."""
+    with tarfile.open(repository / "tests/data/snapshots/kafka-20685-4.1.2.tar.gz") as archive:
+        archive.extractall(tmp_path / "snapshot", filter="data")
+    return tmp_path / "snapshot"
+
+
+@pytest.mark.parametrize("content", [None, b"", bytes(36)])
+def test_a_whole_store_without_identity(
+    statewarden: Callable, before_the_start: Path, content: bytes | None
+) -> None:
+    """RocksDB opens it: it is not torn, and what is wrong with it is found all the same."""
+    (identity,) = before_the_start.glob("*/0_0/rocksdb/s/IDENTITY")
+    identity.unlink()
+    if content is not None:
+        identity.write_bytes(content)
+    told = ("processing_guarantee=exactly_once_v2", "kafka_streams_version=4.1.2", "num_standby_replicas=0")
+    said = statewarden("scan", before_the_start, "--json", *(x for one in told for x in ("--set", one)))
+    assert loud(said) == {("stale-eos-checkpoint", "0_0", "critical")}
+
+
+@pytest.mark.parametrize("left", [(), ("rocksdb",), ("rocksdb", "rocksdb/s")])
+def test_a_store_that_its_sibling_has(statewarden: Callable, state: Path, left: tuple[str, ...]) -> None:
+    """Its directory was removed by hand, or all that was in it; the checkpoint stayed."""
+    sibling = state / "app/0_1"
+    sibling.mkdir()
+    (sibling / ".checkpoint").write_text("0\n1\napp-s-changelog 1 4999\n")
+    for name in left:
+        (sibling / name).mkdir()
+    assert loud(statewarden("scan", state, "--json", *PLAIN)) == {("torn-store", "0_1", "critical")}
+    shutil.rmtree(state / "app/0_0")
+    alone = loud(statewarden("scan", state, "--json", *PLAIN))
+    assert alone == ({("torn-store", "0_1", "critical")} if "rocksdb/s" in left else set())
+
+
+def test_a_linked_directory_of_stores_is_not_gone(statewarden: Callable, state: Path) -> None:
+    """What it leads to is not read, and that is said."""
+    sibling = state / "app/0_1"
+    sibling.mkdir()
+    (sibling / ".checkpoint").write_text("0\n1\napp-s-changelog 1 4999\n")
+    (sibling / "rocksdb").symlink_to(state.parent / "elsewhere")
+    assert {x[0] for x in loud(statewarden("scan", state, "--json", *PLAIN))} == {"auditor-blind"}
+
+
+def test_no_issue_is_blamed_for_a_disk(statewarden: Callable, state: Path) -> None:
+    """A file that was cut short is no torn deletion."""
+    file = one(state, "*.sst")
+    file.write_bytes(file.read_bytes()[:-5])
+    said = statewarden("scan", state, *PLAIN).out
+    assert (
+        "Files of a store are not as RocksDB wrote them: no known fault of Kafka Streams explains it" in said
+    )
+    assert "torn deletion" not in said

@@ -129,7 +129,7 @@ def dossier(
     app.lives += (ProcessLife(at(0), at(50) if dead else None),)
     held = store([database()])
     if missing:
-        held.databases[""].missing_files = missing
+        held.databases[""].missing = tuple(f"{x:06d}.sst" for x in missing)
     else:
         held.remains[""] = Remains("app/0_0/rocksdb/s", at(since), 3)
     one = task(held)

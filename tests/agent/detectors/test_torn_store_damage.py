@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.contract.events import Confidence, Severity, Status
+from agent.contract.events import Affected, Confidence, Severity, Status
 from agent.inventory.disk import LockState
 from tests.agent.detectors.test_torn_store import two_files
 from tests.support.scenario import Scenario
@@ -71,6 +71,7 @@ def test_reported_as_damaged(damage, release):
     )
     assert (finding.task_id, finding.store) == ("0_1", "s")
     assert "is damaged" in finding.summary
+    assert (finding.mechanism, finding.upstream, finding.affected) == ("damaged-files", (), Affected.NO)
     blind = run.only(BLIND)
     assert "app/0_1/s (store-damaged" in blind.summary
     assert {x.detector for x in run.loud()} == {ID, BLIND}
@@ -228,7 +229,7 @@ def test_two_readings_five_seconds_apart():
 )
 def test_what_the_agent_cannot_read_is_no_damage(problem):
     """Only what a start finds damaged is told as damage."""
-    assert judge(ID, damaged(problem)) == []
+    assert [x for x in judge(ID, damaged(problem)) if x.severity is not Severity.INFO] == []
 
 
 @pytest.mark.parametrize("lock", [LockState.HELD, LockState.UNKNOWN])
@@ -257,3 +258,21 @@ def test_stores_are_distinguished():
         each.problem_since_us = {REFUSED_FILE: at(90)}
     one.task.stores = {"w": store(parts, segmented=True, name="w")}
     assert len({x.subject for x in judge(ID, one)}) == 2
+
+
+@pytest.mark.parametrize("content", [None, b"", bytes(36)])
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+def test_whole_without_identity(release, content):
+    """CURRENT, the manifest and the files that it names decide: a remark, also of an agent that comes later."""
+    run, _ = two_files(release)
+    path = f"{STORE}/IDENTITY"
+    if content is None:
+        run.world.play("unlink", path)
+    else:
+        run.world.replace(path, content, f"{STORE}/temporary")
+    run.world = run.world.attached_at(len(run.world.operations))
+    run.wait(130)
+    assert run.loud() == []
+    (finding,) = run.findings(ID)
+    assert (finding.severity, finding.affected, finding.upstream) == (Severity.INFO, Affected.NO, ())
+    assert "RocksDB opens it and makes a new IDENTITY" in finding.summary

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import note_blind
-from agent.inventory.model import Application, ProcessLife, Remains, Shape, Walk
+from agent.inventory.model import Application, ProcessLife, Remains, Shape, Store, Walk
+from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
 
 ID = "torn-store"
@@ -108,3 +111,135 @@ def test_a_deletion_dies_with_its_process():
     assert judge(ID, case(one, application=app, release="3.9.2")) == []
     app.lives[-1].ended_us = at(98)
     assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1
+
+
+# -- one reading, and what its neighbours show ------------------------------------------------------------------
+
+
+def beside(*stores: Store, task_id: str = "0_1", exists: bool = True) -> Application:
+    """An application with another task that has these stores."""
+    app, other = Application("app", exists=True), task(*stores)
+    other.id, other.exists = task_id, exists
+    app.tasks[task_id] = other
+    return app
+
+
+def alone(*in_task: str, bare: float | None = None, application: Application | None = None, now: float = 100):
+    """The checkpoint names `s`, of which nothing was ever seen; `in_task`: names in the task's directory."""
+    one = task(checkpoints=[checkpoint(10, 999)])
+    one.names = frozenset({".checkpoint", *in_task})
+    if bare is not None:
+        one.bare = {"s": at(bare)}
+    return case(one, application=application, release="3.9.2", now=now)
+
+
+KEY_VALUE, WINDOWED = store([database()]), store([database(segment="s.0")], segmented=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "confidence", "says"),
+    [
+        (
+            alone(application=beside(KEY_VALUE)),
+            Confidence.SUSPECTED,
+            "has no directory, and task 0_1 has that store",
+        ),
+        (alone("rocksdb", application=beside(KEY_VALUE)), Confidence.SUSPECTED, "task 0_1 has that store"),
+        (alone(application=beside(WINDOWED)), Confidence.SUSPECTED, "task 0_1 has that store"),
+        (
+            alone("s", application=beside(WINDOWED)),
+            Confidence.SUSPECTED,
+            "unless all of its records have expired",
+        ),
+        (
+            alone("s.position"),
+            Confidence.SUSPECTED,
+            "has no directory, and s.position shows that it was put to",
+        ),
+        (alone("s", "s.position"), Confidence.SUSPECTED, "has no segment, and s.position shows"),
+        (alone("rocksdb", bare=10), Confidence.CONFIRMED, "has an empty directory"),
+    ],
+)
+def test_neighbours_show_that_it_was_there(one, confidence, says):
+    """The start would make an empty store and trust the offset: nothing else will ever say so."""
+    (verdict,) = judge(ID, one)
+    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, confidence)
+    assert says in verdict.summary
+    assert "would trust it for an empty store" in verdict.summary
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        alone("s"),
+        alone("s", application=beside(store([database()], name="t"))),
+        alone("t.position", "rocksdb", application=beside(store([database()], name="t"))),
+        alone(application=beside(store())),
+        alone(application=beside(KEY_VALUE, exists=False)),
+        alone(application=beside(KEY_VALUE, task_id="global")),
+    ],
+)
+def test_custom_store_stays_a_remark(one):
+    """Neither another store, nor a task that is gone, shows what this one is kept in."""
+    (verdict,) = judge(ID, one)
+    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    assert "would trust it" not in verdict.summary
+
+
+def test_what_could_not_be_read_is_not_gone():
+    """A link that is not followed, a directory that may not be listed: nobody knows what is in it."""
+    one = alone("rocksdb", application=beside(KEY_VALUE))
+    note_blind(one.inventory, at(5), at(5), "denied", "app", "0_0").ended_us = None
+    (verdict,) = judge(ID, one)
+    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    assert "was not read" in verdict.summary
+
+
+def test_not_before_it_is_settled():
+    """It may be about to be made, or copied to its place."""
+    for one in (alone(application=beside(KEY_VALUE), now=14.9), alone("rocksdb", bare=12, now=16.9)):
+        assert judge(ID, one) == []
+    (verdict,) = judge(ID, alone("rocksdb", bare=12, now=17))
+    assert (verdict.severity, verdict.opened_at_us) == (Severity.WARNING, at(12))
+
+
+def global_task(*stores: Store, in_task: tuple[str, ...] = (), offset: int = 4999, bare: str = ""):
+    """The directory of the global stores; its checkpoint names topics."""
+    fact = checkpoint(10, None)
+    fact.foreign = (OffsetEntry("customers", 0, offset), OffsetEntry("customers", 1, 7))
+    one = task(*stores, checkpoints=[fact])
+    one.id, one.path, one.names = "global", "app/global", frozenset({".checkpoint", ".lock", *in_task})
+    one.bare = {bare: at(10)} if bare else {}
+    return case(one, release="3.9.2")
+
+
+REMOVED = store(name="g")
+REMOVED.past += (past(20),)
+
+
+@pytest.mark.parametrize(
+    ("one", "confidence", "says"),
+    [
+        (global_task(), Confidence.SUSPECTED, "a global store, which is not on disk, and nothing else is"),
+        (global_task(in_task=("rocksdb",)), Confidence.SUSPECTED, "nothing else is"),
+        (global_task(in_task=("g.position",)), Confidence.SUSPECTED, "store g, which has no directory, and g.position"),
+        (global_task(store([database()], name="h"), in_task=("rocksdb", "g.position", "h.position")),
+         Confidence.SUSPECTED, "store g, which has no directory, and g.position"),
+        (global_task(REMOVED), Confidence.CONFIRMED, "store g, which has no directory: "),
+        (global_task(in_task=("rocksdb",), bare="g"), Confidence.CONFIRMED, "store g, which has an empty directory"),
+    ],
+)  # fmt: skip
+def test_global_store_that_vanished(one, confidence, says):
+    """Its checkpoint names a topic, and the next start reads on from there."""
+    (verdict,) = judge(ID, one)
+    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, confidence)
+    assert says in verdict.summary
+
+
+def test_global_stores_that_say_nothing():
+    """One is there; nothing was read yet; a custom one has its own directory: a remark at most."""
+    assert judge(ID, global_task(store([database()], name="g"), in_task=("rocksdb", "g.position"))) == []
+    nothing = global_task()
+    nothing.task.checkpoints[-1].foreign = (OffsetEntry("customers", 0, 0),)
+    assert judge(ID, nothing) == []
+    assert judge(ID, global_task(in_task=("lucene",)))[0].severity is Severity.INFO

@@ -23,7 +23,7 @@ def looked(
     one = Reducing()
     one.see(task_look(0.5), database_look(1, born=1, lock=FREE), checkpoint_look(2, {"s": 3000}))
     for number, (lock, files, missing) in enumerate(looks):
-        names = tuple(range(7, 7 + missing))
+        names = tuple(f"{x:06d}.sst" for x in range(7, 7 + missing))
         look = database_look(5 * number + 5, born=1, lock=lock)
         one.see(replace(look, files=files, missing_files=names, problems=problems))
     now = 5 * len(looks) + 200

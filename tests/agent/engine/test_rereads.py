@@ -37,7 +37,7 @@ LOOK = database_look(20)
         (replace(LOOK, manifest_problem="vanished"), 0),
         (replace(LOOK, goes_on=True), READ_ON_US),
         (replace(LOOK, goes_on=True, waits=True), WAITS_US),
-        (replace(LOOK, missing_files=(4,)), TORN_AGAIN_US),
+        (replace(LOOK, missing_files=("000004.sst",)), TORN_AGAIN_US),
         (replace(LOOK, leftovers=3), TORN_AGAIN_US),
         (replace(LOOK, problems=(SHORT,)), TORN_AGAIN_US),
     ],

@@ -59,6 +59,63 @@ def test_other_tasks_are_named_in_the_sentence():
     assert many.sentence.endswith("0_6 and 2 more.")
 
 
+def torn(task_id: str, store: str, summary: str, **fields: Any) -> Finding:
+    """What one detector says of a store."""
+    what = {
+        "detector": "torn-store",
+        "task_id": task_id,
+        "store": store,
+        "severity": Severity.WARNING,
+        **fields,
+    }
+    return replace(
+        WIPED,
+        id=f"{task_id}{store}".ljust(16, "0"),
+        summary=f"Task {task_id}: store {store} {summary}",
+        **what,
+    )
+
+
+def test_only_what_means_the_same_is_the_same():
+    """Names and numbers differ from task to task; a file that was cut and a directory that is gone are two things."""
+    cut, gone = "is damaged: {} of {} bytes.", "has no directory: offset {} would be trusted."
+    (one,) = gather(
+        [
+            torn("0_0", "s", cut.format("000012.sst", 5)),
+            torn("0_1", "t", cut.format("000009.sst", 7), opened_at_us=2_001),
+            torn("0_2", "s", gone.format(4999), opened_at_us=2_002),
+            torn("0_3", "s", gone.format(12), opened_at_us=2_003),
+            torn("0_4", "s", "may be a custom store.", severity=Severity.INFO),
+        ]
+    )
+    assert one.sentence == (
+        "Task 0_0: store s is damaged: 000012.sst of 5 bytes. The same in task 0_1."
+        " Also: Task 0_2: store s has no directory: offset 4999 would be trusted."
+    )
+
+
+def test_few_other_sentences():
+    """The worst of them; a text has a bound."""
+    others = [torn(f"0_{n}", "s", f"has trouble {'x' * n}.", opened_at_us=3_000 + n) for n in range(1, 9)]
+    (one,) = gather([torn("0_0", "s", "is damaged."), *others])
+    assert one.sentence == (
+        "Task 0_0: store s is damaged. Also: Task 0_1: store s has trouble x. Also: Task 0_2: store s has trouble xx."
+    )
+
+
+def test_an_instruction_is_for_those_of_whom_it_was_said():
+    """Another severity, or another step, is no `do the same`."""
+    asks = {"next_action": "Remove the task directory app/0_0."}
+    here = torn("0_0", "s", "is damaged.", **asks)
+    same = torn(
+        "0_1", "s", "is damaged.", next_action="Remove the task directory app/0_1.", opened_at_us=2_001
+    )
+    else_ = torn("0_2", "s", "has no IDENTITY.", next_action="Nothing.", opened_at_us=2_002)
+    (one,) = gather([here, same, else_])
+    assert "0_1" in one.next_action
+    assert "0_2" not in one.next_action
+
+
 def test_what_comes_after_the_lead_is_its_consequence():
     """Of another detector, that is."""
     after = replace(

@@ -224,7 +224,7 @@ def test_segment_that_could_not_be_read_is_not_empty():
     for problem in (
         {"manifest_problem": "too-large"},
         {"problems": ("000012.sst: corrupt",)},
-        {"missing_files": (12,)},
+        {"missing": ("000012.sst",)},
     ):
         store.databases["w.60"] = replace(files["w.60"], **problem)
         assert segments_of(store) is None

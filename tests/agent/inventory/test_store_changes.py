@@ -201,21 +201,6 @@ def test_new_store_clears_remains():
     assert one.store.remains == {}
 
 
-def test_swept_file():
-    """IDENTITY gone under a held lock was swept: the store goes on."""
-    one = opened()
-    one.see(database_look(5, None, lock=HELD))
-    assert list(one.task.swept) == [(at(5), f"{DATABASE}/IDENTITY")]
-    assert one.store.identity == "identity-1"
-
-
-def test_swept_file_is_noted_once():
-    """The same file does not go twice."""
-    one = opened()
-    one.see(database_look(5, None, lock=HELD), database_look(9, None, lock=HELD))
-    assert len(one.task.swept) == 1
-
-
 # -- shapes of a deletion -----------------------------------------------------------------------------------
 
 

@@ -22,6 +22,8 @@ from tests.support.scenario_looks import (
     task_look,
 )
 
+STAND_IN = "unnamed-20-5-1"
+
 
 def opened(*, old: bool = False) -> Reducing:
     """A store that is held since 1 s; up to 2.8 under the task's own lock."""
@@ -40,16 +42,41 @@ def test_reading_that_failed_ends_nothing(unseen):
     assert set(one.task.stores) == {"s"}
 
 
-@pytest.mark.parametrize(
-    ("lock", "manifest", "ends"),
-    [(HELD, 5, False), (FREE, 5, True), (HELD, 6, True), (HELD, None, True), (FREE, None, True)],
-)
-def test_identity_that_goes_alone(lock, manifest, ends):
-    """Swept away by somebody else only if the store is still held with the manifest it had."""
+@pytest.mark.parametrize(("lock", "manifest", "swept"), [(HELD, 5, True), (FREE, 5, False), (HELD, 6, False)])
+def test_identity_that_goes_alone(lock, manifest, swept):
+    """CURRENT and manifest make it the store that it was; under a held lock somebody else swept the file away."""
     one = opened()
-    told = one.see(database_look(9, None, lock=lock, manifest=manifest))
-    assert ("store-deleted" in told) is ends
-    assert [path for _, path in one.task.swept] == ([] if ends else [f"{DATABASE}/IDENTITY"])
+    told = one.see(database_look(9, STAND_IN, lock=lock, manifest=manifest, unnamed=True))
+    assert "store-deleted" not in told
+    assert (one.store.identity, one.store.databases[""].unnamed) == ("identity-1", True)
+    assert [path for _, path in one.task.swept] == ([f"{DATABASE}/IDENTITY"] if swept else [])
+
+
+@pytest.mark.parametrize(("inode", "manifest"), [(21, 5), (20, 4)])
+def test_another_database_without_identity(inode, manifest):
+    """Another directory, or an earlier manifest: it was put in the place of the one that is known."""
+    one = opened()
+    told = one.see(database_look(9, STAND_IN, lock=FREE, manifest=manifest, inode=inode, unnamed=True))
+    assert "store-deleted" in told
+    assert one.store.identity == STAND_IN
+
+
+def test_identity_that_the_next_open_makes():
+    """What stood in for it goes, the store and its sessions stay; a lower manifest is another store."""
+    one = Reducing()
+    one.see(task_look(0.5), database_look(1, STAND_IN, lock=HELD, unnamed=True))
+    one.see(database_look(5, STAND_IN, lock=FREE, unnamed=True))
+    told = one.see(database_look(9, "identity-2", born=8, lock=HELD, manifest=9))
+    assert "store-deleted" not in told
+    assert (one.store.identity, one.store.databases[""].unnamed) == ("identity-2", False)
+    assert {x for session in one.store.sessions for x in session.identities} == {"identity-2"}
+    assert "store-deleted" in one.see(database_look(19, "identity-3", born=18, manifest=12))
+
+
+@pytest.mark.parametrize("lock", [HELD, FREE])
+def test_identity_that_goes_with_the_manifest(lock):
+    """Without both nothing is left of the store."""
+    assert "store-deleted" in opened().see(database_look(9, None, lock=lock, manifest=None))
 
 
 def test_first_manifest_comes_before_the_identity():
@@ -63,7 +90,7 @@ def test_first_manifest_comes_before_the_identity():
 def test_swept_file_is_reported_once():
     """A second look at the same gap is no second sweep."""
     one = opened()
-    one.see(database_look(9, None), database_look(10, None))
+    one.see(*(database_look(x, STAND_IN, unnamed=True) for x in (9, 10)))
     assert list(one.task.swept) == [(at(9), f"{DATABASE}/IDENTITY")]
 
 

@@ -23,7 +23,13 @@ def whole(seconds: float):
         seconds, born=1, puts=50, opened_puts=20, flushes=(flush(6, 50, 1),), offsets=OFFSETS
     )
     return replace(
-        look, files=3, size_bytes=300, entries_low=10, entries_high=40, missing_files=(4,), opened_sequence=20
+        look,
+        files=3,
+        size_bytes=300,
+        entries_low=10,
+        entries_high=40,
+        missing_files=("000004.sst",),
+        opened_sequence=20,
     )
 
 
@@ -54,7 +60,7 @@ def test_nothing_read_changes_nothing(reason):
         "opened_sequence",
     ):
         assert getattr(after, name) == getattr(before, name) != 0
-    assert (after.offsets, after.missing_files, after.missing_since_us) == (OFFSETS, (4,), at(1))
+    assert (after.offsets, after.missing, after.missing_since_us) == (OFFSETS, ("000004.sst",), at(1))
     assert (before.knows_puts, before.problems) == (True, ())
     assert not after.knows_puts
     assert after.manifest_problem == reason

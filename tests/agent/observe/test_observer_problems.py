@@ -66,7 +66,7 @@ def test_files_that_cannot_be_read():
     records = [counters(2), *(added(n, n, size=5) + counters(n + 1, n) for n in (3, 4))]
     seen = look(Store(frame(records), **{"000003.sst": b"short"}))
     assert seen.problems == ("000003.sst: corrupt: file is too short", "000004.sst: vanished")
-    assert (seen.missing_files, seen.manifest_problem, seen.entries_low) == ((4,), None, None)
+    assert (seen.missing_files, seen.manifest_problem, seen.entries_low) == (("000004.sst",), None, None)
 
 
 def test_compacted_to_zero():

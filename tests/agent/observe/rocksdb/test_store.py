@@ -12,7 +12,7 @@ from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.intervals import EntryInterval
 from agent.observe.rocksdb.offsets import OffsetsFacts, PositionEntry, StoredLong
 from agent.observe.rocksdb.reading import Unread
-from agent.observe.rocksdb.store import StoreFacts, read_store, sst_name
+from agent.observe.rocksdb.store import StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, deleted, frame
 from tests.support.tree_disk import FilesDisk
 
@@ -150,13 +150,50 @@ def test_no_key_or_value_of_data_is_read(encodings):
     for name in [*ALL_SAME, "compressed"]:
         disk = in_memory(encodings, name)
         facts = read(disk, "s")
-        data = {f"s/{sst_name(one.file.number)}": one.file for one in facts.files if one.file.family_id == 0}
+        data = {f"s/{one.file.name}": one.file for one in facts.files if one.file.family_id == 0}
         pieces = [(path, offset, piece) for path, offset, piece in disk.reads if path in data]
         assert len(pieces) == 3 * len(data), "footer, metaindex, properties"
         for path, offset, piece in pieces:
             assert b"k0" not in piece
             assert b"vvvv" not in piece
             assert offset >= disk.files[path].rindex(b"k0") + 2, "keys of data and index lie before"
+
+
+@pytest.mark.parametrize("name", sorted({*ALL_SAME, "compressed"} - {"no-checksum", "xxhash", "xxhash64"}))
+def test_blocks_that_an_open_reads(encodings, name):
+    """Of a store that nobody has open, index, filter and the like are compared with their checksums; data never is."""
+    disk = in_memory(encodings, name)
+    facts = read(disk, "s", with_checks=True)
+    assert not [x for x in facts.problems if "corrupt" in x]
+    data = [one.file for one in facts.files if one.file.family_id == 0]
+    for file in data:
+        path = f"s/{file.name}"
+        index = sst.open_table(disk, path, file.size_bytes).index
+        assert not [piece for where, _, piece in disk.reads if where == path and b"vv" in piece], (
+            "no value is read"
+        )
+        whole = disk.files[path]
+        disk.files[path] = (
+            whole[: index.offset] + bytes([whole[index.offset] ^ 1]) + whole[index.offset + 1 :]
+        )
+        said = f"{file.name}: corrupt: checksum of the block at {index.offset} is wrong"
+        assert said in read(disk, "s", with_checks=True).problems
+        assert said not in read(disk, "s").problems
+        disk.files[path] = whole
+
+
+def test_recordings_are_blank(recorded):
+    """They hold no keys: everything but footer, metaindex and properties is zeros, and that is no damage."""
+    assert read(recorded, "9.7.3", with_checks=True).problems == ()
+
+
+def test_large_blocks_are_left_out(encodings, monkeypatch):
+    """A block that takes long to check, and says nothing else, is not read."""
+    monkeypatch.setattr(sst, "MAX_CHECKED_BYTES", 0)
+    checked, plain = (in_memory(encodings, "xxh3") for _ in range(2))
+    read(checked, "s", with_checks=True)
+    read(plain, "s")
+    assert checked.reads == plain.reads
 
 
 def test_large_offsets_file(encodings, monkeypatch):
@@ -174,7 +211,7 @@ def test_without_counters(encodings):
     assert facts.entries is None
     assert facts.live is None
     assert len(offsets_of(facts).offsets) == 40
-    data = {f"s/{sst_name(one.file.number)}" for one in facts.files if one.file.family_id == 0}
+    data = {f"s/{one.file.name}" for one in facts.files if one.file.family_id == 0}
     assert not data & {path for path, _, _ in disk.reads}
 
 
@@ -243,7 +280,7 @@ def test_missing_on_stable_manifest():
         {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7, 8), "s/000007.sst": b"short"}
     )
     facts = read(disk, "s")
-    assert facts.missing_files == (8,)
+    assert facts.missing_files == ("000008.sst",)
     assert facts.entries is None
     assert facts.problems == ("000007.sst: corrupt: file is too short", "000008.sst: vanished")
 

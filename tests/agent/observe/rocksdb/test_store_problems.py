@@ -36,7 +36,7 @@ def test_first_path():
     """Path 0 is the database's own directory."""
     records = [counters(2), added(7, 9, size=5, custom=varint(65) + string(b"\0")) + counters(8, 9)]
     facts = read(FilesDisk({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": frame(records)}), "s")
-    assert facts.missing_files == (7,)
+    assert facts.missing_files == ("000007.sst",)
 
 
 LOG = "2026/11/26-14:43:35.992634 140519790474944 SST files in {} dir, Total Num: 0, files: \n"

@@ -1,0 +1,76 @@
+"""What was read of a database -> fields of a reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.inventory.observations import Flush, StoreOffsets
+from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.store import StoreFacts
+
+
+def of_unread(why: Unread) -> dict[str, Any]:
+    """Fields of a reading that came to nothing."""
+    return {
+        "manifest_problem": why.problem or why.unseen.value,
+        "problems": (why.problem,) if why.problem else (),
+        "goes_on": why.goes_on,
+        "waits": why.waits,
+        "offsets_unread": True,
+    }
+
+
+def of_content(facts: StoreFacts, flushes: tuple[Flush, ...], ahead_us: int) -> dict[str, Any]:
+    """Fields of a reading by what the files say; a reading is made once, with all of them."""
+    view = facts.manifest
+    # what was written when all sequence numbers are 0: no more was written than was given out at the open
+    floor = view.opened_sequence or 0 if view.has_zeroed else 0
+    offsets_unread = facts.offsets is not None and bool(facts.offsets.problems)
+    return {
+        "manifest": view.number,
+        "manifest_problem": view.problem,
+        "problems": facts.problems,
+        "puts": view.flushed_sequence,
+        "zeroed_puts": floor,
+        "opened_puts": max(view.snapshot_sequence, floor),
+        "opened_sequence": view.opened_sequence,
+        "flushes": flushes,
+        "families_in_use": view.families_in_use,
+        "files": len(view.names),
+        "size_bytes": sum(x.size_bytes for x in view.live) + sum(x.size_bytes for x in view.blobs),
+        "entries_low": facts.live.low if facts.live else None,
+        "entries_high": facts.live.high if facts.live else None,
+        "deletions": facts.deletions,
+        "missing_files": facts.missing_files,
+        "oldest_data_us": _oldest_data_us(facts),
+        "offsets": None if offsets_unread else _offsets(facts, ahead_us),
+        "offsets_unread": offsets_unread,
+    }
+
+
+def _oldest_data_us(facts: StoreFacts) -> int:
+    """Take the earliest time that a live file knows of its own data; a compaction keeps that of its inputs."""
+    known = [one.properties for one in facts.files if one.properties is not None]
+    times_s = (
+        x for one in known for x in (one.creation_time_s, one.oldest_key_time_s, one.file_creation_time_s)
+    )
+    return min((x for x in times_s if x), default=0) * 1_000_000
+
+
+def _offsets(store: StoreFacts, ahead_us: int) -> StoreOffsets | None:
+    """Keep what decides: values, their sequence numbers, and the newest file they lie in."""
+    facts = store.offsets
+    if facts is None:
+        return None
+    file = max((x.file_number for _, x in facts.offsets), default=0)
+    return StoreOffsets(
+        status=facts.status.value if facts.status else None,
+        status_sequence=facts.status.sequence if facts.status else 0,
+        offsets=tuple((name, x.value, x.sequence) for name, x in facts.offsets),
+        position_sequence=facts.position_sequence,
+        offset_file=file,
+        removed_sequence=facts.removed_sequence,
+        written_us=next(
+            (x.mtime_us - ahead_us for x in store.files if x.file.number == file and x.mtime_us), 0
+        ),
+    )
