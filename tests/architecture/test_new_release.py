@@ -254,7 +254,7 @@ def test_a_pom_beside_a_jar_says_the_version_of_rocksdb(
     new = tmp_path / "kafka-streams.jar"
     shutil.copy(JARS / "new.jar", new)
     new.with_suffix(".pom").write_text(
-        '<project xmlns="http://maven.apache.org/POM/4.0.0"><dependencies><dependency><groupId>org.rocksdb</groupId>'
+        '<project xmlns="urn:pom"><dependencies><dependency><groupId>org.rocksdb</groupId>'
         "<artifactId>rocksdbjni</artifactId><version>99.0.1</version></dependency></dependencies></project>"
     )
     assert new_release.main(["--jars", str(JARS / "old.jar"), str(new)]) == 1

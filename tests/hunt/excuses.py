@@ -355,9 +355,8 @@ def _cannot_open(case: Case) -> str:
     since_us, until_us = case.timeline.life(case.pod, case.at_us)
     left = case.timeline.left_uncleanly(case.pod, since_us) is not None
     copies = {x[:2] for look in case.asked if case.at_us <= look.at_us < until_us for x in look.copies or ()}
-    opened = (case.pod, case.said.task) in copies
-    stored = numbers(case.timeline.release(case.pod, case.at_us)) >= (4, 3)
-    is_true = stored and left and not opened and case.run.guarantee == EOS
+    stored = numbers(case.timeline.release(case.pod, case.at_us)) >= (4, 3) and case.run.guarantee == EOS
+    is_true = stored and left and (case.pod, case.said.task) not in copies
     return "its pod ended uncleanly, and no look of its next life found the task there" if is_true else ""
 
 
