@@ -278,6 +278,7 @@ class Application:
     id: str
     exists: bool = False
     inode: int = 0
+    mtime_us: int = 0  # of its directory
     first_seen_us: int = 0
     process_id: str | None = None
     process_problem: str | None = None
@@ -317,6 +318,7 @@ class BlindInterval:
         task: Task concerned; None = all of it.
         store: Store concerned; None = all of them.
         detail: One sentence with numbers and names, for people; empty = the cause says it all.
+        place: Path of what cannot be read; None = the cause is no single place.
     """
 
     started_us: int
@@ -326,6 +328,7 @@ class BlindInterval:
     task: str | None = None
     detail: str = ""
     store: str | None = None
+    place: str | None = None
 
 
 @dataclass(slots=True)
@@ -339,6 +342,7 @@ class Inventory:
         root_seen: The state directory was there once.
         volume: Kind of volume it is on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
         blind_us: Cause -> microseconds of finished intervals since the agent started, also of those forgotten.
+        nested: State directories one level below, where no application is here.
         slowed: Cause -> since when, and a sentence: changes are seen, but later than they could be.
     """
 
@@ -349,3 +353,4 @@ class Inventory:
     volume: str = ""
     blind_us: dict[str, int] = field(default_factory=dict)
     slowed: dict[str, tuple[int, str]] = field(default_factory=dict)
+    nested: tuple[str, ...] = ()

@@ -15,5 +15,5 @@ def test_stores_that_are_links_are_asked_for(tmp_path: Path):
     (rocksdb / "there").mkdir()
     (rocksdb / "moved").symlink_to("/elsewhere/moved")
     (rocksdb / "file").write_text("x")
-    found = databases_below(KernelDisk(tmp_path), "app/0_0", None)
+    found, _ = databases_below(KernelDisk(tmp_path), "app/0_0", None)
     assert [x.store for x in found] == ["moved", "there"]
