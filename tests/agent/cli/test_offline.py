@@ -391,3 +391,13 @@ def test_a_visible_process_shows_its_release(statewarden: Callable, traces: Path
     ]
     assert "kafka_streams_version" in missing[0]
     assert "kafka_streams_version" not in missing[1]
+
+
+def test_whole_applications_that_are_left_over_are_a_remark(statewarden: Callable, tmp_path: Path) -> None:
+    """Who renames an application leaves the old one on disk: how many, how large, which."""
+    plant(tmp_path / "state")
+    plant(tmp_path / "state", application="renamed")
+    for path in [*(tmp_path / "state" / "renamed").rglob("*"), tmp_path / "state" / "renamed"]:
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    said = statewarden("scan", tmp_path / "state", *PLAIN)
+    assert "1 application unused for 30 days, 0 MiB: renamed" in said.out.splitlines()
