@@ -15,9 +15,15 @@ def main() -> int:
 
 
 def _command() -> int:
-    from agent.cli import main as command  # takes a while
+    from agent.contract.exit_codes import Exit
 
-    return command()
+    try:
+        from agent.cli import main as command  # takes a while
+
+        return command()
+    except Exception:  # noqa: BLE001 - the fence of the program: Python's own 1 would say that something was found
+        sys.excepthook(*sys.exc_info())
+        return Exit.BROKE
 
 
 if __name__ == "__main__":

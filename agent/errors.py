@@ -1,8 +1,11 @@
-"""The agent's errors. Expected trouble while reading is a value (`inventory.disk.Unseen`), not one of these.
+"""The agent's errors; `cli.main.code_of` has their exit codes.
+
+Expected trouble while reading is a value (`inventory.disk.Unseen`), not one of these.
 
 StatewardenError
-├── ConfigError          every problem in one message; exit code 2
-├── UsageError           wrong use or unreadable input; exit code 2
+├── ConfigError          every problem in one message
+├── UsageError           wrong use
+│   └── UnreadError      it is there and cannot be read, or not be judged
 ├── LayoutError          carries path and line; only from parsers
 │   ├── CheckpointFormatError
 │   └── ProcessFileError
@@ -32,7 +35,11 @@ class ConfigError(StatewardenError):
 
 
 class UsageError(StatewardenError):
-    """Wrong use or unreadable input; one line for stderr, exit code 2."""
+    """Wrong use; one line for stderr."""
+
+
+class UnreadError(UsageError):
+    """What was asked for is there, and cannot be read or not be judged; one line for stderr."""
 
 
 class LayoutError(StatewardenError):

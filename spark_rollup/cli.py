@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from agent.contract.codec import printable
 from agent.contract.events import Severity
+from agent.contract.exit_codes import Exit, answer
 from agent.contract.names import not_here
 from spark_rollup import clock
 from spark_rollup.arguments import decisive, parser
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from spark_rollup.intake.opening import Opening
     from spark_rollup.report.write import Outcome
 
-FOUND, WRONG_USE, BROKEN = 1, 2, 3
-
 WITHOUT_SPARK = (
     "PySpark is not installed here: pip install 'statewarden[rollup]'; it also needs Java 17 or later"
 )
@@ -64,27 +63,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Without the program's name; None = those of the process.
 
     Returns:
-        Exit code: 0 nothing at or above `--fail-on`, 1 something, 2 wrong use or unreadable input, 3 the run broke.
+        Exit code.
     """
     program = parser()
     parsed = program.parse_args(arguments)
     if parsed.command is None:
         program.print_help(sys.stderr)  # a complaint here, so that no script takes it for an answer
-        return WRONG_USE
+        return Exit.WRONG_USE
     if not parsed.debug:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)  # a Java that ended is reported below, once
     try:
         return _COMMANDS[parsed.command](parsed)
     except RollupError as error:
-        return _failed(parsed, error, str(error), WRONG_USE)
+        return _failed(parsed, error, str(error), error.code)
     except Exception as error:  # noqa: BLE001 - the fence of the program: whatever broke, it found nothing
         if isinstance(error, ModuleNotFoundError) and error.name == "pyspark":
-            return _failed(parsed, error, WITHOUT_SPARK, WRONG_USE)
+            return _failed(parsed, error, WITHOUT_SPARK, Exit.WRONG_USE)
         damage = failures.damage(error)
         if damage:
-            return _failed(parsed, error, str(damage), WRONG_USE)
+            return _failed(parsed, error, str(damage), damage.code)
         hint = "" if parsed.debug else " (--debug shows the trace)"
-        return _failed(parsed, error, f"{parsed.command} broke: {failures.message(error)}{hint}", BROKEN)
+        return _failed(parsed, error, f"{parsed.command} broke: {failures.message(error)}{hint}", Exit.BROKE)
 
 
 def _failed(parsed: argparse.Namespace, error: Exception, text: str, code: int) -> int:
@@ -237,7 +236,8 @@ def _audit(parsed: argparse.Namespace) -> int:
     if unused:
         print(f"statewarden-rollup: {printable(unused)}", file=sys.stderr)
     worst = outcome.worst_open()
-    return FOUND if worst is not None and worst.rank >= Severity(parsed.fail_on).rank else 0
+    is_bad = worst is not None and worst.rank >= Severity(parsed.fail_on).rank
+    return answer(found=is_bad, unread=False)
 
 
 def _readable(outcome: Outcome, parsed: argparse.Namespace) -> list[str]:
@@ -327,7 +327,7 @@ def _verify(parsed: argparse.Namespace) -> int:
     options = run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events, parsed.keep)
     outcome = run.run(options)
     _print([json.dumps(row) for row in outcome.findings] if parsed.json else run.readable(outcome))
-    return FOUND if outcome.worst_rank() >= Severity(parsed.fail_on).rank else 0
+    return answer(found=outcome.worst_rank() >= Severity(parsed.fail_on).rank, unread=outcome.unread > 0)
 
 
 def _safe_to_restart(parsed: argparse.Namespace) -> int:
@@ -337,7 +337,7 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
     if parsed.source is not None:
         from spark_rollup.report import last_audit
 
-        lines, safe = last_audit.safe_to_restart(parsed.source, question, decisive(parsed))
+        lines, code = last_audit.safe_to_restart(parsed.source, question, decisive(parsed))
     else:
         from spark_rollup import gate
         from spark_rollup.judging import verified
@@ -345,9 +345,9 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
         if parsed.verified:
             verified.check(parsed.verified)
         with _reading(parsed) as (spark, options):
-            lines, safe = gate.safe_to_restart(spark, options, question)
+            lines, code = gate.safe_to_restart(spark, options, question)
     _print(lines)
-    return 0 if safe else FOUND
+    return code
 
 
 def _asked(parsed: argparse.Namespace) -> int:

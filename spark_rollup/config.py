@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.contract.reporting import GUARANTEES, HEARTBEAT_S, REPORTED_SETTINGS
-from spark_rollup.errors import UsageError
+from spark_rollup.errors import UnreadError, UsageError
 
 SILENT_AFTER_S = 3 * HEARTBEAT_S
 """Without any event for longer than this (seconds) an agent counts as silent."""
@@ -205,7 +205,7 @@ def check_input(source: Path, *, may_be_empty: bool = False) -> None:
     try:
         readable = has_events(source) or may_be_empty
     except OSError as error:
-        raise UsageError(f"input {source} cannot be read: {error.strerror or error}") from error
+        raise UnreadError(f"input {source} cannot be read: {error.strerror or error}") from error
     if not readable:
         raise UsageError(f"input {source} holds no *.jsonl or *.jsonl.gz file and is not a bronze directory")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from agent.contract.events import Severity
+from agent.contract.exit_codes import Exit
 from spark_rollup import audit
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import RULES
@@ -18,11 +19,11 @@ from spark_rollup.spark.rows import rows_of
 Row = Mapping[str, object]
 
 
-def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Question) -> tuple[list[str], bool]:
+def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Question) -> tuple[list[str], Exit]:
     """Answer for one pod task by task, or for all pods in one table.
 
     Returns:
-        Lines, the age of what they rest on first; and whether every pod asked about is safe.
+        Lines, the age of what they rest on first; and the exit code.
 
     Raises:
         UsageError: no such pod in the input, or several of its name.
@@ -35,7 +36,7 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     found = audit.with_proofs(facts, audit.together(*rules), proofs)
     findings = audit.with_agents(facts, found)
     rows, pods = audit.together(restarts(facts, findings), known_pods(facts))
-    lines, safe = answer(
+    lines, code = answer(
         rows_of(rows.orderBy("namespace", "pod", "application_id", "task_id")),
         rows_of(pods.orderBy("namespace", "pod")),
         as_of_us,
@@ -44,4 +45,4 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
         verified=options.verified is not None,
     )
     unused = settings.unused(facts.settings, options.overrides)
-    return [*lines, unused] if unused else lines, safe
+    return [*lines, unused] if unused else lines, code

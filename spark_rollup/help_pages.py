@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.contract.exit_codes import Exit, codes_text
 from agent.contract.help_page import HelpPage
 
 ABOUT = """\
@@ -11,13 +12,8 @@ agents' events where they were shipped to, or from bronze: the Delta tables that
 `ingest` makes of them. Runs on PySpark (pip install 'statewarden[rollup]') and
 Java 17 or later."""
 
-AFTER = """\
-exit codes:
-  0    nothing was found; of safe-to-restart: every pod may be restarted
-  1    something was found; each command's help says what counts
-  2    wrong use, or an input that cannot be read: one line says why
-  3    the run broke: --debug shows the trace
-
+AFTER = f"""\
+{codes_text({code: code.meaning for code in Exit})}
 examples:
   statewarden-rollup audit --input EVENTS --output OUT
   statewarden-rollup ingest --input s3://bucket/prefix --bronze BRONZE
@@ -25,14 +21,13 @@ examples:
 
 read on: docs/rollup.md, docs/journeys.md (may this pod be restarted?)"""
 
-_BROKE = """\
-  2    wrong use, or an input that cannot be read
-  3    the run broke: --debug shows the trace
-"""
-_DONE = f"""\
-exit codes:
-  0    done
-{_BROKE}"""
+_INPUT = "an input is there and cannot be read: one line says which"
+_DONE = {Exit.CLEAR: "done", Exit.UNREAD: _INPUT}
+_FOUND = {
+    Exit.CLEAR: "no open finding is at or above --fail-on",
+    Exit.FOUND: "at least one is",
+    Exit.UNREAD: _INPUT,
+}
 
 PAGES = {
     "audit": HelpPage(
@@ -43,11 +38,8 @@ Reads the events of all pods, from bronze or from the agents' segments, prints
 the incidents of the fleet, the worst first, and writes tables, JSON lines,
 metrics and report.html into --output. The last good output stays there until
 the new one is complete.""",
-        f"""\
-exit codes:
-  0    no open finding is at or above --fail-on
-  1    at least one is
-{_BROKE}
+        _FOUND,
+        """\
 examples:
   statewarden-rollup audit --input EVENTS --output OUT
   statewarden-rollup audit --input BRONZE --output OUT --look-back 14 --top 3
@@ -63,11 +55,12 @@ Answers whether a pod may be restarted: whether a healthy copy of each of its
 tasks is held elsewhere, and whether a stop or a kill would do harm. With --pod
 it lists task by task; without, it answers for every pod. --from takes the
 answer from the last audit at once, without Java.""",
-        f"""\
-exit codes:
-  0    yes: every pod asked about is `safe` or `not-running`
-  1    not now: the answers say why
-{_BROKE}
+        {
+            Exit.CLEAR: "yes: every pod asked about is `safe` or `not-running`",
+            Exit.FOUND: "not now: the answers say why",
+            Exit.UNREAD: "not known: `unknown`, too old, or an input that cannot be read",
+        },
+        """\
 examples:
   statewarden-rollup safe-to-restart --from OUT --pod orders-7
   statewarden-rollup safe-to-restart --input BRONZE --namespace shop
@@ -80,8 +73,8 @@ read on: docs/rollup.md, docs/journeys.md""",
         """\
 Says what is wrong with one task and what to do next; then its story across all
 pods: which one held it when, its checkpoints, wipes and restorations.""",
-        f"""\
-{_DONE}
+        _DONE,
+        """\
 examples:
   statewarden-rollup why 0_3 --input BRONZE
   statewarden-rollup why 0_3 --input BRONZE --application orders
@@ -94,8 +87,8 @@ read on: docs/rollup.md, docs/journeys.md""",
         """\
 Lists which pods were watched when, and where an agent was silent, blind or lost
 events: an audit can say nothing about those times.""",
-        f"""\
-{_DONE}
+        _DONE,
+        """\
 examples:
   statewarden-rollup coverage --input BRONZE --namespace shop
 
@@ -108,8 +101,8 @@ read on: docs/rollup.md, docs/limits.md""",
 Adds new events to bronze, each exactly once; lines that cannot be used go into
 its quarantine. Run it every few minutes, or as a stream with --trigger. A run
 may be killed at any point and repeated.""",
-        f"""\
-{_DONE}
+        _DONE,
+        """\
 examples:
   statewarden-rollup ingest --input EVENTS --bronze BRONZE
   statewarden-rollup ingest --input s3://bucket/a --bronze s3://bucket/bronze
@@ -125,8 +118,8 @@ read on: docs/rollup.md, docs/delivery.md""",
 Once a day: joins the small files of finished days in bronze. With --snapshots
 it also sums these days up, so that `audit --look-back` need not read them; with
 --retain it removes old days that are summed up.""",
-        f"""\
-{_DONE}
+        _DONE,
+        """\
 examples:
   statewarden-rollup compact --bronze BRONZE --snapshots --retain 90
 
@@ -139,11 +132,8 @@ read on: docs/rollup.md""",
 Compares digests of stores with their changelogs, or without --kafka with each
 other: what agents suspect is then proved or refuted. `statewarden digest` makes
 digests, and agents may ship them.""",
-        f"""\
-exit codes:
-  0    no finding is at or above --fail-on
-  1    at least one is
-{_BROKE}
+        _FOUND,
+        """\
 examples:
   statewarden-rollup verify --digests DIGESTS --kafka kafka:9092 --output PROVED
   statewarden-rollup verify --digests BRONZE --output PROVED
@@ -157,8 +147,8 @@ read on: docs/digests.md""",
 Removes events from bronze: those of a pod, single ones, or a damaged file that
 an error has named. Events go into the quarantine; `ingest --again` brings back
 those of a file.""",
-        f"""\
-{_DONE}
+        _DONE,
+        """\
 examples:
   statewarden-rollup forget --bronze BRONZE --pod orders-7 \\
       --until 2026-11-01T00:00:00Z
@@ -172,8 +162,8 @@ read on: docs/rollup.md""",
         """\
 Makes Delta tables of a bronze that an older version wrote as plain Parquet, in
 its place. Snapshots are made again by `compact --snapshots`.""",
-        f"""\
-{_DONE}
+        _DONE,
+        """\
 examples:
   statewarden-rollup migrate --bronze BRONZE
 
@@ -186,8 +176,8 @@ read on: docs/rollup.md""",
 Fetches jars through Maven, checks each against its pinned hash, keeps them in
 the user's cache directory and prints their paths. Those of s3a and kafka are
 fetched by this command only; those of delta also when bronze is first used.""",
-        f"""\
-{_DONE}
+        _DONE,
+        """\
 examples:
   statewarden-rollup jars delta
   statewarden-rollup jars s3a --names
@@ -198,11 +188,8 @@ read on: docs/rollup.md""",
         "print the completion script of a shell",
         "SHELL",
         "Prints a script that completes commands, options and file names in your shell.",
+        {Exit.CLEAR: "printed"},
         """\
-exit codes:
-  0    printed
-  2    wrong use
-
 examples:
   statewarden-rollup completion bash \\
       > ~/.local/share/bash-completion/completions/statewarden-rollup

@@ -23,6 +23,7 @@ from tools.chart_files import chart_files  # noqa: E402
 from tools.completion.files import completion_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.digest_page import render_digest_page  # noqa: E402
+from tools.exit_codes_page import render_exit_codes_page  # noqa: E402
 from tools.facts_page import render_facts_page  # noqa: E402
 from tools.incidents_page import render_incidents_page  # noqa: E402
 from tools.index_page import render_index_page  # noqa: E402
@@ -51,6 +52,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/contract.md": lambda _: render_contract_page(),
     "docs/detectors.md": lambda _: render_detectors_list(),
     "docs/digests.md": render_digest_page,
+    "docs/exit-codes.md": lambda _: render_exit_codes_page(),
     "docs/incidents.md": render_incidents_page,
     "docs/licences.md": lambda _: render_licences_page(),
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),

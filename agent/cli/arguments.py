@@ -47,9 +47,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add how findings are printed, and which of them make the exit code 1."""
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--json", action="store_true", help="one finding per line, each once, with its incident"
-    )
+    group.add_argument("--json", action="store_true", help="a line per finding, per incident, and a summary")
     group.add_argument(
         "--fail-on",
         choices=("info", "warning", "critical"),

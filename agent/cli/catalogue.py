@@ -20,7 +20,7 @@ from agent.contract.codec import ContractError, LaterVersionError, decode, print
 from agent.contract.events import Level, Severity, Status
 from agent.contract.names import nearest
 from agent.detectors import BY_ID, DETECTORS
-from agent.errors import UsageError
+from agent.errors import UnreadError, UsageError
 from agent.inventory.settings import KEYS
 from agent.judging.base import DetectorMeta
 
@@ -79,7 +79,7 @@ def explain(chosen: Namespace) -> int:
         missing = (
             f"{chosen.id}: no such finding, incident, application or task in the events below {chosen.events}"
         )
-        raise UsageError(f"{missing}; {unread}" if unread else missing)
+        raise UnreadError(f"{missing}; {unread}") if unread else UsageError(missing)
     if unread:
         complain(printable(f"{chosen.id}: {unread}"))
     if not found:
@@ -290,7 +290,7 @@ def _lines(events: Path) -> Iterator[bytes]:
             content = path.read_bytes()
             yield from (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
         except (OSError, EOFError) as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from error
+            raise UnreadError(f"{path}: cannot be read: {error}") from error
 
 
 def _last_line(found: dict[str, object], worst: dict[str, object]) -> str:

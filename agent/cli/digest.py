@@ -19,14 +19,12 @@ from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.buckets import BUCKETS, MAX_BUCKETS, to_line
 from agent.contract.codec import printable
+from agent.contract.exit_codes import answer
 from agent.errors import LayoutError, UsageError
 from agent.observe.kernel_disk import KernelDisk
 
 if TYPE_CHECKING:
     from agent.verify.kinds import Kind
-
-INCOMPLETE = 2
-"""Exit code where a store has no digest."""
 
 
 def add_digest(
@@ -109,7 +107,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
                 missed += 1
     write(chosen.output, lines)
     print(f"{len(lines)} of {len(stores)} stores digested, in {chosen.output}")
-    return INCOMPLETE if missed else 0
+    return answer(found=False, unread=missed > 0)
 
 
 def require_output(output: Path, state_dir: Path) -> None:

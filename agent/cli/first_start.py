@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agent.errors import UsageError
+from agent.errors import UnreadError, UsageError
 from agent.inventory.disk import EntryKind, Unseen
 from agent.layout import names
 from agent.layout.paths import join
@@ -16,16 +16,15 @@ DEEPEST = 3
 MOST = 1_000
 """Directories that are read at most: a volume before its first start has few."""
 
-_OF_THE_FILE_SYSTEM = (names.LOST_AND_FOUND,)
-
 
 def is_before_first_start(directory: Path) -> bool:
     """Return whether no instance can have started on this directory yet: it is missing, or no application is in it.
 
-    False where it has an application, or is no directory.
+    False where it has an application or a link to one, or is no directory.
 
     Raises:
-        UsageError: it cannot be known, or an application is near it: the path is wrong.
+        UsageError: an application is near it: the path is wrong.
+        UnreadError: it cannot be known.
     """
     if names.TASK_DIRECTORY.fullmatch(directory.absolute().name):
         raise UsageError(f"{directory}: the name is that of a task directory; give Kafka Streams' state.dir")
@@ -38,6 +37,8 @@ def is_before_first_start(directory: Path) -> bool:
         near = _application_near(place, must_see=False)
     else:
         place = directory.absolute()
+        if _has_link(place):
+            return False  # an application may lie behind it
         near = _application_near(place, must_see=True)
     if near is None:
         return True
@@ -48,11 +49,16 @@ def is_before_first_start(directory: Path) -> bool:
     )
 
 
+def _has_link(place: Path) -> bool:
+    entries = KernelDisk(place).list("")
+    return not isinstance(entries, Unseen) and any(x.kind is EntryKind.SYMLINK for x in entries)
+
+
 def _application_near(place: Path, *, must_see: bool) -> Path | None:
     """Find an application directory in the first few levels, the place itself included.
 
     Raises:
-        UsageError: the place, or (`must_see`) something below it, may not be read.
+        UnreadError: the place, or (`must_see`) something below it, may not be read.
     """
     disk = KernelDisk(place)
     level, visited = [""], 0
@@ -62,7 +68,7 @@ def _application_near(place: Path, *, must_see: bool) -> Path | None:
             entries = disk.list(path)
             visited += 1
             if entries is Unseen.DENIED and (must_see or not path):
-                raise UsageError(
+                raise UnreadError(
                     f"{place / path}: permission denied; whether an application is there is not known"
                 )
             if isinstance(entries, Unseen):
@@ -83,4 +89,4 @@ def _is_directory(path: Path) -> bool:
 
 
 def _is_inner(name: str, kind: EntryKind) -> bool:
-    return kind is EntryKind.DIRECTORY and name not in _OF_THE_FILE_SYSTEM
+    return kind is EntryKind.DIRECTORY and not names.OF_THE_VOLUME.fullmatch(name)

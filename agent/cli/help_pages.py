@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.contract.exit_codes import Exit, codes_text
 from agent.contract.help_page import HelpPage
 
 ABOUT = """\
@@ -10,32 +11,22 @@ trusted, and if not: which task, which known bug, and what is safe to do next.
 Reads a state directory, also beside a running application, and never writes
 below it."""
 
-AFTER = """\
-exit codes:
-  0    nothing was found, or the command prints only
-  1    something was found; each command's help says what counts
-  2    no answer: wrong use, unreadable input or unwritable output
-  130  Ctrl-C; 143 SIGTERM
-
+AFTER = f"""\
+{codes_text({code: code.meaning for code in Exit})}
 examples:
   statewarden scan /var/lib/kafka-streams
   statewarden scan --help
   statewarden explain skipped-eos-wipe
 
-read on: docs/journeys.md (an alert at 3 a.m.), docs/configuration.md"""
+read on: docs/journeys.md (an alert at 3 a.m.), docs/exit-codes.md"""
 
-_FOUND = """\
-exit codes:
-  0    no open finding is at or above --fail-on
-  1    at least one is
-  2    no verdict: wrong use, unreadable input or unwritable output
-  130  Ctrl-C; 143 SIGTERM
-"""
-_PRINTS = """\
-exit codes:
-  0    printed
-  2    wrong use, unreadable input or unwritable output
-"""
+_FOUND = {
+    Exit.CLEAR: "no open finding is at or above --fail-on, and all was read",
+    Exit.FOUND: "at least one is",
+    Exit.UNREAD: "none is, but something could not be read: the head names it",
+}
+_PRINTS = {Exit.CLEAR: "printed"}
+_READS = {**_PRINTS, Exit.UNREAD: "what was asked for is there and cannot be read"}
 
 PAGES = {
     "scan": HelpPage(
@@ -46,8 +37,8 @@ Reads a state.dir of Kafka Streams once, judges it and prints the incidents,
 the worst first, each with its evidence and one next step. Safe beside a running
 application: nothing is written, no lock is taken. What past restarts did is no
 longer on disk; only an agent that was there (statewarden run) has seen it.""",
-        f"""\
-{_FOUND}
+        _FOUND,
+        """\
 examples:
   statewarden scan /var/lib/kafka-streams
   statewarden scan /var/lib/kafka-streams --properties streams.properties \\
@@ -67,8 +58,8 @@ application's log means. `stopped-volume` is how to work on the volume of a
 stopped pod. Of an upstream issue it lists the detectors. With --events it
 prints what agents recorded of a finding or an incident, or lists the incidents
 of an application or a task.""",
-        f"""\
-{_PRINTS}
+        _READS,
+        """\
 examples:
   statewarden explain skipped-eos-wipe
   statewarden explain rules/unaudited
@@ -89,8 +80,8 @@ Lists what is searched for: id, severity, level and title of each detector, and
 which ones the settings disable. Level `exposure`: the condition of a bug is on
 disk; `damage`: the bug has fired; `event`: something happened; `self`: about
 the agent.""",
-        f"""\
-{_PRINTS}
+        _PRINTS,
+        """\
 examples:
   statewarden detectors
   statewarden detectors --json
@@ -105,11 +96,11 @@ Watches a state.dir until SIGTERM: the sidecar of an application. Serves metrics
 for Prometheus and a page with what is open, logs each finding in one line, and
 ships events to --ship-to. What is not given here, STATE_DIR included, is taken
 from the environment and from --config; `statewarden check-config` shows it.""",
+        {
+            Exit.CLEAR: "stopped in order, by SIGTERM or Ctrl-C",
+            Exit.WRONG_USE: "it cannot start: a bad setting, or an address that is in use",
+        },
         """\
-exit codes:
-  0    stopped in order, by SIGTERM or Ctrl-C
-  2    it cannot start: a bad setting, or an address that is in use
-
 examples:
   statewarden run /var/lib/kafka-streams
   statewarden run /var/lib/kafka-streams --spool /var/lib/statewarden \\
@@ -126,12 +117,8 @@ Checks whether an agent can do its work here: rights, mounts, limits of inotify,
 clock, spool and sink. Says what was found, and which line of which manifest to
 change; the worst is last. Run it in the agent's container: it takes what is not
 given from the environment, as the agent does.""",
+        {Exit.CLEAR: "no check failed; a warning is no failure", Exit.FOUND: "a check failed"},
         """\
-exit codes:
-  0    no check failed; a warning is no failure
-  1    a check failed
-  2    wrong use, unreadable input or unwritable output
-
 examples:
   statewarden preflight
   statewarden preflight /state --spool /var/lib/statewarden \\
@@ -145,8 +132,8 @@ read on: docs/preflight.md, docs/kubernetes.md""",
         """\
 Prints each setting with its value and where the value is from: flag,
 environment, file or default. Every mistake is reported, all in one message.""",
-        f"""\
-{_PRINTS}
+        _PRINTS,
+        """\
 examples:
   statewarden check-config
   statewarden check-config --config statewarden.toml \\
@@ -160,8 +147,8 @@ read on: docs/configuration.md""",
         """\
 Says in one line how many events wait to be shipped, since when, and how large
 they are. Reads only, also beside a running agent.""",
-        f"""\
-{_PRINTS}
+        _READS,
+        """\
 examples:
   statewarden spool /var/lib/statewarden
 
@@ -175,13 +162,12 @@ Compares each RocksDB store with its changelog, key by key: the proof behind a
 finding that is only suspected. Works beside a running application and on a
 stopped one, and writes nothing into the state directory. No other command reads
 an application's topics. Needs: pip install 'statewarden[verify]'""",
+        {
+            Exit.CLEAR: "no store has a word of --fail-on, and each was judged",
+            Exit.FOUND: "a store has one",
+            Exit.UNREAD: "none has, but a store is undecidable, or no broker answers",
+        },
         """\
-exit codes:
-  0    no store has a word of --fail-on
-  1    a store has one
-  2    a store could not be judged, or wrong use
-  130  Ctrl-C; 143 SIGTERM
-
 examples:
   statewarden verify /var/lib/kafka-streams --bootstrap-servers kafka:9092
   statewarden verify /var/lib/kafka-streams --bootstrap-servers kafka:9092 \\
@@ -198,12 +184,8 @@ line per store: copies can then be compared with each other and with their
 changelogs on another machine. No content leaves the pod, no broker is asked,
 and nothing is written into the state directory. Needs:
 pip install 'statewarden[verify]'""",
+        {Exit.CLEAR: "every store has a digest", Exit.UNREAD: "one has none: standard error says why"},
         """\
-exit codes:
-  0    every store has a digest
-  2    one has none (standard error says why), or wrong use
-  130  Ctrl-C; 143 SIGTERM
-
 examples:
   statewarden digest /var/lib/kafka-streams --output pod-0.jsonl.gz
 
@@ -216,13 +198,12 @@ read on: docs/digests.md; statewarden-rollup verify --help""",
 Compares two state directories, or two copies of one from different times, store
 by store: which one is ahead, which one lacks data, and whether a store was
 wiped in between.""",
+        {
+            Exit.CLEAR: "all stores are the same, and all was read",
+            Exit.FOUND: "they differ",
+            Exit.UNREAD: "what was read is the same: standard error says what was not",
+        },
         """\
-exit codes:
-  0    all stores are the same
-  1    they differ
-  2    wrong use, unreadable input or unwritable output
-  130  Ctrl-C; 143 SIGTERM
-
 examples:
   statewarden diff before-restart after-restart
   statewarden diff /mnt/pod-0 /mnt/pod-1 --json
@@ -236,8 +217,8 @@ read on: docs/journeys.md""",
 Plays recorded file operations through the rules of the live agent, by the
 recording's own clock, and prints what an agent would have found. With --events
 it also writes what the agent would have shipped, for `statewarden-rollup`.""",
-        f"""\
-{_FOUND}
+        _FOUND,
+        """\
 examples:
   statewarden replay trace-pod-0.jsonl.gz --set kafka_streams_version=4.1.2
   statewarden replay trace-pod-0.jsonl.gz --pod pod-0 --events recorded-events
@@ -252,11 +233,11 @@ Packs what a bug report needs: names, sizes and times of files, checkpoints,
 findings and settings; never keys or values of records. It has the names of
 applications, stores and topics, unless [privacy] hash_names is set: read it
 before you send it.""",
+        {
+            Exit.CLEAR: "the archive is written",
+            Exit.UNREAD: "it is, without what standard error says could not be read",
+        },
         """\
-exit codes:
-  0    the archive is written
-  2    wrong use, unreadable input or unwritable output; or the archive exists
-
 examples:
   statewarden bundle /var/lib/kafka-streams report.tar.gz
 
@@ -268,8 +249,8 @@ read on: docs/delivery.md""",
         """\
 Prints a script that completes commands, options, detectors and file names in
 your shell.""",
-        f"""\
-{_PRINTS}
+        _PRINTS,
+        """\
 examples:
   statewarden completion bash \\
       > ~/.local/share/bash-completion/completions/statewarden

@@ -22,6 +22,9 @@ _AFFECTED = {
     Affected.POSSIBLY: "this release may have it",
     Affected.NO: "this release does not have it",
 }
+MOST_FINDINGS = 100
+"""Findings of an incident that are written at most; 10,000 tasks may have one each."""
+
 WIDTH = 100
 """Columns at most: longer lines are hard to read."""
 
@@ -54,7 +57,9 @@ def incident_text(
     elif incident.upstream:
         lines.append(wrapped(_cause(incident), width))
     if verbose:
-        lines += [_finding(role, finding, width) for role, finding in incident.findings]
+        lines += [_finding(role, finding, width) for role, finding in incident.findings[:MOST_FINDINGS]]
+        if len(incident.findings) > MOST_FINDINGS:
+            lines.append(f"{_INDENT}and {len(incident.findings) - MOST_FINDINGS} more findings (--json)")
     elif len(incident.findings) > 1:
         lines.append(wrapped(f"evidence: {_evidence(incident.findings)}", width))
     if incident.lead.missing_facts:

@@ -13,13 +13,16 @@ from pathlib import Path
 from agent import __version__
 from agent.cli.ahead import reading_ahead
 from agent.cli.compare import Copy, Difference, Relation, compare
+from agent.cli.json_lines import finding_line
 from agent.cli.offline import one_pass, require_state_directory
-from agent.cli.output import finding_line
+from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.built import COMMIT
 from agent.contract.codec import printable
+from agent.contract.exit_codes import answer
 from agent.engine.pipeline import Pipeline
+from agent.engine.unread import how_much, unread, which
 from agent.errors import UsageError
 from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
@@ -41,17 +44,29 @@ def diff(a: Path, b: Path, config: Config, *, as_json: bool) -> int:
     """Compare two state directories, or two snapshots of one.
 
     Returns:
-        0 = nothing differs, 1 = something does.
+        Exit code.
 
     Raises:
         UsageError: one of them is not a readable state directory.
     """
-    rows = list(compare(read_directory(a, config).inventory, read_directory(b, config).inventory))
+    read = [read_directory(place, config).inventory for place in (a, b)]
+    rows = list(compare(*read))
     for row in rows:
         sys.stdout.write(_json(row) if as_json else _line(row))
     if not rows:
         sys.stdout.write("neither has a store\n")
-    return int(any(row.relation is not Relation.SAME for row in rows))
+    is_part = [_complain(place, inventory) for place, inventory in zip((a, b), read, strict=True)]
+    said = {row.relation for row in rows}
+    undecided = any(is_part) or Relation.UNKNOWN in said
+    return answer(found=bool(said - {Relation.SAME, Relation.UNKNOWN}), unread=undecided)
+
+
+def _complain(directory: Path, inventory: Inventory) -> bool:
+    """Say on standard error what of a directory could not be read; return whether there is anything."""
+    places = unread(inventory)
+    if places:
+        complain(printable(f"{directory}: {how_much(inventory, places)}; {which(places)}"))
+    return bool(places)
 
 
 def read_directory(directory: Path, config: Config) -> Pipeline:
@@ -75,7 +90,7 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
     """Pack metadata for a bug report: listing, checkpoints, option files, findings. No record content.
 
     Returns:
-        0.
+        Exit code.
 
     Raises:
         UsageError: the directory cannot be read, or the target is inside it or cannot be written.
@@ -105,7 +120,7 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {error.strerror or error}") from error
     sys.stdout.write(f"{target}: {len(listing)} names, {len(findings)} findings; no record content\n")
-    return 0
+    return answer(found=False, unread=_complain(directory, pipeline.inventory))
 
 
 def _about(config: Config, inventory: Inventory) -> dict[str, object]:

@@ -22,12 +22,19 @@ from agent.cli.verify import add_verify
 from agent.cli.version import version_text
 from agent.config import Config, load_config
 from agent.contract.codec import printable
+from agent.contract.exit_codes import Exit
 from agent.contract.help_page import Print
 from agent.detectors import ACCEPTABLE, BY_ID
-from agent.errors import StatewardenError
+from agent.errors import (
+    ConfigError,
+    LayoutError,
+    SpoolError,
+    StatewardenError,
+    TraceError,
+    UnreadError,
+    UsageError,
+)
 from agent.interrupt import guarded
-
-EXIT_WRONG = 2
 
 AddsTo: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
@@ -53,7 +60,14 @@ def _answer(arguments: Sequence[str] | None) -> int:
                 output.flush()
     except StatewardenError as error:
         complain(printable(str(error)))
-        return EXIT_WRONG
+        return code_of(error)
+
+
+def code_of(error: StatewardenError) -> Exit:
+    """Return what a command ends with that an error ended."""
+    if isinstance(error, (UnreadError, TraceError, LayoutError, SpoolError)):
+        return Exit.UNREAD
+    return Exit.WRONG_USE if isinstance(error, (UsageError, ConfigError)) else Exit.BROKE
 
 
 def _obey(arguments: Sequence[str] | None) -> int:
@@ -87,7 +101,7 @@ def make_parser() -> argparse.ArgumentParser:
 def _without_command(parser: argparse.ArgumentParser) -> int:
     """Print the help as what it is here, a complaint: no script may take this for an answer."""
     parser.print_help(sys.stderr)
-    return EXIT_WRONG
+    return Exit.WRONG_USE
 
 
 def _adds(add_options: AddsTo, answer: Callable[[argparse.Namespace], int]) -> AddsTo:

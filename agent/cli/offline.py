@@ -12,7 +12,7 @@ from agent import __version__
 from agent.cli.ahead import reading_ahead
 from agent.cli.events_directory import EventsDirectory
 from agent.cli.first_start import is_before_first_start
-from agent.cli.output import Shown, exit_code, print_findings
+from agent.cli.output import Reading, Shown, print_findings
 from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
@@ -20,6 +20,7 @@ from agent.config.facts import PROPERTIES
 from agent.contract.codec import printable
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
+from agent.contract.exit_codes import Exit
 from agent.engine.disabled import in_words
 from agent.engine.one_reading import (
     SETTLE_S,
@@ -30,8 +31,11 @@ from agent.engine.one_reading import (
     strangers,
 )
 from agent.engine.pipeline import Pipeline
-from agent.errors import UsageError
+from agent.engine.unused import unused
+from agent.errors import UnreadError, UsageError
+from agent.findings.finding import Finding
 from agent.inventory.disk import Disk, EntryKind, Unseen
+from agent.inventory.nested import nested
 from agent.layout.shape import is_application, is_surely_application, is_task, is_topology
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
@@ -93,13 +97,14 @@ def scan(
         Exit code.
 
     Raises:
-        UsageError: it is not there, cannot be read, or is not a state directory.
+        UsageError: it is not there, or is not a state directory.
+        UnreadError: it may not be read.
     """
     pod = config.agent.pod or directory.resolve().name
     if may_be_empty and is_before_first_start(directory):
         closing = f"{directory}: no application has started here yet"
-        print_findings([], pod, shown=shown, closing=_and_disabled(closing, config, as_json=shown.as_json))
-        return 0
+        closing = _and_disabled(closing, config, as_json=shown.as_json)
+        return print_findings([], Reading(pod, closing), shown=shown, fail_on=fail_on)
     clock = SystemClock()
     with reading_ahead(directory) as (disk, observer):
         require_state_directory(disk, directory)
@@ -116,10 +121,25 @@ def scan(
             findings = judge_again(pipeline, clock.now_us())
     _warn_of_settings(pipeline, config)
     closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
+    if left_over := unused(pipeline.inventory, now_us):
+        closing += f"\n{printable(left_over)}"
+    return _printed(pipeline, findings, pod, replace(shown, of_reading=True), fail_on, closing, config)
+
+
+def _printed(
+    pipeline: Pipeline,
+    findings: list[Finding],
+    pod: str,
+    shown: Shown,
+    fail_on: str,
+    closing: str,
+    config: Config,
+) -> Exit:
     closing = _and_disabled(closing, config, as_json=shown.as_json)
-    shown = replace(shown, of_reading=True)
-    print_findings(findings, pod, shown=shown, closing=closing, accepts=config.applications.accepts)
-    return exit_code(findings, fail_on)
+    reading = Reading.of(pipeline.inventory, pod, closing)
+    return print_findings(
+        findings, reading, shown=shown, fail_on=fail_on, accepts=config.applications.accepts
+    )
 
 
 def one_pass(disk: Disk, config: Config, now_us: int) -> Pipeline:
@@ -162,8 +182,10 @@ def replay_trace(
 
     Raises:
         TraceError: the trace is unreadable or truncated.
-        UsageError: the events directory cannot be written.
+        UsageError: the trace is not there, or the events directory cannot be written.
     """
+    if not trace.exists():
+        raise UsageError(f"{trace}: no such file")
     started_us = first_time_us(trace)
     disk = MemoryDisk()
     origin = Origin(
@@ -195,9 +217,7 @@ def replay_trace(
         f"read {coverage(pipeline.inventory)} at the end of {count} recorded operations;"
         f" what happened before the first one is not seen{_from_properties(config)}"
     )
-    closing = _and_disabled(closing, config, as_json=shown.as_json)
-    print_findings(findings, pod, shown=shown, closing=closing, accepts=config.applications.accepts)
-    return exit_code(findings, fail_on)
+    return _printed(pipeline, findings, pod, shown, fail_on, closing, config)
 
 
 def _from_properties(config: Config) -> str:
@@ -225,18 +245,19 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
 
     Raises:
         UsageError: says what was found and what to give instead.
+        UnreadError: it may not be read.
     """
     entries = disk.list("")
     if entries is Unseen.VANISHED:
         what = "not a directory" if directory.exists() else "no such directory"
         raise UsageError(f"{directory}: {what}; give Kafka Streams' state.dir")
     if entries is Unseen.DENIED:
-        raise UsageError(
+        raise UnreadError(
             f"{directory}: permission denied; Kafka Streams makes its directories 0750, so run with the"
             " application's group (in Kubernetes: the same runAsGroup)"
         )
     if isinstance(entries, Unseen):
-        raise UsageError(f"{directory}: cannot be listed ({entries.value}); give Kafka Streams' state.dir")
+        raise UnreadError(f"{directory}: cannot be listed ({entries.value}); give Kafka Streams' state.dir")
     found = {entry.name for entry in entries}
     place = directory.resolve()
     if is_task(place.name, found):
@@ -250,7 +271,8 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
             f"{directory}: this is an application directory; give its parent, Kafka Streams' state.dir:"
             f" {place.parent}"
         )
-    _require_application(disk, directory, [e.name for e in entries if e.kind is EntryKind.DIRECTORY])
+    if not any(entry.kind is EntryKind.SYMLINK for entry in entries):  # which may be one
+        _require_application(disk, directory, [e.name for e in entries if e.kind is EntryKind.DIRECTORY])
 
 
 def _require_application(disk: KernelDisk, directory: Path, children: list[str]) -> None:
@@ -262,7 +284,7 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
         elif not isinstance(inner, Unseen) and is_application({entry.name for entry in inner}):
             return
     if denied:
-        raise UsageError(
+        raise UnreadError(
             f"{directory / denied[0]}: permission denied; Kafka Streams makes its directories 0750, so run with"
             " the application's group (in Kubernetes: the same runAsGroup)"
         )
@@ -271,17 +293,9 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
             f"{directory}: no application has started here; give Kafka Streams' state.dir"
             " (`statewarden scan --may-be-empty` accepts one before its first start)"
         )
-    below = [name for name in sorted(children) if _is_state_directory(disk, name)]
+    below = nested(disk, children)
     hint = f"; {' or '.join(str(directory / name) for name in below[:3])} is one" if below else ""
     raise UsageError(
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"
         f" directories (such as 0_0), a .lock or kafka-streams-process-metadata{hint}"
     )
-
-
-def _is_state_directory(disk: KernelDisk, name: str) -> bool:
-    entries = disk.list(name)
-    if isinstance(entries, Unseen):
-        return False
-    inner = (disk.list(f"{name}/{entry.name}") for entry in entries if entry.kind is EntryKind.DIRECTORY)
-    return any(not isinstance(one, Unseen) and is_application({entry.name for entry in one}) for one in inner)

@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from agent.cli.incident_text import WIDTH, incident_text, wrapped
-from agent.contract.codec import printable, rfc3339
+from agent.cli.json_lines import json_lines
+from agent.contract.codec import printable
 from agent.contract.events import Level, Severity, Status
+from agent.contract.exit_codes import Exit, answer
 from agent.engine.one_reading import plural
+from agent.engine.unread import how_much, unread, which
 from agent.findings.finding import Finding
 from agent.findings.incidents import Accepts, Incident, about_state, gather
+from agent.inventory.model import Inventory
 
+MOST_UNDECIDED = 10
+"""Applications without settings that are named at most."""
 
-def finding_line(finding: Finding, pod: str, incident: Incident | None = None) -> str:
-    """Write one finding as one JSON line: the fields of its record, times as RFC 3339; and its incident, if given."""
-    row: dict[str, object] = {}
-    for name, value in finding.body().items():
-        if name.endswith("_at_us"):
-            row[name.removesuffix("_us")] = rfc3339(value) if isinstance(value, int) else None
-        else:
-            row["id" if name == "finding_id" else name] = value
-    row["pod"] = pod
-    if incident is not None:
-        row["incident"] = _incident_fields(incident, finding)
-    return json.dumps(row, ensure_ascii=True)
-
-
-def _incident_fields(incident: Incident, finding: Finding) -> dict[str, object]:
-    """Give the whole incident, the same with each of its findings, and what this one is for it."""
-    return {
-        "id": incident.id,
-        "role": next(role.value for role, own in incident.findings if own is finding),
-        "detector": incident.lead.detector,
-        "severity": incident.severity.value,
-        "confidence": incident.confidence.value,
-        "status": incident.status.value,
-        "lasting": incident.lasting,
-        "accepted": incident.accepted,
-        "application_id": incident.application_id or None,
-        "tasks": incident.tasks,
-        "stores": incident.stores,
-        "title": incident.title,
-        "sentence": incident.sentence,
-        "next_action": incident.next_action,
-        "since": rfc3339(incident.since_us),
-        "ended": None if incident.ended_us is None else rfc3339(incident.ended_us),
-    }
+MOST_INCIDENTS = 1_000
+"""Incidents that are printed at most where `--top` does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +31,9 @@ class Shown:
     """What a person or a program wants to see.
 
     Args of the dataclass:
-        as_json: One line per finding with its incident, in the order of opening, and nothing else.
+        as_json: Lines for a program, see `json_lines`, and nothing else.
         verbose: Remarks, too, and every finding with its evidence.
-        top: At most so many incidents; 0 = all.
+        top: At most so many incidents; 0 = up to `MOST_INCIDENTS`.
         of_reading: One reading found them, not a watch.
     """
 
@@ -70,50 +43,85 @@ class Shown:
     of_reading: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read, and what was not: nothing found is worth no more than that.
+
+    Args of the dataclass:
+        pod: Where.
+        closing: What was read, and what cannot be seen that way.
+        unread: Place -> why it could not be read.
+        how_much: Of how much `unread` is, in a sentence.
+    """
+
+    pod: str
+    closing: str
+    unread: Mapping[str, str] = field(default_factory=dict)
+    how_much: str = ""
+
+    @classmethod
+    def of(cls, inventory: Inventory, pod: str, closing: str) -> Reading:
+        """Say what of an inventory could not be read."""
+        places = unread(inventory)
+        return cls(pod, closing, places, how_much(inventory, places))
+
+
 def print_findings(
     findings: Sequence[Finding],
-    pod: str,
+    reading: Reading,
     *,
     shown: Shown,
-    closing: str,
+    fail_on: str,
     accepts: Accepts = lambda application: (),
     out: TextIO | None = None,
-) -> None:
+) -> Exit:
     """Print what was found: a summary, incidents, the worst first, and which settings would decide more.
 
     Args:
         findings: What was found.
-        pod: Where.
+        reading: What was read.
         shown: How much of it.
-        closing: What was read, and what cannot be seen that way: nothing found is worth no more than that.
+        fail_on: Severity from which an open finding counts.
         accepts: What the operator accepted: it is shown, and marked.
         out: Where to; None = standard output.
+
+    Returns:
+        Exit code.
     """
     stream = out or sys.stdout
     everything = gather(findings, accepts)
+    code, reason = exit_code(findings, fail_on, reading)
     if shown.as_json:
-        of_finding = {finding.id: incident for incident in everything for _, finding in incident.findings}
-        for finding in findings:
-            stream.write(finding_line(finding, pod, of_finding[finding.id]) + "\n")
-        return
+        for line in json_lines(
+            findings, everything, reading.pod, code, reason, reading.closing, reading.unread
+        ):
+            stream.write(f"{line}\n")
+        return code
     incidents = [x for x in everything if not x.lead.missing_facts or about_state(x)]
     wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
-    listed = wanted[: shown.top] if shown.top else wanted
+    listed = wanted[: shown.top or MOST_INCIDENTS]
     paint = stream.isatty() and "NO_COLOR" not in os.environ
     width = width_of(stream)
     undecided = [x for x in findings if x.missing_facts and x.level is Level.SELF and x.status is Status.OPEN]
-    head = f"{_summary(incidents, listed, unsure=bool(undecided))}\n{closing}"
+    head = (
+        f"{_summary(incidents, listed, unsure=bool(undecided), how_much=reading.how_much)}\n{reading.closing}"
+    )
+    if reading.unread:
+        head += f"\n{printable(which(reading.unread))}"
     if stream.isatty():  # a program finds each of these lines in one piece
         head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
     stream.write(f"{head}\n\n")
     for incident in listed:
         stream.write(_text(incident, shown, paint=paint, width=width))
-    for finding in undecided:
+    for finding in undecided[:MOST_UNDECIDED]:
         said = printable(finding.summary)
         if "processing_guarantee" in finding.missing_facts:
             said += " Without processing_guarantee most bugs of exactly-once go unreported."
         said += f" Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
         stream.write(wrapped(said, width, indent="") + "\n")
+    if len(undecided) > MOST_UNDECIDED:
+        stream.write(f"Settings lack for {len(undecided) - MOST_UNDECIDED} more applications (--json).\n")
+    return code
 
 
 def _text(incident: Incident, shown: Shown, *, paint: bool, width: int) -> str:
@@ -136,16 +144,20 @@ def is_severe(incident: Incident) -> bool:
     return incident.severity is not Severity.INFO
 
 
-def _summary(incidents: Sequence[Incident], listed: Sequence[Incident], *, unsure: bool) -> str:
+def _summary(
+    incidents: Sequence[Incident], listed: Sequence[Incident], *, unsure: bool, how_much: str
+) -> str:
     """Say it all in one line: what is open by severity, what was, and what is not listed.
 
-    Nothing open is no all-clear where settings were not given (`unsure`).
+    Nothing open is no all-clear where settings were not given (`unsure`), or not all was read (`how_much`).
     """
     severe = [x for x in incidents if is_severe(x)]
     is_open = [x for x in severe if x.status is Status.OPEN]
     counts = [(s.value, sum(x.severity is s for x in is_open)) for s in (Severity.CRITICAL, Severity.WARNING)]
     words = ", ".join(f"{count} {name}" for name, count in counts if count)
     parts = [f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open"]
+    if how_much:
+        parts.append(how_much if is_open else f"no all-clear: {how_much}")
     if unsure and not is_open:
         parts.append("no all-clear: settings were not given, see the end")
     if resolved := len(severe) - len(is_open):
@@ -158,7 +170,15 @@ def _summary(incidents: Sequence[Incident], listed: Sequence[Incident], *, unsur
     return "; ".join(parts)
 
 
-def exit_code(findings: Sequence[Finding], fail_on: str) -> int:
-    """Return 1 if an open finding is at least as severe as asked for, else 0; momentary ones are not open."""
+def exit_code(findings: Sequence[Finding], fail_on: str, reading: Reading) -> tuple[Exit, str]:
+    """Give the exit code and why: findings that are open and at least as severe as asked for; momentary ones are not.
+
+    Returns:
+        Code and reason.
+    """
     limit = Severity(fail_on).rank
-    return int(any(x.severity.rank >= limit and x.status is Status.OPEN for x in findings))
+    count = sum(x.severity.rank >= limit and x.status is Status.OPEN for x in findings)
+    code = answer(found=count > 0, unread=bool(reading.unread))
+    if code is Exit.FOUND:
+        return code, f"{plural(count, 'open finding')} at or above {fail_on}"
+    return code, reading.how_much or f"no open finding is at or above {fail_on}, and all was read"

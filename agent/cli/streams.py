@@ -15,7 +15,7 @@ from agent.errors import StatewardenError
 
 
 class OutputError(StatewardenError):
-    """Standard output cannot be written; exit code 2."""
+    """Standard output cannot be written."""
 
 
 class Output:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+from agent.contract.exit_codes import Exit, codes_text
 
 
 class HelpPage(NamedTuple):
@@ -15,12 +17,14 @@ class HelpPage(NamedTuple):
         line: Its line in the list of commands.
         synopsis: What has to be given.
         about: What it is for.
-        after: What comes below the options: exit codes, examples (one command each), where to read on.
+        codes: Its exit codes, where its own words say more than those of the table.
+        after: What comes below them: examples (one command each), where to read on.
     """
 
     line: str
     synopsis: str
     about: str
+    codes: Mapping[Exit, str]
     after: str
 
     def add_to(
@@ -32,7 +36,7 @@ class HelpPage(NamedTuple):
             help=self.line,
             usage=f"%(prog)s {self.synopsis}",
             description=self.about,
-            epilog=self.after,
+            epilog=f"{codes_text(self.codes)}\n{self.after}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 

@@ -1,9 +1,9 @@
 """Detector `auditor-blind`: the agent itself missed something, or has nothing to watch.
 
 Fires while a blind interval lasts and for five minutes after its end; while changes are seen later than they could
-be (polling, a limit of the kernel or of the agent); and when no application directory has been seen for five
-minutes: the most common first-hour mistake is an application whose `state.dir` is not on the volume that the agent
-watches.
+be (polling, a limit of the kernel or of the agent); and when there is nothing to watch: no application directory for
+five minutes (the most common first-hour mistake is an application whose `state.dir` is not on the volume that the agent
+watches, or a level below it), or no task for an hour and no process that could have one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
-from agent.inventory.model import BlindInterval
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, BlindInterval
+from agent.inventory.nested import in_words
 from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
 
 META = DetectorMeta(
@@ -32,8 +34,16 @@ META = DetectorMeta(
 )
 
 NOTHING_AFTER_US = 300_000_000
+NO_TASK_US = 3_600_000_000
+"""Of an hour without any task nothing was watched. An instance whose tasks are all elsewhere holds its `.lock`."""
+
 LISTED_APART = 8
 """Intervals of one cause that are reported one by one; more of them are reported as one finding."""
+
+_PER_POD = (
+    "Give the agent the state directory of its own pod: STATEWARDEN_STATE_DIR with $(POD_NAME) at the end, or on its"
+    " mount the subPathExpr of the application's. Never one directory for all pods."
+)
 
 _PLANNED = frozenset({"agent-away", "store-being-read"})
 """Every rollout restarts agents, and each has to read first: blind all the same, but it must not page anyone."""
@@ -63,10 +73,13 @@ def judge(case: AgentCase) -> Iterable[Verdict]:
             yield from map(_missed, intervals, severities)
     for cause, (since_us, sentence) in case.inventory.slowed.items():
         yield _slow(cause, since_us, sentence)
-    seen = any(application.exists for application in case.inventory.applications.values())
-    waited_us = case.waited_us(case.inventory.started_us)
-    if not seen and waited_us >= NOTHING_AFTER_US:
-        yield _nothing(case, waited_us)
+    there = [application for application in case.inventory.applications.values() if application.exists]
+    if not any(map(_has_work, there)):
+        last_us = max((x.last_activity_us for x in case.inventory.applications.values()), default=0)
+        since_us = max(case.inventory.started_us, last_us)
+        waited_us = case.waited_us(since_us)
+        if waited_us >= (NO_TASK_US if there else NOTHING_AFTER_US):
+            yield _nothing(case, len(there), since_us, waited_us)
 
 
 def _whom(interval: BlindInterval) -> str:
@@ -140,25 +153,42 @@ def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
     )
 
 
-def _nothing(case: AgentCase, waited_us: int) -> Verdict:
-    there = case.inventory.root_seen
-    refused = any(x.cause == _REFUSED and x.ended_us is None for x in case.inventory.blind)
-    if there:
+def _has_work(application: Application) -> bool:
+    """Return whether there is a task, or a process that may get one."""
+    may_be_held = application.lock in (LockState.HELD, LockState.UNKNOWN)
+    return may_be_held or bool(application.processes) or any(x.exists for x in application.tasks.values())
+
+
+def _nothing(case: AgentCase, applications: int, since_us: int, waited_us: int) -> Verdict:
+    inventory = case.inventory
+    refused = any(x.cause == _REFUSED and x.ended_us is None for x in inventory.blind)
+    known = True
+    if applications:
+        summary = (
+            f"No task for {seconds(waited_us)}: none of {applications} application directories has one, and no process"
+            " holds one. Either no instance runs, or its state.dir is another directory."
+        )
+        known = False
+    elif inventory.nested:
+        summary = f"Nothing is watched: {in_words(inventory.nested)}."
+    elif inventory.root_seen:
         summary = (
             f"No application directory for {seconds(waited_us)}: an application without persistent stores makes"
             " none; otherwise its state.dir is not the directory that is watched (default: /tmp/kafka-streams up to"
             " 2.7, kafka-streams below the JVM's temporary directory since 2.8)."
         )
+        known = False
     elif refused:
         summary = f"The agent has no permission to read the state directory: {BY_SLUG[_REFUSED].remedy}."
     else:
         summary = "The state directory does not exist: mount the application's state volume here, or correct the path."
     return Verdict(
         subject="nothing-to-watch",
-        opened_at_us=case.inventory.started_us + NOTHING_AFTER_US,
+        opened_at_us=since_us + (NO_TASK_US if applications else NOTHING_AFTER_US),
         summary=summary,
-        evidence=(Evidence(case.now_us, "no application directory seen since the start", "state directory"),),
-        severity=Severity.INFO if there else Severity.WARNING,
-        confidence=Confidence.UNKNOWN if there else Confidence.CONFIRMED,
+        evidence=(Evidence(case.now_us, f"no task seen for {seconds(waited_us)}", "state directory"),),
+        severity=Severity.WARNING if known or waited_us >= NO_TASK_US else Severity.INFO,
+        confidence=Confidence.CONFIRMED if known else Confidence.UNKNOWN,
         affected=Affected.NO,
+        next_action=_PER_POD if inventory.nested and not applications else "",
     )

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from agent.engine.refusals import Refusals
+from collections.abc import Callable
+from typing import TypeAlias
+
 from agent.inventory.disk import Disk, Entry, EntryKind, Unseen
 from agent.inventory.model import Inventory, Task
+from agent.inventory.nested import nested
+from agent.inventory.transitions import Transition
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
 
 _MAY_BE_DATABASES = (EntryKind.DIRECTORY, EntryKind.SYMLINK)
 """A link is not followed: asking for what it names shows that this cannot be read."""
 
+Unlisted: TypeAlias = tuple[Unseen, str]
+"""Why an entry is not listed, and what more there is to say."""
+
+LINK: Unlisted = (
+    Unseen.UNREADABLE,
+    ", a symbolic link: it is not followed. Mount what it names, or give its parent as a state directory",
+)
+
+_HOLD_DATABASES = (Role.STORES, Role.SEGMENTED_STORE)
+
 REPORTED_AT_ONCE = 500
 """Changes that a walk gathers before it reports them."""
+
+Report: TypeAlias = Callable[[list[Transition]], None]
+"""Takes them."""
 
 
 def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
@@ -21,23 +38,27 @@ def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
     return tuple(entry for entry in entries if entry.kind is EntryKind.DIRECTORY)
 
 
-def databases_below(
-    disk: Disk, path: str, known: Task | None, refusals: Refusals, at_us: int
-) -> list[StatePath]:
+def databases_below(disk: Disk, path: str, known: Task | None) -> tuple[list[StatePath], dict[str, Unlisted]]:
     """List the databases below a task's directory: those that are there, and those that were known.
 
-    What cannot be listed on the way, or is a link, is noted: whether a store is there is unknown then.
+    Returns:
+        Databases; and of the directories that may hold some, which cannot be listed.
     """
     paths = set(known.database_paths) if known else set()
+    unread: dict[str, Unlisted] = {}
     entries = disk.list(path)
-    refusals.note_listing(classify(path), entries, at_us)
-    for entry in directories(entries):
+    for entry in () if isinstance(entries, Unseen) else entries:
         inner = f"{path}/{entry.name}"
+        if entry.kind is EntryKind.SYMLINK and classify(inner).role in _HOLD_DATABASES:
+            unread[inner] = LINK
+        if entry.kind is not EntryKind.DIRECTORY:
+            continue
         children = disk.list(inner)
-        refusals.note(classify(inner), children if isinstance(children, Unseen) else None, at_us)
-        if not isinstance(children, Unseen):
+        if isinstance(children, Unseen):
+            unread[inner] = children, ""
+        else:
             paths.update(f"{inner}/{child.name}" for child in children if child.kind in _MAY_BE_DATABASES)
-    return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES]
+    return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES], unread
 
 
 def not_found(inventory: Inventory, place: StatePath, found: set[str]) -> tuple[list[str], list[Task]]:
@@ -63,3 +84,11 @@ def not_found(inventory: Inventory, place: StatePath, found: set[str]) -> tuple[
             # a task of a topology that is there was looked for in its directory
             gone += [task for task in tasks if task.path.rpartition("/")[0] not in found]
     return applications, gone
+
+
+def note_nested(inventory: Inventory, disk: Disk) -> None:
+    """Search one level below for a state directory, as long as no application is where one should be."""
+    if any(x.exists for x in inventory.applications.values()):
+        inventory.nested = ()
+    else:
+        inventory.nested = nested(disk, [x.name for x in directories(disk.list(""))])

@@ -7,11 +7,10 @@ scan and replay.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from agent.contract.events import Source
 from agent.engine import rereads
-from agent.engine.listing import REPORTED_AT_ONCE, databases_below, directories, not_found
+from agent.engine.listing import REPORTED_AT_ONCE, Report, databases_below, directories, not_found
 from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
@@ -30,8 +29,6 @@ from agent.inventory.transitions import Transition
 from agent.layout import names
 from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify, join
 from agent.observe.observer import Observer
-
-_EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
 
 
 class Looker:
@@ -148,20 +145,23 @@ class Looker:
             return self._checkpoint(place, now_us, Source.INOTIFY)
         if role in (Role.APPLICATION, Role.APPLICATION_LOCK, Role.PROCESS_FILE):
             return self._application(place, now_us, Source.INOTIFY)
-        if role is Role.TASK:
-            return self._task_tree(place, now_us, Source.INOTIFY)
+        if role in (Role.TASK, Role.TOPOLOGY):
+            return self._appeared(place, now_us) + self.rescan(place.path, now_us, Source.INOTIFY, "")
         if role is Role.TASK_LOCK:
             return self._task_lock(place, kind, now_us)
-        if role is Role.TOPOLOGY:
-            return self.rescan(place.path, now_us, Source.INOTIFY, "")
         if role in DATABASE_ROLES:
             self._settling.schedule(place.path, now_us + SETTLE_US)
-        elif role in _EVENTS and place.database is not None:
+        elif role in rereads.EVENTS and place.database is not None:
             if role is Role.STORE_LOCK and kind is HintKind.WRITTEN:
                 return self._closed(place, hint, now_us)
             if role is not Role.SST or kind is HintKind.WRITTEN:
                 self._settling.schedule(place.database, now_us + SETTLE_US)
         return []
+
+    def _appeared(self, place: StatePath, now_us: int) -> list[Transition]:
+        """Read the application where it was not known as one: the first task in it is a sign."""
+        known = self.inventory.applications.get(place.application or "")
+        return [] if known and known.exists else self._application(place, now_us, Source.INOTIFY)
 
     def _closed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
         """A process closed a store. What it left is read first, then whether that process lives."""
@@ -220,7 +220,9 @@ class Looker:
 
     def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         changes = self._reduce(self.observer.task(place, now_us, source))
-        for database in databases_below(self._disk, place.path, self._task_of(place), self.refusals, now_us):
+        below, unread = databases_below(self._disk, place.path, self._task_of(place))
+        self.refusals.note_inside(place.path, unread, now_us)
+        for database in below:
             changes += self._database(database, now_us, source)
         return changes + self._read_checkpoint(place.path, now_us, source)
 
@@ -395,6 +397,3 @@ class Looker:
         for path in self._settling.pop_due(now_us):
             changes += self._database(classify(path), now_us, Source.INOTIFY)
         return changes + self.polls.poll(now_us)
-
-
-Report = Callable[[list[Transition]], None]

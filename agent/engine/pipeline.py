@@ -12,6 +12,7 @@ from agent.engine.asking import ANYTHING, DetectorStats, bit_of
 from agent.engine.disabled import Disabled, closed
 from agent.engine.file_clock import FileClock
 from agent.engine.judges import Batch, Judges, ends_of
+from agent.engine.listing import note_nested
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
@@ -259,6 +260,7 @@ class Pipeline:
         """Emit a heartbeat and judge the agent itself."""
         self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._reported_until_us)))
         self._reported_until_us = now_us
+        note_nested(self.inventory, self.disk)
         self.judges.judge_agent(now_us)
 
     def summarise(

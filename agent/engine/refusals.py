@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from agent.engine.listing import LINK, Unlisted
 from agent.inventory.blindness import close_blind
 from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.inventory.model import BlindInterval, Database, Inventory
@@ -12,6 +15,7 @@ LASTS_US = 5_000_000
 """What cannot be read for so long, at two readings at least, is no writer at work."""
 
 _REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
+_LISTED = frozenset({Role.APPLICATION, Role.TASK, Role.TOPOLOGY})
 
 
 class Refusals:
@@ -21,33 +25,43 @@ class Refusals:
         """Write them down in `inventory`."""
         self._inventory = inventory
         self._open: dict[str, BlindInterval] = {}
-        self._linked: set[str] = set()
+        self._inside: dict[str, set[str]] = {}  # directory -> what is open of its entries
 
     def note(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
         """Take what a reading of a place came to; None = it was seen."""
-        known = self._open.get(place.path) if self._open else None
-        if unseen in _REFUSALS and known is None:
-            path = place.path or "the state directory"
-            interval = BlindInterval(at_us, f"{unseen}", None, place.application, place.task, f"at {path!r}")
+        self._note(place.path, place, unseen, at_us)
+
+    def _note(self, key: str, place: StatePath, unseen: Unseen | None, at_us: int, what: str = "") -> None:
+        known = self._open.get(key) if self._open else None
+        if unseen in _REFUSALS and not {place.path, f"{place.path}/."} & self._open.keys():
+            detail = f"at {place.path or 'the state directory'!r}{what}"
+            interval = BlindInterval(
+                at_us, f"{unseen}", None, place.application, place.task, detail, place=place.path
+            )
             self._inventory.blind.append(interval)
-            self._open[place.path] = interval
+            self._open[key] = interval
         elif unseen not in _REFUSALS and known is not None:
             close_blind(self._inventory, known, at_us)
-            del self._open[place.path]
+            del self._open[key]
 
     def note_listing(self, place: StatePath, entries: tuple[Entry, ...] | Unseen, at_us: int) -> None:
-        """Take what was found in a directory of tasks, or in one: a link is not followed, nothing is known of it."""
-        self.note(place, entries if isinstance(entries, Unseen) else None, at_us)
-        if isinstance(entries, Unseen):
-            return
-        linked = {join(place.path, x.name) for x in entries if x.kind is EntryKind.SYMLINK}
-        for known in [x for x in self._linked if x.rpartition("/")[0] == place.path and x not in linked]:
-            self._linked.remove(known)
-            self.note(classify(known), None, at_us)
-        for there in map(classify, sorted(linked)):
-            if there.role in (Role.TASK, Role.TOPOLOGY, Role.STORES, Role.SEGMENTED_STORE):
-                self._linked.add(there.path)
-                self.note(there, Unseen.UNREADABLE, at_us)
+        """Take what was found in a directory of applications or tasks: a link is not followed, nothing is known of it.
+
+        Whether the directory itself is seen is another question: it may be there and not be listed.
+        """
+        self._note(f"{place.path}/.", place, entries if isinstance(entries, Unseen) else None, at_us)
+        if not isinstance(entries, Unseen):
+            links = (join(place.path, x.name) for x in entries if x.kind is EntryKind.SYMLINK)
+            self.note_inside(place.path, {x: LINK for x in links if classify(x).role in _LISTED}, at_us)
+
+    def note_inside(self, directory: str, unread: Mapping[str, Unlisted], at_us: int) -> None:
+        """Take which entries of a directory that was listed cannot be listed."""
+        for path in sorted(self._inside.pop(directory, set()) - unread.keys()):
+            self._note(f"{path}/.", classify(path), None, at_us)
+        for path, (unseen, what) in unread.items():
+            self._note(f"{path}/.", classify(path), unseen, at_us, what)
+        if unread:
+            self._inside[directory] = set(unread)
 
     def note_content(self, place: StatePath, database: Database | None, at_us: int) -> None:
         """Take what a reading of a database could not read; None = it is not there."""
@@ -66,7 +80,9 @@ class Refusals:
             return
         if known is None:
             since_us = max(min(database.problem_since_us[x] for x in problems), self._inventory.started_us)
-            known = BlindInterval(since_us, cause, None, place.application, place.task, "", place.store)
+            known = BlindInterval(
+                since_us, cause, None, place.application, place.task, "", place.store, place=place.path
+            )
             self._inventory.blind.append(known)
             self._open[key] = known
         more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""

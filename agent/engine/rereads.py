@@ -8,7 +8,10 @@ from agent.engine.refusals import LASTS_US
 from agent.inventory.disk import Unseen
 from agent.inventory.model import Database, Inventory, Task
 from agent.inventory.observations import DatabaseReading
-from agent.layout.paths import StatePath
+from agent.layout.paths import Role, StatePath
+
+EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
+"""Files of a store whose notification asks for a reading of it."""
 
 SETTLE_US = 100_000
 """A store is read once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""

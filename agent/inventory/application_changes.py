@@ -32,7 +32,7 @@ def reduce_application(inventory: Inventory, reading: ApplicationReading) -> lis
     if not application.exists:
         application.exists = True
         changes.append(Transition(Change.APPLICATION_SEEN, reading.at_us, reading.source, name))
-    application.inode = reading.inode
+    application.inode, application.mtime_us = reading.inode, reading.mtime_us
     application.process_id = reading.process_id or application.process_id
     application.process_problem = reading.process_problem
     application.processes = reading.processes
@@ -61,7 +61,10 @@ def reduce_application_lock(application: Application, reading: LockReading) -> l
     if both and application.lock_inode and reading.inode not in (0, application.lock_inode):
         application.lock_replaced_us = recent(application.lock_replaced_us, reading.at_us, LOCKS_KEPT)
         application.lock_inode = reading.inode
-    if reading.lock is LockState.UNKNOWN or reading.lock is before:
+    if reading.lock is LockState.UNKNOWN:
+        application.lock = before or LockState.UNKNOWN  # what was known of it before may still be so
+        return []
+    if reading.lock is before:
         return []
     application.lock, application.lock_inode = reading.lock, reading.inode
     application.lock_since_us = reading.at_us

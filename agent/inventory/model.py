@@ -280,6 +280,7 @@ class Application:
     id: str
     exists: bool = False
     inode: int = 0
+    mtime_us: int = 0  # of its directory
     first_seen_us: int = 0
     process_id: str | None = None
     process_problem: str | None = None
@@ -322,6 +323,7 @@ class BlindInterval:
         task: Task concerned; None = all of it.
         store: Store concerned; None = all of them.
         detail: One sentence with numbers and names, for people; empty = the cause says it all.
+        place: Path of what cannot be read; None = the cause is no single place.
     """
 
     started_us: int
@@ -331,6 +333,7 @@ class BlindInterval:
     task: str | None = None
     detail: str = ""
     store: str | None = None
+    place: str | None = None
 
 
 @dataclass(slots=True)
@@ -346,6 +349,7 @@ class Inventory:
         blind_us: Cause -> microseconds of finished intervals since the agent started, also of those forgotten.
         ahead_us: By how much file times are ahead of this node's clock, where they are a file server's; they are kept
             without it. None = not compared.
+        nested: State directories one level below, where no application is here.
         slowed: Cause -> since when, and a sentence: changes are seen, but later than they could be.
     """
 
@@ -357,3 +361,4 @@ class Inventory:
     blind_us: dict[str, int] = field(default_factory=dict)
     ahead_us: int | None = None
     slowed: dict[str, tuple[int, str]] = field(default_factory=dict)
+    nested: tuple[str, ...] = ()

@@ -253,6 +253,7 @@ class ApplicationReading(Seen):
 
     Args of the dataclass:
         inode: Inode of the directory.
+        mtime_us: When a task, or a file beside the tasks, was made or removed last.
         process_id: From `kafka-streams-process-metadata`; None if absent or malformed.
         process_problem: Why that file could not be parsed.
         lock: State of the application's `.lock`; None = there is no such file.
@@ -261,6 +262,7 @@ class ApplicationReading(Seen):
     """
 
     inode: int = 0
+    mtime_us: int = 0
     process_id: str | None = None
     process_problem: str | None = None
     lock: LockState | None = None

@@ -19,7 +19,6 @@ TEMP_SUFFIX = ".tmp"  # OffsetCheckpoint writes <name>.tmp, syncs, renames
 POSITION_SUFFIX = ".position"  # RocksDBStore, 3.2 to 4.2
 ROCKSDB_DIRECTORY = "rocksdb"  # RocksDBStore.DB_FILE_DIR
 GLOBAL_DIRECTORY = "global"  # StateDirectory.globalStateDir
-LOST_AND_FOUND = "lost+found"  # made by mkfs at the top of a volume, for root only
 STORE_LOCK_FILE = "LOCK"
 IDENTITY_FILE = "IDENTITY"
 CURRENT_FILE = "CURRENT"
@@ -41,6 +40,10 @@ WAL_FILE = re.compile(r"(\d+)\.log", re.ASCII)
 OLD_INFO_LOG_FILE = re.compile(r"LOG\.old\.(\d+)", re.ASCII)  # microseconds since the epoch
 # AbstractSegments.segmentName: NAME.<start ms>; older separators `:` and `-` (date form) are renamed at open
 SEGMENT_SUFFIX = re.compile(r"[.:-]\d+", re.ASCII)
+
+# made by file systems and desktops at the top of a volume, mostly for root only: ext4, NetApp and OneFS, ZFS, btrfs,
+# freedesktop.org's trash, and what kubelet puts beside projected files
+OF_THE_VOLUME = re.compile(r"lost\+found|\.snapshots?|\.zfs|\.Trash(-\d+)?|\.\.data|\.\.\d{4}_.*", re.ASCII)
 
 CHANGELOG_SUFFIX = "-changelog"  # ProcessorStateManager.storeChangelogTopic
 

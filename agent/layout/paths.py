@@ -123,7 +123,7 @@ def classify(path: str) -> StatePath:
         return StatePath("", Role.STATE_DIRECTORY)
     head, *rest = path.split("/")
     application = sys.intern(head)
-    if application == names.LOST_AND_FOUND:
+    if names.OF_THE_VOLUME.fullmatch(application):
         return StatePath(path, Role.OTHER)
     if not rest:
         return StatePath(path, Role.APPLICATION, application)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from agent.layout import names
 
@@ -35,3 +35,11 @@ def is_task(name: str, found: Set[str]) -> bool:
 def is_topology(name: str) -> bool:
     """Return whether it is the name of a directory of a named topology, between application and tasks."""
     return names.TOPOLOGY_DIRECTORY.fullmatch(name) is not None
+
+
+def leftovers(found: Sequence[str], identity: str | None) -> int:
+    """Count what a torn deletion left: data files without the files that make them a database."""
+    if identity is not None and names.CURRENT_FILE in found:
+        return 0
+    patterns = (names.SST_FILE, names.BLOB_FILE, names.WAL_FILE)
+    return sum(1 for x in found if any(pattern.fullmatch(x) for pattern in patterns))

@@ -28,6 +28,7 @@ from agent.layout.rocksdb_text import (
     parse_identity,
     parse_options,
 )
+from agent.layout.shape import is_application, leftovers
 from agent.layout.sharing import shared
 from agent.observe.content import of_content, of_unread
 from agent.observe.rocksdb.cache import SstCache
@@ -103,19 +104,23 @@ class Observer:
         self._manifests = ManifestCache()
 
     def application(self, place: StatePath, at_us: int, source: Source) -> ApplicationReading:
-        """Read an application directory, its lock and its process metadata."""
-        stat = self.disk.stat(place.path)
+        """Read an application directory, its lock and its process metadata. What has no sign of one, is none."""
+        stat = self._stat_directory(place.path)
         if isinstance(stat, Unseen):
             return ApplicationReading(place, at_us, source, stat)
-        if stat.kind is not EntryKind.DIRECTORY:
-            return ApplicationReading(place, at_us, source, Unseen.UNREADABLE)
         process_id, problem = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
         lock, inode = self._lock(f"{place.path}/{names.LOCK_FILE}")
+        if lock not in (LockState.HELD, LockState.FREE) and not (process_id or problem):
+            entries = self.disk.list(place.path)
+            if isinstance(entries, Unseen) or not is_application({entry.name for entry in entries}):
+                unseen = entries if isinstance(entries, Unseen) else Unseen.VANISHED
+                return ApplicationReading(place, at_us, source, unseen)
         return ApplicationReading(
             place,
             at_us,
             source,
             inode=stat.inode,
+            mtime_us=stat.mtime_us,
             process_id=process_id,
             process_problem=problem,
             lock=lock,
@@ -123,9 +128,16 @@ class Observer:
             processes=tuple(x for x in self.disk.processes() if x.works_on(place.path)),
         )
 
+    def _stat_directory(self, path: str) -> FileStat | Unseen:
+        """Stat a directory: a file of its name is not it, and a link may be."""
+        stat = self.disk.stat(path)
+        if isinstance(stat, Unseen) or stat.kind is EntryKind.DIRECTORY:
+            return stat
+        return Unseen.UNREADABLE if stat.kind is EntryKind.SYMLINK else Unseen.VANISHED
+
     def task(self, place: StatePath, at_us: int, source: Source) -> TaskReading:
         """Read a task directory: identity, children, lock."""
-        stat = self.disk.stat(place.path)
+        stat = self._stat_directory(place.path)
         if isinstance(stat, Unseen):
             return TaskReading(place, at_us, source, stat)
         entries = self.disk.list(place.path)
@@ -199,7 +211,7 @@ class Observer:
 
     def _database(self, place: StatePath, at_us: int, source: Source, announced_us: int) -> DatabaseReading:
         path = place.path
-        stat = self.disk.stat(path)
+        stat = self._stat_directory(path)
         if isinstance(stat, Unseen):
             self._known.pop(path, None)
             self._manifests.remove(path)
@@ -250,7 +262,7 @@ class Observer:
             bulk_loading=options.bulk_loading,
             options_written_us=known.options_written_us and known.options_written_us - self.ahead_us,
             announced_us=announced_us,
-            leftovers=0 if identity is not None and names.CURRENT_FILE in found else _data_files(found),
+            leftovers=leftovers(found, identity),
             **(
                 of_unread(facts)
                 if isinstance(facts, Unread)
@@ -335,12 +347,6 @@ class Observer:
             return parse_process_file(content), None
         except ProcessFileError as error:
             return None, str(error)
-
-
-def _data_files(found: list[str]) -> int:
-    """Count what a torn deletion left: data files without the files that make them a database."""
-    patterns = (names.SST_FILE, names.BLOB_FILE, names.WAL_FILE)
-    return sum(1 for x in found if any(pattern.fullmatch(x) for pattern in patterns))
 
 
 def _flushes(facts: StoreFacts, known: _Known, at_us: int, ahead_us: int) -> tuple[Flush, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agent.contract.exit_codes import Exit, answer
 from agent.inventory.file_times import SERVED_VOLUMES
 from agent.observe.volume import Mount
 from agent.preflight import manifest
@@ -124,6 +125,6 @@ def judge(facts: Facts) -> tuple[Result, ...]:
     return tuple(check.judge(facts) for check in CHECKS)
 
 
-def exit_code(results: tuple[Result, ...]) -> int:
-    """Return 1 if a check failed; warnings are no failure."""
-    return int(any(result.level is Level.FAILED for result in results))
+def exit_code(results: tuple[Result, ...]) -> Exit:
+    """Go by the checks that failed; warnings are no failure."""
+    return answer(found=any(result.level is Level.FAILED for result in results), unread=False)

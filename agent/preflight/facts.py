@@ -97,7 +97,9 @@ class StateFacts:
         root: The directory itself; None = not even that could be seen.
         below: A sample of applications, tasks and stores.
         applications: Application directories.
-        strangers: Other directories in it, `lost+found` left out.
+        strangers: Other directories in it, without those of the volume itself.
+        links: Symbolic links in it, which are not followed.
+        nested: Other directories that are state directories themselves, where there is no application.
         is_application: Whether it looks like an application directory, whose parent should be watched.
         tasks: Task directories.
         directories: Directories that want a watch, extrapolated from the sample.
@@ -110,6 +112,8 @@ class StateFacts:
     below: tuple[Directory, ...] = ()
     applications: tuple[str, ...] = ()
     strangers: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
     is_application: bool = False
     tasks: int = 0
     directories: int = 1
@@ -212,6 +216,7 @@ class Facts:
         state_dir: Path of the state directory as the agent sees it.
         waited_s: How long the agent has waited for an application; None = asked by hand, judge at once.
         release: Release of Kafka Streams that the operator named; empty = none.
+        pod: This pod; empty = not given.
     """
 
     state_dir: str
@@ -223,6 +228,7 @@ class Facts:
     endpoint: EndpointFacts = field(default_factory=EndpointFacts)
     waited_s: float | None = None
     release: str = ""
+    pod: str = ""
 
     @property
     def is_early(self) -> bool:

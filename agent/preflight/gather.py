@@ -52,6 +52,7 @@ def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_
         endpoint=probe_endpoint(config, root, sink_refusal),
         waited_s=waited_s,
         release=release.value if release is not None else "",
+        pod=config.agent.pod,
     )
 
 

@@ -14,6 +14,13 @@ STATE_MOUNT = (
     " at the path in env STATEWARDEN_STATE_DIR"
 )
 STATE_DIR_ENV = f"{_SIDECAR}.env STATEWARDEN_STATE_DIR"
+STATE_DIR_OF_POD = (
+    f"{_SIDECAR}.env STATEWARDEN_STATE_DIR: the mountPath and $(POD_NAME), as the application's own `state.dir`; where"
+    " its mount has a subPathExpr, the same one on the agent's mount"
+)
+LINKED = (
+    f"{_SIDECAR}.volumeMounts: mount what the link names as well, and give its parent as the state directory"
+)
 STATE_VOLUME = "StatefulSet, spec.volumeClaimTemplates: a persistent volume for `state.dir`"
 APPLICATION_STATE_DIR = (
     "the application's configuration, `state.dir`: set it to the mountPath of the shared volume in the application's"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.inventory.disk import Unseen
+from agent.inventory.nested import in_words
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import Release
 from agent.observe.volume import VolumeKind
@@ -64,10 +65,19 @@ def judge_file_system(facts: Facts) -> Result:
 def judge_applications(facts: Facts) -> Result:
     """Judge whether there is anything to watch: the most common mistake of the first hour is that there is not."""
     state, where = facts.state, facts.state_dir
+    if state.links:
+        listed = ", ".join(state.links[:_SHOWN]) + (" ..." if len(state.links) > _SHOWN else "")
+        what = f"symbolic links are not followed: {listed} may be applications, and are not watched"
+        level = Level.WARNING if state.applications else Level.FAILED
+        return Result("applications", level, what, where, manifest.LINKED)
     if state.applications:
         names = ", ".join(state.applications[:_SHOWN]) + (" ..." if len(state.applications) > _SHOWN else "")
         what = f"{len(state.applications)} with {state.tasks} task directories: {names}"
         return Result("applications", Level.OK, what, where)
+    if state.nested and not facts.is_early:
+        return Result(
+            "applications", Level.FAILED, in_words(state.nested, facts.pod), where, manifest.STATE_DIR_OF_POD
+        )
     if facts.is_early and (state.outcome is None or state.is_to_come) and not _denied(facts):
         return Result("applications", Level.OK, "none yet; the application starts after its sidecar", where)
     if state.outcome is not None and not state.is_to_come:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.inventory.disk import Entry, EntryKind, Unseen
+from agent.inventory.nested import nested
 from agent.layout import names
 from agent.layout.paths import join
 from agent.layout.shape import is_application, is_surely_application
@@ -26,7 +27,7 @@ class _Survey:
     """One reading of a state directory."""
 
     def __init__(self, root: Path) -> None:
-        self._root, self._disk = root, KernelDisk(root)
+        self._root, self.disk = root, KernelDisk(root)
         self._listed: dict[str, tuple[Entry, ...] | Unseen] = {}
         self.sample: list[Directory] = []
         self.tasks = 0
@@ -50,7 +51,7 @@ class _Survey:
     def entries(self, path: str) -> tuple[Entry, ...] | Unseen:
         """List a directory, once in this reading: an application may have ten thousand tasks."""
         if path not in self._listed:
-            self._listed[path] = self._disk.list(path)
+            self._listed[path] = self.disk.list(path)
         return self._listed[path]
 
     def children(self, path: str) -> list[str]:
@@ -93,7 +94,7 @@ class _Survey:
         if isinstance(entries, Unseen):
             return entries is not Unseen.DENIED
         first = join(path, entries[0].name) if entries else ""
-        return not entries or self._disk.stat(first) is not Unseen.DENIED
+        return not entries or self.disk.stat(first) is not Unseen.DENIED
 
 
 def survey(root: Path) -> StateFacts:
@@ -107,7 +108,7 @@ def survey(root: Path) -> StateFacts:
     mount = find_mount(root)
     if isinstance(listed, Unseen):
         return StateFacts(outcome=listed, root=own, mount=mount)
-    children = [x for x in survey.children("") if x != names.LOST_AND_FOUND]
+    children = [x for x in survey.children("") if not names.OF_THE_VOLUME.fullmatch(x)]
     applications, strangers = [], []
     for child in children:
         found = survey.names(child)
@@ -126,6 +127,8 @@ def survey(root: Path) -> StateFacts:
         below=tuple(survey.sample),
         applications=tuple(applications),
         strangers=tuple(strangers),
+        links=tuple(sorted(x.name for x in listed if x.kind is EntryKind.SYMLINK)),
+        nested=() if applications else nested(survey.disk, strangers),
         is_application=is_surely_application({x.name for x in listed}),
         tasks=survey.tasks,
         directories=1 + round(survey.wanted),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from agent import __version__
@@ -14,6 +14,7 @@ from agent.findings.alerts import waits
 from agent.home.baseline import BaselineKeeper
 from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
+from agent.inventory.model import Application
 from agent.lookout.turn import Lookout
 from agent.observe.memory import resident_bytes
 from agent.publish.finding_rows import reported_rows, shown_findings, task_rows
@@ -121,7 +122,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
     tasks = table.update(pipeline, now_us)
     return MetricsSnapshot(
         agent_version=__version__,
-        applications=tuple(sorted(there)),
+        applications=with_tasks(there.values()),
         tasks=tasks,
         tasks_seen_at_us=now_us,
         findings=tuple(FindingCount(*key, count) for key, count in sorted(by_detector.items())),
@@ -144,6 +145,12 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         disabled={id_: why.value for id_, why in pipeline.disabled.items()},
         observations=dict(pipeline.looker.outcomes),
     )
+
+
+def with_tasks(applications: Iterable[Application]) -> tuple[str, ...]:
+    """Name the applications that have, or had, a task: those of most recent activity first."""
+    found = [x for x in applications if x.tasks]
+    return tuple(x.id for x in sorted(found, key=lambda x: (-x.last_activity_us, x.id)))
 
 
 def _watch_row(lookout: Lookout, baseline: BaselineKeeper | None, now_us: int) -> WatchMetrics:

@@ -35,6 +35,9 @@ Encode = Callable[[Collector], bytes]
 
 _number_text: Callable[[float], str] = floatToGoString
 
+ZEROED = 100
+"""Applications with series that are zero: of each about 120; beyond that only what happens has a series."""
+
 MANY = 200
 """So many series of one family are not written by the library, which is slow."""
 
@@ -181,12 +184,13 @@ def _printable(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _applications(snapshot: MetricsSnapshot) -> dict[str, bool | None]:
-    """Return applications, and whether each runs exactly-once."""
+    """Return applications that have a task, at most `ZEROED`, and whether each runs exactly-once.
+
+    What is left over of an application has no findings to come, and each would bring more than a hundred zeros.
+    """
     of_tasks = (task.application_id for task in snapshot.tasks)
-    of_findings = (row.application_id for row in snapshot.findings)
-    # findings about the agent itself name no application; their series need no zeros
-    names = dict.fromkeys(filter(None, (*snapshot.applications, *of_tasks, *of_findings)))
-    return {name: snapshot.exactly_once.get(name) for name in names}
+    names = dict.fromkeys((*snapshot.applications, *of_tasks))
+    return {name: snapshot.exactly_once.get(name) for name in itertools.islice(names, ZEROED)}
 
 
 def _zeros(metric: Metric, applications: Applications, detectors: Sequence[Reach]) -> Series:

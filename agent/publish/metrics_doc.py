@@ -23,8 +23,9 @@ _HEAD = f"""\
 
 The agent serves these on `/metrics`, as Prometheus text or, if the scraper asks for it, as OpenMetrics; packed by gzip
 for a scraper that reads that. Every family is present from the first scrape. Series with known label values start at 0,
-if they can become anything else. Those that cannot do not exist: of detectors that are disabled, or judge applications
-with another processing guarantee; of severities above a detector's highest; and, among what is open, of detectors that
+if they can become anything else. Those that cannot do not exist: of applications without a task, and of the 101st and
+later, the liveliest first; of detectors that are disabled, or judge applications with another processing guarantee; of
+severities above a detector's highest; and, among what is open, of detectors that
 report moments. Counters start from 0 with the agent. Pod, namespace and node are not labels: the scrape adds them.
 
 One agent with 20 tasks of 3 stores gives at most {_SERIES} series (a test counts them); with

@@ -201,7 +201,7 @@ class MetricsSnapshot:
         agent_version: Version of the agent.
         up: Whether the worker's own heartbeat is recent.
         ready: Whether the watch is armed and the first scan done.
-        applications: Applications seen below the state directory.
+        applications: Applications that have, or had, a task below the state directory, the liveliest first.
         tasks: One row per task directory; of two rows for one task the last counts.
         tasks_seen_at_us: When the directories that are there were there; 0 = never.
         findings: Open findings; combinations that are missing count as 0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.errors import SpoolError
+from agent.errors import SpoolError, UsageError
 from agent.ship import upgrade
 from agent.ship.database import Row, StoreError, last_checkpoint
 from agent.ship.storage import BAD_NAME, DATABASE_NAME, refuse_newer
@@ -41,11 +41,12 @@ def status_of(directory: Path) -> Status:
     """Read the state of a spool.
 
     Raises:
-        SpoolError: there is none, or it cannot be read.
+        UsageError: there is none.
+        SpoolError: it cannot be read.
     """
     path = directory / DATABASE_NAME
     if not path.is_file():
-        raise SpoolError(_missing(directory))
+        raise UsageError(_missing(directory))
     refuse_newer(path)
     ((segments, rejected),), sums = _asked(path)
     oldest = min((at_us for count, at_us in sums if count), default=None)

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.errors import UsageError
+from agent.errors import UnreadError, UsageError
 from agent.verify.kinds import Headers
 from agent.verify.stores import INSTALL
 
@@ -177,7 +177,7 @@ class Changelogs:
                 yield batch
             if is_end or (batch and batch[-1].offset == end - 1):
                 return
-        raise UsageError(f"{topic}: {self._servers} answers no more{self._last_error}")
+        raise UnreadError(f"{topic}: {self._servers} answers no more{self._last_error}")
 
     def _is_of_group(self, error: Any) -> bool:
         """Nothing is asked of the group, so its rights do not matter."""
@@ -209,14 +209,14 @@ class Changelogs:
             return
         kinds = self._kafka.KafkaError
         if error.code() in (kinds.UNKNOWN_TOPIC_OR_PART, kinds._UNKNOWN_TOPIC):
-            raise UsageError(f"{topic}: no such topic, or no right to describe it")
+            raise UnreadError(f"{topic}: no such topic, or no right to describe it")
         if error.code() == kinds.TOPIC_AUTHORIZATION_FAILED:
-            raise UsageError(f"{topic}: not authorized; grant Read and Describe on the topic")
+            raise UnreadError(f"{topic}: not authorized; grant Read and Describe on the topic")
         raise self._trouble(error)
 
     def _trouble(self, error: Any) -> UsageError:
         self._reader.poll(0)  # what the connection's end said is handed over here
-        return UsageError(f"{self._servers}: {error.str()}{self._last_error}")
+        return UnreadError(f"{self._servers}: {error.str()}{self._last_error}")
 
     def _remember(self, error: Any) -> None:
         self._last_error = f"; {error.str()}"

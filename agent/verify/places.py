@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.errors import CheckpointFormatError, UsageError
+from agent.engine.listing import LINK
+from agent.errors import CheckpointFormatError, UnreadError
 from agent.layout import names
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry, parse_checkpoint
 from agent.layout.names import CHANGELOG_SUFFIX
@@ -57,7 +58,7 @@ class Store:
         """Read the task's checkpoint: topic and partition -> offset of the last record that is surely applied.
 
         Raises:
-            UsageError: it is there and cannot be read.
+            UnreadError: it is there and cannot be read.
         """
         path = self.directory / names.CHECKPOINT_FILE
         try:
@@ -66,9 +67,9 @@ class Store:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}") from error
+            raise UnreadError(f"{path}: {error.strerror}") from error
         except CheckpointFormatError as error:
-            raise UsageError(f"{path}: {error}") from error
+            raise UnreadError(f"{path}: {error}") from error
         return {(x.topic, x.partition): self._applied(x) for x in entries}
 
     def _applied(self, entry: OffsetEntry) -> int:
@@ -89,9 +90,7 @@ def find_stores(
         name: Only stores of this name.
     """
     found = []
-    for app in _directories(state_dir):
-        if application not in (None, app):
-            continue
+    for app in _directories(state_dir, application):
         has_process_file = (state_dir / app / names.PROCESS_FILE).exists()
         for found_task in _tasks(state_dir, app):
             if found_task != names.GLOBAL_DIRECTORY and task in (None, found_task):
@@ -106,8 +105,8 @@ def find_global_stores(
     """List the global stores below a state directory, by application and name; arguments as of `find_stores`."""
     return [
         store
-        for app in _directories(state_dir)
-        if application in (None, app) and task in (None, names.GLOBAL_DIRECTORY)
+        for app in _directories(state_dir, application)
+        if task in (None, names.GLOBAL_DIRECTORY)
         for store in _stores(state_dir, app, names.GLOBAL_DIRECTORY, has_process_file=True)
         if name in (None, store.name)
     ]
@@ -140,16 +139,20 @@ def _stores(state_dir: Path, application: str, task: str, *, has_process_file: b
         yield Store(application, task, child, directory, segments, None, has_process_file)
 
 
-def _directories(path: Path) -> list[str]:
-    """Names of directories in a directory; none where it is gone.
+def _directories(path: Path, only: str | None = None) -> list[str]:
+    """Names of directories in a directory, or the one of that name; none where it is gone.
 
     Raises:
-        UsageError: it may not be read.
+        UnreadError: it may not be read, or has a link, which is not followed.
     """
     try:
         with os.scandir(path) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+            asked = [entry for entry in entries if only in (None, entry.name)]
+            for entry in asked:
+                if entry.is_symlink():
+                    raise UnreadError(f"{path / entry.name}{LINK[1]}")
+            return sorted(entry.name for entry in asked if entry.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UnreadError(f"{path}: {error.strerror}") from error

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from agent.contract.codec import printable
+from agent.contract.exit_codes import Exit, answer
 from agent.verify.compare import Example
 from agent.verify.rule import DAMAGE, Word
 from agent.verify.verify import Result
@@ -114,12 +115,10 @@ def json_line(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> s
     return json.dumps(row, ensure_ascii=True) + "\n"
 
 
-def exit_code(results: list[Result], fail_on: frozenset[Word]) -> int:
-    """Return 1 if a key or store has a word that is asked for, 2 if something could not be judged, else 0."""
+def exit_code(results: list[Result], fail_on: frozenset[Word]) -> Exit:
+    """Go by the words that are asked for, and by what could not be judged."""
     words = {word for x in results for word in (x.word, *(y for y, count in x.tally.counts.items() if count))}
-    if words & fail_on:
-        return 1
-    return 2 if Word.UNDECIDABLE in words else 0
+    return answer(found=bool(words & fail_on), unread=Word.UNDECIDABLE in words)
 
 
 def _headline(result: Result) -> str:

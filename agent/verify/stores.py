@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from agent.errors import UsageError
+from agent.errors import UnreadError, UsageError
 from agent.layout.names import OFFSETS_FAMILY
 from agent.verify.kinds import DATA_FAMILIES
 from agent.verify.view import View
@@ -55,7 +55,7 @@ class Database:
                 access_type=library.AccessType.read_only(),
             )
         except Exception as error:
-            raise UsageError(f"RocksDB cannot open it: {error}") from error
+            raise UnreadError(f"RocksDB cannot open it: {error}") from error
         self.unknown_families = tuple(
             name for name in self.families if name not in DATA_FAMILIES and name != OFFSETS_FAMILY
         )
@@ -106,7 +106,7 @@ class Database:
         try:
             steps.status()
         except Exception as error:
-            raise UsageError(f"RocksDB cannot read it: {error}") from error
+            raise UnreadError(f"RocksDB cannot read it: {error}") from error
 
     def _options(self) -> Any:
         options = self._library.Options(raw_mode=True)

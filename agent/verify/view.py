@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agent.errors import UsageError
+from agent.errors import UnreadError, UsageError
 from agent.layout.names import CURRENT_FILE
 
 PREFIX = "statewarden-verify-"
@@ -108,21 +108,21 @@ class View:
             try:
                 source = os.open(database, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
             except FileNotFoundError:
-                raise UsageError(f"{database}: it is gone") from None
+                raise UnreadError(f"{database}: it is gone") from None
             except OSError as error:
-                raise UsageError(f"{database}: {error.strerror}") from error
+                raise UnreadError(f"{database}: {error.strerror}") from error
             self._descriptors.append(source)
             try:
                 self._read_once(source)
             except (_MovedError, FileNotFoundError):
                 self._clear()
             except OSError as error:
-                raise UsageError(f"{database}/{error.filename or ''}: {error.strerror}") from error
+                raise UnreadError(f"{database}/{error.filename or ''}: {error.strerror}") from error
             else:
                 return
         if not (database / CURRENT_FILE).exists():
-            raise UsageError(f"{database}: no RocksDB database (there is no CURRENT)")
-        raise UsageError(f"{database}: its files changed during each of {TRIES} readings; try again")
+            raise UnreadError(f"{database}: no RocksDB database (there is no CURRENT)")
+        raise UnreadError(f"{database}: its files changed during each of {TRIES} readings; try again")
 
     def _read_once(self, source: int) -> None:
         """Open the data files, copy the manifest that is current, then open the files that came meanwhile."""

@@ -259,7 +259,7 @@ class TreeWatch:
 
 
 def _is_of_interest(path: str) -> bool:
-    return path != names.LOST_AND_FOUND and classify(path).role in WATCHED_EVENTS
+    return not names.OF_THE_VOLUME.fullmatch(path) and classify(path).role in WATCHED_EVENTS
 
 
 def _identify(root: Path) -> tuple[int, int] | None:

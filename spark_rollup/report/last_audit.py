@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent.contract.exit_codes import Exit
 from spark_rollup import __version__
-from spark_rollup.errors import UsageError
+from spark_rollup.errors import UnreadError, UsageError
 from spark_rollup.report.restart_answer import Question, answer
 from spark_rollup.sources.address import refuse_address
 from spark_rollup.spark.outputs import MARKER, NEXT
@@ -63,15 +64,16 @@ def read(output: Path) -> Known:
         output: Its `--output`.
 
     Raises:
-        UsageError: no audit has finished there, it was one of another version, the file is not of the audit that
-            wrote the rest of the output, or it cannot be read.
+        UsageError: no audit has finished there, it was one of another version, or the file is not of the audit that
+            wrote the rest of the output.
+        UnreadError: it cannot be read.
     """
     if not output.is_dir():
         what = "is not a directory" if output.exists() else "does not exist"
         raise UsageError(f"--from {output} {what}; give the --output of an audit")
     if not (output / MARKER).is_file():
         if (output / NEXT / MARKER).is_file():
-            raise UsageError(f"--from {output}: an audit is just putting its report there; ask again")
+            raise UnreadError(f"--from {output}: an audit is just putting its report there; ask again")
         raise UsageError(f"--from {output} holds no finished audit ({MARKER} is missing)")
     try:
         marker = json.loads((output / MARKER).read_text(encoding="ascii"))
@@ -93,9 +95,9 @@ def read(output: Path) -> Known:
             f"--from {output} holds no {FILE}: no audit of this version ({__version__}) wrote there; run one"
         ) from error
     except OSError as error:
-        raise UsageError(f"--from {output}: {FILE} cannot be read: {error.strerror or error}") from error
+        raise UnreadError(f"--from {output}: {FILE} cannot be read: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"--from {output}: {FILE} or {MARKER} is damaged; run an audit again") from error
+        raise UnreadError(f"--from {output}: {FILE} or {MARKER} is damaged; run an audit again") from error
     raise UsageError(
         f"--from {output} was written by version {version}, this is {__version__}: run an audit with this version"
     )
@@ -118,7 +120,7 @@ def _check_run(output: Path, known: Known, marker: Mapping[str, object]) -> None
     )
 
 
-def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ()) -> tuple[list[str], bool]:
+def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ()) -> tuple[list[str], Exit]:
     """Answer from what an audit left.
 
     Args:

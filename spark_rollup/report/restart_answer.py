@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.contract.codec import rfc3339
+from agent.contract.exit_codes import Exit
+from agent.contract.exit_codes import answer as code_of
 from spark_rollup.errors import UsageError
 from spark_rollup.report.story import pod_name, texts
 
@@ -68,7 +70,7 @@ def answer(
     disabled: Sequence[Row] = (),
     *,
     verified: bool = True,
-) -> tuple[list[str], bool]:
+) -> tuple[list[str], Exit]:
     """Put rows of `RESTARTS`, what is known of the pods, and what is not looked for on them, into lines.
 
     Args:
@@ -78,6 +80,9 @@ def answer(
         question: What is asked.
         disabled: namespace, pod and detector of what is not looked for.
         verified: Whether the rows take what `verify` found into account; if not, a line says so.
+
+    Returns:
+        Lines, and the exit code.
 
     Raises:
         UsageError: no such pod, or several of its name.
@@ -99,10 +104,16 @@ def answer(
     named = len({pod["namespace"] for pod in here}) > 1
     if question.pod is not None:
         lines += _one_pod(reported[0], named, fresh)
-        return lines, fresh and reported[0].worst in HARMLESS
+        return lines, _code(reported, fresh)
     lines += _all_pods(reported, named, fresh)
-    judged = [one.worst for one in reported if not one.is_gone]
-    return lines, fresh and all(word in HARMLESS for word in judged)
+    return lines, _code([one for one in reported if not one.is_gone], fresh)
+
+
+def _code(reported: Sequence[_Reported], fresh: bool) -> Exit:
+    """What is known to be in the way counts, whatever else is unknown; nothing is known of what is too old."""
+    words = {word for one in reported for word in one.kinds}
+    known = words - {UNKNOWN, *HARMLESS}
+    return code_of(found=fresh and bool(known), unread=not fresh or UNKNOWN in words)
 
 
 def _check(asked: Sequence[Row], there: Sequence[Row], question: Question) -> None:

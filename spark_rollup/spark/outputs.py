@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from spark_rollup.errors import UsageError
+from spark_rollup.errors import UnreadError, UsageError
 
 MARKER = "_SUCCESS.json"
 """Written last: the report is whole, and up to when it reads."""
@@ -60,7 +60,7 @@ def check_output(output: Path, writer: str = AUDIT) -> None:
         there = [name for name in there if name != _OF_VOLUME]
         foreign = [str(path.relative_to(output)) for name in TABLES for path in _foreign(output / name)]
     except OSError as error:
-        raise UsageError(f"output {output} cannot be read: {error.strerror or error}") from error
+        raise UnreadError(f"output {output} cannot be read: {error.strerror or error}") from error
     if there and not is_ours(output, writer):
         raise UsageError(
             f"output {output} is not empty and no {writer} wrote it ({_some(there)}): name a new or an empty directory"

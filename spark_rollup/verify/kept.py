@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from agent.contract import buckets
 from agent.contract.buckets import StoreKind
-from spark_rollup.errors import UsageError
+from spark_rollup.errors import UnreadError, UsageError
 from spark_rollup.verify.plan import Judged
 
 FORMAT = 1
@@ -71,7 +71,7 @@ def load(folder: Path) -> Kept:
         there = [path.name for path in folder.iterdir()] if folder.exists() else []
         note = json.loads((folder / NOTE).read_text(encoding="ascii")) if NOTE in there else {}
     except (OSError, ValueError) as error:
-        raise UsageError(f"--keep {folder} cannot be read: {error}; remove it, or name another") from error
+        raise UnreadError(f"--keep {folder} cannot be read: {error}; remove it, or name another") from error
     foreign = sorted(name for name in there if name.strip(".") != NOTE and not name.startswith(TABLE))
     if foreign:
         raise UsageError(f"--keep {folder} holds what `verify` did not write ({foreign[0]}): name another")

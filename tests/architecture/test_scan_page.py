@@ -18,14 +18,13 @@ def test_every_field_is_on_the_page(repository: Path, capsys: pytest.CaptureFixt
     """Fields of a line of `--json`, and of the incident in it; and the page names no others."""
     assert main(["replay", str(repository / TRACE), *FACTS, "--json"]) == 1
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    table = (repository / "docs/scan.md").read_text("utf-8").partition("## Fields")[2]
-    cells = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", table, flags=re.MULTILINE))
-    fields = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
-    assert rows
-    assert {name for row in rows for name in row} == fields
-    assert {name for row in rows for name in row["incident"]} == set(
-        re.findall(r"`(\w+)`", cells["`incident`"])
-    )
+    page = (repository / "docs/scan.md").read_text("utf-8").partition("## Fields")[2]
+    for kind in ("finding", "incident", "summary"):
+        table = re.split(rf"\| field of (?:an?|the) `{kind}` \|", page)[1].partition("\n\n")[0]
+        cells = re.findall(r"^\| (`[^|]+) \|", table, flags=re.MULTILINE)
+        fields = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+        found = {name for row in rows if row["line"] == kind for name in row}
+        assert found == fields | {"line", "version"}
 
 
 def test_the_picture_shows_the_words_beside_it(repository: Path) -> None:

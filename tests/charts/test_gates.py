@@ -103,6 +103,17 @@ def test_what_is_not_known_does_not(volume: Path) -> None:
     assert main(scan_arguments(volume)) == 2
 
 
+def test_what_is_there_and_not_read_does_not(volume: Path) -> None:
+    """A linked application, and a task whose checkpoint is garbage: undecided is shut, too."""
+    plant(volume / "larger-disk")
+    (volume / "kafka-streams").mkdir()
+    (volume / "kafka-streams" / "app").symlink_to(volume / "larger-disk" / "app")
+    assert main(scan_arguments(volume)) == 3
+    (volume / "kafka-streams" / "app").unlink()
+    (healthy(volume) / "app" / "0_0" / ".checkpoint").write_bytes(b"garbage")
+    assert main(scan_arguments(volume)) == 3
+
+
 # -- at every start -----------------------------------------------------------------------------------
 
 

@@ -193,5 +193,5 @@ def test_what_a_broker_does_not_have_is_undecidable(rollup: Rollup, broker: Brok
     client.write_text("default.api.timeout.ms=2000\nrequest.timeout.ms=2000\n")
     nobody = ("--kafka", f"127.0.0.1:{free_port()}", "--kafka-config", client)
     told = rollup.run("verify", "--digests", digests, "--output", tmp_path / "none", *nobody)
-    assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert (told.code, told.out, told.err.count("\n")) == (3, "", 1)
     assert "no broker answered within 2 s" in told.err

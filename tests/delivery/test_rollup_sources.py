@@ -83,7 +83,7 @@ def test_binary_messages_give_the_same_rows(
 
 
 def test_trouble_with_a_store_is_one_line(rollup: Rollup, s3: S3, tmp_path: Path) -> None:
-    """An empty prefix, and nobody listening: exit code 2 and one line that says so."""
+    """An empty prefix, and nobody listening: exit code 3 and one line that says so."""
     for prefix, endpoint, message in (
         ("nothing-here", s3.endpoint, "does not exist, or holds nothing"),
         ("rollup", f"http://127.0.0.1:{free_port()}", "is --endpoint right"),
@@ -102,7 +102,7 @@ def test_wrong_credentials_are_one_line(rollup: Rollup, s3: S3, tmp_path: Path) 
 
 
 def test_trouble_with_a_broker_is_one_line(rollup: Rollup, broker: Broker, tmp_path: Path) -> None:
-    """A topic that is not there, and nobody listening: exit code 2 and one line that says so."""
+    """A topic that is not there, and nobody listening: exit code 3 and one line that says so."""
     client = tmp_path / "client.properties"
     client.write_text(
         "# as Kafka's own tools take it\ndefault.api.timeout.ms = 2000\nrequest.timeout.ms=2000\n"
@@ -117,5 +117,5 @@ def test_trouble_with_a_broker_is_one_line(rollup: Rollup, broker: Broker, tmp_p
 
 def refused(told: Told, message: str) -> None:
     """Check exit code and the one line of a command that could not do its work."""
-    assert (told.code, told.out, told.err.count("\n")) == (2, "", 1), told
+    assert (told.code, told.out, told.err.count("\n")) == (3, "", 1), told
     assert message in told.err

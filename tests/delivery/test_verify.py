@@ -185,10 +185,10 @@ def test_records_of_a_transaction_that_has_not_ended_are_ahead(ground: Ground) -
 
 
 def test_a_broker_that_is_away_is_one_line(ground: Ground) -> None:
-    """Exit code 2, with the address and the reason."""
+    """Exit code 3, with the address and the reason."""
     ground.hold(keyed(1), 0)
     address = f"127.0.0.1:{free_port()}"
-    done = ground.verify(servers=address, code=2)
+    done = ground.verify(servers=address, code=3)
     assert done.out == ""
     assert done.error.count("\n") == 1
     assert address in done.error
@@ -196,10 +196,10 @@ def test_a_broker_that_is_away_is_one_line(ground: Ground) -> None:
 
 
 def test_a_topic_that_is_gone_is_undecidable(ground: Ground) -> None:
-    """Exit code 2; the store is named with the topic."""
+    """Exit code 3; the store is named with the topic."""
     ground.hold(keyed(1), 0)
     wait(hands(ground.broker).delete_topics([ground.topic]))
-    done = ground.verify(code=2)
+    done = ground.verify(code=3)
     assert (done.row["word"], done.row["reason"]) == (
         "undecidable",
         f"{ground.topic}: no such topic, or no right to describe it",
@@ -213,7 +213,7 @@ def test_a_log_cut_beyond_the_offset_is_undecidable(ground: Ground) -> None:
     ground.produce(keyed(100))
     ground.hold(keyed(10), 9)
     wait(hands(ground.broker).delete_records([TopicPartition(ground.topic, 0, 50)]))
-    done = ground.verify(code=2)
+    done = ground.verify(code=3)
     assert "offset 9 is before the start of the changelog, 50" in done.row["reason"]
 
 
@@ -285,7 +285,7 @@ def test_windows_are_compared_without_the_right_to_their_retention(safe: Secured
 def test_what_is_refused_is_said(
     safe: Secured, tmp_path: Path, rights: tuple[str, ...], password: str, reason: str
 ) -> None:
-    """Exit code 2: which right is missing, or that nobody came in."""
+    """Exit code 3: which right is missing, or that nobody came in."""
     ground = Ground(safe.broker, tmp_path)
     ground.produce(keyed(10))
     ground.hold(keyed(10), 9)
@@ -294,7 +294,7 @@ def test_what_is_refused_is_said(
     if rights:
         safe.grant(user, ground.topic, *rights)
     settings = safe.settings(user, tmp_path, **({"password": password} if password else {}))
-    done = ground.verify("--client-config", settings, servers=safe.address, code=2)
+    done = ground.verify("--client-config", settings, servers=safe.address, code=3)
     assert reason.lower() in (done.out + done.error).lower()
 
 

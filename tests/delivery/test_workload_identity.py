@@ -82,7 +82,7 @@ def test_agent_of_the_node_gives_a_role(store: S3, tmp_path: Path) -> None:
 
 def test_no_credentials_are_one_line_that_says_where_they_come_from(store: S3, tmp_path: Path) -> None:
     done = ingest(store, tmp_path)
-    assert done.returncode == 3
+    assert done.returncode == 4
     assert done.stderr.count("\n") == 1
     assert "no credentials for the object store" in done.stderr
 

@@ -59,7 +59,7 @@ def world(place: Path) -> Iterator[World]:
     values = {
         "state": str(state), "live": str(live), "events": str(place / "events"), "place": str(place),
         "unproven": str(recorded(UNPROVEN)),
-        "incident": str(damage["incident"]["id"]), "finding": str(damage["id"]),
+        "incident": str(damage["incident_id"]), "finding": str(damage["id"]),
         "application": APPLICATION, "task": TASK, "store": STORE, "pod": POD, **audits,
     }  # fmt: skip
     with _held(live):
@@ -92,7 +92,8 @@ def _replayed(trace: Path, events: Path) -> list[dict[str, Any]]:
     said = StringIO()
     with contextlib.redirect_stdout(said):
         agent(["replay", str(trace), "--pod", POD, "--events", str(events), "--json", *SETTINGS])
-    return [json.loads(line) for line in said.getvalue().splitlines()]
+    rows = [json.loads(line) for line in said.getvalue().splitlines()]
+    return [row for row in rows if row["line"] == "finding"]
 
 
 @contextlib.contextmanager

@@ -94,7 +94,8 @@ def replayed(scenario: Scenario, recorded_name: str) -> list[dict[str, Any]]:
     command += ["--pod", pod_name(scenario, recorded_name), "--quiet-period", f"{QUIET_S}s"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=240)
     assert done.returncode in (0, 1), done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return [row for row in rows if row["line"] == "finding"]
 
 
 def said(finding: Mapping[str, Any]) -> tuple[str, ...]:

@@ -28,7 +28,8 @@ def scanned(
     flags = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     main(["scan", str(tmp_path), "--json", *flags])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return [(row["detector"], row["task_id"], row["severity"], row["confidence"]) for row in rows]
+    found = [row for row in rows if row["line"] == "finding"]
+    return [(row["detector"], row["task_id"], row["severity"], row["confidence"]) for row in found]
 
 
 @pytest.mark.parametrize(

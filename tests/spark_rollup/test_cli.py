@@ -112,7 +112,7 @@ def broken(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("command", ["audit", "safe-to-restart", "why", "coverage", "ingest"])
-def test_what_breaks_is_one_line_and_code_3(tmp_path, monkeypatch, capsys, command):
+def test_what_breaks_is_one_line_and_code_4(tmp_path, monkeypatch, capsys, command):
     """Code 1 says that something was found; a run that broke found nothing."""
     monkeypatch.setattr(session, "build_session", broken)
     monkeypatch.setattr(needs, "bring", lambda *_: [])
@@ -124,12 +124,12 @@ def test_what_breaks_is_one_line_and_code_3(tmp_path, monkeypatch, capsys, comma
         "ingest": ["--bronze", str(tmp_path / "bronze")],
     }
     asked = [command, "--input", str(tmp_path / "in"), *more.get(command, [])]
-    assert main(asked) == 3
+    assert main(asked) == 4
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith(f"statewarden-rollup: {command} broke: the disk is full (OSError: ")
     assert "--debug shows the trace" in err
-    assert main([*asked, "--debug"]) == 3
+    assert main([*asked, "--debug"]) == 4
     err = capsys.readouterr().err
     assert "Traceback" in err
     assert err.splitlines()[-1].startswith(f"statewarden-rollup: {command} broke: the disk is full")

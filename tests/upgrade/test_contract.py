@@ -121,9 +121,9 @@ def test_spool_and_sink_pass_a_line_of_another_version_on(
 def test_a_story_names_what_was_not_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], new: dict[str, Any]
 ) -> None:
-    """One sentence on standard error; with nothing else to report, code 2."""
+    """One sentence on standard error; with nothing else to report, code 3."""
     (tmp_path / "a.jsonl").write_text(f"{line(finding(), **new)}\n")
-    assert main(["explain", "f1", "--events", str(tmp_path)]) == 2
+    assert main(["explain", "f1", "--events", str(tmp_path)]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "1 events about it were not read, the first: " in said

@@ -45,7 +45,7 @@ def test_a_spool_of_a_later_format(tmp_path: Path, capsys: pytest.CaptureFixture
         connection.execute(f"PRAGMA user_version={tables.FORMAT + 1}")
     connection.close()
     before = content(tmp_path)
-    assert agent_main(["spool", str(tmp_path)]) == 2
+    assert agent_main(["spool", str(tmp_path)]) == 3
     said = capsys.readouterr().err
     assert f"written by a later statewarden (it has format {tables.FORMAT + 1}" in said
     assert "run that one until the spool is empty" in said

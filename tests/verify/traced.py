@@ -107,8 +107,8 @@ def _trace(run: Run, when: str) -> None:
             f" state directory, {len(writes)} that do not only read; {_names(lines)}",
             flush=True,
         )
-        # 2: a store of segments without an entry has no digest
-        is_done = done.returncode == 0 or (name == "digest" and done.returncode == 2)
+        # 3: a store of segments without an entry has no digest
+        is_done = done.returncode == 0 or (name == "digest" and done.returncode == 3)
         if writes or not lines or not is_done:
             run.wrong.append(f"{when}: {name}: {writes[:5]} {done.stderr[-500:]}")
 

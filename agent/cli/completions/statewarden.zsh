@@ -35,7 +35,7 @@ _statewarden() {
                         '--properties[the application'\''s own .properties file\: its settings count where --set and --config say nothing]:FILE:_files' \
                         '--config[all settings\: \[agent\], \[application\], \[application."ID"\], \[detectors\], ...]:FILE.toml:_files' \
                         '*--disable-detector[open no finding of this detector, and say so wherever findings are shown; may be repeated]:ID=REASON: ' \
-                        '--json[one finding per line, each once, with its incident]' \
+                        '--json[a line per finding, per incident, and a summary]' \
                         '--fail-on[exit 1 if an open finding is at least this severe\: info, warning, critical (default)]:SEVERITY:(info warning critical)' \
                         '--verbose[remarks, too, and every finding with its evidence]' \
                         '--top[print the N worst incidents only; their number is always said]:N: ' \
@@ -170,7 +170,7 @@ _statewarden() {
                         '--properties[the application'\''s own .properties file\: its settings count where --set and --config say nothing]:FILE:_files' \
                         '--config[all settings\: \[agent\], \[application\], \[application."ID"\], \[detectors\], ...]:FILE.toml:_files' \
                         '*--disable-detector[open no finding of this detector, and say so wherever findings are shown; may be repeated]:ID=REASON: ' \
-                        '--json[one finding per line, each once, with its incident]' \
+                        '--json[a line per finding, per incident, and a summary]' \
                         '--fail-on[exit 1 if an open finding is at least this severe\: info, warning, critical (default)]:SEVERITY:(info warning critical)' \
                         '--verbose[remarks, too, and every finding with its evidence]' \
                         '--top[print the N worst incidents only; their number is always said]:N: ' \

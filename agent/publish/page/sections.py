@@ -32,6 +32,8 @@ def _verdict(data: PageData) -> str:
         return "The first walk is not finished yet"
     if not data.applications:
         return "Nothing to watch: no application directory"
+    if not any(row.tasks_total for row in data.applications):
+        return "Nothing to watch: no task directory"
     if any(row.ended_us is None for row in data.blind):
         return "Nothing found, but the agent is blind right now"
     if data.facts_missing:

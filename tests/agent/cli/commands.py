@@ -39,6 +39,11 @@ class Said:
         return [json.loads(line) for line in self.out.splitlines()]
 
     @property
+    def findings(self) -> list[dict[str, Any]]:
+        """Read the findings of `--json`."""
+        return [row for row in self.rows if row["line"] == "finding"]
+
+    @property
     def complaint(self) -> str:
         """Give the one line on stderr; fail if there is another one."""
         assert self.out == ""

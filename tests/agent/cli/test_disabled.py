@@ -27,7 +27,7 @@ def test_json_says_it_on_standard_error(statewarden: Callable, tmp_path: Path) -
     """The output holds findings and nothing else."""
     plant(tmp_path)
     said = statewarden("scan", tmp_path, *PLAIN, *DISABLE, "--json")
-    assert [row["detector"] for row in said.rows] == []
+    assert said.findings == []
     assert said.err == f"statewarden: {LINE}\n"
 
 

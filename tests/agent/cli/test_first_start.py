@@ -31,7 +31,11 @@ def test_before_the_first_start_nothing_is_found(
         "no incident open",
         f"{tmp_path / inner}: no application has started here yet",
     ]
-    assert statewarden("scan", tmp_path / inner, EMPTY, "--json").out == ""
+    (line,) = statewarden("scan", tmp_path / inner, EMPTY, "--json").rows
+    assert (line["exit_code"], line["read"]) == (
+        0,
+        f"{tmp_path / inner}: no application has started here yet",
+    )
     assert statewarden("scan", tmp_path / inner).code == 2
 
 
@@ -75,9 +79,10 @@ def test_what_may_not_be_read_does_not_pass_as_empty(tmp_path: Path, repository:
     )  # fmt: skip
     path.chmod(0o755)
     if closed == "state/app/0_0":
+        assert done.returncode == 3
         assert "denied" in done.stdout + done.stderr
     else:
-        assert (done.returncode, done.stdout) == (2, "")
+        assert (done.returncode, done.stdout) == (3, "")
         assert "permission denied" in done.stderr
 
 

@@ -164,7 +164,7 @@ OUTPUTS = {
     ]
     + [(x, "closed") for x in ("scan DIR", "diff DIR DIR", "preflight --state-dir DIR", "--version")],
 )
-def test_output_that_cannot_be_written_is_exit_code_2(
+def test_output_that_cannot_be_written_is_exit_code_4(
     repository: Path, damaged: Path, traces: Path, arguments: str, output: str
 ) -> None:
     """A full disk is no finding, and no all-clear: one line says what it is."""
@@ -172,13 +172,13 @@ def test_output_that_cannot_be_written_is_exit_code_2(
     words = arguments.replace("DIR", str(damaged)).replace("TRACE", str(trace))
     redirection, complaint = OUTPUTS[output]
     done = shell(repository, f"exec {sys.executable} -m agent {words} {redirection}")
-    assert (done.returncode, done.stderr) == (2, f"statewarden: {complaint}\n")
+    assert (done.returncode, done.stderr) == (4, f"statewarden: {complaint}\n")
 
 
 def test_without_any_stream_the_exit_code_is_left(repository: Path, damaged: Path) -> None:
-    """Nobody can be told, but 2 it is."""
+    """Nobody can be told, but 4 it is, and 2."""
     done = shell(repository, f"exec {sys.executable} -m agent scan {damaged} >&- 2>&-")
-    assert (done.returncode, done.stderr) == (2, "")
+    assert (done.returncode, done.stderr) == (4, "")
     done = shell(repository, f"exec {sys.executable} -m agent scan nowhere 2>&-")
     assert done.returncode == 2
 
@@ -221,7 +221,7 @@ def test_the_module_is_the_command(repository: Path, traces: Path) -> None:
         capture_output=True,
         timeout=240,
     )
-    assert (fine.returncode, fine.stdout, fine.stderr) == (0, b"", b"")
+    assert (fine.returncode, fine.stdout.count(b"\n"), fine.stderr) == (0, 1, b"")
     wrong = subprocess.run(
         [sys.executable, "-m", "agent", "explain", "nothing"],
         cwd=repository,

@@ -125,11 +125,11 @@ def test_scan_of_an_application_directory(statewarden: Callable, damaged: Path) 
 @pytest.mark.usefixtures("reopened")
 @pytest.mark.parametrize("closed", ["state", "state/app"])
 def test_scan_of_an_unreadable_directory(repository: Path, tmp_path: Path, closed: str) -> None:
-    """Mode 0750 of another group is 2, and the message says whose group is needed."""
+    """Mode 0750 of another group is 3, and the message says whose group is needed."""
     plant(tmp_path / "state")
     close_to_strangers(tmp_path / closed)
     done = scan_as_stranger(tmp_path, repository)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(f"statewarden: {closed}: permission denied; ")
     assert "with the application's group" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -163,7 +163,7 @@ def test_a_garbage_checkpoint_ends_no_scan(statewarden: Callable, tmp_path: Path
     plant(tmp_path / "state", task="0_2")
     said = statewarden("scan", tmp_path / "state", *PLAIN, "--json")
     assert (said.code, said.err) == (1, "")
-    damage = [row["task_id"] for row in said.rows if row["detector"] == "resurrected-checkpoint"]
+    damage = [row["task_id"] for row in said.findings if row["detector"] == "resurrected-checkpoint"]
     assert damage == ["0_2"]
 
 
@@ -171,7 +171,7 @@ def test_a_garbage_checkpoint_is_reported(statewarden: Callable, tmp_path: Path)
     """The unreadable checkpoint itself is a finding."""
     plant(tmp_path / "state", checkpoint=b"garbage")
     said = statewarden("scan", tmp_path / "state", *PLAIN, "--json")
-    assert [row["task_id"] for row in said.rows if "checkpoint" in row["summary"]] == ["0_0"]
+    assert [row["task_id"] for row in said.findings if "checkpoint" in row["summary"]] == ["0_0"]
 
 
 def test_scan_reads_applications_side_by_side(statewarden: Callable, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_scan_reads_applications_side_by_side(statewarden: Callable, tmp_path: P
     plant(tmp_path / "state", application="two")
     exactly = ("--set", "two:processing_guarantee=exactly_once", "--set", "two:kafka_streams_version=2.1.1")
     said = statewarden("scan", tmp_path / "state", "--json", *exactly, *PLAIN)
-    found = {row["application_id"]: row["severity"] for row in said.rows if row["task_id"] == "0_0"}
+    found = {row["application_id"]: row["severity"] for row in said.findings if row["task_id"] == "0_0"}
     assert found == {"one": "critical", "two": "warning"}
 
 
@@ -193,7 +193,7 @@ def test_hostile_names_are_escaped(statewarden: Callable, tmp_path: Path) -> Non
     assert all(char.isprintable() or char == "\n" for char in plain.out)
     rows = statewarden("scan", tmp_path / "state", *PLAIN, "--json")
     assert rows.out.isascii()
-    assert rows.rows[0]["store"] == "s\x07\u202e"
+    assert rows.findings[0]["store"] == "s\x07\u202e"
 
 
 # -- replay -------------------------------------------------------------------------------------------
@@ -203,10 +203,7 @@ def test_a_missing_trace(statewarden: Callable, tmp_path: Path) -> None:
     """A trace that is not there is named."""
     said = statewarden("replay", tmp_path / "none.jsonl.gz")
     assert said.code == 2
-    assert (
-        said.complaint
-        == f"statewarden: {tmp_path / 'none.jsonl.gz'}: cannot be read: No such file or directory\n"
-    )
+    assert said.complaint == f"statewarden: {tmp_path / 'none.jsonl.gz'}: no such file\n"
 
 
 def test_a_truncated_trace(statewarden: Callable, traces: Path, tmp_path: Path) -> None:
@@ -215,7 +212,7 @@ def test_a_truncated_trace(statewarden: Callable, traces: Path, tmp_path: Path) 
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(whole[: len(whole) // 2])
     said = statewarden("replay", cut)
-    assert said.code == 2
+    assert said.code == 3
     assert f"{cut}: damaged or truncated after line " in said.complaint
 
 
@@ -233,7 +230,7 @@ def test_a_garbage_trace(statewarden: Callable, tmp_path: Path, content: bytes, 
     trace = tmp_path / "trace.jsonl.gz"
     trace.write_bytes(content)
     said = statewarden("replay", trace)
-    assert said.code == 2
+    assert said.code == 3
     assert f"{trace}: {words}" in said.complaint
 
 
@@ -264,10 +261,10 @@ def test_json_rows_have_the_agreed_keys(statewarden: Callable, traces: Path, set
         "replay", traces / CRASH / "trace-pod-a.jsonl.gz", "--json", "--pod", "pod-a", *settings_of(CRASH)
     )
     assert (said.code, said.err) == (1, "")
-    assert {row["detector"] for row in said.rows} >= {"skipped-eos-wipe", "stale-eos-checkpoint"}
-    assert len({row["id"] for row in said.rows}) == len(said.rows)
-    assert [row["upstream"] for row in said.rows if "eos" in row["detector"]] == [["KAFKA-20685"]] * 2
-    for row in said.rows:
+    assert {row["detector"] for row in said.findings} >= {"skipped-eos-wipe", "stale-eos-checkpoint"}
+    assert len({row["id"] for row in said.findings}) == len(said.findings)
+    assert [row["upstream"] for row in said.findings if "eos" in row["detector"]] == [["KAFKA-20685"]] * 2
+    for row in said.findings:
         assert set(row) >= KEYS_OF_A_FINDING
         assert (row["pod"], row["application_id"]) == ("pod-a", CRASH_APPLICATION)
         assert all(set(step) == {"at", "what", "where"} for step in row["evidence"])
@@ -296,7 +293,7 @@ def test_events_are_what_the_agent_ships(
     assert {row["kind"] for row in rows} == {
         "transition", "finding", "summary", "heartbeat", "configuration", "lifecycle",
     }  # fmt: skip
-    final = {row["id"]: row for row in said.rows}
+    final = {row["id"]: row for row in said.findings}
     told = {row["finding_id"]: row for row in rows if row["kind"] == "finding"}
     assert set(told) == set(final)
     for finding_id, row in told.items():
@@ -313,7 +310,7 @@ def test_a_finding_keeps_its_id_through_its_life(
     told = [row for row in shipped(tmp_path) if row.get("detector") == "stale-eos-checkpoint"]
     assert [row["status"] for row in told] == ["open", "resolved"]
     assert len({row["finding_id"] for row in told}) == 1
-    (row,) = [row for row in said.rows if row["detector"] == "stale-eos-checkpoint"]
+    (row,) = [row for row in said.findings if row["detector"] == "stale-eos-checkpoint"]
     assert (row["id"], row["status"]) == (told[0]["finding_id"], "resolved")
     assert row["opened_at"] < row["resolved_at"]
 
@@ -375,9 +372,9 @@ def test_the_quiet_period_lets_waiting_rules_speak(statewarden: Callable, traces
     """Five minutes without an application are told only if the clock runs on that long."""
     trace = traces / "benign-inmemory-4.1.2" / "trace-pod-a.jsonl.gz"
     short = statewarden("replay", trace, "--json", "--quiet-period", "1s")
-    assert "auditor-blind" not in [row["detector"] for row in short.rows]
+    assert "auditor-blind" not in [row["detector"] for row in short.findings]
     long = statewarden("replay", trace, "--json")
-    assert "auditor-blind" in [row["detector"] for row in long.rows]
+    assert "auditor-blind" in [row["detector"] for row in long.findings]
     assert statewarden("replay", trace, "--fail-on", "info").code == 1
 
 
@@ -385,8 +382,8 @@ def test_a_visible_process_shows_its_release(statewarden: Callable, traces: Path
     """The release is a missing fact unless it is given, or the process may be seen."""
     trace = traces / CRASH / "trace-pod-a.jsonl.gz"
     known = ("--set", "processing_guarantee=exactly_once_v2", "--set", "num_standby_replicas=0", "--json")
-    hidden = statewarden("replay", trace, *known).rows
-    seen = statewarden("replay", trace, *known, "--process-visible").rows
+    hidden = statewarden("replay", trace, *known).findings
+    seen = statewarden("replay", trace, *known, "--process-visible").findings
     assert {row["affected"] for row in hidden if "eos" in row["detector"]} == {"possibly"}
     assert {row["affected"] for row in seen if "eos" in row["detector"]} == {"yes"}
     missing = [
@@ -394,3 +391,13 @@ def test_a_visible_process_shows_its_release(statewarden: Callable, traces: Path
     ]
     assert "kafka_streams_version" in missing[0]
     assert "kafka_streams_version" not in missing[1]
+
+
+def test_whole_applications_that_are_left_over_are_a_remark(statewarden: Callable, tmp_path: Path) -> None:
+    """Who renames an application leaves the old one on disk: how many, how large, which."""
+    plant(tmp_path / "state")
+    plant(tmp_path / "state", application="renamed")
+    for path in [*(tmp_path / "state" / "renamed").rglob("*"), tmp_path / "state" / "renamed"]:
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    said = statewarden("scan", tmp_path / "state", *PLAIN)
+    assert "1 application unused for 30 days, 0 MiB: renamed" in said.out.splitlines()

@@ -70,7 +70,7 @@ def test_the_last_line_claims_no_more_than_was_read(
 def test_whole(statewarden: Callable, state: Path) -> None:
     """The store as it is says nothing of damage."""
     said = statewarden("scan", state, *PLAIN, "--json")
-    assert {"torn-store", "auditor-blind"} & {row["detector"] for row in said.rows} == set()
+    assert {"torn-store", "auditor-blind"} & {row["detector"] for row in said.findings} == set()
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -79,7 +79,7 @@ def test_damaged(statewarden: Callable, state: Path, damage: str) -> None:
     DAMAGE[damage](state)
     said = statewarden("scan", state, *PLAIN, "--json", "--fail-on", "warning")
     assert said.code == 1
-    rows = {row["detector"]: row for row in said.rows}
+    rows = {row["detector"]: row for row in said.findings}
     assert (rows["torn-store"]["severity"], rows["torn-store"]["confidence"]) == ("warning", "confirmed")
     assert rows["torn-store"]["store"] == "s"
     assert "store-damaged" in rows["auditor-blind"]["summary"]
@@ -92,7 +92,7 @@ def test_diff_of_damage(statewarden: Callable, state: Path, tmp_path: Path) -> N
     DAMAGE["manifest with a flipped bit"](state)
     for a, b in ((state, state), (state, whole), (whole, state)):
         said = statewarden("diff", a, b, "--json")
-        assert said.code == 1
+        assert said.code == 3
         (row,) = said.rows
         assert row["relation"] == "unknown"
         assert "MANIFEST-" in row["why"]

@@ -84,7 +84,7 @@ def torn_tasks(root: Path, capsys: pytest.CaptureFixture[str], pause: Callable[[
         root, load_config(sets=PLAIN[1::2]), shown=Shown(as_json=True), fail_on="critical", pause=pause
     )
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return [row["task_id"] for row in rows if row["detector"] == "torn-store"]
+    return [row["task_id"] for row in rows if row["line"] == "finding" and row["detector"] == "torn-store"]
 
 
 def no_pause(_: float) -> None:
@@ -192,8 +192,9 @@ def test_nothing_that_is_printed_knows_of_the_hour(
                 said.append(capsys.readouterr().out)
         assert said[:2] == said[2:]
         times = [
-            json.loads(line)[key] or ""
-            for line in said[1].splitlines()
+            row[key] or ""
+            for row in map(json.loads, said[1].splitlines())
+            if row["line"] == "finding"
             for key in ("opened_at", "resolved_at")
         ]
         assert all(time < "2030-03-17T17:46:41" for time in times)  # NOW_US
@@ -213,7 +214,8 @@ def test_ids_are_the_same_from_scan_to_scan(
                 config = load_config(sets=[f"{key}={value}" for key, value in facts.items()])
                 offline.scan(root, config, shown=Shown(as_json=True), fail_on="critical", pause=no_pause)
                 rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-                said.append([(row["detector"], row["id"], row["incident_id"]) for row in rows])
+                found = [row for row in rows if row["line"] == "finding"]
+                said.append([(row["detector"], row["id"], row["incident_id"]) for row in found])
             assert said[0] == said[1]
             assert len(said[0]) == len(set(said[0]))
 
@@ -241,10 +243,10 @@ def test_a_replay_says_what_it_read(statewarden: Callable, traces: Path) -> None
     assert read.endswith(" recorded operations; what happened before the first one is not seen")
 
 
-def test_json_stays_findings_only(statewarden: Callable, damaged: Path) -> None:
-    """Programs read one finding per line and nothing else."""
+def test_json_lines_are_all_that_is_printed(statewarden: Callable, damaged: Path) -> None:
+    """Programs read one JSON object per line and nothing else."""
     said = statewarden("scan", damaged, *PLAIN, "--json")
-    assert [row["detector"] for row in said.rows] == ["resurrected-checkpoint"]
+    assert [row["detector"] for row in said.findings] == ["resurrected-checkpoint"]
     assert said.err == ""
 
 

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cli.output import Shown, exit_code, finding_line, print_findings
+from agent.cli.json_lines import finding_line
+from agent.cli.output import Reading, Shown, exit_code, print_findings
 from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.exit_codes import Exit
 from agent.findings.finding import Finding
 from agent.judging.base import Evidence
 
@@ -48,6 +50,9 @@ QUIET = replace(
 )
 
 
+READING = Reading("pod-a", "looked at it all")
+
+
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
@@ -55,22 +60,73 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_json_line_has_the_whole_incident():
-    """Each finding's line has the incident that it belongs to, and what it is for it."""
+def rows_of(text: str, line: str) -> list[dict[str, Any]]:
+    """Read the lines of one kind."""
+    return [row for row in map(json.loads, text.splitlines()) if row["line"] == line]
+
+
+def test_findings_name_their_incident_and_each_incident_has_a_line() -> None:
+    """A finding says what it is for its incident; the last line says how it ended and why."""
     later = replace(LOUD, id="3" * 16, detector="torn-store", incident_id=FINDING.incident_id)
-    rows = [json.loads(line) for line in printed(FINDING, later, QUIET, as_json=True).splitlines()]
+    text = printed(FINDING, later, QUIET, as_json=True)
+    rows = rows_of(text, "finding")
     assert [row["id"] for row in rows] == [FINDING.id, later.id, QUIET.id]
-    first, second, third = (row["incident"] for row in rows)
-    assert [first.pop("role"), second.pop("role"), third.pop("role")] == ["cause", "cause", "cause"]
-    assert first == second
+    assert [row["incident_id"] for row in rows] == [FINDING.incident_id, FINDING.incident_id, "i-2"]
+    assert {row["role"] for row in rows} == {"cause"}
+    first, second = rows_of(text, "incident")
     assert first == {
+        "line": "incident", "version": 1, "pod": "pod-a",
         "id": FINDING.incident_id, "detector": "torn-store", "severity": "critical", "confidence": "suspected",
-        "status": "open", "lasting": False, "accepted": False,
-        "application_id": "orders", "tasks": ["0_3"], "stores": ["totals"],
+        "status": "open", "lasting": False, "accepted": False, "application_id": "orders",
+        "tasks": ["0_3"], "task_count": 1, "stores": ["totals"], "store_count": 1, "finding_count": 2,
         "title": "A store goes on from an offset whose data it does not have", "sentence": later.summary,
         "next_action": later.next_action, "since": "2023-11-14T22:13:20.250000Z", "ended": None,
     }  # fmt: skip
-    assert third["id"] == "i-2"
+    assert second["id"] == "i-2"
+    assert json.loads(text.splitlines()[-1]) == {
+        "line": "summary", "version": 1, "pod": "pod-a", "exit_code": 1,
+        "reason": "1 open finding at or above critical", "read": "looked at it all",
+        "open": {"info": 1, "warning": 1, "critical": 1}, "findings": 3, "incidents": 2, "left_out": 0,
+        "unread": [], "unread_count": 0,
+    }  # fmt: skip
+
+
+def test_the_size_grows_with_what_was_found() -> None:
+    """Twice the findings of one incident are twice the bytes, not four times."""
+
+    def size(count: int) -> int:
+        found = [replace(LOUD, id=f"{n:016x}", store=f"s{n:05}", task_id=f"0_{n}") for n in range(count)]
+        return len(printed(*found, as_json=True))
+
+    assert size(2_000) < 2.1 * size(1_000)
+
+
+def test_no_list_is_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more findings, places, tasks and stores than anybody reads the worst are shown, and the others counted."""
+    monkeypatch.setattr("agent.cli.json_lines.MOST_FINDINGS", 3)
+    monkeypatch.setattr("agent.cli.json_lines.MOST_LISTED", 2)
+    many = [replace(QUIET, id=f"{n:016x}", store=f"s{n}", task_id=f"0_{n}") for n in range(5)]
+    out = io.StringIO()
+    reading = Reading(
+        "pod-a", "", {f"app/0_{n}": "denied" for n in range(9)}, "9 of 9 tasks could not be read"
+    )
+    code = print_findings([*many, LOUD], reading, shown=Shown(as_json=True), fail_on="critical", out=out)
+    rows = rows_of(out.getvalue(), "finding")
+    assert (code, len(rows), rows[-1]["id"]) == (Exit.FOUND, 3, LOUD.id)
+    quiet = rows_of(out.getvalue(), "incident")[-1]
+    assert (quiet["tasks"], quiet["task_count"], quiet["store_count"]) == (["0_0", "0_1"], 5, 5)
+    (last,) = rows_of(out.getvalue(), "summary")
+    assert (last["findings"], last["left_out"], len(last["unread"]), last["unread_count"]) == (6, 3, 2, 9)
+
+
+def test_many_incidents_and_findings_are_cut_short_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `--top`, too; and what is left out is counted."""
+    monkeypatch.setattr("agent.cli.output.MOST_INCIDENTS", 2)
+    monkeypatch.setattr("agent.cli.incident_text.MOST_FINDINGS", 2)
+    found = [replace(LOUD, id=f"{n:016x}", incident_id=f"i-{n}") for n in range(5)]
+    assert "; 3 not listed (--top)" in printed(*found)
+    found = [replace(LOUD, id=f"{n:016x}", store=f"s{n}") for n in range(5)]
+    assert "    and 3 more findings (--json)\n" in printed(*found, verbose=True)
 
 
 def test_what_is_accepted_is_shown_as_such() -> None:
@@ -82,34 +138,36 @@ def test_what_is_accepted_is_shown_as_such() -> None:
     for as_json in (False, True):
         out = io.StringIO()
         print_findings(
-            [exposed, FINDING], "pod-a", shown=Shown(as_json=as_json), closing="read",
+            [exposed, FINDING], Reading("pod-a", "read"), shown=Shown(as_json=as_json), fail_on="critical",
             accepts=lambda _: ["stale-eos-checkpoint"], out=out,
         )  # fmt: skip
         texts.append(out.getvalue())
     marked = [line for line in texts[0].splitlines() if "(suspected, open" in line]
     assert ["accepted by configuration" in line for line in marked] == [False, True]
-    rows = [json.loads(line)["incident"] for line in texts[1].splitlines()]
-    assert [(x["lasting"], x["accepted"]) for x in rows] == [(True, True), (False, False)]
+    rows = rows_of(texts[1], "incident")
+    assert [(x["lasting"], x["accepted"]) for x in rows] == [(False, False), (True, True)]
 
 
 def test_a_terminal_gets_no_line_that_it_would_break():
     """What was read is said in lines of its width; in a pipe, in one line."""
     closing = "read " + "nothing, " * 40
     for stream, longest in ((Terminal(), 100), (io.StringIO(), len(closing))):
-        print_findings([], "pod-a", shown=Shown(), closing=closing, out=stream)
+        print_findings([], Reading("pod-a", closing), shown=Shown(), fail_on="critical", out=stream)
         assert max(map(len, stream.getvalue().splitlines())) <= longest
         assert (closing in stream.getvalue()) == (longest == len(closing))
 
 
 def printed(*findings: Finding, stream: io.StringIO | None = None, **shown: Any) -> str:
     out = stream or io.StringIO()
-    print_findings(findings, "pod-a", shown=Shown(**shown), closing="looked at it all", out=out)
+    print_findings(findings, READING, shown=Shown(**shown), fail_on="critical", out=out)
     return out.getvalue()
 
 
 def test_a_json_line_says_everything() -> None:
     """Every field of a finding is on its line, times as RFC 3339."""
     assert json.loads(finding_line(FINDING, "pod-a")) == {
+        "line": "finding",
+        "version": 1,
         "id": "0123456789abcdef",
         "detector": "unrestored-store",
         "level": "damage",
@@ -159,8 +217,8 @@ def test_a_resolved_finding_says_when() -> None:
 
 def test_json_lines_keep_the_order_of_opening() -> None:
     """Programs get findings as they opened, one per line."""
-    lines = printed(FINDING, LOUD, QUIET, as_json=True).splitlines()
-    assert [json.loads(line)["id"] for line in lines] == [FINDING.id, LOUD.id, QUIET.id]
+    rows = rows_of(printed(FINDING, LOUD, QUIET, as_json=True), "finding")
+    assert [row["id"] for row in rows] == [FINDING.id, LOUD.id, QUIET.id]
 
 
 def test_people_get_a_summary_and_the_worst_first() -> None:
@@ -264,6 +322,17 @@ def test_settings_that_were_not_given_are_one_line() -> None:
     assert "exactly-once" not in printed(replace(unknown, missing_facts=("num_standby_replicas",)))
 
 
+def test_of_many_applications_without_settings_a_few_are_named() -> None:
+    """ksqlDB makes one per query; the rest is a number."""
+    found = [
+        replace(QUIET, id=f"{n:016x}", incident_id=f"i-{n}", level=Level.SELF, summary="app: not configured.")
+        for n in range(30)
+    ]
+    text = printed(*(replace(x, missing_facts=("num_standby_replicas",)) for x in found))
+    assert text.count("not configured") == 10
+    assert text.endswith("Settings lack for 20 more applications (--json).\n")
+
+
 def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe and NO_COLOR get plain text; without them a terminal gets colour that is switched off again."""
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -288,8 +357,24 @@ def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_exit_code_counts_open_findings(findings: tuple[Finding, ...], limit: str, code: int) -> None:
-    """Open findings at least as loud as the limit make it 1; resolved ones do not."""
-    assert exit_code(findings, limit) == code
+    """Open findings at least as loud as the limit make it 1; resolved ones do not. Unread places make 0 a 3."""
+    assert exit_code(findings, limit, READING)[0] == code
+    part = Reading("pod-a", "", {"app/0_0": "permission denied"}, "1 of 2 tasks could not be read")
+    found, reason = exit_code(findings, limit, part)
+    assert found == (code or 3)
+    assert (reason == part.how_much) == (found is Exit.UNREAD)
+
+
+def test_what_was_not_read_is_in_the_head() -> None:
+    """No all-clear without it; where something is found it is said, too."""
+    part = Reading("pod-a", "read", {"app/0_0": "permission denied"}, "1 of 2 tasks could not be read")
+    for found, head in (
+        ((), "no incident open; no all-clear: 1 of 2 tasks could not be read\n"),
+        ((LOUD,), "1 incident open: 1 critical; 1 of 2 tasks could not be read\n"),
+    ):
+        out = io.StringIO()
+        print_findings(found, part, shown=Shown(), fail_on="critical", out=out)
+        assert out.getvalue().startswith(f"{head}read\nnot read: app/0_0 (permission denied)\n")
 
 
 @given(

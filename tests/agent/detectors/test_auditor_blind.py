@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.contract.events import Confidence, Level, Severity, Status
-from agent.inventory.model import BlindInterval, Inventory
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, BlindInterval, Inventory
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, judge
 
@@ -36,6 +39,40 @@ def test_nothing_to_watch():
     run.start().opens("0_0")
     run.wait(60)
     assert run.only(ID).status is Status.RESOLVED
+
+
+def test_an_hour_without_any_task_is_a_warning():
+    """Without an application, or with directories of some that no process holds and that have no task."""
+    run = Scenario("4.1.2")
+    run.wait(3_500)
+    assert run.only(ID).severity is Severity.INFO
+    run.wait(200)
+    assert (run.only(ID).severity, run.only(ID).confidence) == (Severity.WARNING, Confidence.UNKNOWN)
+
+    left_over = case(now=3_700)
+    left_over.inventory.applications["app"] = Application("app", exists=True, lock=LockState.FREE)
+    (verdict,) = judge(ID, left_over)
+    assert verdict.severity is Severity.WARNING
+    assert "none of 1 application directories has one" in verdict.summary
+
+
+@pytest.mark.parametrize("lock", [LockState.HELD, LockState.UNKNOWN])
+def test_an_instance_whose_tasks_are_all_elsewhere_is_no_trouble(lock: LockState):
+    """More pods than partitions: it holds the lock of its application, or that cannot be asked."""
+    idle = case(now=86_400)
+    idle.inventory.applications["app"] = Application("app", exists=True, lock=lock)
+    assert judge(ID, idle) == []
+
+
+def test_a_state_directory_per_pod_below_the_mount_is_named():
+    """Which one, and never an advice that would make the pods share one."""
+    one = case(now=400)
+    one.inventory.applications.clear()
+    one.inventory.root_seen, one.inventory.nested = True, ("orders-abcde", "orders-fghij")
+    (verdict,) = judge(ID, one)
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
+    assert "one level below: orders-abcde is a state directory (2 are: " in verdict.summary
+    assert "$(POD_NAME)" in verdict.next_action
 
 
 def test_quiet_while_it_sees():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Source
+from agent.inventory.disk import EntryKind, Unseen
 from agent.layout.paths import classify
 from agent.observe.observer import Observer
 from agent.observe.rocksdb import manifest
@@ -28,7 +29,10 @@ class Store(FilesDisk):
         super().__init__({f"{PLACE.path}/{name}": data for name, data in (base | files).items()})
 
     def stat(self, path):
-        return super().stat(f"{path}/IDENTITY") if path == PLACE.path else super().stat(path)
+        if path != PLACE.path:
+            return super().stat(path)
+        found = super().stat(f"{path}/IDENTITY")
+        return found if isinstance(found, Unseen) else found._replace(kind=EntryKind.DIRECTORY)
 
 
 def look(disk: FilesDisk, observer: Observer | None = None):

@@ -30,6 +30,7 @@ MEMORY, NFS, OVERLAY = (Mount("/x", kind, False) for kind in ("tmpfs", "nfs4", "
 OWN_LAYER = Mount("/", "overlay", True)
 DIRECTORY_SINK = OwnVolume(path="/out", space=Space(1 << 30))
 
+PODS = ("orders-0", "orders-1")
 NO_VOLUME = Mount("/", "overlay", False)
 TO_COME = state(outcome=Unseen.VANISHED, root=None, below=(), applications=(), tasks=0)
 MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
@@ -44,6 +45,21 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
     (TO_COME, "state-dir", Level.WARNING, "a volume is mounted above it", "`state.dir`"),
     (TO_COME, "applications", Level.WARNING, "no application directory", "`state.dir`"),
     (state(outcome=Unseen.VANISHED), "state-dir", Level.FAILED, "not a directory", "volumeMounts"),
+    (
+        replace(state(applications=(), tasks=0, strangers=PODS, nested=PODS), pod="orders-1"),
+        "applications",
+        Level.FAILED,
+        "orders-1 is a state directory (2 are: orders-0, orders-1); give this pod's own",
+        "subPathExpr, the same one",
+    ),
+    (state(links=("orders",)), "applications", Level.WARNING, "not followed: orders", "mount what the link"),
+    (
+        state(links=("orders",), applications=()),
+        "applications",
+        Level.FAILED,
+        "not followed: orders",
+        "mount",
+    ),
     (state(outcome=Unseen.UNREADABLE), "state-dir", Level.FAILED, "cannot be listed", "volumeMounts"),
     (state(is_application=True), "state-dir", Level.FAILED, "wants its parent", "STATEWARDEN_STATE_DIR"),
     (state(below=(DENIED,)), "access", Level.FAILED, "not in that group", "supplementalGroups: [1000]"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import SpoolError
+from agent.errors import SpoolError, UsageError
 from agent.ship.status import status_of
 from tests.agent.ship.ship_support import AT_US, HandClock, heartbeat, on_disk, open_spool
 
@@ -42,7 +42,7 @@ def test_an_empty_spool_has_no_oldest_record(tmp_path: Path) -> None:
 
 def test_what_is_no_spool_is_named(tmp_path: Path) -> None:
     """A directory without a database, and one with something else in its place."""
-    with pytest.raises(SpoolError, match=r"holds no spool: spool\.db is not there"):
+    with pytest.raises(UsageError, match=r"holds no spool: spool\.db is not there"):
         status_of(tmp_path)
     (tmp_path / "spool.db").write_bytes(b"something else" * 1_000)
     with pytest.raises(SpoolError, match="cannot read"):

@@ -100,7 +100,7 @@ def test_a_damaged_file_is_named_and_its_events_come_back(spark, bronze, tmp_pat
         "ingest": ["ingest", "--input", str(tmp_path / "in"), "--bronze", str(bronze), "--again"],
     }
     for command in asked.values():
-        assert main(command) == 2
+        assert main(command) == 3
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
         assert f"{damaged} " in err
@@ -124,7 +124,7 @@ def test_a_damaged_log_is_named(spark, bronze, capsys):
     commit.write_text(commit.read_text()[:-50])
     commit.with_name(f".{commit.name}.crc").unlink()
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    assert main(["coverage", "--input", str(bronze)]) == 2
+    assert main(["coverage", "--input", str(bronze)]) == 3
     assert f"{commit} cannot be read: restore this file" in capsys.readouterr().err
 
 
@@ -151,7 +151,7 @@ def test_old_days_go_as_far_as_a_snapshot_replaces_them(spark, bronze, tmp_path,
 
     place = snapshots.folder(bronze, "2026-11-18")
     damaged = tear(place / "events")
-    assert main(["audit", "--input", str(bronze), "--output", str(tmp_path / "out"), "--look-back", "1"]) == 2
+    assert main(["audit", "--input", str(bronze), "--output", str(tmp_path / "out"), "--look-back", "1"]) == 3
     err = capsys.readouterr().err.splitlines()[-1]
     assert f"{damaged} cannot be read" in err
     assert f"remove the directory {place}" in err

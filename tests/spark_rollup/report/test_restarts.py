@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.contract.exit_codes import Exit
 from spark_rollup.errors import UsageError
 from spark_rollup.report import restart_answer
 from spark_rollup.report.restart_answer import Question
@@ -176,7 +177,7 @@ def answer(audited: Audited, name: str, pod: str = "pod-a", task: str = "0_0") -
     return row
 
 
-def asked(audited: Audited, name: str, pod: str | None = "pod-a", **given: object) -> tuple[list[str], bool]:
+def asked(audited: Audited, name: str, pod: str | None = "pod-a", **given: object) -> tuple[list[str], Exit]:
     """Ask about a story as the command does, a minute after its end."""
     doubts = {row["pod"]: row for row in audited.rows("doubts", name)}
     nothing = {"doubt": None, "gone": False}
@@ -247,21 +248,21 @@ def test_an_exposed_copy_has_every_answer_that_holds(audited):
 )
 def test_a_pod_that_no_one_watches_is_unknown(audited, name, pod, why):
     """Silent, silent before it held anything, blind, or something lost since the last round of summaries."""
-    lines, safe = asked(audited, name, pod)
-    assert not safe
+    lines, code = asked(audited, name, pod)
+    assert code is Exit.UNREAD
     assert lines[1].startswith(f"{pod}: unknown: {why}")
 
 
 def test_what_was_lost_long_ago_has_been_reported_again(audited):
     """A whole round of summaries later the picture is whole again."""
-    assert asked(audited, events_were_lost_long_ago)[1]
+    assert asked(audited, events_were_lost_long_ago)[1] is Exit.CLEAR
 
 
 def test_a_task_that_is_not_seen_is_unknown(audited):
     """Blindness of one task is that task's; the pod's answer is its worst."""
     assert answer(audited, one_task_is_not_seen)["answer"] == "safe"
     assert answer(audited, one_task_is_not_seen, task="0_1")["answer"] == "unknown"
-    assert not asked(audited, one_task_is_not_seen)[1]
+    assert asked(audited, one_task_is_not_seen)[1] is Exit.UNREAD
 
 
 def test_a_copy_that_no_one_holds_is_no_replica(audited):
@@ -273,8 +274,8 @@ def test_damage_on_a_dead_instance_counts(audited):
     """A directory that nobody holds, damaged long ago: a start would trust it."""
     row = answer(audited, dead_and_damaged_long_ago, task="0_3")
     assert (row["answer"], row["follow"]) == ("damaged", ["false-clean-store"])
-    lines, safe = asked(audited, dead_and_damaged_long_ago)
-    assert (lines[1], safe) == ("pod-a: damaged: follow false-clean-store first (1 task)", False)
+    lines, code = asked(audited, dead_and_damaged_long_ago)
+    assert (lines[1], code) == ("pod-a: damaged: follow false-clean-store first (1 task)", Exit.FOUND)
     assert "      if killed: not running: no process holds it there" in lines
 
 
@@ -286,19 +287,20 @@ def test_the_cost_is_that_of_the_copy(audited):
 
 def test_the_answer_says_how_old_it_is(audited):
     """First comes as of when; what is older than `--max-age`, or ahead of the clock by as much, answers nothing."""
-    lines, safe = asked(audited, a_standby_is_there)
-    assert (lines[0], safe) == ("as of 2026-11-18 11:21:40 UTC, 60 s old", True)
-    late, safe = asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S))
+    lines, code = asked(audited, a_standby_is_there)
+    assert (lines[0], code) == ("as of 2026-11-18 11:21:40 UTC, 60 s old", Exit.CLEAR)
+    late, code = asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S))
     assert late[0] == "as of 2026-11-18 11:21:40 UTC, 3 d old: no answer rests on that (--max-age 15 min)"
     assert late[1].startswith("pod-a: unknown: too old; then it was safe: ")
-    assert not safe
-    assert asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S), max_age_s=None)[1]
-    early, safe = asked(audited, a_standby_is_there, now_us=at_us(0))
-    assert ("15 min ahead of this clock" in early[0], safe) == (True, True)
-    assert not asked(audited, a_standby_is_there, now_us=at_us(-60))[1]
-    table, safe = asked(audited, a_standby_is_there, None, now_us=at_us(3 * 86_400 + HORIZON_S))
+    assert code is Exit.UNREAD
+    old = asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S), max_age_s=None)
+    assert old[1] is Exit.CLEAR
+    early, code = asked(audited, a_standby_is_there, now_us=at_us(0))
+    assert ("15 min ahead of this clock" in early[0], code) == (True, Exit.CLEAR)
+    assert asked(audited, a_standby_is_there, now_us=at_us(-60))[1] is Exit.UNREAD
+    table, code = asked(audited, a_standby_is_there, None, now_us=at_us(3 * 86_400 + HORIZON_S))
     assert [line.split()[1] for line in table[2:]] == ["unknown", "unknown"]
-    assert not safe
+    assert code is Exit.UNREAD
 
 
 def given(pod: str, task: str, *kinds: str, **more: object) -> Row:
@@ -327,8 +329,8 @@ def test_the_headline_names_every_kind():
         given("pod-a", "0_2", "clean-stop-only", "restore"),
         given("pod-a", "0_3", "damaged", follow=["skipped-eos-wipe"], first_action="remove it"),
     ]
-    lines, safe = restart_answer.answer(rows, [pod_of("pod-a")], 0, replace(NOW, pod="pod-a"))
-    assert not safe
+    lines, code = restart_answer.answer(rows, [pod_of("pod-a")], 0, replace(NOW, pod="pod-a"))
+    assert code is Exit.FOUND
     assert lines[1].startswith(
         "pod-a: damaged: follow skipped-eos-wipe first (1 task); clean-stop-only: stop it"
     )
@@ -342,12 +344,15 @@ def test_all_pods_are_one_table():
     """A pod's answer is the worst of its tasks'; a watched pod without tasks is safe, a gone one is set apart."""
     rows = [given("pod-a", "0_0", "safe"), given("pod-a", "0_1", "restore")]
     pods = [pod_of("pod-a"), pod_of("pod-b"), pod_of("pod-z", gone=True, doubt="its agent ended at 10:00:00")]
-    lines, safe = restart_answer.answer(rows, pods, 0, NOW)
+    lines, code = restart_answer.answer(rows, pods, 0, NOW)
     assert [line.split()[:2] for line in lines[2:4]] == [["pod-a", "restore"], ["pod-b", "safe"]]
     assert lines[4] == "gone, by the last word of their agents: pod-z"
-    assert not safe
-    assert restart_answer.answer(rows, pods[1:], 0, NOW)[1]
-    assert not restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-z"))[1]
+    assert code is Exit.FOUND
+    assert restart_answer.answer(rows, pods[1:], 0, NOW)[1] is Exit.CLEAR
+    assert restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-z"))[1] is Exit.UNREAD
+    doubtful = [pod_of("pod-b", doubt="not heard since 10:00:00")]
+    assert restart_answer.answer([], doubtful, 0, NOW)[1] is Exit.UNREAD
+    assert restart_answer.answer(rows, [pods[0], *doubtful], 0, NOW)[1] is Exit.FOUND
 
 
 def test_namesakes_are_kept_apart():
@@ -356,8 +361,9 @@ def test_namesakes_are_kept_apart():
     pods = [pod_of("pod-a"), pod_of("pod-a", "staging"), pod_of("pod-b")]
     with pytest.raises(UsageError, match="several namespaces: name one with --namespace: shop, staging"):
         restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a"))
-    assert restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="shop"))[1]
-    assert not restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="staging"))[1]
+    assert restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="shop"))[1] is Exit.CLEAR
+    staged = replace(NOW, pod="pod-a", namespace="staging")
+    assert restart_answer.answer(rows, pods, 0, staged)[1] is Exit.FOUND
     lines, _ = restart_answer.answer(rows, pods, 0, NOW)
     assert [line.split()[:2] for line in lines[2:]] == [
         ["shop/pod-a", "safe"],

@@ -1,0 +1,73 @@
+"""What one reading of a directory did not see, and why: an all-clear says nothing of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent.inventory.blind_causes import BY_SLUG
+from agent.inventory.disk import LockState
+from agent.inventory.model import BlindInterval, Inventory, Task
+from agent.layout import names
+from agent.layout.paths import classify
+
+SHOWN = 5
+"""Places that a sentence names at most."""
+
+_DENIED = "permission denied"
+_UNASKED = "whether a process holds it cannot be asked"
+
+
+def unread(inventory: Inventory) -> dict[str, str]:
+    """List the places that could not be read, and why, by path; empty = all was read.
+
+    What is open among the blind intervals that have a place; a checkpoint that has not the form of one; and a lock that
+    could not be asked, because rules that wait for its release have not spoken.
+    """
+    found = {
+        x.place: _why(x) for x in inventory.blind if x.ended_us is None and x.place is not None
+    }  # the state directory itself has the empty path
+    for application in inventory.applications.values():
+        if application.exists and application.lock is LockState.UNKNOWN:
+            found.setdefault(f"{application.id}/{names.LOCK_FILE}", _UNASKED)
+    for task in _tasks(inventory):
+        if task.lock is LockState.UNKNOWN:
+            found.setdefault(f"{task.path}/{names.LOCK_FILE}", _UNASKED)
+        if task.checkpoint_problem is not None:
+            found.setdefault(f"{task.path}/{names.CHECKPOINT_FILE}", task.checkpoint_problem)
+        for store in task.stores.values():
+            for database in store.databases.values():
+                if database.lock is LockState.UNKNOWN:
+                    found.setdefault(f"{database.path}/{names.STORE_LOCK_FILE}", _UNASKED)
+    return dict(sorted(found.items()))
+
+
+def _why(interval: BlindInterval) -> str:
+    said = interval.detail.removeprefix(f"at {interval.place!r}").removeprefix("at 'the state directory'")
+    if said.strip(", "):
+        return said.strip(", ")
+    return _DENIED if interval.cause == "denied" else BY_SLUG[interval.cause].what
+
+
+def how_much(inventory: Inventory, places: Mapping[str, str]) -> str:
+    """Say how much could not be read: `1 of 2 tasks could not be read`; empty = all was."""
+    if not places:
+        return ""
+    hit = {x for x in (classify(place).task_path for place in places) if x is not None}
+    total = len({task.path for task in _tasks(inventory)} | hit)
+    above = len([x for x in places if classify(x).task is None])
+    said = [f"{len(hit)} of {total} task{'' if total == 1 else 's'}"] if hit else []
+    said += [f"{above} director{'y' if above == 1 else 'ies'}"] if above else []
+    return f"{' and '.join(said)} could not be read"
+
+
+def which(places: Mapping[str, str]) -> str:
+    """Name the places and why, the first few."""
+    shown = [f"{place or 'the state directory'} ({why})" for place, why in list(places.items())[:SHOWN]]
+    more = f", and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return f"not read: {', '.join(shown)}{more}"
+
+
+def _tasks(inventory: Inventory) -> list[Task]:
+    return [
+        task for x in inventory.applications.values() if x.exists for task in x.tasks.values() if task.exists
+    ]

@@ -1,0 +1,185 @@
+"""What one reading did not see is named, and no all-clear; what is foreign is no gap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.engine.one_reading import coverage, judge_once
+from agent.engine.pipeline import Pipeline
+from agent.engine.unread import SHOWN, how_much, unread, which
+from agent.inventory.disk import Entry, LockState, Unseen
+from agent.inventory.hints import Hint, HintKind
+from agent.inventory.settings import SettingsBook
+from agent.observe.kernel_disk import KernelDisk
+from tests.agent.cli.commands import plant
+from tests.support.scenario_case import at
+
+
+class Closed(KernelDisk):
+    """A disk on which one place is denied."""
+
+    closed = ""
+
+    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
+        """List a directory, unless it is the closed one."""
+        return Unseen.DENIED if path == self.closed else super().list(path)
+
+    def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
+        """Read a file, unless it is the closed one."""
+        return Unseen.DENIED if path == self.closed else super().read_at(path, offset, length)
+
+
+class Mute(KernelDisk):
+    """A disk that does not say of one lock whether it is held."""
+
+    def __init__(self, root: Path, lock: str) -> None:
+        """Remember which."""
+        super().__init__(root)
+        self._lock = lock
+
+    def lock_state(self, path: str) -> LockState | Unseen:
+        """Ask, except of that one."""
+        return LockState.UNKNOWN if path == self._lock else super().lock_state(path)
+
+
+def pipeline_of(root: Path, closed: str = "-") -> Pipeline:
+    """Read a directory once, of which one place is denied."""
+    disk = Closed(root)
+    disk.closed = closed
+    pipeline = Pipeline(disk, SettingsBook(), at(0), lambda record: None)
+    judge_once(pipeline, at(100))
+    return pipeline
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """A state directory with two tasks."""
+    plant(tmp_path / "state", task="0_1")
+    return plant(tmp_path / "state")
+
+
+def test_all_was_read(state: Path) -> None:
+    """Nothing to say of a whole directory."""
+    inventory = pipeline_of(state).inventory
+    assert (unread(inventory), how_much(inventory, {})) == ({}, "")
+
+
+@pytest.mark.parametrize(
+    ("closed", "much"),
+    [
+        ("app", "1 directory could not be read"),
+        ("app/0_0", "1 of 2 tasks could not be read"),
+        ("app/0_0/rocksdb", "1 of 2 tasks could not be read"),
+        ("app/0_0/rocksdb/s", "1 of 2 tasks could not be read"),
+    ],
+)
+def test_what_is_denied_is_named(state: Path, closed: str, much: str) -> None:
+    """At every level; a second application that can be read hides nothing."""
+    plant(state, application="other")
+    places = unread(inventory := pipeline_of(state, closed).inventory)
+    assert places == {closed: "permission denied"}
+    assert how_much(inventory, places) == much.replace("of 2", "of 3" if "/" in closed else "of 2")
+    assert which(places) == f"not read: {closed} (permission denied)"
+
+
+@pytest.mark.parametrize("place", ["app", "app/0_0", "app/0_0/rocksdb", "app/0_0/rocksdb/s"])
+def test_a_link_is_named_and_never_absence(state: Path, place: str) -> None:
+    """What was moved to a larger disk and linked is somewhere else, not nowhere; at every level, dangling or not."""
+    target = state.parent / "elsewhere"
+    (state / place).rename(target)
+    (state / place).symlink_to(target)
+    assert list(unread(pipeline_of(state).inventory)) == [place]
+    target.rename(state.parent / "gone")
+    assert list(unread(pipeline_of(state).inventory)) == [place]
+
+
+def test_a_linked_directory_of_segments_is_named(state: Path) -> None:
+    """It may hold as much as `rocksdb`."""
+    (state / "app" / "0_0" / "windows").symlink_to(state.parent)
+    (said,) = unread(pipeline_of(state).inventory).items()
+    assert said[0] == "app/0_0/windows"
+    assert said[1].startswith("a symbolic link: it is not followed")
+
+
+def test_garbage_is_not_read_either(state: Path) -> None:
+    """A checkpoint that has not the form of one, and a manifest."""
+    (state / "app" / "0_0" / ".checkpoint").write_bytes(b"\0garbage")
+    (manifest,) = (state / "app" / "0_1" / "rocksdb" / "s").glob("MANIFEST-*")
+    manifest.write_bytes(b"garbage" * 100)
+    places = unread(inventory := pipeline_of(state).inventory)
+    assert list(places) == ["app/0_0/.checkpoint", "app/0_1/rocksdb/s"]
+    assert how_much(inventory, places) == "2 of 2 tasks could not be read"
+
+
+@pytest.mark.parametrize("place", ["app/.lock", "app/0_0/.lock", "app/0_0/rocksdb/s/LOCK"])
+def test_a_lock_that_cannot_be_asked_is_named(state: Path, place: str) -> None:
+    """What waits for its release has not spoken."""
+    (state / place).touch()
+    pipeline = Pipeline(Mute(state, place), SettingsBook(), at(0), lambda record: None)
+    judge_once(pipeline, at(100))
+    assert list(unread(pipeline.inventory)) == [place]
+
+
+def test_many_places_are_few_words() -> None:
+    """Ten thousand tasks of another group are one line."""
+    said = which({f"app/0_{n}": "permission denied" for n in range(10_000)})
+    assert said.endswith(f", and {10_000 - SHOWN} more")
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize("name", ["java_pid1.hprof", "state.tar.gz", "MARKER"])
+@pytest.mark.parametrize("where", ["", "app/", "app/0_0/", "app/0_0/rocksdb/"])
+def test_a_foreign_file_makes_no_one_blind(state: Path, name: str, where: str) -> None:
+    """A heap dump, a marker, a tarball: the watching agent and a scan say the same of it, which is nothing."""
+    pipeline = pipeline_of(state)
+    (state / f"{where}{name}").touch()
+    for second, kind in enumerate((HintKind.CREATED, HintKind.WRITTEN)):
+        pipeline.handle([Hint(f"{where}{name}", kind, at(200 + second))], at(200 + second))
+        pipeline.tick(at(210 + second))
+    pipeline.reread("", at(300))
+    assert not pipeline.inventory.blind
+    assert list(pipeline.inventory.applications) == ["app"]
+    assert unread(pipeline_of(state).inventory) == {}
+
+
+def test_a_link_that_appears_is_named_by_the_agent_until_it_goes(state: Path) -> None:
+    """Once, although a notification and a walk both find it."""
+    pipeline = pipeline_of(state)
+    (state / "linked").symlink_to(state / "app")
+    pipeline.handle([Hint("linked", HintKind.CREATED, at(200))], at(200))
+    pipeline.reread("", at(201))
+    (interval,) = pipeline.inventory.blind
+    assert (interval.cause, interval.place, interval.ended_us) == ("unreadable", "linked", None)
+    (state / "linked").unlink()
+    pipeline.handle([Hint("linked", HintKind.DELETED, at(300))], at(300))
+    pipeline.reread("", at(301))
+    assert interval.ended_us is not None
+    assert len(pipeline.inventory.blind) == 1
+
+
+@pytest.mark.parametrize("name", [".snapshot", ".Trash-1000", "lost+found", ".zfs", "backup"])
+def test_a_directory_without_a_sign_is_no_application(state: Path, name: str) -> None:
+    """Whoever may read it or not: those of the volume's own are never asked for."""
+    (state / name / "hourly.0" / "app" / "0_0").mkdir(parents=True)
+    inventory = pipeline_of(state, "-" if name == "backup" else name).inventory
+    assert [x.id for x in inventory.applications.values() if x.exists] == ["app"]
+    assert coverage(inventory).startswith("1 application, 2 tasks")
+    assert unread(inventory) == {}
+
+
+@pytest.mark.parametrize("sign", [".lock", "kafka-streams-process-metadata", "0_0/", "global/", "__t__/"])
+def test_the_first_sign_makes_an_application(state: Path, sign: str) -> None:
+    """An empty directory is none yet; what Kafka Streams makes in it first tells."""
+    pipeline = pipeline_of(state)
+    (state / "new").mkdir()
+    pipeline.handle([Hint("new", HintKind.CREATED, at(200))], at(200))
+    assert "new" not in pipeline.inventory.applications
+    path = f"new/{sign.rstrip('/')}"
+    if sign.endswith("/"):
+        (state / path).mkdir()
+    else:
+        (state / path).write_text('{"processId": "11111111-1111-1111-1111-111111111111"}')
+    pipeline.handle([Hint(path, HintKind.CREATED, at(201))], at(201))
+    assert pipeline.inventory.applications["new"].exists
