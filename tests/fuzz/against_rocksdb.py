@@ -44,6 +44,7 @@ from agent.observe.rocksdb.block import TRAILER_BYTES  # noqa: E402
 from agent.observe.rocksdb.version_edit import BLOB_FOOTER_BYTES, BLOB_HEADER_BYTES  # noqa: E402
 
 APPLICATION = "fuzzed"
+COMES_BACK_S = 60
 _SET = (
     "processing_guarantee=at_least_once",
     "kafka_streams_version=3.9.1",
@@ -270,10 +271,15 @@ class Judge:
     def _ask(self, place: str, held: Entries, *, blobs: bool) -> str:
         self._pool = self._pool or ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
         try:
-            return self._pool.submit(judged_by_rocksdb, place, held, blobs=blobs).result()
+            return self._pool.submit(judged_by_rocksdb, place, held, blobs=blobs).result(timeout=COMES_BACK_S)
         except BrokenProcessPool:
             self._pool = None
             return f"{_REFUSED}: the process died"
+        except TimeoutError:  # some manifests make RocksDB 10 read on for ever
+            for worker in (self._pool._processes or {}).values():
+                worker.kill()
+            self._pool = None
+            return f"{_REFUSED}: the process did not come back"
 
 
 # -- statewarden ----------------------------------------------------------------------------------------------------
