@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agent.inventory.disk import Unseen
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import FREE, GONE, Reducing, database_look, task_look
 
-EMPTY = {"lock": None, "manifest": None}
+EMPTY: dict[str, Any] = {"lock": None, "manifest": None}
 
 
 def seen(*looks) -> Reducing:

@@ -95,4 +95,6 @@ def test_records_are_not_read():
     for _ in range(2):
         read_store(disk, "s", cache)
     assert [(at, len(piece)) for path, at, piece in disk.reads if path == PATH] == [(0, 30), (134, 32)]
-    assert read_store(disk, "s", with_counters=False).problems == ()
+    facts = read_store(disk, "s", with_counters=False)
+    assert isinstance(facts, StoreFacts)
+    assert facts.problems == ()

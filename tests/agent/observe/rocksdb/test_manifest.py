@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.inventory.disk import Unseen
 from agent.observe.rocksdb import replay, version_edit
+from agent.observe.rocksdb.log_records import End
 from agent.observe.rocksdb.manifest import ManifestCache, parse_manifest, read_manifest
 from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView, Origin
@@ -268,7 +269,7 @@ def test_many_blob_files_are_forgotten_in_time():
     for record in (counters(5), *rounds):
         known.apply(version_edit.parse_edit(record))
         assert len(known._blobs) <= 2 * replay.GONE_KEPT + 1
-    assert [one.number for one in known.view(5, replay.End.WHOLE, 0).blobs] == [1001]
+    assert [one.number for one in known.view(5, End.WHOLE, 0).blobs] == [1001]
 
 
 def test_identity_in_the_manifest():

@@ -60,7 +60,7 @@ def test_paths_that_the_log_names(paths, elsewhere):
     files = {"CURRENT": b"MANIFEST-000005\n", "MANIFEST-000005": frame(records), "LOG": log.encode()}
     facts = read(FilesDisk({f"{home}/{name}": content for name, content in files.items()}), home)
     if elsewhere is None:
-        assert facts.missing_files == (7,)
+        assert facts.missing_files == ("000007.sst",)
         return
     assert facts.missing_files == ()
     assert facts.problems == (f"000007.sst: elsewhere: LOG says that it is in {elsewhere} (db_paths)",)
@@ -72,7 +72,7 @@ def test_a_file_that_is_there_shows_where_they_are():
     files = {"CURRENT": b"MANIFEST-000005\n", "MANIFEST-000005": frame(records), "000008.sst": b"12345"}
     files["LOG"] = LOG.format("/fast").encode()
     facts = read(FilesDisk({f"a/0_0/rocksdb/s/{name}": x for name, x in files.items()}), "a/0_0/rocksdb/s")
-    assert facts.missing_files == (7,)
+    assert facts.missing_files == ("000007.sst",)
 
 
 def test_damage_is_read_again(encodings):
