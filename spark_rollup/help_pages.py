@@ -45,8 +45,9 @@ metrics and report.html into --output. The last good output stays there until
 the new one is complete.""",
         f"""\
 exit codes:
-  0    no open finding is at or above --fail-on
-  1    at least one is
+  0    no open finding is at or above --fail-on, and no agent counts one that
+       is not in the input
+  1    at least one is, or is counted
 {_BROKE}
 examples:
   statewarden-rollup audit --input EVENTS --output OUT
