@@ -14,8 +14,10 @@ from spark_rollup import audit
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
-from spark_rollup.facts import coverage, gaps, heartbeats, settings
+from spark_rollup.facts import coverage, gaps, heartbeats, levels, settings
+from spark_rollup.judging.base import last_local_findings
 from spark_rollup.report import lanes, story
+from spark_rollup.report.missed import in_words
 from spark_rollup.spark.rows import rows_of
 
 Row = Mapping[str, object]
@@ -124,9 +126,9 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
     events, _, as_of_us = audit.prepare(spark, options)
     (counted,) = audit.together(heartbeats.beats(events))
     (unseen,) = audit.together(gaps.find_gaps(events, counted, as_of_us))
-    table = rows_of(
-        coverage.coverage(heartbeats.last_words(counted), unseen, as_of_us).orderBy("namespace", "pod")
-    )
+    said = last_local_findings(events)
+    heard = levels.with_missed(heartbeats.last_words(counted), counted, events, said)
+    table = rows_of(coverage.coverage(heard, unseen, as_of_us).orderBy("namespace", "pod"))
     table = [row for row in table if namespace in (None, row["namespace"])]
     if not table:
         raise UsageError(
@@ -140,6 +142,8 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
         f"  {row['lost_events']:>11}  {row['last_seen']}"
         for row in table
     ]
+    if missed := in_words(table):
+        lines.append(f"  {missed}")
     here = unseen if namespace is None else unseen.where(F.col("namespace") == namespace)
     for row in rows_of(here.orderBy("namespace", "pod", "from_us").limit(story.MAX_LINES)):
         lines.append(

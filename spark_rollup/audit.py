@@ -23,7 +23,7 @@ from spark_rollup.columns import ROUTINE, TASK, is_routine
 from spark_rollup.config import AuditOptions, is_bronze
 from spark_rollup.correlate import RULES, task_churn
 from spark_rollup.errors import UsageError
-from spark_rollup.facts import coverage, gaps, heartbeats, settings, sizes, timeline
+from spark_rollup.facts import coverage, gaps, heartbeats, levels, settings, sizes, timeline
 from spark_rollup.judging import alone, known, verified
 from spark_rollup.judging.base import Facts, last_local_findings
 from spark_rollup.judging.questioned import questioned
@@ -237,6 +237,7 @@ def gather(
         marks.where(~frequent),
         sizes.single_stores(events),
     )
+    (said,) = together(levels.settled(said, counted, events))
     readings = sizes.sizes(events, single)
     held, unseen, sightings, effective, curve = together(
         timeline.holders(events, counted),
@@ -249,7 +250,10 @@ def gather(
         raise UsageError(f"no event up to --as-of {rfc3339(as_of_us)}: nothing is known of that time")
     local = said.where((F.col("status") == Status.OPEN.value) | (F.col("observed_at_us") >= since_us))
     (ends,) = together(sizes.latest(curve))
-    (asked,) = together(questioned(RULES, local, held, rare, effective))
+    last = heartbeats.last_words(counted, since_us)
+    asked, words = together(
+        questioned(RULES, local, held, rare, effective), levels.with_missed(last, counted, events, said)
+    )
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
     several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     own, close, lives, unwatched = together(
@@ -264,7 +268,7 @@ def gather(
         sizes=own, curve=curve, latest=ends,
         saved=sizes.saved(marks), settled=settled, lives=lives, members=members, sightings=sightings,
         gaps=unseen.where(F.col("to_us") >= since_us), unwatched=unwatched,
-        heard=heartbeats.last_words(counted, since_us), settings=effective, as_of_us=as_of_us,
+        heard=words, settings=effective, as_of_us=as_of_us,
         since_us=since_us,
     )  # fmt: skip
 

@@ -156,6 +156,11 @@ HEARD = _columns(
     last=_LONG,
     at_first_us=_LONG,
     at_last_us=_LONG,
+    level_last=_LONG,
+    level_us=_LONG,
+    criticals=_LONG,
+    warnings=_LONG,
+    tasks=_LONG,
 )
 """What `heartbeats.beats` counts, as a snapshot carries it: one row per boot of an agent."""
 
@@ -177,11 +182,14 @@ COVERAGE = _columns(
     boots=_LONG,
     events=_LONG,
     lost_events=_LONG,
+    missed_criticals=_LONG,
+    missed_warnings=_LONG,
     span_seconds=T.DoubleType(),
     unknown_seconds=T.DoubleType(),
     watched_ratio=T.DoubleType(),
 )
-"""Table `coverage`: one row per pod: how much of its time was really watched."""
+"""Table `coverage`: one row per pod: how much of its time was really watched, and how many findings that its agent
+counts as open are not in the input."""
 
 PODS = _columns(
     namespace=_TEXT,

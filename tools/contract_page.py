@@ -105,9 +105,9 @@ _POLICY = f"""\
 
 _KIND_TEXT = {
     Kind.TRANSITION: "Something on disk changed from one reading to the next.",
-    Kind.FINDING: "A finding opened, changed or was resolved.",
+    Kind.FINDING: "A finding opened, changed or was resolved; or is said again, at each start and every 6 hours.",
     Kind.SUMMARY: "The present state of a task; once a minute.",
-    Kind.HEARTBEAT: "The agent lives; when and where it was blind.",
+    Kind.HEARTBEAT: "The agent lives; when and where it was blind; what it watches, and what is open.",
     Kind.CONFIGURATION: "The settings in force for an application, each with its origin.",
     Kind.LIFECYCLE: "The agent started, or is about to stop.",
     Kind.DROP: "Records were dropped, how many and why: the hole in `sequence` is announced.",

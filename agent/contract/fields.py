@@ -21,6 +21,7 @@ from agent.contract.packed import DIGESTS
 
 _S, _L, _B = FieldType.STRING, FieldType.LONG, FieldType.BOOLEAN
 _TRANSITION, _FINDING, _SUMMARY = (Kind.TRANSITION,), (Kind.FINDING,), (Kind.SUMMARY,)
+_HEARTBEAT = (Kind.HEARTBEAT,)
 
 OFFSETS = (
     Field("topic", _S, "Changelog (or source) topic of the entry.", required=True),
@@ -50,6 +51,13 @@ STORES = (
     Field("entries_high", _L, "Upper bound of live entries; null = unknown."),
     Field("offset", _L, "Changelog offset the store itself or its checkpoint entry holds."),
     Field("status", _S, "4.3+: 'open' or 'closed' as the store says; null = no such marker."),
+    Field(
+        "unsaved_puts",
+        _L,
+        "Puts that 10,000 records make at most in this kind of store; null = no limit is known.",
+        since="1.3",
+        unit="records",
+    ),
 )
 
 BLIND = (
@@ -182,6 +190,14 @@ FIELDS: tuple[Field, ...] = (
         _FINDING,
         since="1.2",
     ),
+    Field(
+        "said_us",
+        _L,
+        "Of a repetition: when the agent first said this; null = it is news.",
+        _FINDING,
+        since="1.3",
+        unit="microseconds",
+    ),
     # summary
     Field("checkpoint_written_at_us", _L, "mtime of the checkpoint.", _SUMMARY, unit="microseconds"),
     Field("stores", FieldType.STRUCTS, "One row per store or segment.", _SUMMARY, items=STORES),
@@ -191,11 +207,22 @@ FIELDS: tuple[Field, ...] = (
         "blind",
         FieldType.STRUCTS,
         "Blind intervals since the last heartbeat, open ones included.",
-        (Kind.HEARTBEAT,),
+        _HEARTBEAT,
         items=BLIND,
     ),
-    Field("applications", FieldType.STRINGS, "Applications seen.", (Kind.HEARTBEAT,)),
-    Field("tasks", _L, "Number of task directories watched.", (Kind.HEARTBEAT,)),
+    Field("applications", FieldType.STRINGS, "Applications seen.", _HEARTBEAT),
+    Field("tasks", _L, "Number of task directories watched.", _HEARTBEAT),
+    Field(
+        "open_criticals", _L, "Number of open critical findings; null = not known.", _HEARTBEAT, since="1.3"
+    ),
+    Field("open_warnings", _L, "Number of open warnings; null = not known.", _HEARTBEAT, since="1.3"),
+    Field(
+        "open_ids",
+        FieldType.STRINGS,
+        "Ids of open criticals, then of warnings; of each the oldest first; 100 at most.",
+        _HEARTBEAT,
+        since="1.3",
+    ),
     # configuration
     Field(
         "settings",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from agent.contract.events import Change, Kind, Record, Source, Status
-from agent.contract.reporting import HEARTBEAT_S, SUMMARY_S
+from agent.contract.reporting import HEARTBEAT_S, REPEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
 from agent.engine.asking import ANYTHING, DetectorStats, bit_of
 from agent.engine.disabled import Disabled, closed
@@ -20,6 +20,7 @@ from agent.engine.schedule import Rechecks, Schedule, in_turn
 from agent.engine.windows import MERGE_WINDOW_US, Windows
 from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger, Place
+from agent.findings.said import Said, level_of
 from agent.inventory.blindness import begin_blind
 from agent.inventory.disk import Disk
 from agent.inventory.hints import PERIODIC, Hint, HintKind
@@ -41,6 +42,7 @@ BUSY_SUMMARIES, QUIET_SUMMARIES = 400, 100
 in turn; what the first ones leave goes to the others: at 10,000 quiet tasks each waits up to twenty minutes."""
 
 HEARTBEAT_US = HEARTBEAT_S * 1_000_000
+REPEAT_US = REPEAT_S * 1_000_000
 RESCAN_US = 60_000_000
 _Ask = Callable[[], bool]
 _Choose = Callable[[Application], bool]
@@ -98,6 +100,7 @@ class Pipeline:
     wants_summaries: bool = True
     wants_transitions: bool = True
     ledger: Ledger = field(default_factory=Ledger)
+    said: Said = field(default_factory=Said)
     looker: Looker = field(init=False)
     profiles: Profiles = field(init=False)
     judges: Judges = field(init=False)
@@ -130,6 +133,7 @@ class Pipeline:
         )
         self._beats.schedule("heartbeat", self.started_us)
         self._beats.schedule("summary", self.started_us + SUMMARY_US)
+        self._beats.schedule("settings", self.started_us + REPEAT_US)
         if self.rescan_us:
             self._beats.schedule("rescan", self.started_us + self.rescan_us)
 
@@ -210,6 +214,7 @@ class Pipeline:
         for schedule in (self._rechecks, self._late, self._beats):
             schedule.shift(by_us)
         self.looker.shift(by_us)
+        self.said.shift(by_us)
         self.inventory.started_us += by_us
         self.looker.unreported.note_everything()
 
@@ -234,6 +239,11 @@ class Pipeline:
         if "heartbeat" in beats:
             self._beats.schedule("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
+        if "settings" in beats:
+            self._beats.schedule("settings", now_us + REPEAT_US)
+            for application in self.inventory.applications.values():
+                if application.exists:
+                    self._configure(application, now_us)
         if "summary" in beats:
             self._beats.schedule("summary", now_us + SUMMARY_US)
             self.summarise(now_us, everything=False)
@@ -257,8 +267,12 @@ class Pipeline:
         self._conclude(self.looker.confirm(now_us), now_us)
 
     def beat(self, now_us: int) -> None:
-        """Emit a heartbeat and judge the agent itself."""
-        self.emit(Record(Kind.HEARTBEAT, now_us, heartbeat_body(self.inventory, self._reported_until_us)))
+        """Say again what is open, emit a heartbeat that counts it, and judge the agent itself."""
+        is_open = self.ledger.open_findings()
+        for body in self.said.due(is_open, now_us):
+            self.emit(Record(Kind.FINDING, now_us, body))
+        body = heartbeat_body(self.inventory, self._reported_until_us)
+        self.emit(Record(Kind.HEARTBEAT, now_us, {**body, **level_of(is_open)}))
         self._reported_until_us = now_us
         note_nested(self.inventory, self.disk)
         self.judges.judge_agent(now_us)
@@ -286,7 +300,8 @@ class Pipeline:
             if not has_time():
                 break
             if task.exists and self.wants_summaries:
-                self.emit(Record(Kind.SUMMARY, now_us, summary_body(application, task)))
+                body = summary_body(application, task, self.profiles.of(application))
+                self.emit(Record(Kind.SUMMARY, now_us, body))
             self.judges.judge_task(now_us, application, task, batch, passed_us=passed_us)
             if not self._rechecks.has(task.path):  # else its waiting began later than its rechecks count from
                 self.looker.unreported.forget(task.path)
@@ -356,5 +371,6 @@ class Pipeline:
 
     def _say(self, finding: Finding, now_us: int) -> None:
         self.revision += 1
+        self.said.note(finding, now_us)
         self.emit(Record(Kind.FINDING, now_us, finding.body()))
         self.on_finding(finding)

@@ -9,7 +9,9 @@ from agent.inventory.model import Application, Database, Inventory, Store, Task
 from agent.inventory.settings import KEYS, ApplicationSettings
 from agent.inventory.transitions import Transition
 from agent.layout import names
+from agent.layout.profile import Profile
 from agent.layout.releases import ReleaseRange
+from agent.quantities.flushed import unsaved_puts
 
 
 def transition_body(application: Application, change: Transition) -> dict[str, object]:
@@ -33,11 +35,11 @@ def _plain(fact: object) -> object:
     return [{"topic": x.topic, "partition": x.partition, "offset": x.offset} for x in fact]
 
 
-def summary_body(application: Application, task: Task) -> dict[str, object]:
+def summary_body(application: Application, task: Task, profile: Profile) -> dict[str, object]:
     """Body of a `summary` record: the present state of a task."""
     checkpoint = task.checkpoint
     rows = [
-        _store_row(task, store, database)
+        _store_row(task, store, database) | {"unsaved_puts": unsaved_puts(store, profile)}
         for store in task.stores.values()
         for database in store.databases.values()
     ]

@@ -59,6 +59,7 @@ class Remembered:
         inventory: Everything known about all tasks.
         findings: Place, subject, finding.
         alert_names: Incident -> severity -> detector whose alert it raises.
+        said: Id of an open finding -> when its present words were said first.
     """
 
     until_us: int
@@ -66,6 +67,7 @@ class Remembered:
     inventory: Inventory
     findings: list[tuple[Place, str, Finding]]
     alert_names: Names = field(default_factory=dict)
+    said: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def compose(pipeline: Pipeline, state_dir: str, at_us: int, reason: str) -> Iter
         "ahead_us": inventory.ahead_us,
     }
     yield {"alert_names": {id_: dict(names) for id_, names in pipeline.ledger.alert_names.names.items()}}
-    count = 3
+    yield {"said": dict(pipeline.said.first_us)}
+    count = 4
     for place, subject, finding in pipeline.ledger.remembered():
         yield {"finding": to_plain(finding), "place": list(place), "subject": subject}
         count += 1
@@ -168,6 +171,8 @@ def _add_line(found: Remembered, line: Line) -> None:
         elif "alert_names" in line:
             for id_, names in line["alert_names"].items():
                 found.alert_names[str(id_)] = {str(severity): str(name) for severity, name in names.items()}
+        elif "said" in line:
+            found.said = {str(id_): int(at_us) for id_, at_us in line["said"].items()}
         elif "blind" in line:
             found.inventory.root_seen = bool(line["root_seen"])
             ahead_us = line.get("ahead_us")
@@ -291,6 +296,7 @@ def resume(keeper: BaselineKeeper, pipeline: Pipeline, now_us: int) -> None:
         ended = "ended without a word" if found.reason == RUNNING else f"was stopped ({found.reason})"
         reason = f"it {ended}; who changed what meanwhile, and in which order, cannot be known"
         pipeline.ledger.alert_names.names = found.alert_names
+        pipeline.said.first_us = found.said
         pipeline.resume(found.inventory, found.findings, min(found.until_us, now_us), reason)
         tasks = sum(len(x.tasks) for x in found.inventory.applications.values())
         LOG.info("going on from the baseline", extra={"tasks": tasks, "findings": len(found.findings)})

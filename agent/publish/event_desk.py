@@ -65,7 +65,7 @@ class EventDesk:
         self.suppressed = 0
 
     def receive(self, record: Record) -> None:
-        """Take a record; only a finding that opens, escalates or is resolved is news."""
+        """Take a record; only a finding that opens, escalates or is resolved is news, and no repetition is."""
         if record.kind is not Kind.FINDING:
             return
         body = record.body
@@ -74,6 +74,9 @@ class EventDesk:
         now = severity_rank(body)
         before = self._reported.get(finding_id)
         if is_open and (severity.rank < self._least.rank or (before is not None and now <= before)):
+            return
+        if body.get("said_us") is not None:  # an earlier start of the agent reported it
+            self._reported[finding_id] = now
             return
         if not is_open and before is None:
             return

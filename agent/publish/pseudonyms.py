@@ -25,7 +25,7 @@ _KEPT = frozenset(
         "application_id", "task_id", "process_id", "detector", "severity", "confidence", "status", "level", "change",
         "source", "identity", "identity_before", "finding_id", "affected", "shape", "at", "key", "value", "origin",
         "cause", "upstream", "missing_facts", "applications", "reason", "release_low", "release_high", "dropped_kind",
-        "phase", "finding_level", "time", "logger", "kind", "state", "packed",
+        "phase", "finding_level", "time", "logger", "kind", "state", "packed", "open_ids",
     }
 )  # fmt: skip
 """Fields without names of stores and topics: a store that is called like a word of ours must not change them."""

@@ -56,6 +56,7 @@ class FindingLog:
         before = self._logged.get(finding_id)
         if before is None:
             self._logged[finding_id] = now
-            return "opened"
+            # an earlier start of the agent logged that it opened
+            return None if body.get("said_us") is not None else "opened"
         self._logged[finding_id] = max(before, now)  # never logged twice for going down and up again
         return "escalated" if now > before else None

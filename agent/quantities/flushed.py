@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.inventory.model import Database, Mark, Session, Store
 from agent.inventory.settings import ApplicationSettings
-from agent.layout.profile import Profile, Truth
+from agent.layout.profile import Profile
 from agent.quantities.bounds import Bounds
 from agent.quantities.changelog import TEN_THOUSAND
 from agent.quantities.kinds import puts_beside_records, puts_per_record
@@ -44,9 +44,14 @@ def dirty_since(session: Session) -> int | None:
 
 def is_more_than_ten_thousand(puts: int, store: Store, profile: Profile) -> bool:
     """Return whether puts are more than 10,000 records for sure: a standby would have written a checkpoint since."""
-    beside = puts_beside_records(store, profile)
-    records = Bounds.exactly(max(puts - (beside.high or 0), 0)).over(puts_per_record(store, profile))
-    return records.exceeds(Bounds.exactly(TEN_THOUSAND)) is Truth.YES
+    most = unsaved_puts(store, profile)
+    return most is not None and puts > most
+
+
+def unsaved_puts(store: Store, profile: Profile) -> int | None:
+    """Return how many puts 10,000 records make at most; None = no limit is known. Agents report it."""
+    records = Bounds.exactly(TEN_THOUSAND).times(puts_per_record(store, profile))
+    return records.plus(puts_beside_records(store, profile)).high
 
 
 def commits_passed(settings: ApplicationSettings, duration_us: int) -> bool:

@@ -21,6 +21,7 @@ from agent.contract.units import Twin
 from spark_rollup.columns import MICROS, TASK, chain, clock, entry, no_texts, numbered, release, seconds
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 from spark_rollup.judging.fleet import SKEW_US, attach, prefixed, same_task, with_gap_flag
+from spark_rollup.judging.growth import course, growth
 from spark_rollup.judging.past import PLACE, Past, Seen, most, neighbours
 
 META = RuleMeta(
@@ -102,7 +103,7 @@ def overlaps(held: DataFrame, all_settings: DataFrame) -> DataFrame:
 
 
 def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
-    """Keep pairs whose first pod moved nothing for longer than the session timeout; adds still_to_us, own_*."""
+    """Keep pairs whose first pod moved nothing for longer than the session timeout; adds still_to_us."""
     moves = prefixed(facts.marks.where(F.col("change").isin(*MOVES)).select(*TASK, "pod", "at_us"), "move_")
     after = (
         same_task("move_")
@@ -110,51 +111,68 @@ def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
         & (F.col("move_at_us") > F.col("from_us") + SETTLE_US)
         & (F.col("move_at_us") < F.col("to_us"))
     )
-    still = (
+    return (
         attach(pairs, moves, after, {"moved_us": F.min("move_at_us")})
         .withColumn("still_to_us", F.coalesce("moved_us", "to_us"))
         .where(F.col("still_to_us") - F.col("from_us") > F.col("session_us"))
         .where(F.col("lasting") | (F.col("still_to_us") >= facts.since_us))
     )
-    seen = (
-        same_task("reading_")
-        & (F.col("reading_pod") == F.col("pod"))
-        & (F.col("reading_at_us") <= F.col("still_to_us"))
-    )
-    furthest = {"own_offset": F.max("reading_offset"), "own_puts": F.max("reading_puts")}
-    return attach(still, prefixed(_readings(facts), "reading_"), seen, furthest)
 
 
 def _readings(facts: Facts) -> DataFrame:
-    """Put all that shows how far a copy is into one table: readings, checkpoints and flushes."""
-    flushed = facts.marks.where(F.col("change") == Change.STORE_FLUSHED.value)
-    nothing = F.lit(None).cast("bigint").alias("offset")
-    return facts.sizes.select(*TASK, "pod", "at_us", "offset", "puts").unionByName(
-        flushed.select(*TASK, "pod", "at_us", nothing, "puts")
-    )
+    """Put all that shows how far a store of a copy is into one table: readings, checkpoints and flushes.
+
+    The flush of a segment says nothing of its store as a whole.
+    """
+    flushed = facts.marks.where(
+        (F.col("change") == Change.STORE_FLUSHED.value) & F.col("segment").isNull()
+    ).withColumns({name: F.lit(None).cast("bigint") for name in ("offset", "unsaved_puts")})
+    names = (*TASK, "pod", "store", "at_us", "offset", "puts", "unsaved_puts")
+    return facts.sizes.select(*names).unionByName(flushed.select(*names))
 
 
 def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
-    """Keep pairs whose second pod went beyond the first one meanwhile; adds other_offset, other_grown."""
+    """Keep pairs whose second pod went beyond the first one in a store meanwhile.
+
+    Adds own_offset, other_offset, other_grown, of that store.
+    """
+    readings = prefixed(_readings(facts).where(F.col("store").isNotNull()), "reading_")
+    store = F.col("reading_store").alias("of_store")
+    until = F.col("reading_at_us") <= F.col("still_to_us")
+    seen = same_task("reading_") & (F.col("reading_pod") == F.col("pod")) & until
+    own = (
+        pairs.join(readings, seen, "inner")
+        .groupBy("row_key", store)
+        .agg(F.max("reading_offset").alias("own_offset"), F.max("reading_puts").alias("own_puts"))
+    )
     meanwhile = (
         same_task("reading_")
         & (F.col("reading_pod") == F.col("other_pod"))
         & F.col("reading_at_us").between(F.col("from_us"), F.col("still_to_us"))
     )
-    found = {
-        "other_offset": F.max("reading_offset"),
-        "other_grown": F.max("reading_puts") - F.min("reading_puts"),
-        "other_steps": F.count_distinct("reading_offset", F.coalesce("reading_puts", F.lit(-1)))
-        + F.count_distinct("reading_puts"),
-    }
     warm_ups = F.coalesce(F.col("release_high") >= release(*FIRST_WITH_WARM_UPS), F.lit(True))
-    slack = F.when(warm_ups, F.lit(UNSAVED_RECORDS)).otherwise(F.lit(0))
-    by_offset = F.col("other_offset") > F.col("own_offset") + slack
-    by_puts = F.col("other_grown") > F.col("own_puts") + slack
-    beyond = F.coalesce(by_offset, by_puts, F.lit(False))
-    return attach(pairs, prefixed(_readings(facts), "reading_"), meanwhile, found).where(
-        beyond & (F.col("other_steps") > 2)
+    steps = F.count_distinct("reading_offset", F.coalesce("reading_puts", F.lit(-1)))
+    other = (
+        pairs.withColumn("warm_ups", warm_ups)
+        .join(readings, meanwhile, "inner")
+        .groupBy("row_key", "warm_ups", store)
+        .agg(
+            F.max("reading_offset").alias("other_offset"),
+            growth(course("reading_at_us", "reading_puts")).alias("other_grown"),
+            F.max("reading_unsaved_puts").alias("unsaved_puts"),
+            (steps + F.count_distinct("reading_puts")).alias("other_steps"),
+        )
     )
+    slack = F.when(F.col("warm_ups"), F.lit(UNSAVED_RECORDS)).otherwise(F.lit(0))
+    more = F.when(F.col("warm_ups"), F.col("unsaved_puts")).otherwise(F.lit(0))
+    by_offset = F.col("other_offset") > F.col("own_offset") + slack
+    by_puts = F.col("other_grown") > F.col("own_puts") + more
+    beyond = F.coalesce(by_offset, by_puts, F.lit(False)) & (F.col("other_steps") > 2)
+    found = own.join(other, ["row_key", "of_store"], "inner").where(beyond)
+    shown = found.groupBy("row_key").agg(
+        F.min_by(F.struct("own_offset", "other_offset", "other_grown"), "of_store").alias("shown")
+    )
+    return pairs.join(shown, "row_key", "inner").select(*pairs.columns, "shown.*")
 
 
 def _findings(story: DataFrame) -> DataFrame:

@@ -30,6 +30,7 @@ from spark_rollup.judging.fleet import (
     suspects_of,
     with_gap_flag,
 )
+from spark_rollup.judging.growth import counted, course, unsaved_limit, went_on_unsaved
 from spark_rollup.judging.past import Past, Window
 from spark_rollup.judging.roles import with_proof_of_active
 
@@ -50,11 +51,12 @@ ROLE_US = 24 * 3600 * MICROS
 """So long before a crash whose owner's role the agent does not know all readings and steps are remembered: what each
 copy put in, and who wrote checkpoints meanwhile, shows it."""
 
-UNSAVED_RECORDS = 10_000
-"""More records than this without a checkpoint prove an active of exactly-once (the agent's own role test)."""
+COMMITS, COMMIT_INTERVAL_MS = 2, 100
+"""After so many commits, of this interval by default under exactly-once, one has passed (the agent's own role test)."""
 
-LAST_WITH_9891 = (2, 5, 0)
-"""Up to this release a standby that becomes active keeps what should be wiped (KAFKA-9891)."""
+LAST_WITH_9891, FIRST_WITHOUT_FILES = (2, 5, 0), (4, 3)
+"""Up to the one a standby that becomes active keeps what should be wiped (KAFKA-9891); from the other on no task writes
+a checkpoint file, so that one without is no sign."""
 
 
 def find(facts: Facts) -> DataFrame:
@@ -109,46 +111,61 @@ def _with_active(suspects: DataFrame, facts: Facts) -> DataFrame:
     """Add `active_pod`: another pod that was the active while the suspect's role is unknown (null = none).
 
     Under exactly-once an active writes no checkpoint while it works and a standby does: a pod that put in more than
-    10,000 records without one was the active, so the suspect was a standby, whose stores need no wipe (KAFKA-9891
-    aside).
+    10,000 records without one, went on, and was watched all the time was the active. So the suspect was a standby,
+    whose stores need no wipe (KAFKA-9891 aside).
     """
+    commit_ms = F.coalesce("commit_interval_ms", F.lit(COMMIT_INTERVAL_MS))
     roles = facts.settings.select(
-        "namespace", "application_id", "num_standby_replicas", F.col("release_low").alias("since_release")
-    )
+        "namespace", "application_id", "num_standby_replicas", F.col("release_low").alias("since_release"),
+        F.col("release_high").alias("until_release"), (commit_ms * COMMITS * 1_000 + SKEW_US).alias("commits_us"),
+    )  # fmt: skip
     known = suspects.join(roles, ["namespace", "application_id"], "left")
     own = prefixed(facts.held.where(~F.col("cleaner")), "own_")
     mine = (
         same_task("own_") & (F.col("own_pod") == F.col("pod")) & (F.col("own_to_us") <= F.col("opened_at_us"))
     )
     known = attach(known, own, mine, {"tenure": F.max(F.struct("own_to_us", "own_from_us"))})
-    written = facts.marks.where(F.col("change") == Change.CHECKPOINT_WRITTEN.value)
-    steps = facts.sizes.where(~F.col("checkpoint")).select(*TASK, "pod", "at_us", "puts").unionByName(
-        written.select(*TASK, "pod", "at_us", F.lit(None).cast("bigint").alias("puts"))
+    tenures = known.select(
+        "row_key", *TASK, "pod", "commits_us",
+        F.col("tenure.own_from_us").alias("began_us"), F.col("tenure.own_to_us").alias("over_us"),
     )  # fmt: skip
-    started_us, over_us = F.col("tenure.own_from_us"), F.col("tenure.own_to_us")
+    other = same_task("step_") & (F.col("step_pod") != F.col("pod"))
     # what the other pod put in must be the tenure's own whatever the two clocks say
-    surely = F.col("step_puts").isNull() | F.col("step_at_us").between(
-        started_us + SKEW_US, over_us - SKEW_US
+    surely = F.col("step_at_us").between(F.col("began_us") + SKEW_US, F.col("over_us") - SKEW_US)
+    grown = (
+        tenures.join(prefixed(counted(facts.sizes), "step_"), other & surely, "inner")
+        .groupBy("row_key", *TASK, "began_us", "over_us", "commits_us", "step_pod", "step_store")
+        .agg(
+            course("step_at_us", "step_puts").alias("readings"),
+            unsaved_limit("step_unsaved_puts").alias("limit"),
+        )
+        .where(went_on_unsaved(F.col("readings"), F.col("limit"), F.col("commits_us")))
     )
-    during = F.col("step_at_us").between(started_us, over_us) & surely
-    same = same_task("step_") & (F.col("step_pod") != F.col("pod")) & during
-    grown = known.join(prefixed(steps, "step_"), same, "inner").groupBy("row_key", "step_pod").agg(
-        (F.max("step_puts") - F.min("step_puts")).alias("grown"),
-        F.count_if(F.col("step_puts").isNull()).alias("written"),
+    written = facts.marks.where(F.col("change") == Change.CHECKPOINT_WRITTEN.value).select(
+        *TASK, "pod", "at_us"
+    )
+    during = F.col("step_at_us").between(F.col("began_us"), F.col("over_us"))
+    wrote = tenures.join(prefixed(written, "step_"), other & during, "inner").select("row_key", "step_pod")
+    unsaved = grown.join(wrote.distinct(), ["row_key", "step_pod"], "left_anti").select(
+        F.col("row_key").alias("active_key"), *TASK, F.col("step_pod").alias("pod"), "began_us", "over_us",
+        F.concat_ws("/", "row_key", "step_pod", "step_store").alias("row_key"),
     )  # fmt: skip
-    active = grown.where((F.col("grown") > UNSAVED_RECORDS) & (F.col("written") == 0)).select(
-        F.col("row_key").alias("active_key"), F.col("step_pod").alias("name")
+    # a checkpoint that was not seen is no missing one
+    active = with_gap_flag(unsaved, facts.unwatched, "began_us", "over_us", "unwatched").where(
+        ~F.col("unwatched")
     )
     same_row = F.col("active_key") == F.col("row_key")
-    return attach(known, active, same_row, {"active_pod": F.min("name")})
+    names = active.select("active_key", F.col("pod").alias("name"))
+    return attach(known, names, same_row, {"active_pod": F.min("name")})
 
 
 def _is_refuted() -> Column:
-    """Return whether a suspicion falls: role unknown, standbys exist, a release without KAFKA-9891, another active."""
+    """Return whether a suspicion falls: role unknown, standbys exist, a release that shows roles, another active."""
     return F.coalesce(
         (F.col("confidence") == Confidence.SUSPECTED.value)
         & (F.coalesce("num_standby_replicas", F.lit(1)) >= 1)
         & (F.col("since_release") > release(*LAST_WITH_9891))
+        & (F.col("until_release") < release(*FIRST_WITHOUT_FILES))
         & F.col("active_pod").isNotNull(),
         F.lit(False),
     )

@@ -1,9 +1,9 @@
 """Pods and times that no agent watched: there "no finding" means "unknown", not "fine".
 
 Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence, an agent that did not run, a clock
-    that is ahead of all others.
-Fires when: any such interval exists in the input; one finding per pod and cause.
-Clears when: the interval is before the look-back.
+    that is ahead of all others; heartbeats that count more open findings than are in the input.
+Fires when: any such interval or count exists in the input; one finding per pod and cause.
+Clears when: the interval is before the look-back; what is counted is in the input.
 Stays quiet when: the last thing an agent said is that it stops, and nothing came after.
 Blind spots: a pod without any agent is not known here at all.
 """
@@ -17,6 +17,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from spark_rollup.columns import MICROS, clock, entry, numbered
 from spark_rollup.facts.gaps import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED
+from spark_rollup.facts.levels import has_ended
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
 
 META = RuleMeta(
@@ -35,10 +36,14 @@ SHORT_US = 60 * MICROS
 MAX_INTERVALS = 20
 """How many intervals the evidence lists; the summary counts them all."""
 
+MISSED = "missed-findings"
+"""Cause of what is no interval: the agent counts open findings that are not in the input."""
+
 _SENTENCES = {
     LOST: "events were lost on the way and no agent announced it",
     DROPPED: "the agent dropped events because its spool was full",
     EARLIER: "the input starts in the middle of the agent's stream",
+    MISSED: "its agent counts open findings that are not in the input",
     SILENT: "the agent said nothing",
     STOPPED: "the agent was stopped",
     FAST: "its clock is ahead of all others, or all others fell silent at once; the audit ends where they do",
@@ -50,12 +55,14 @@ _ACTIONS = {
     EARLIER: "Nothing, if the input was cut on purpose; else add the earlier segments.",
     SILENT: "Check the agent on that pod: does it run, does it ship? Then audit again.",
     STOPPED: "Nothing, if the agent was restarted on purpose; what changed meanwhile is unknown.",
+    MISSED: "Read on that pod what is open: its page, or `statewarden scan`. Add the missing segments, or wait:"
+    " an agent says again what is open at each start and every 6 hours.",
     FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, check the other agents.",
 }
 
 
 def find(facts: Facts) -> DataFrame:
-    """Group gaps per pod and cause.
+    """Group gaps per pod and cause, and add what agents count.
 
     Output columns: `FINDING`.
     """
@@ -83,13 +90,36 @@ def find(facts: Facts) -> DataFrame:
         # the cause is part of the finding's identity
         .withColumn("identity", F.col("cause"))
     )
-    return _findings(groups)
+    return _findings(groups.unionByName(_missed(facts), allowMissingColumns=True))
+
+
+def _missed(facts: Facts) -> DataFrame:
+    """List pods whose agents count open findings that are not in the input: columns of the groups, number."""
+    number = F.col("missed_criticals") + F.col("missed_warnings")
+    ids = F.concat_ws(", ", F.slice("missed", 1, MAX_INTERVALS))
+    counts = numbered(
+        "of what the agent counts as open, %d critical and %d warnings are not in the input",
+        "missed_criticals", "missed_warnings",
+    )  # fmt: skip
+    named = F.when(ids != "", F.concat(F.lit(": "), ids)).otherwise(F.lit(""))
+    return facts.heard.where(number > 0).select(
+        "namespace",
+        F.lit(None).cast("string").alias("application_id"),
+        "pod",
+        F.lit(MISSED).alias("cause"),
+        F.col("boot_us").alias("opened_at_us"),
+        number.alias("number"),
+        has_ended(facts.as_of_us).alias("over"),
+        F.array(entry(F.col("level_us"), F.concat(counts, named), F.col("pod"))).alias("evidence"),
+        F.lit(MISSED).alias("identity"),
+    )
 
 
 def _findings(groups: DataFrame) -> DataFrame:
     harmless = F.col("cause").isin(EARLIER, STOPPED)
     long = F.col("unwatched_us") > SHORT_US
-    is_warning = ~harmless & (long | F.col("cause").isin(LOST, SILENT, FAST))
+    over = F.coalesce("over", F.lit(False))
+    is_warning = ~harmless & ~over & (F.coalesce(long, F.lit(True)) | F.col("cause").isin(LOST, SILENT, FAST))
     sentence = F.coalesce(_lookup(_SENTENCES), F.concat(F.lit("the agent was blind: "), F.col("cause")))
     plural = F.when(F.col("intervals") == 1, F.lit("")).otherwise(F.lit("s"))
     unwatched_s = F.col("unwatched_us") / F.lit(float(MICROS))
@@ -97,7 +127,10 @@ def _findings(groups: DataFrame) -> DataFrame:
         F.col("pod"),
         F.lit(": "),
         sentence,
-        F.format_string("; %d interval%s, %.0f s unwatched", F.col("intervals"), plural, unwatched_s),
+        F.coalesce(
+            numbered("; %d interval%s, %.0f s unwatched", "intervals", plural, unwatched_s),
+            numbered(": %d", "number"),
+        ),
         F.coalesce(numbered(", %d events missing", "missing"), F.lit("")),
     )
     fallback = F.lit(

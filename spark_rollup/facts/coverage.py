@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from spark_rollup.columns import MICROS, rfc3339
 from spark_rollup.facts.gaps import LOST, SILENT
+from spark_rollup.facts.levels import has_ended
 from spark_rollup.schemas import COVERAGE, PODS
 
 _POD = ("namespace", "pod")
@@ -18,12 +19,16 @@ def coverage(last: DataFrame, gaps: DataFrame, as_of_us: int, since_us: int = 0)
 
     A blind interval of one task or application does not count against the whole pod; overlapping ones count once.
 
-    Input columns: those of `heartbeats.last_words`; `GAP`.
+    Input columns: those of `levels.with_missed`; `GAP`.
     Output columns: `COVERAGE`.
     Grain: one row per pod.
     """
     first_us = F.greatest("first_us", F.least("last_us", F.lit(since_us)))
-    heard = last.select(*_POD, first_us.alias("first_us"), "last_us", "boots", "events")
+    missed = [
+        F.when(has_ended(as_of_us), F.lit(0)).otherwise(F.col(name)).cast("bigint").alias(name)
+        for name in ("missed_criticals", "missed_warnings")
+    ]
+    heard = last.select(*_POD, first_us.alias("first_us"), "last_us", "boots", "events", *missed)
     lost = gaps.where(F.col("cause") == LOST).groupBy(*_POD).agg(F.sum("missing").alias("lost_events"))
     silent = gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == as_of_us)).select(*_POD).distinct()
     ends = silent.withColumn("silent", F.lit(True))
@@ -43,6 +48,8 @@ def coverage(last: DataFrame, gaps: DataFrame, as_of_us: int, since_us: int = 0)
         "boots",
         "events",
         F.coalesce("lost_events", F.lit(0)).alias("lost_events"),
+        "missed_criticals",
+        "missed_warnings",
         span.alias("span_seconds"),
         F.least(unknown, span).alias("unknown_seconds"),
         F.when(span > 0, F.lit(1.0) - F.least(unknown, span) / span).alias("watched_ratio"),

@@ -48,7 +48,8 @@ def sequence_holes(events: DataFrame, counted: DataFrame) -> DataFrame:
     """Find missing sequence numbers within one boot of an agent.
 
     Numbers that a `drop` record announces are a gap of cause `dropped-events`; those before a boot's first record
-    are `earlier-events-not-in-input` (an input that starts later has them); all others are `lost-events`.
+    are `earlier-events-not-in-input` (an input that starts later has them), if the boot counted what is open since;
+    all others are `lost-events`.
 
     Output columns: `GAP`.
     """
@@ -83,7 +84,9 @@ def sequence_holes(events: DataFrame, counted: DataFrame) -> DataFrame:
         .agg(F.coalesce(F.sum(F.greatest(overlap, F.lit(0))), F.lit(0)).alias("announced"))
         .withColumn("lost", F.greatest(F.col("last") - F.col("first") + 1 - F.col("announced"), F.lit(0)))
     )
-    cause = F.when(F.col("first") == 1, F.lit(EARLIER)).otherwise(F.lit(LOST))
+    counts = counted.groupBy(*BOOT).agg(F.max("level_last").isNotNull().alias("counts"))
+    cause = F.when((F.col("first") == 1) & F.col("counts"), F.lit(EARLIER)).otherwise(F.lit(LOST))
+    announced = announced.join(counts, list(BOOT), "inner")
     lost = announced.where(F.col("lost") > 0).select(
         "*", cause.alias("cause"), F.col("lost").alias("missing")
     )

@@ -22,10 +22,12 @@ def beats(events: DataFrame) -> DataFrame:
 
     Input columns: `EVENT_ROW`, one row per id.
     Output columns: `BOOT`, node, agent_version, slot, events, first_us, last_us (by time), stop_us (announced end),
-        first, last (sequences), at_first_us, at_last_us (when those were observed).
+        first, last (sequences), at_first_us, at_last_us (when those were observed), level_last and level_us (sequence
+        and time of the newest heartbeat that counts what is open), criticals, warnings, tasks (its counts).
     Grain: one row per boot and slot of `SLOT_US`.
     """
     at = F.col("observed_at_us")
+    counts = F.when(F.col("open_criticals").isNotNull(), F.col("sequence"))
     return events.groupBy(*BOOT, "node", "agent_version", F.floor(at / F.lit(SLOT_US)).alias("slot")).agg(
         F.count("*").alias("events"),
         F.min("observed_at_us").alias("first_us"),
@@ -35,6 +37,11 @@ def beats(events: DataFrame) -> DataFrame:
         F.max("sequence").alias("last"),
         F.min_by("observed_at_us", "sequence").alias("at_first_us"),
         F.max_by("observed_at_us", "sequence").alias("at_last_us"),
+        F.max(counts).alias("level_last"),
+        F.max_by("observed_at_us", counts).alias("level_us"),
+        F.max_by("open_criticals", counts).alias("criticals"),
+        F.max_by("open_warnings", counts).alias("warnings"),
+        F.max_by("tasks", counts).alias("tasks"),
     )
 
 

@@ -33,15 +33,17 @@ def sizes(events: DataFrame, single: DataFrame) -> DataFrame:
 
     Input columns: `EVENT_ROW`, one row per id; those of `single_stores`.
     Output columns: `TASK`, store, pod, at_us, identity, offset, puts, bytes, entries_low, entries_high (null =
-        unknown), segmented, anchor (offset and puts are known to be of the same moment: a close, or a checkpoint's
-        writing), comparable (of an anchor: nothing of an earlier life that ended otherwise can be in the store),
-        checkpoint (the row comes from a checkpoint's writing).
+        unknown), unsaved_puts (puts that 10,000 records make at most; null = no limit is known), segmented, anchor
+        (offset and puts are known to be of the same moment: a close, or a checkpoint's writing), comparable (of an
+        anchor: nothing of an earlier life that ended otherwise can be in the store), checkpoint (the row comes from a
+        checkpoint's writing).
     Grain: one row per reading of a store.
     """
     readings = whole_stores(events).unionByName(_segmented_stores(events))
     changes = marks(events).withColumns(
         {
             "offset": F.col("offset_after"),
+            "unsaved_puts": F.lit(None).cast("bigint"),
             "segmented": F.lit(False),
             "anchor": F.lit(True),
             "comparable": F.coalesce("comparable", F.lit(False)),
@@ -87,7 +89,10 @@ def whole_stores(events: DataFrame) -> DataFrame:
         *TASK, F.col("part.store").alias("store"), "pod", F.col("observed_at_us").alias("at_us"),
         F.col("part.identity").alias("identity"),
         F.coalesce(F.col("part.offset"), _only_offset()).alias("offset"),
-        *(F.col(f"part.{name}").alias(name) for name in ("puts", "bytes", "entries_low", "entries_high")),
+        *(
+            F.col(f"part.{name}").alias(name)
+            for name in ("puts", "bytes", "entries_low", "entries_high", "unsaved_puts")
+        ),
         F.lit(False).alias("segmented"),
         *(F.lit(False).alias(name) for name in ("anchor", "comparable", "checkpoint")),
     )  # fmt: skip
@@ -108,6 +113,9 @@ def _segmented_stores(events: DataFrame) -> DataFrame:
             *(
                 F.when(F.count(f"part.{name}") == F.count("*"), F.sum(f"part.{name}")).alias(name)
                 for name in ("entries_low", "entries_high")
+            ),
+            F.when(F.count("part.unsaved_puts") == F.count("*"), F.max("part.unsaved_puts")).alias(
+                "unsaved_puts"
             ),
             F.lit(True).alias("segmented"),
             *(F.lit(False).alias(name) for name in ("anchor", "comparable", "checkpoint")),

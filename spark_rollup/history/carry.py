@@ -158,7 +158,8 @@ def _findings(rare: DataFrame) -> DataFrame:
     )
     word = ("namespace", "pod", "finding_id", "observed_at_us")
     rows = rare.where(F.col("kind") == Kind.FINDING.value)
-    return rows.join(kept.select(*word), list(word), "left_semi").select("id")
+    last = kept.withColumn("observed_at_us", F.col("heard_us")).select(*word)
+    return rows.join(last, list(word), "left_semi").select("id")
 
 
 def _settings(rare: DataFrame) -> DataFrame:
@@ -189,6 +190,8 @@ def _heard(counted: DataFrame, to_us: int) -> DataFrame:
         F.max("last_us").alias("last_us"), F.max("stop_us").alias("stop_us"),
         F.min("first").alias("first"), F.max("last").alias("last"),
         F.min_by("at_first_us", "first").alias("at_first_us"), F.max_by("at_last_us", "last").alias("at_last_us"),
+        F.max("level_last").alias("level_last"),
+        *(F.max_by(name, "level_last").alias(name) for name in ("level_us", "criticals", "warnings", "tasks")),
     )  # fmt: skip
     newest = W.partitionBy("namespace", "pod").orderBy(
         F.desc("last_us"), F.desc("at_last_us"), F.desc("last"), F.desc("boot_id")

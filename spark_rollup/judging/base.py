@@ -58,7 +58,8 @@ class Facts:
     """Everything that rules may read; all frames are of the same input up to `as_of_us`.
 
     Args of the dataclass:
-        said: Each agent finding's last word (`last_local_findings`).
+        said: Each agent finding's last word (`last_local_findings`), or that its agent no longer counts it
+            (`levels.settled`).
         local: Those that are open, or were resolved in the look-back.
         held: `timeline.holders`.
         questioned: Tasks (`TASK`) that some rule reads one by one (`questioned.questioned`).
@@ -73,7 +74,7 @@ class Facts:
         sightings: `timeline.sightings`.
         gaps: `gaps.find_gaps`, those that reach into the look-back.
         unwatched: `gaps.merged`: all times that were not watched, each listed once per pod.
-        heard: `heartbeats.last_words`.
+        heard: `heartbeats.last_words`, with what each agent counts as open (`levels.with_missed`).
         settings: `settings.effective_settings`.
         as_of_us: Microseconds since the epoch.
         since_us: When the look-back began; a story that ended before is left out. 0 = none is.
@@ -123,7 +124,7 @@ class Rule:
 
 
 SAID = (
-    "application_id", "task_id", "store", "observed_at_us",
+    "application_id", "task_id", "store", "observed_at_us", "boot_id", "sequence",
     *(row.name for row in fields_of(Kind.FINDING) if row.kinds and row.name != "finding_id"),
 )  # fmt: skip
 """What is kept of an agent's finding: where, when, and all that only findings say."""
@@ -132,17 +133,26 @@ SAID = (
 def last_local_findings(events: DataFrame) -> DataFrame:
     """Keep the last word about each agent finding, by time and sequence.
 
+    A repetition is the same word: it was said when the agent said it first.
+
     Input columns: `EVENT_ROW`, one row per id.
-    Output columns: the finding fields of the contract, `TASK`, pod, observed_at_us.
+    Output columns: the finding fields of the contract, `TASK`, pod, observed_at_us, heard_us, heard_boot and
+        heard_sequence (of the event itself).
     Grain: one row per finding_id and pod.
     """
     order = F.struct("observed_at_us", "sequence")
     rows = events.where(is_notable() & (F.col("kind") == "finding")).groupBy("namespace", "pod", "finding_id")
-    last = rows.agg(F.max_by(F.struct(*SAID), order).alias("said")).select(
-        "namespace", "pod", "finding_id", "said.*"
+    last = (
+        rows.agg(F.max_by(F.struct(*SAID), order).alias("said"))
+        .select("namespace", "pod", "finding_id", "said.*")
+        .withColumnsRenamed({"boot_id": "heard_boot", "sequence": "heard_sequence"})
     )
     return last.withColumns(
-        {name: _known(name, values, default) for name, (values, default) in _WORDS.items()}
+        {
+            "heard_us": F.col("observed_at_us"),
+            "observed_at_us": F.coalesce("said_us", "observed_at_us"),
+            **{name: _known(name, values, default) for name, (values, default) in _WORDS.items()},
+        }
     )
 
 

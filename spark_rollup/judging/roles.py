@@ -17,6 +17,7 @@ from spark_rollup.judging.fleet import (
     same_task,
     with_unwatched,
 )
+from spark_rollup.judging.growth import counted, course, growth
 
 
 def with_proof_of_active(suspects: DataFrame, facts: Facts) -> DataFrame:
@@ -97,18 +98,15 @@ def _with_standby(suspects: DataFrame, facts: Facts) -> DataFrame:
         .withColumnRenamed("row_key", "suspect_key")
         .withColumnRenamed("pair", "row_key")
     )
-    readings = facts.sizes.where(F.col("puts").isNotNull()).select(*TASK, "pod", "at_us", "puts")
-    own = readings.unionByName(written.withColumn("puts", F.lit(None).cast("bigint")))
     within = F.col("own_at_us").between(F.col("first_us") - SKEW_US, F.col("last_us") + SKEW_US)
     mine = same_task("own_") & (F.col("own_pod") == F.col("pod")) & within
-    found = {
-        "grown": F.max("own_puts") - F.min("own_puts"),
-        "wrote": F.count_if(F.col("own_pod").isNotNull() & F.col("own_puts").isNull()),
-    }
-    proved = attach(steps, prefixed(own, "own_"), mine, found).where(_is_active())
+    own = steps.join(prefixed(counted(facts.sizes), "own_"), mine, "inner")
+    worked = (
+        own.groupBy("row_key", "own_store")
+        .agg(growth(course("own_at_us", "own_puts")).alias("grown"))
+        .where(F.col("grown") > NOISE_PUTS)
+    )
+    wrote = steps.join(prefixed(written, "own_"), mine, "inner").select("row_key")
+    proved = steps.join(worked, "row_key", "left_semi").join(wrote, "row_key", "left_anti")
     standby = proved.groupBy("suspect_key").agg(F.min("standby_pod").alias("standby_pod"))
     return suspects.join(standby, F.col("suspect_key") == F.col("row_key"), "left").drop("suspect_key")
-
-
-def _is_active() -> Column:
-    return (F.col("grown") > NOISE_PUTS) & (F.col("wrote") == 0)

@@ -22,6 +22,7 @@ from spark_rollup import __version__
 from spark_rollup.config import FLEET
 from spark_rollup.errors import UsageError
 from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.report.missed import missed
 
 FILE = "metrics.prom"
 ROWS_LISTED = 500
@@ -184,6 +185,11 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+def _missed(facts: Facts) -> Series:
+    counts = missed(facts.coverage)
+    return {(level.value,): float(counts.get(level, 0)) for level in (Severity.CRITICAL, Severity.WARNING)}
+
+
 CATALOGUE: tuple[Metric, ...] = (
     Metric(
         "statewarden_rollup_last_success_timestamp_seconds",
@@ -244,6 +250,13 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_lost_events",
         "Events that agents numbered and that are not in the input.",
         lambda facts: _one(sum(_number(row["lost_events"]) for row in facts.coverage)),
+        stability=Stability.EXPERIMENTAL,
+    ),
+    Metric(
+        "statewarden_rollup_missed_findings",
+        "Open findings that agents count and that are not in the input.",
+        _missed,
+        labels=("severity",),
         stability=Stability.EXPERIMENTAL,
     ),
     Metric(

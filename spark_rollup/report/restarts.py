@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Severity, Status
 from spark_rollup.columns import TASK, clock, no_texts, numbered, release
-from spark_rollup.facts.gaps import SILENT
-from spark_rollup.facts.heartbeats import SLOT_US
+from spark_rollup.facts.gaps import LOST, SILENT
+from spark_rollup.facts.levels import has_ended
 from spark_rollup.judging.alone import refutations, unrefuted
 from spark_rollup.judging.base import Facts
 from spark_rollup.judging.copies import copies
@@ -64,8 +64,9 @@ def restarts(facts: Facts, findings: DataFrame) -> DataFrame:
 def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
     """Say of which pods it is unknown what they hold by now, and why.
 
-    A pod is not known while it is silent or blind, and until a whole round of summaries came after something was lost.
-    One whose agent said that it ends is taken at its word for a moment; what runs there later is not seen.
+    A pod is not known while it is silent or blind, and until a whole round of summaries came after something was lost;
+    while its agent counts findings or tasks that are not in the input; and where something was lost of an agent that
+    counts none. One whose agent said that it ends is taken at its word for a moment; what runs there later is not seen.
 
     Args:
         facts: All facts.
@@ -77,7 +78,7 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
     silent = facts.gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == facts.as_of_us)).select(
         *_POD, F.lit(0).alias("first"), F.concat(F.lit("not heard since "), clock("from_us")).alias("doubt")
     )
-    gone = facts.heard.where(F.col("stopped") & (F.col("last_us") < facts.as_of_us - SLOT_US)).select(
+    gone = facts.heard.where(has_ended(facts.as_of_us)).select(
         *_POD,
         F.lit(1).alias("first"),
         F.concat(F.lit("its agent ended at "), clock("last_us")).alias("doubt"),
@@ -92,7 +93,31 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
             F.concat(F.lit("not watched at "), clock("from_us")).alias("doubt"),
         )
     )
-    unknown = reduce(DataFrame.unionByName, (silent, gone, blind))
+    number = F.col("missed_criticals") + F.col("missed_warnings")
+    several = F.when(number == 1, F.lit("finding that is")).otherwise(F.lit("findings that are"))
+    missed = facts.heard.where(number > 0).select(
+        *_POD,
+        F.lit(3).alias("first"),
+        numbered("its agent counts %d open %s not in the input", number, several).alias("doubt"),
+    )
+    lost = facts.gaps.where(F.col("cause") == LOST).select(*_POD).distinct()
+    forgetful = (
+        facts.heard.where(F.col("level_us").isNull())
+        .join(lost, _POD, "left_semi")
+        .select(
+            *_POD,
+            F.lit(4).alias("first"),
+            F.lit("events of its agent are lost, and it does not say again what is open").alias("doubt"),
+        )
+    )
+    unnamed = facts.heard.where(F.col("missed_tasks") > 0).select(
+        *_POD,
+        F.lit(5).alias("first"),
+        numbered("tasks that its agent watches and that are not in the input: %d", "missed_tasks").alias(
+            "doubt"
+        ),
+    )
+    unknown = reduce(DataFrame.unionByName, (silent, gone, blind, missed, forgetful, unnamed))
     return unknown.groupBy(*_POD).agg(
         F.min_by("doubt", "first").alias("doubt"), F.max(F.col("first") == 1).alias("gone")
     )

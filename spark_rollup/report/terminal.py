@@ -14,6 +14,7 @@ from agent.contract.incidents import named
 from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.judging.lineage import Row
+from spark_rollup.report.missed import in_words
 from spark_rollup.report.story import texts
 from spark_rollup.report.write import Outcome
 
@@ -49,7 +50,7 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     wanted = [x for x in outcome.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
     lines = [
-        f"{_verdict(outcome.incidents, listed, _not_given(outcome))} ({_watched(outcome)})",
+        f"{_verdict(outcome, listed)} ({_watched(outcome)})",
         _read(outcome),
         f"report: {outcome.page}",
     ]
@@ -68,7 +69,8 @@ def _not_given(outcome: Outcome) -> str:
     return f"agents were not given {', '.join(keys)} for {printable(named(applications))}" if lacking else ""
 
 
-def _verdict(incidents: Sequence[FleetIncident], listed: Sequence[FleetIncident], not_given: str) -> str:
+def _verdict(outcome: Outcome, listed: Sequence[FleetIncident]) -> str:
+    incidents, not_given, missed = outcome.incidents, _not_given(outcome), in_words(outcome.coverage)
     severe = [x for x in incidents if _is_severe(x)]
     is_open = [x for x in severe if x.status is Status.OPEN]
     counts = ", ".join(
@@ -77,6 +79,8 @@ def _verdict(incidents: Sequence[FleetIncident], listed: Sequence[FleetIncident]
         if (count := sum(x.severity is level for x in is_open))
     )
     parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incident open"]
+    if missed:
+        parts.append(printable(missed if is_open else f"no all-clear: {missed}"))
     if not_given and not is_open:
         parts.append(f"no all-clear: {not_given}")
     if over := len(severe) - len(is_open):

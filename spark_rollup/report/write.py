@@ -20,6 +20,7 @@ from spark_rollup import __version__, clock
 from spark_rollup.config import AGENT, FLEET
 from spark_rollup.judging.incidents import FleetIncident, gather
 from spark_rollup.report import incident_rows, last_audit, page
+from spark_rollup.report.missed import missed
 from spark_rollup.report.restart_answer import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
@@ -90,11 +91,11 @@ class Outcome:
     releases: Sequence[Mapping[str, object]] = ()
 
     def worst_open(self) -> Severity | None:
-        """Find the highest severity among open findings; None when nothing is open."""
+        """Find the highest severity of what is open, known or only counted by agents; None when nothing is."""
         levels = [
             Severity(str(row["severity"])) for row in self.findings if row["status"] == Status.OPEN.value
         ]
-        return max(levels, key=lambda level: level.rank, default=None)
+        return max((*levels, *missed(self.coverage)), key=lambda level: level.rank, default=None)
 
 
 def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:

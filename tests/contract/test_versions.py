@@ -28,6 +28,10 @@ PUBLISHED = {
         "v1.2.fields.json": "b2332a633238f5e5b347ed22e96a2dd352daf0e866914bb9f39f5e8aca603444",
         "v1.2.jsonl": "6d38296f0c18f2e33d102eb461e1d23d537560bef8676bbde00be49045c54121",
     },
+    "1.3": {
+        "v1.3.fields.json": "8247ad0bd10be12c19229025ea674ccad859e0ccad6e3d73bc3a1b9614243060",
+        "v1.3.jsonl": "cf4a50c447cdbba81df3065e593a700becb93db2921f845454cb7cdf0521765d",
+    },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""
 

@@ -27,7 +27,7 @@ def segments(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path
             continue
         for trace in sorted(directory.glob("trace-*.jsonl.gz")):
             main(["replay", str(trace), "--pod", f"{directory.name}-{trace.stem}", "--events", str(folder)])
-    golden = (repository / "tests/contract/golden/v1.2.jsonl").read_bytes()
+    golden = (repository / "tests/contract/golden/v1.3.jsonl").read_bytes()
     (folder / "golden.jsonl.gz").write_bytes(gzip.compress(golden))
     return folder
 

@@ -110,6 +110,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     facts = audit.gather(events, AuditOptions(source, Path("unused"), as_of_us), as_of_us)
     frames: dict[str, DataFrame] = {
         "held": facts.held,
+        "heard": facts.heard,
         "sizes": sizes.sizes(events, sizes.single_stores(events)),
         "lives": facts.lives,
         "members": facts.members,

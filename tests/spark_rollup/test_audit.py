@@ -16,8 +16,9 @@ from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.latest import Latest
 from spark_rollup.config import MARKER, AuditOptions
 from spark_rollup.correlate import unaudited
-from spark_rollup.facts import heartbeats
+from spark_rollup.facts import heartbeats, levels
 from spark_rollup.facts.gaps import FAST, fast_clocks
+from spark_rollup.judging.base import last_local_findings
 from tests.spark_rollup.support.fleet import Fleet, at_us
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -26,8 +27,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 def told(spark: SparkSession, source: Path) -> tuple[int, dict[str, str]]:
     """Give the audit's time, and what `unaudited` says of which pod."""
     events, loaded, as_of_us = audit.prepare(spark, AuditOptions(source, source))
-    unseen = audit.unseen_by(events, heartbeats.beats(events), as_of_us, loaded.ahead)
-    rows = unaudited.find(SimpleNamespace(gaps=unseen)).collect()  # type: ignore[arg-type]
+    counted = heartbeats.beats(events)
+    unseen = audit.unseen_by(events, counted, as_of_us, loaded.ahead)
+    last = heartbeats.last_words(counted)
+    heard = levels.with_missed(last, counted, events, last_local_findings(events))
+    facts = SimpleNamespace(gaps=unseen, heard=heard, as_of_us=as_of_us)
+    rows = unaudited.find(facts).collect()  # type: ignore[arg-type]
     assert all(row["severity"] == "warning" for row in rows)
     return as_of_us, {row["pod"]: row["summary"] for row in rows}
 

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from agent.contract.codec import decode
+from agent.contract.events import Kind
 from spark_rollup.correlate import RULES
 from tests.spark_rollup.oracle.facts import world_of
 from tests.spark_rollup.oracle.registry import ORACLES
@@ -45,7 +46,8 @@ def _measure(pod: Pod, step: Step) -> None:
     process = {"process_id": f"process-{step.puts % 3}"} if step.low % 2 else {}
     pod.measures(
         step.task, step.at, step.low % 7 != 0, identity=step.identity, offset=step.offset, puts=step.puts,
-        bytes=step.puts, entries_low=step.low, entries_high=step.low + step.puts // 2, **process,
+        bytes=step.puts, entries_low=step.low, entries_high=step.low + step.puts // 2,
+        store="t" if step.low == 901 else "s", unsaved_puts={500: 20_000, 7: None}.get(step.low, 10_000), **process,
     )  # fmt: skip
 
 
@@ -89,6 +91,14 @@ def _finds(detector: str, **body: object) -> Callable[[Pod, Step], object]:
     return tell
 
 
+def _repeat(pod: Pod, step: Step) -> None:
+    """Say again what was found last."""
+    found = [x for x in pod.records if x.kind is Kind.FINDING and x.observed_at_us < at_us(step.at)]
+    last = max(found, key=lambda x: x.observed_at_us, default=None)
+    if last is not None:
+        pod.tells(Kind.FINDING, step.at, **{"said_us": last.observed_at_us, **last.body})
+
+
 ACTIONS: Mapping[str, Callable[[Pod, Step], object]] = {
     "hold": lambda pod, step: pod.holds(step.task, step.at),
     "hold again": lambda pod, step: pod.holds(step.task, step.at),
@@ -113,6 +123,7 @@ ACTIONS: Mapping[str, Callable[[Pod, Step], object]] = {
     "unrestored": _finds("unrestored-store"),
     "skipped": _finds("skipped-eos-wipe"),
     "unowned": _finds("unowned-task", store=None, identity=None, level="exposure", severity="warning"),
+    "repeat": _repeat,
     "shared": _finds("shared-state-dir", level="exposure", severity="warning"),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import has_namespaces, pod_key, pod_name
 from spark_rollup.report.page.data import PageData, PodKey, Row
 from spark_rollup.report.page.text import (
@@ -99,6 +100,9 @@ def box(data: PageData) -> str:
     if data.quarantine:
         words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
         lines.append(f"<b>Not used:</b> {words}; see the table <code>quarantine</code>")
+    missed = in_words(data.coverage)
+    if missed:
+        lines.append(f"<b>Not in the input:</b> {escape(missed)}")
     not_given = [
         f"{name('/'.join(str(part) for part in (row['namespace'], row['application_id']) if part))}"
         f" <small>{', '.join(escape(str(key)) for key in keys)}</small>"

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from agent.contract.events import Status
 from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import has_namespaces, pod_name, short
 from spark_rollup.report.page.data import SEVERITIES, WORDS, PageData, level
 from spark_rollup.report.page.text import (
     clock,
     count,
     day,
+    escape,
     integer,
     items_of,
     moment,
@@ -39,9 +41,11 @@ def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
     found = urgent(data)
     names = _unseen_names(data)
+    missed = escape(in_words(data.coverage))
     if not found:
-        return _all_clear(data)
+        return f"Unknown: {missed}" if missed else _all_clear(data)
     missing = f"; not seen: {names}" if names else ""
+    missing += f"; {missed}" if missed else ""
     if len(found) == 1:
         return f"1 {level(found[0].severity)} incident: {short(found[0])}{missing}"
     counts = [(sum(level(x.severity) == word for x in found), word) for word in SEVERITIES[:-1]]

@@ -221,7 +221,10 @@ def test_summaries_and_heartbeats_come_by_the_clock() -> None:
     last = run.of(Kind.SUMMARY)[-2]
     assert (last["task_id"], last["held"], last["task_incarnation"]) == ("0_0", True, 1)
     assert last["offsets"] == [{"topic": "app-s-changelog", "partition": 0, "offset": 9}]
-    assert run.of(Kind.HEARTBEAT)[-1] == {"blind": [], "applications": ["app"], "tasks": 2}
+    assert [row["unsaved_puts"] for row in last["stores"]] == [None]  # no file tells the kind of store
+    watched = {"blind": [], "applications": ["app"], "tasks": 2}
+    nothing = {"open_criticals": 0, "open_warnings": 0, "open_ids": []}
+    assert run.of(Kind.HEARTBEAT)[-1] == watched | nothing
 
 
 def test_a_deleted_task_has_no_summary() -> None:

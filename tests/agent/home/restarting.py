@@ -33,6 +33,7 @@ def away(run: Scenario, reason: str = RUNNING) -> Iterator[None]:
     yield
     found = understand(iter(lines), STATE, until_us)
     world.pipeline = _started(world)
+    world.pipeline.said.first_us = found.said
     world.pipeline.resume(found.inventory, found.findings, until_us, "it was stopped")
     world.pipeline.scan(world.now_us)
 

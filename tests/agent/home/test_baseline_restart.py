@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Severity, Status
+from agent.contract.events import Kind, Severity, Status
 from agent.inventory.model import Task
 from agent.inventory.stores import Shape
 from tests.agent.home.restarting import away, told
@@ -175,6 +175,55 @@ def test_open_findings_stay_open_since_when_they_were() -> None:
     assert after.keys() == before.keys()
     assert all(after[key].opened_at_us == before[key].opened_at_us for key in before)
     assert all(after[key].status is Status.OPEN for key in before if before[key].status is Status.OPEN)
+
+
+def damaged() -> Scenario:
+    """Give a run with an open warning."""
+    run = Scenario("4.1.2", "exactly_once_v2")
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 20_000)
+    app.flushes("0_0")
+    app.checkpoints("0_0", 100)
+    app.puts("0_0", 20_000)
+    app.flushes("0_0")
+    run.wait(10)
+    app.crash()
+    run.wait(2)
+    run.start().opens("0_0")
+    run.wait(60)
+    return run
+
+
+def test_what_is_open_is_said_at_each_start_before_it_is_counted() -> None:
+    """Who lost the first word has another one; it is no news, and says when it was."""
+    run = damaged()
+    (finding,) = [x for x in run.loud() if x.detector == "skipped-eos-wipe"]
+    news = max(x.observed_at_us for x in run.world.records if x.body.get("finding_id") == finding.id)
+    for _ in range(2):
+        with away(run):
+            run.wait(300)
+        run.wait(1)
+        again = [x for x in run.world.records if x.body.get("finding_id") == finding.id]
+        assert [x.body for x in again] == [finding.body() | {"said_us": news}]
+        beat = next(x for x in run.world.records if x.kind is Kind.HEARTBEAT)
+        assert run.world.records.index(again[0]) < run.world.records.index(beat)
+        assert (beat.body["open_warnings"], beat.body["open_ids"]) == (1, [finding.id])
+        run.wait(60)
+
+
+def test_what_is_in_force_is_said_every_six_hours() -> None:
+    """Findings and settings: one that is lost is there again, and nothing else is said twice."""
+    run = damaged()
+    start = len(run.world.records)
+    run.wait(6 * 3600 + 60)
+    later = [x for x in run.world.records[start:] if x.kind in (Kind.FINDING, Kind.CONFIGURATION)]
+    open_now = {x.id for x in run.findings() if x.status is Status.OPEN}
+    told_again = [str(x.body["finding_id"]) for x in later if x.body.get("said_us") is not None]
+    assert sorted(told_again) == sorted(set(told_again))
+    assert set(told_again) <= open_now
+    assert {x.id for x in run.loud() if x.status is Status.OPEN} <= set(told_again)
+    assert [x.body["application_id"] for x in later if x.kind is Kind.CONFIGURATION] == ["app"]
 
 
 def test_damage_whose_evidence_spans_the_absence_is_only_suspected() -> None:

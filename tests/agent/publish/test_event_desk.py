@@ -60,6 +60,20 @@ def test_an_event_says_what_where_and_what_to_do() -> None:
     }  # fmt: skip
 
 
+def test_a_repetition_is_no_news_and_its_end_is() -> None:
+    """A restarted agent says again what is open: no Event, until it is resolved or gets worse."""
+    some = desk()
+    some.receive(finding(said_us=AT_US - 5))
+    some.receive(finding("f2", said_us=AT_US - 5))
+    assert sent(some, 1e9) == []
+    some.receive(finding(status="resolved"))
+    some.receive(finding("f2", severity="critical"))
+    told = sent(some, 1e9)
+    assert [(x.name, str(x.patch["message"]).split("]")[0]) for x in told] == [
+        ("orders-0.f1", "[resolved"), ("orders-0.f2", "[critical, suspected"),
+    ]  # fmt: skip
+
+
 def test_only_news_is_reported() -> None:
     """Opened, louder, resolved; a repetition, something quieter, or what was never told is no news."""
     some, told = desk(), list[News]()

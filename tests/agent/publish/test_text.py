@@ -10,7 +10,9 @@ from agent.contract.events import Kind, Record
 from agent.publish.text import FindingLog
 
 
-def finding(severity: str = "warning", confidence: str = "suspected", status: str = "open") -> Record:
+def finding(
+    severity: str = "warning", confidence: str = "suspected", status: str = "open", said_us: int | None = None
+) -> Record:
     """Make a finding record."""
     body = {
         "finding_id": "f1",
@@ -19,6 +21,7 @@ def finding(severity: str = "warning", confidence: str = "suspected", status: st
         "severity": severity,
         "confidence": confidence,
         "status": status,
+        "said_us": said_us,
         "application_id": "orders",
         "task_id": "0_1",
         "store": None,
@@ -73,6 +76,11 @@ def test_a_reopened_finding_is_logged_again(caplog: pytest.LogCaptureFixture) ->
 def test_a_resolution_of_an_earlier_start_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A finding that this process never saw open is still reported as resolved."""
     assert logged(caplog, [finding(status="resolved")]) == [("INFO", "resolved")]
+
+
+def test_what_an_earlier_start_logged_is_not_logged_again(caplog: pytest.LogCaptureFixture) -> None:
+    """A repetition is no line; when it gets louder it is one."""
+    assert logged(caplog, [finding(said_us=1), finding("critical")]) == [("CRITICAL", "escalated")]
 
 
 def test_fields_travel_with_the_line(caplog: pytest.LogCaptureFixture) -> None:

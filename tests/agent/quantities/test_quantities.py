@@ -13,7 +13,12 @@ from agent.layout.releases import ANY_RELEASE, ReleaseRange
 from agent.quantities.bounds import Bounds
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset, is_real, records_at_least, records_between
-from agent.quantities.flushed import first_flush_beyond, flushed_beyond, is_more_than_ten_thousand
+from agent.quantities.flushed import (
+    first_flush_beyond,
+    flushed_beyond,
+    is_more_than_ten_thousand,
+    unsaved_puts,
+)
 from agent.quantities.kinds import puts_beside_records, puts_per_record
 from agent.quantities.verdicts import (
     held_before,
@@ -230,6 +235,18 @@ def test_more_than_ten_thousand_records():
     assert not is_more_than_ten_thousand(10_000, store([database()]), profile("3.9.2"))
     assert is_more_than_ten_thousand(30_101, plain, profile("3.9.2"))
     assert not is_more_than_ten_thousand(30_100, plain, profile("3.9.2"))
+
+
+def test_the_fleet_is_given_the_limit_of_each_kind():
+    """One put a record, two of a window's base and index, three and dropped segments; none while it is converted."""
+    segments = [database(segment=f"s.{n}", families=PLAIN) for n in range(2)]
+    converted = database()
+    converted.families_in_use = (*TIMESTAMPED, "default")
+    kinds = (
+        store([database()]), store(segments, segmented=True), store([database(families=PLAIN)]), store([converted]),
+    )  # fmt: skip
+    assert [unsaved_puts(x, profile("3.9.2")) for x in kinds] == [10_000, 20_000, 30_100, None]
+    assert not is_more_than_ten_thousand(10**9, kinds[-1], profile("3.9.2"))
 
 
 def carried(**changes: Any) -> tuple[Task, Store, Session]:

@@ -100,6 +100,42 @@ def an_overlap_hardly_longer_than_the_timeout(fleet: Fleet) -> None:
     works(b.holds("0_0", 100), 120_000)
 
 
+def by_puts(fleet: Fleet, **store: object) -> None:
+    """Copies of exactly-once, without offsets: the frozen one at 5,000 puts, the other one grows by 20,000."""
+    a, b = settings(fleet, processing_guarantee="exactly_once_v2")
+    a.holds("0_0", 5).measures("0_0", 50, True, puts=5_000, **store)
+    b.holds("0_0", 100)
+    for at in range(110, 400, 10):
+        b.measures("0_0", at, True, puts=100 + (at - 110) * 20_000 // 280, **store)
+
+
+@story
+def beyond_by_puts(fleet: Fleet) -> None:
+    by_puts(fleet)
+
+
+@story
+def beyond_by_two_puts_a_record(fleet: Fleet) -> None:
+    by_puts(fleet, segment="s.0", unsaved_puts=20_000)
+
+
+@story
+def beyond_by_puts_of_an_unknown_kind(fleet: Fleet) -> None:
+    by_puts(fleet, unsaved_puts=None)
+
+
+@story
+def a_warm_up_with_two_stores(fleet: Fleet) -> None:
+    a, b = settings(fleet, processing_guarantee="exactly_once_v2")
+    a.holds("0_0", 5).measures("0_0", 50, store="small", puts=500).measures(
+        "0_0", 51, store="large", puts=60_000
+    )
+    b.holds("0_0", 100)
+    for at in range(110, 400, 10):
+        b.measures("0_0", at, store="small", puts=at)
+        b.measures("0_0", at + 1, store="large", puts=80_000 + at)
+
+
 @story
 def a_short_overlap(fleet: Fleet) -> None:
     a, _ = zombie(fleet)
@@ -147,7 +183,18 @@ def test_an_unknown_standby_count_is_suspected(audited):
     assert (found["confidence"], found["missing_facts"]) == ("suspected", ["num_standby_replicas"])
 
 
-@pytest.mark.parametrize("name", [a_warm_up, a_standby, both_move, a_short_overlap])
+def test_where_no_offset_is_known_puts_decide(audited):
+    """One put a record: 20,000 more than nothing are more than the 5,000 of the frozen one and 10,000 unsaved ones."""
+    assert audited.finding(beyond_by_puts, RULE)["pod"] == "pod-a"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        a_warm_up, a_standby, both_move, a_short_overlap, beyond_by_two_puts_a_record,
+        beyond_by_puts_of_an_unknown_kind, a_warm_up_with_two_stores,
+    ],
+)  # fmt: skip
 def test_ordinary_pairs_are_quiet(audited, name):
     """A warm-up beside an idle active, a standby, two that work, a short overlap."""
     assert audited.findings(name, RULE) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -43,6 +43,12 @@ def only_information(fleet: Fleet) -> None:
 @story
 def the_agent_was_blind_meanwhile(fleet: Fleet) -> None:
     skipped_wipe(fleet).is_blind(59, 61)
+
+
+@story
+def blind_before_it_was_said_again(fleet: Fleet) -> None:
+    wipe = {"store": "s", "identity": "suspect"}
+    skipped_wipe(fleet).is_blind(300, 310).repeats("skipped-eos-wipe", "0_0", 600, 60, **wipe)
 
 
 @story
@@ -93,12 +99,94 @@ def the_other_was_the_standby(fleet: Fleet) -> None:
         b.writes_checkpoint("0_0", at, offset=offset)
 
 
+GROWS = ((100, 100), (300, 9_000), (500, 15_000), (560, 16_000))
+"""More than 10,000 puts, and more when commits had passed since."""
+
+
 @story
 def the_other_was_the_active(fleet: Fleet) -> None:
     crashed(fleet, num_standby_replicas=1)
     b = fleet.pod("pod-b").holds("0_0", 5)
-    for at, puts in ((100, 100), (300, 9_000), (500, 15_000)):
+    for at, puts in GROWS:
         b.measures("0_0", at, identity="other", puts=puts, offset=50)
+
+
+def other_store(fleet: Fleet, **store: object) -> Pod:
+    """Tell of the same crash beside a copy whose store grows by 15,900 puts without a checkpoint."""
+    crashed(fleet, num_standby_replicas=1)
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at, puts in GROWS:
+        b.measures("0_0", at, True, identity="other", puts=puts, offset=50, **store)
+    return b
+
+
+@story
+def two_puts_a_record(fleet: Fleet) -> None:
+    other_store(fleet, segment="s.0", unsaved_puts=20_000)
+
+
+@story
+def a_kind_that_nobody_knows(fleet: Fleet) -> None:
+    other_store(fleet, unsaved_puts=None)
+
+
+@story
+def an_agent_that_does_not_say_the_kind(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    b = fleet.pod("pod-b", counts=False).holds("0_0", 5)
+    for at, puts in GROWS:
+        b.measures("0_0", at, identity="other", puts=puts, offset=50)
+
+
+@story
+def a_checkpoint_may_have_been_missed(fleet: Fleet) -> None:
+    other_store(fleet).is_blind(520, 530)
+
+
+@story
+def it_stopped_before_the_next_commit(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at, puts in (*GROWS[:3], (560, 15_000)):
+        b.measures("0_0", at, identity="other", puts=puts, offset=50)
+
+
+@story
+def two_stores_that_hardly_grow(fleet: Fleet) -> None:
+    crashed(fleet, num_standby_replicas=1)
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at in (100, 300, 500, 560):
+        b.measures("0_0", at, identity="large", store="large", puts=40_000 + at, offset=50)
+        b.measures("0_0", at + 1, identity="small", store="small", puts=at, offset=50)
+
+
+@story
+def no_checkpoint_files_any_more(fleet: Fleet) -> None:
+    a = fleet.pod("pod-a").configures(
+        1, "4.3.0", processing_guarantee="exactly_once_v2", num_standby_replicas=1
+    )
+    a.holds("0_0", 5).releases("0_0", 600).holds("0_0", 605)
+    a.finds("skipped-eos-wipe", "0_0", 606, store="s", **ROLE_UNKNOWN | {"severity": "warning"})
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at, puts in GROWS:
+        b.measures("0_0", at, identity="other", puts=puts, offset=50)
+
+
+@story
+def its_stores_do_not_grow(fleet: Fleet) -> None:
+    """Two stores of the suspect, of different size: nothing was put into either beside the standby."""
+    a = fleet.pod("pod-a").configures(
+        1, "4.1.2", processing_guarantee="exactly_once_v2", num_standby_replicas=1
+    )
+    a.holds("0_0", 5)
+    for at in (100, 200, 300, 400, 500):
+        a.measures("0_0", at, identity="one", store="one", puts=5, offset=10)
+        a.measures("0_0", at + 1, identity="two", store="two", puts=5_000, offset=10)
+    a.releases("0_0", 600).holds("0_0", 605)
+    a.finds("skipped-eos-wipe", "0_0", 606, store="one", identity="one", **ROLE_UNKNOWN)
+    b = fleet.pod("pod-b").holds("0_0", 5)
+    for at, offset in ((120, 11_000), (300, 22_000), (480, 33_000)):
+        b.writes_checkpoint("0_0", at, offset=offset)
 
 
 @story
@@ -158,11 +246,39 @@ def test_the_fleet_decides_the_role(audited, name, why):
     assert any(str(step["what"]).startswith(why) for step in found["evidence"])
 
 
+def test_a_repetition_makes_nothing_less_sure(audited):
+    """A finding is of the time when it was said first: nobody was blind until then."""
+    found = audited.finding(blind_before_it_was_said_again, RULE)
+    assert (found["severity"], found["confidence"]) == ("critical", "confirmed")
+
+
 def test_another_active_refutes_information_too(audited):
     """Who put in more than 10,000 records without a checkpoint was the active; the suspect was its standby."""
     found = audited.finding(the_other_was_the_active, RULE)
     assert (found["severity"], found["status"]) == ("info", "resolved")
     assert found["refutes"] == ["skipped-eos-wipe-pod-a-0_0"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        two_puts_a_record,
+        a_kind_that_nobody_knows,
+        an_agent_that_does_not_say_the_kind,
+        a_checkpoint_may_have_been_missed,
+        it_stopped_before_the_next_commit,
+        two_stores_that_hardly_grow,
+        no_checkpoint_files_any_more,
+    ],
+)
+def test_what_a_standby_may_do_refutes_nothing(audited, name):
+    """Puts are no records, stores are not one, and a checkpoint may be due, or not seen, or no file."""
+    assert all(found["refutes"] == [] for found in audited.findings(name, RULE))
+
+
+def test_stores_of_different_size_are_no_work(audited):
+    """What one store has more than another was not put in meanwhile: nothing shows that the suspect was the active."""
+    assert audited.findings(its_stores_do_not_grow, RULE) == []
 
 
 @pytest.mark.parametrize(

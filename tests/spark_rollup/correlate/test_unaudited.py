@@ -36,6 +36,22 @@ def an_agent_was_blind(fleet: Fleet) -> None:
     fleet.pod("pod-a").is_blind(100, 110).is_blind(200, 220, application_id="orders", task_id="0_1")
 
 
+@story
+def a_finding_is_not_in_the_input(fleet: Fleet) -> None:
+    fleet.pod("pod-a").finds("torn-store", "0_0", 100, finding_id="f-100").loses_findings(100)
+
+
+def test_what_an_agent_counts_and_is_not_there_is_a_warning(audited):
+    """Beside the lost event itself: what it was, by id, and that it is open."""
+    found = next(
+        x for x in audited.findings(a_finding_is_not_in_the_input, RULE) if "counts" in str(x["summary"])
+    )
+    assert (found["severity"], found["confidence"], found["status"]) == ("warning", "confirmed", "open")
+    assert found["summary"] == "pod-a: its agent counts open findings that are not in the input: 1"
+    assert "1 critical and 0 warnings are not in the input: f-100" in str(found["evidence"])
+    assert "at each start and every 6 hours" in str(found["next_action"])
+
+
 def test_a_watched_fleet_is_quiet(audited):
     """No gap, no finding."""
     assert audited.findings(all_was_watched, RULE) == []

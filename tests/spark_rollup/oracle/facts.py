@@ -42,6 +42,7 @@ class Look:
     checkpoint: bool
     anchor: bool = False
     comparable: bool = False
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,9 @@ def world_of(events: Iterable[Event], as_of: int) -> World:
     last: dict[tuple[str, str], Event] = {}
     for event in ordered:
         if event["kind"] == "finding":
-            last[event["pod"], event["finding_id"]] = event
+            said_us = event.get("said_us") or event["observed_at_us"]
+            heard = {"observed_at_us": said_us, "heard_us": event["observed_at_us"]}
+            last[event["pod"], event["finding_id"]] = {**event, **heard}
         if event["kind"] == "configuration":
             world.settings.update({row["key"]: row["value"] for row in event["settings"]})
     world.local = list(last.values())
@@ -175,7 +178,7 @@ def _add_looks(world: World) -> None:
                     Look(
                         event["task_id"], row["store"], event["pod"], event["observed_at_us"], row.get("identity"),
                         row.get("offset"), row.get("puts"), row.get("bytes"), row.get("entries_low"),
-                        row.get("entries_high"), checkpoint=False,
+                        row.get("entries_high"), checkpoint=False, limit=row.get("unsaved_puts"),
                     )
                 )  # fmt: skip
     stores: dict[str, set[str]] = defaultdict(set)
@@ -216,7 +219,8 @@ def _add_gaps(world: World) -> None:
             at = event["observed_at_us"]
             since = before["observed_at_us"] if before else at
             if event["sequence"] > expected:
-                cause = "lost-events" if before else "earlier-events-not-in-input"
+                counts = any(e.get("open_criticals") is not None for e in events)
+                cause = "earlier-events-not-in-input" if counts and not before else "lost-events"
                 world.gaps.append(Gap(pod, since, at, at + SUMMARIES_S * S, cause))
             if before and before.get("phase") == "stopping":
                 world.gaps.append(Gap(pod, since, at, at, "agent-not-running"))

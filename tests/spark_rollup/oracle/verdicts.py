@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.spark_rollup.oracle.facts import Event, Hold, Look, S, World
+from tests.spark_rollup.oracle.facts import HEARD_AGAIN_S, Event, Look, S, World
 
 Said = tuple[str, str | None, str | None, str, str, str, tuple[str, ...], tuple[str, ...]]
 """Rule, task, pod, severity, confidence, status, confirms, refutes."""
@@ -150,7 +150,11 @@ def stale_eos(world: World) -> Iterator[Said]:
 
 
 def _was_standby(world: World, finding: Event) -> bool:
-    if world.number("num_standby_replicas") == 0 or not world.release or world.release <= (2, 5, 0):
+    if (
+        world.number("num_standby_replicas") == 0
+        or not world.release
+        or not (2, 5, 0) < world.release < (4, 3)
+    ):
         return False
     mine = [
         h for h in world.owners
@@ -159,19 +163,34 @@ def _was_standby(world: World, finding: Event) -> bool:
     if not mine:
         return False
     tenure = max(mine, key=lambda h: (h.end, h.start))
-    for pod in {h.pod for h in world.owners} - {finding["pod"]}:
-        puts = [
-            x.puts for x in world.looks
-            if (x.task, x.pod) == (finding["task_id"], pod) and not x.checkpoint and x.puts is not None
-            and tenure.start + 10 * S <= x.at <= tenure.end - 10 * S
-        ]  # fmt: skip
+    for pod in {event["pod"] for event in world.events} - {finding["pod"]}:
         wrote = any(
             e["change"] == "checkpoint-written" and (e["task_id"], e["pod"]) == (finding["task_id"], pod)
             and tenure.start <= e["observed_at_us"] <= tenure.end for e in world.marks
         )  # fmt: skip
-        if puts and max(puts) - min(puts) > 10_000 and not wrote:
-            return True
+        if wrote or world.unwatched(pod, tenure.start, tenure.end):
+            continue
+        looks = [
+            x for x in world.looks
+            if (x.task, x.pod) == (finding["task_id"], pod) and not x.anchor and x.puts is not None
+            and tenure.start + 10 * S <= x.at <= tenure.end - 10 * S
+        ]  # fmt: skip
+        for store in {x.store for x in looks}:
+            if _went_on_unsaved([x for x in looks if x.store == store]):
+                return True
     return False
+
+
+def _went_on_unsaved(looks: list[Look]) -> bool:
+    """Tell whether more than 10,000 records were put in, and more when two commits of 100 ms had passed since."""
+    looks = sorted(looks, key=lambda x: (x.at, x.puts or 0))
+    if any(x.limit is None for x in looks):
+        return False
+    most = max(x.limit or 0 for x in looks)
+    due = next((x for x in looks if (x.puts or 0) - (looks[0].puts or 0) > most), None)
+    return due is not None and any(
+        x.at >= due.at + 10 * S + 200_000 and (x.puts or 0) > (due.puts or 0) for x in looks
+    )
 
 
 def diverged(world: World) -> Iterator[Said]:
@@ -254,70 +273,6 @@ def _stood(looks: list[Look], copy: list[Look]) -> _Stood:
     return _Stood(of, min(times), max(times), comparable, (min(there), max(there)) if there else None)
 
 
-def _pairs(world: World) -> Iterator[tuple[Hold, Hold, int, int]]:
-    for a in world.owners:
-        for b in world.owners:
-            start, end = max(a.start, b.start), min(a.end, b.end)
-            if a.task == b.task and a.pod != b.pod and end - start > world.session:
-                yield a, b, start, end
-
-
-_MOVES = {"store-flushed", "checkpoint-written", "store-opened", "store-created", "store-deleted"}
-
-
-def _steps(world: World, task: str, pod: str) -> list[tuple[int, int | None, int | None]]:
-    looks: list[tuple[int, int | None, int | None]] = [
-        (x.at, x.offset, x.puts) for x in world.looks if (x.task, x.pod) == (task, pod)
-    ]
-    return looks + [
-        (e["observed_at_us"], None, e.get("puts"))
-        for e in world.marks
-        if e["change"] == "store-flushed" and (e["task_id"], e["pod"]) == (task, pod)
-    ]
-
-
-def _most(values: list[int | None]) -> int | None:
-    return max((value for value in values if value is not None), default=None)
-
-
-def split(world: World) -> Iterator[Said]:
-    """A frozen holder beside one that went beyond it."""
-    standbys = world.number("num_standby_replicas")
-    slack = 0 if world.release and world.release < (2, 6) else 10_000
-    for frozen, other, start, end in _pairs(world):
-        through = {h.pod for h in world.owners if h.task == frozen.task and h.start <= start and h.end >= end}
-        if len(through) <= 1 + (standbys or 0):
-            continue
-        moved = [
-            e["observed_at_us"] for e in world.marks
-            if e["change"] in _MOVES and (e["task_id"], e["pod"]) == (frozen.task, frozen.pod)
-            and start + 2 * S < e["observed_at_us"] < end
-        ]  # fmt: skip
-        still = min(moved, default=end)
-        own = [row for row in _steps(world, frozen.task, frozen.pod) if row[0] <= still]
-        new = [row for row in _steps(world, other.task, other.pod) if start <= row[0] <= still]
-        if still - start <= world.session:
-            continue
-        offset, puts = _most([row[1] for row in own]), _most([row[2] for row in own])
-        reached = _most([row[1] for row in new])
-        some = [row[2] for row in new if row[2] is not None]
-        beyond = None if offset is None or reached is None else reached > offset + slack
-        if beyond is None and puts is not None and some:
-            beyond = max(some) - min(some) > puts + slack
-        offsets = {(row[1], -1 if row[2] is None else row[2]) for row in new if row[1] is not None}
-        if not beyond or len(offsets) + len(set(some)) <= 2:
-            continue
-        blind = any(world.unwatched(pod, start, still) for pod in (frozen.pod, other.pod))
-        lasting = frozen.lasting and other.lasting
-        fenced = not lasting and (world.settings.get("processing_guarantee") or "").startswith("exactly_once")
-        unsure = standbys is None or still - start <= world.session + 10 * S
-        confidence = "unknown" if blind else "suspected" if unsure else "confirmed"
-        yield said(
-            "split-owner", frozen.task, frozen.pod, "info" if fenced or blind else "warning", confidence,
-            "open" if lasting else "resolved",
-        )  # fmt: skip
-
-
 def unaudited(world: World) -> Iterator[Said]:
     """One finding per pod and cause of not being watched."""
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -327,6 +282,29 @@ def unaudited(world: World) -> Iterator[Said]:
         harmless = cause in ("earlier-events-not-in-input", "agent-not-running")
         loud = not harmless and (sum(spans) > 60 * S or cause in ("lost-events", "silent-agent"))
         yield said("unaudited", None, pod, "warning" if loud else "info", "confirmed")
+    for pod in sorted({event["pod"] for event in world.events}):
+        if _is_missed(world, pod):
+            last = max((e for e in world.events if e["pod"] == pod), key=lambda e: e["sequence"])
+            over = (
+                last.get("phase") == "stopping" and last["observed_at_us"] < world.as_of - HEARD_AGAIN_S * S
+            )
+            yield said("unaudited", None, pod, "info" if over else "warning", "confirmed")
+
+
+def _is_missed(world: World, pod: str) -> bool:
+    """Tell whether an agent's newest heartbeat counts an open finding that is not known."""
+    beats = [e for e in world.events if e["pod"] == pod and e.get("open_criticals") is not None]
+    if not beats:
+        return False
+    level = max(beats, key=lambda e: e["sequence"])
+    known = [
+        f for f in world.local
+        if f["pod"] == pod and f["severity"] != "info"
+        and (f["status"] == "open" or f["heard_us"] >= level["observed_at_us"])
+    ]  # fmt: skip
+    criticals = level["open_ids"][: level["open_criticals"]]
+    loud = {f["finding_id"] for f in known if f["severity"] == "critical"}
+    return bool(set(criticals) - loud or set(level["open_ids"]) - {f["finding_id"] for f in known})
 
 
 def churn(world: World) -> Iterator[Said]:
@@ -376,7 +354,6 @@ ORACLES: dict[str, Callable[[World], Iterator[Said]]] = {
     "unrestored-task": unrestored,
     "stale-eos-state": stale_eos,
     "diverged-replica": diverged,
-    "split-owner": split,
     "task-churn": churn,
     "unaudited": unaudited,
 }

@@ -30,9 +30,10 @@ def finding(**fields: object) -> dict[str, object]:
 
 def facts(*findings: dict[str, object], **fields: object) -> metrics.Facts:
     """Give the facts of a run over two pods, one of them half watched."""
+    known = {"missed_criticals": 0, "missed_warnings": 0}
     coverage = [
-        {"span_seconds": 100.0, "unknown_seconds": 50.0, "lost_events": 3},
-        {"span_seconds": 300.0, "unknown_seconds": 0.0, "lost_events": 0},
+        {"span_seconds": 100.0, "unknown_seconds": 50.0, "lost_events": 3, "pod": "pod-a", **known},
+        {"span_seconds": 300.0, "unknown_seconds": 0.0, "lost_events": 0, "pod": "pod-b", **known},
     ]
     rules = {"missing-standby": Severity.CRITICAL, "unaudited": Severity.WARNING}
     given = {"coverage": coverage, "quarantined": 4, "rules": rules, **fields}
@@ -218,6 +219,18 @@ def test_what_agents_say_alone_has_its_own_series() -> None:
         ("missing-standby", "fleet"): 1, ("missing-standby", "agent"): 1, ("torn-store", "agent"): 1,
     }  # fmt: skip
     assert sum(name == "statewarden_rollup_task_findings" for name, _ in found) == 3
+
+
+def test_what_agents_count_and_is_not_there_is_counted() -> None:
+    """Of all pods together; zero is there, too, or an alert would not know that all is known."""
+    name = "statewarden_rollup_missed_findings"
+    row = {"span_seconds": 1.0, "unknown_seconds": 0.0, "lost_events": 0, "pod": "pod-a"}
+    some = [{**row, "missed_criticals": 1, "missed_warnings": n} for n in (0, 2)]
+    found = samples(metrics.render(facts(coverage=some)))
+    assert {dict(labels)["severity"]: x for (family, labels), x in found.items() if family == name} == {
+        "critical": 2.0, "warning": 2.0,
+    }  # fmt: skip
+    assert f'{name}{{severity="critical"}} 0.0' in metrics.render(facts())
 
 
 def test_coverage_is_weighed_by_time() -> None:

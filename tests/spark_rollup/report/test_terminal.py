@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agent.contract.events import Severity
 from spark_rollup.report.terminal import Shown, readable
 from spark_rollup.report.write import Outcome
 
@@ -28,6 +29,22 @@ def test_no_all_clear_without_the_settings_that_decide():
         "no incident open; no all-clear: agents were not given kafka_streams_version, processing_guarantee"
         " for orders ("
     )
+
+
+def test_what_agents_count_and_is_not_there_is_no_all_clear():
+    """It is said where nothing is open, and decides the exit code."""
+    row = {
+        "namespace": "shop", "pod": "orders-0", "first_seen": None, "span_seconds": 10.0, "unknown_seconds": 0.0,
+        "missed_criticals": 0, "missed_warnings": 1,
+    }  # fmt: skip
+    outcome = Outcome(
+        findings=[], page=Path("out/report.html"), as_of="2026-11-21T03:06:15Z", quarantined=0, coverage=[row]
+    )
+    assert readable(outcome, Shown())[0] == (
+        "no incident open; no all-clear: agents count 1 warning that is not in the input (orders-0) (1 pod, 100.0 % of"
+        " their time watched)"
+    )
+    assert outcome.worst_open() is Severity.WARNING
 
 
 def test_nothing_is_said_of_settings_that_were_given():

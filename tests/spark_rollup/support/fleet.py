@@ -38,8 +38,11 @@ class Pod:
     begins_s: float = 0
     ends_s: float = HORIZON_S
     announces_end: bool = True
+    counts: bool = True
+    """Whether its heartbeats count what is open: those of an agent older than contract 1.3 do not."""
     records: list[Record] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
+    lost_findings: set[float] = field(default_factory=set)
     blind: list[dict[str, object]] = field(default_factory=list)
 
     def holds(self, task: str, at: float) -> Pod:
@@ -69,7 +72,8 @@ class Pod:
     def measures(self, task: str, at: float, held: bool | None = True, **store: object) -> Pod:
         """Send a summary with one store."""
         process = {"process_id": store.pop("process_id")} if "process_id" in store else {}
-        row = {"store": "s", "held": held, **store}
+        limit = {"unsaved_puts": 10_000} if self.counts else {}
+        row = {"store": "s", "held": held, **limit, **store}
         return self.tells(Kind.SUMMARY, at, task_id=task, source="timer", held=held, stores=[row], **process)
 
     def finds(self, detector: str, task: str, at: float, **body: object) -> Pod:
@@ -90,6 +94,15 @@ class Pod:
             "evidence": [{"at": "2026-11-18T11:06:40.000000Z", "what": "seen by the agent", "where": task}],
         }
         return self.tells(Kind.FINDING, at, task_id=task, **(given | body))
+
+    def repeats(self, detector: str, task: str, at: float, said: float, **body: object) -> Pod:
+        """Report once more what was reported before."""
+        return self.finds(detector, task, at, **{"opened_at_us": at_us(said), "said_us": at_us(said), **body})
+
+    def loses_findings(self, *seconds: float) -> Pod:
+        """Never deliver what was found then."""
+        self.lost_findings.update(seconds)
+        return self
 
     def configures(self, at: float = 0, release: str | None = None, **settings: object) -> Pod:
         """Report the application's settings."""
@@ -123,7 +136,9 @@ class Pod:
         beat = self.begins_s + 30
         while beat < self.ends_s:
             known = [row for row in self.blind if int(str(row["from_us"])) <= at_us(beat)]
-            told.append(Record(Kind.HEARTBEAT, at_us(beat), {"blind": known, "tasks": 1}))
+            level = level_of(self.records, at_us(beat)) if self.counts else {}
+            tasks = {x.body["task_id"] for x in self.records if "task_id" in x.body}
+            told.append(Record(Kind.HEARTBEAT, at_us(beat), {"blind": known, "tasks": len(tasks), **level}))
             beat += 30
         if self.announces_end:
             told.append(
@@ -135,9 +150,31 @@ class Pod:
             )
         )
         told.sort(key=lambda record: record.observed_at_us)
+        unheard = {at_us(at) for at in self.lost_findings}
         return [
-            encoder.encode(record, number) for number, record in enumerate(told, 1) if number not in self.lost
+            encoder.encode(record, number)
+            for number, record in enumerate(told, 1)
+            if number not in self.lost
+            and not (record.kind is Kind.FINDING and record.observed_at_us in unheard)
         ]
+
+
+def level_of(records: Iterable[Record], until_us: int) -> dict[str, object]:
+    """Count what is open at a time, as an agent's heartbeat does; what is told at that very time comes before it."""
+    found = {
+        str(x.body["finding_id"]): x.body
+        for x in sorted(records, key=lambda x: x.observed_at_us)
+        if x.kind is Kind.FINDING and x.observed_at_us <= until_us
+    }
+    ids = {
+        severity: [key for key, x in found.items() if x["status"] == "open" and x["severity"] == severity]
+        for severity in ("critical", "warning")
+    }
+    return {
+        "open_criticals": len(ids["critical"]),
+        "open_warnings": len(ids["warning"]),
+        "open_ids": [*ids["critical"], *ids["warning"]],
+    }
 
 
 class Fleet:

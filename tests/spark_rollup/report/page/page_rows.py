@@ -59,6 +59,7 @@ def page(**given: object) -> PageData:
             {
                 "namespace": "shop", "pod": "pod-a", "first_seen": "2026-11-18T11:06:40.000000Z",
                 "last_seen": "2026-11-18T11:21:40.000000Z", "boots": 1, "events": 10, "lost_events": 0,
+                "missed_criticals": 0, "missed_warnings": 0,
                 "span_seconds": 900.0, "unknown_seconds": 45.0, "watched_ratio": 0.95,
             }
         ],

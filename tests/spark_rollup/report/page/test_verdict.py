@@ -47,6 +47,18 @@ def test_an_all_clear_says_what_it_is_about():
     whole(nothing)
 
 
+def test_what_agents_count_and_is_not_there_is_no_all_clear():
+    """The first line says so whatever else was found, and so does the box of what was not seen."""
+    lost = {**WHOLE, "missed_criticals": 1, "missed_warnings": 2}
+    words_of_it = "agents count 1 critical and 2 warnings that are not in the input (pod-a)"
+    text = render(page(findings=[], coverage=[lost]))
+    assert headline(text) == f"Unknown: {words_of_it}"
+    assert f"<b>Not in the input:</b> {words_of_it}" in text
+    whole(text)
+    beside = headline(render(page(coverage=[{**lost, "missed_warnings": 0}])))
+    assert beside.endswith("on pod-a; agents count 1 critical that is not in the input (pod-a)")
+
+
 def test_no_all_clear_without_the_settings_that_decide():
     """What agents were not given is part of the verdict, and named by application."""
     rows = [

@@ -1,0 +1,80 @@
+"""May a pod be restarted of which something is not in the input: a finding, its beginning, its tasks."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Kind
+from tests.spark_rollup.report.test_restarts import answer, asked, two_copies
+from tests.spark_rollup.support.fleet import Fleet, story
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@story
+def a_finding_was_lost(fleet: Fleet) -> None:
+    a, _ = two_copies(fleet)
+    a.finds("resurrected-checkpoint", "0_0", 100, store="s").loses_findings(100)
+
+
+@story
+def a_finding_was_lost_and_said_again(fleet: Fleet) -> None:
+    a, _ = two_copies(fleet)
+    a.finds("false-clean-store", "0_0", 100, store="s").loses_findings(100)
+    a.repeats("false-clean-store", "0_0", 500, 100, store="s")
+
+
+@story
+def no_task_was_named(fleet: Fleet) -> None:
+    two_copies(fleet)
+    fleet.pod("pod-c").tells(Kind.SUMMARY, 3, task_id="0_7", stores=[]).loses(2)
+
+
+@story
+def the_beginning_is_not_there(fleet: Fleet) -> None:
+    two_copies(fleet)[0].loses(1, 2, 3)
+
+
+@story
+def the_beginning_of_an_older_agent_is_not_there(fleet: Fleet) -> None:
+    a, _ = two_copies(fleet)
+    a.counts = False
+    a.loses(1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "pod", "why"),
+    [
+        (a_finding_was_lost, "pod-a", "its agent counts 1 open finding that is not in the input"),
+        (no_task_was_named, "pod-c", "tasks that its agent watches and that are not in the input: 1"),
+        (
+            the_beginning_of_an_older_agent_is_not_there,
+            "pod-a",
+            "events of its agent are lost, and it does not say again what is open",
+        ),
+    ],
+)
+def test_what_is_not_there_makes_a_pod_unknown(audited, name, pod, why):
+    """The agent counts more than is known, or what is lost is not said again."""
+    lines, safe = asked(audited, name, pod)
+    assert not safe
+    assert lines[1].startswith(f"{pod}: unknown: {why}")
+
+
+def test_a_stream_that_begins_later_is_whole(audited):
+    """What is open was counted since."""
+    assert asked(audited, the_beginning_is_not_there)[1]
+
+
+def test_a_copy_with_an_unknown_finding_is_no_replica(audited):
+    """What is wrong with it is not known: the other pod may not rest on it."""
+    row = answer(audited, a_finding_was_lost, "pod-b")
+    assert (row["answer"], row["healthy_elsewhere"]) == ("unknown", [])
+
+
+def test_what_is_said_again_is_known(audited):
+    """The repetition is as good as the word that was lost."""
+    assert answer(audited, a_finding_was_lost_and_said_again)["answer"] == "damaged"
+    lines, _ = asked(audited, a_finding_was_lost_and_said_again)
+    assert lines[1].startswith("pod-a: damaged: follow false-clean-store first")
+    assert "unknown" not in lines[1]
