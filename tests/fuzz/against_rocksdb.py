@@ -278,6 +278,7 @@ class Judge:
         except TimeoutError:  # some manifests make RocksDB 10 read on for ever
             for worker in (self._pool._processes or {}).values():
                 worker.kill()
+            self._pool.shutdown(cancel_futures=True)
             self._pool = None
             return f"{_REFUSED}: the process did not come back"
 
