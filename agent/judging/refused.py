@@ -135,7 +135,7 @@ def _refused_us(store: Store, database: Database, flushed_us: int) -> list[int]:
 
 def _is_opened_for_good(case: TaskCase, database: Database, tried_us: int) -> bool:
     since_us = max(tried_us, database.lock_since_us, database.closed_us)
-    return database.lock is LockState.HELD and case.now_us - since_us >= SETTLED_US
+    return database.lock is LockState.HELD and case.waited_us(since_us) >= SETTLED_US
 
 
 def _decided(case: TaskCase, times_us: list[int]) -> tuple[list[int], int, bool] | None:

@@ -46,10 +46,10 @@ def test_what_a_detector_names_does_harm_or_is_known_to_be_harmless() -> None:
 
 
 def test_every_find_has_its_bug(repository: Path) -> None:
-    """Each page of `docs/found` belongs to one bug, and README's table lists them all."""
+    """Each page of `docs/found` belongs to a bug, and README's table lists them all."""
     pages = sorted(x.stem for x in (repository / "docs/found").glob("*.md") if x.stem != "README")
-    assert sorted(issue.found for issue in ISSUES if issue.found) == pages
-    assert sorted(re.findall(r"\(docs/found/([\w-]+)\.md\)", render_found_table(""))) == pages
+    assert sorted({issue.found for issue in ISSUES if issue.found}) == pages
+    assert sorted(set(re.findall(r"\(docs/found/([\w-]+)\.md\)", render_found_table("")))) == pages
 
 
 @pytest.mark.parametrize(("line", "table"), lines_of_page().items())
@@ -66,8 +66,8 @@ def test_a_line_lists_what_the_detectors_judge_by(line: str, table: str) -> None
 
 def test_lines_of_old_and_new_releases_are_there() -> None:
     """The first line and the newest published one; what is not published is not."""
-    assert {"2.0", "4.1", "4.3"} <= set(lines_of_page())
-    assert "4.4" not in lines_of_page()
+    assert {"2.0", "4.1", "4.4"} <= set(lines_of_page())
+    assert "4.5" not in lines_of_page()
 
 
 def test_damage_comes_before_its_repair() -> None:

@@ -10,6 +10,7 @@ from agent.contract.events import Source
 from agent.inventory.disk import FileStat
 from agent.observe import observer
 from agent.observe.observer import Observer
+from agent.observe.rocksdb.store import read_store
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import Operation
 from tests.agent.observe.test_observer import AT_US, NOW, PATHS, STORE, disk_with, write
@@ -19,7 +20,7 @@ from tests.support.rocksdb_writer import counters, frame, string, varint
 def whole(*edits: bytes, number: int = 5, **files: bytes) -> MemoryDisk:
     """A store with CURRENT and a manifest of this number."""
     name = f"MANIFEST-{number:06d}"
-    disk = disk_with(**files)
+    disk = disk_with(None, **files)
     write(disk, PATHS["current"], f"{name}\n".encode(), 10)
     write(disk, f"{STORE.path}/{name}", frame([*edits, counters(9)]), 40)
     return disk
@@ -28,8 +29,7 @@ def whole(*edits: bytes, number: int = 5, **files: bytes) -> MemoryDisk:
 @pytest.mark.parametrize("content", [None, b"", b"\0" * 36, b"two words"])
 def test_whole_without_identity(content: bytes | None) -> None:
     """CURRENT and the manifest make it a database: RocksDB opens it and makes a new IDENTITY."""
-    files = {} if content is None else {"identity": content}
-    disk = whole(**files)
+    disk = whole() if content is None else whole(identity=content)
     stat = disk.stat(STORE.path)
     assert isinstance(stat, FileStat)
     look = Observer(disk).database(STORE, AT_US, NOW)
@@ -66,12 +66,15 @@ def test_without_identity_and_more(gone: str) -> None:
 )
 def test_blocks_that_rocksdb_has_read(held: bool, source: Source, checks: bool, monkeypatch: Any) -> None:
     """They are compared where no process has the store open, and not where its close was just announced."""
-    disk, asked = whole(store_lock=b""), []
+    disk = whole(store_lock=b"")
+    asked: list[bool] = []
     if held:
         disk.apply(Operation(45, "lock", PATHS["store_lock"]))
-    reads = observer.read_store
-    monkeypatch.setattr(
-        observer, "read_store", lambda *a, **b: asked.append(b["with_checks"]) or reads(*a, **b)
-    )
+
+    def noted(*arguments: Any, with_checks: bool, **more: Any) -> Any:
+        asked.append(with_checks)
+        return read_store(*arguments, with_checks=with_checks, **more)
+
+    monkeypatch.setattr(observer, "read_store", noted)
     Observer(disk).database(STORE, AT_US, source)
     assert set(asked) == {checks}

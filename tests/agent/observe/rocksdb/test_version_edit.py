@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.observe.rocksdb import replay, version_edit
+from agent.observe.rocksdb.log_records import End
 from agent.observe.rocksdb.manifest import parse_manifest
 from agent.observe.rocksdb.replay import ManifestView
 from tests.support.rocksdb_writer import (
@@ -153,7 +154,7 @@ def test_many_blob_files_are_forgotten_in_time():
     for record in (counters(5), *rounds):
         known.apply(version_edit.parse_edit(record))
         assert len(known._blobs) <= 2 * replay.GONE_KEPT + 1
-    assert [one.number for one in known.view(5, replay.End.WHOLE, 0).blobs] == [1001]
+    assert [one.number for one in known.view(5, End.WHOLE, 0).blobs] == [1001]
 
 
 def test_identity_in_the_manifest():
