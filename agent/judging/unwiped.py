@@ -14,6 +14,8 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
@@ -31,6 +33,11 @@ from agent.quantities.changelog import is_real
 from agent.quantities.flushed import commits_passed, flushed_beyond
 from agent.quantities.role import Role, role_of
 
+_START_WITHOUT = (
+    "BEFORE the next start: keep a copy of the task directory {path}, and start once with"
+    " enable.transactional.statestores=false: that start wipes the task if the store has a changelog, and leaves it"
+    " alone if it has none. Remove nothing: no offset of the store was ever seen, and nothing may bring it back."
+)
 _BEFORE_THE_START = (
     "BEFORE the next start: keep a copy of the task directory {path}, remove that directory only, then start: the task"
     " is restored from committed records, and nothing is lost. Or start once with"
@@ -71,16 +78,22 @@ def switched_on_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[V
     What has no changelog is never wiped, has no offset in any life, and nothing would bring it back.
     """
     left = _left_behind(task, store)
-    if not has_changelog(case.application, task, store.name):
-        return
+    logged = has_changelog(case.application, task, store.name)
     after = _kept_by(case, store, (left.released_us or 0) if left is not None else 0)
-    if after is not None and store.transactional:
+    if after is not None and store.transactional and logged:
         if left is not None and not is_real(after.offset_at_open):
             yield _switched_on(case, task, store, left, after)
         elif left is None and _was_left_unseen(case, store, after):
             yield _switched_on(case, task, store, None, after)
     elif case.profile.transactional is Truth.YES:
-        yield from _before_the_switch(case, task, store, left)
+        found = _before_the_switch(case, task, store, left)
+        yield from found if logged else map(partial(_without_a_changelog, task), found)
+
+
+def _without_a_changelog(task: Task, found: Verdict) -> Verdict:
+    """It may have none: then nothing is to be wiped, and the step must not take it."""
+    severity = min(found.severity, Severity.WARNING, key=lambda x: x.rank)
+    return replace(found, severity=severity, next_action=_START_WITHOUT.format(path=task.path))
 
 
 def _kept_by(case: TaskCase, store: Store, since_us: int) -> Session | None:
@@ -112,11 +125,16 @@ def _left_behind(task: Task, store: Store) -> Session | None:
 
 
 def _was_left_unseen(case: TaskCase, store: Store, after: Session) -> bool:
-    """Return whether a store of a release before 4.3 was opened without an offset; no earlier session was seen."""
-    first = store.sessions[0] is after and not (after.attached or after.created)
+    """Return whether a store of a release before 4.3 was opened without an offset; no earlier life was seen.
+
+    An agent that starts with its pod sees the start-up pass first, and what the pass found.
+    """
+    first = store.sessions[0]
+    is_seen = not (first.attached or first.created) and first.is_of(store.identities)
     is_old = all(x.born_us <= case.application.plain_us for x in store.databases.values())
-    lacks = not is_real(after.offset_at_open) and after.stored_offset_at_open is None
-    return first and is_old and lacks and after.puts_at_open > 0
+    found = (x for x in store.sessions if x.opened_us <= after.opened_us)
+    lacks = all(not is_real(x.offset_at_open) and x.stored_offset_at_open is None for x in found)
+    return is_seen and is_old and lacks and first.puts_at_open > 0
 
 
 def _switched_on(case: TaskCase, task: Task, store: Store, left: Session | None, after: Session) -> Verdict:

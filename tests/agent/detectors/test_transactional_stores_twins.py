@@ -54,12 +54,42 @@ def test_a_store_without_a_changelog_is_never_to_be_removed():
     run.wait(5)
     app.crash()
     run.wait(100)
-    assert run.findings(SKIPPED) == []
+    finding = run.only(SKIPPED)
+    assert finding.severity is Severity.WARNING
+    assert "Remove nothing" in finding.next_action
     app = run.start("4.4.0", transactional=True)
     app.startup_pass()
     app.opens("0_0")
     run.wait(30)
-    assert [x for x in run.loud() if x.detector == SKIPPED] == []
+    assert {x.level for x in run.loud() if x.detector == SKIPPED} == {Level.EXPOSURE}
+
+
+def test_upgrade_under_an_agent_that_starts_with_its_pod():
+    """It sees no life of the older release, and first of all the start-up pass."""
+    run = transactional(watched=False)
+    app = run.start("4.2.2", transactional=False)
+    app.opens("0_0")
+    app.puts("0_0", 500)
+    run.wait(1)
+    app.stops({"0_0": 499})
+    app = run.start()
+    app.opens("0_0")
+    app.puts("0_0", 5000)
+    app.flushes("0_0")
+    run.wait(1)
+    app.crash()
+    run.wait(2)
+    run.world.watch()
+    run.wait(1)
+    app = run.start("4.4.0", transactional=True)
+    app.startup_pass()
+    app.opens("0_0")
+    app.puts("0_0", 6000)
+    app.commits("0_0", 12_000)
+    app.flushes("0_0")
+    run.wait(30)
+    damage = [x for x in run.findings(SKIPPED) if x.level is Level.DAMAGE]
+    assert [x.severity for x in damage] == [Severity.WARNING]
 
 
 @pytest.mark.parametrize(("release", "told"), [("4.4.0", "false"), ("4.3.1", None)])
