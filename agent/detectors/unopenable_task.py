@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
@@ -34,6 +35,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="unopenable-task",
     title="Task that cannot be opened",
+    mechanism=Mechanism.UNOPENABLE_TASK,
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     kind=Kind.CONDITION,
