@@ -283,7 +283,9 @@ def _unclean() -> Column:
         ),
     )
     main = (
-        F.when(F.col("exposed"), F.lit("uncommitted records may stay in the store and are trusted (KAFKA-20685)"))
+        F.when(
+            F.col("exposed"), F.lit("uncommitted records may stay in the store and are trusted (KAFKA-20685)")
+        )
         .when(
             F.col("processing_guarantee").isNull(),
             F.lit("depends on the processing guarantee, which is not known"),

@@ -30,7 +30,7 @@ ALERTS = [alert for alerts in GROUPS.values() for alert in alerts]
 METAS: list[DetectorMeta | RuleMeta] = [*(x.meta for x in DETECTORS), *NAMING]
 OF_DETECTORS = METAS[: len(DETECTORS)]
 IDS = [*(f"detector-{x.id}" for x in OF_DETECTORS), *(f"rule-{x.id}" for x in NAMING)]
-PAGING_LIMIT = 21
+PAGING_LIMIT = 22
 """So many alerts may wake somebody, out of all; more is a decision. Two of them need `verify`, which proves first."""
 
 SHOWN = {metric.name for metric in CATALOGUE} | {metric.name for metric in rollup_metrics.CATALOGUE}

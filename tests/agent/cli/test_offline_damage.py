@@ -100,7 +100,9 @@ def test_diff_of_damage(statewarden: Callable, state: Path, tmp_path: Path) -> N
 
 
 def loud(said: Said) -> set[tuple[str, str | None, str]]:
-    return {(x["detector"], x["task_id"], x["severity"]) for x in said.rows if x.get("severity") != "info"}
+    return {
+        (x["detector"], x["task_id"], x["severity"]) for x in said.findings if x.get("severity") != "info"
+    }
 
 
 @pytest.fixture

@@ -154,14 +154,3 @@ def test_links_are_not_followed():
     assert [name for name, x in found.items() if x.ended_us is not None] == ["at 'app/0_0'"]
     minding.refusals.note_listing(app, Unseen.DENIED, at(40))
     assert minding.inventory.blind[-1].cause == "denied"
-
-
-def test_links_in_a_task():
-    """What lies behind a linked `rocksdb` or a linked directory of segments is not known; a linked file is read."""
-    minding, task = Minding(), classify("app/0_0")
-    links = tuple(Entry(name, EntryKind.SYMLINK) for name in ("rocksdb", "w", ".checkpoint", "s.position"))
-    minding.refusals.note_listing(task, links, at(10))
-    assert [x.detail for x in minding.inventory.blind] == ["at 'app/0_0/rocksdb'", "at 'app/0_0/w'"]
-    assert {(x.application, x.task) for x in minding.inventory.blind} == {("app", "0_0")}
-    minding.refusals.note_listing(task, links[1:], at(20))
-    assert [x.ended_us for x in minding.inventory.blind] == [at(20), None]

@@ -117,10 +117,10 @@ def test_a_process_file_that_says_nothing(content: bytes) -> None:
 
 
 def test_a_file_is_no_application() -> None:
-    """Something that only has an application's place is unreadable as one."""
+    """Something that only has an application's place is none."""
     disk = MemoryDisk()
     disk.apply(Operation(1, "create", "app"))
-    assert Observer(disk).application(APP, AT_US, NOW).unseen is Unseen.UNREADABLE
+    assert Observer(disk).application(APP, AT_US, NOW).unseen is Unseen.VANISHED
 
 
 # -- "could not look" is a value ------------------------------------------------------------------------

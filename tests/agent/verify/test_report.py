@@ -74,7 +74,7 @@ def test_a_store_that_was_perhaps_killed_has_a_caveat(lost: Result) -> None:
     [
         ([Word.EQUAL], 0),
         ([Word.BEHIND, Word.AHEAD], 0),
-        ([Word.EQUAL, Word.UNDECIDABLE], 2),
+        ([Word.EQUAL, Word.UNDECIDABLE], 3),
         ([Word.UNDECIDABLE, Word.EXTRA], 1),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Kind
+from agent.contract.exit_codes import Exit
 from tests.spark_rollup.report.test_restarts import answer, asked, two_copies
 from tests.spark_rollup.support.fleet import Fleet, story
 
@@ -57,13 +58,13 @@ def the_beginning_of_an_older_agent_is_not_there(fleet: Fleet) -> None:
 def test_what_is_not_there_makes_a_pod_unknown(audited, name, pod, why):
     """The agent counts more than is known, or what is lost is not said again."""
     lines, safe = asked(audited, name, pod)
-    assert not safe
+    assert safe is Exit.UNREAD
     assert lines[1].startswith(f"{pod}: unknown: {why}")
 
 
 def test_a_stream_that_begins_later_is_whole(audited):
     """What is open was counted since."""
-    assert asked(audited, the_beginning_is_not_there)[1]
+    assert asked(audited, the_beginning_is_not_there)[1] is Exit.CLEAR
 
 
 def test_a_copy_with_an_unknown_finding_is_no_replica(audited):
