@@ -106,7 +106,7 @@ def _reopenings(case: TaskCase, task: Task, store: Store) -> Iterable[_Reopening
         flushed = flushed_beyond(before)
         if (
             before.kept_offsets
-            or (store.keeps_offsets and before.last is None)
+            or (store.keeps_offsets and not is_real(after.offset_at_open) and before.last is None)
             or before.outlived
             or before.closed
             or flushed <= 0

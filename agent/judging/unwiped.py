@@ -118,10 +118,19 @@ def _left_behind(task: Task, store: Store) -> Session | None:
             offset_free = session.transactional is False and session.closed_with_offset is None
             left = offset_free and flushed_beyond(session) > 0
         else:
-            left = session.last is None and not session.closed and flushed_beyond(session) > 0
+            lacks = not _is_named(task, store, session.released_us)
+            left = lacks and not session.closed and flushed_beyond(session) > 0
         if left and not session.outlived and task.names_changelog_of(store.name, lists_all=True):
             return session
     return None
+
+
+def _is_named(task: Task, store: Store, at_us: int) -> bool:
+    """Return whether a checkpoint named a store at a time; 4.2.2 deletes the one that its restoration wrote."""
+    fact = task.checkpoint_at(at_us)
+    if fact is None or (fact.ended_us is not None and fact.ended_us <= at_us):
+        return False
+    return is_real(fact.offsets.get(store.name))
 
 
 def _was_left_unseen(case: TaskCase, store: Store, after: Session) -> bool:
@@ -214,7 +223,7 @@ def _grade(case: TaskCase, task: Task, store: Store, left: Session) -> tuple[Rol
     released_us = left.released_us or case.now_us
     committed = flushed_us <= released_us and commits_passed(case.settings, released_us - flushed_us)
     went_on = is_real(left.offset_at_open) or is_real(left.stored_offset_at_open)
-    active = role is Role.ACTIVE or (role is Role.ASSUMED and went_on)
+    active = role is Role.ACTIVE or (role in (Role.ASSUMED, Role.UNLESS_PAUSED) and went_on)
     return role, Severity.CRITICAL if active and not committed else Severity.WARNING
 
 

@@ -64,6 +64,29 @@ def test_a_store_without_a_changelog_is_never_to_be_removed():
     assert {x.level for x in run.loud() if x.detector == SKIPPED} == {Level.EXPOSURE}
 
 
+def test_upgrade_from_a_restoration_that_wrote_a_checkpoint_and_took_it_away():
+    """4.2.2 writes the checkpoint at the end of a restoration, and deletes it at once."""
+    run = transactional()
+    app = run.start("4.2.2", transactional=False)
+    app.opens("0_0")
+    app.puts("0_0", 500)
+    run.wait(2)
+    app.stops({"0_0": 499})
+    run.wait(3)
+    app = run.start()
+    app.opens("0_0")
+    run.wait(1)
+    app.checkpoints("0_0", 499)
+    run.world.play("unlink", "app/0_0/.checkpoint")
+    app.puts("0_0", 5000)
+    app.flushes("0_0")
+    run.wait(1)
+    app.crash()
+    run.wait(70)
+    finding = run.only(SKIPPED)
+    assert (finding.severity, finding.level) == (Severity.CRITICAL, Level.EXPOSURE)
+
+
 def test_upgrade_under_an_agent_that_starts_with_its_pod():
     """It sees no life of the older release, and first of all the start-up pass."""
     run = transactional(watched=False)
