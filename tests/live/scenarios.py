@@ -248,7 +248,7 @@ SCENARIOS: dict[str, Scenario] = {
     "k20685-upgraded": _upgraded(
         "3.9.2", lambda _plan: True, allow=("stale-eos-checkpoint", "unclean-store", "overlaid-store")
     ),
-    "upgraded-crash": _upgraded("4.2.2", or_transactional(), "critical", ("overlaid-store", "unclean-store")),
+    "upgraded-crash": _upgraded("4.2.2", or_transactional(), allow=("overlaid-store", "unclean-store")),
     "enabled-crash": Scenario(
         bugs.upgraded_crash,
         (EOS,),
