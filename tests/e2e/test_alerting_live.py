@@ -54,7 +54,13 @@ def rollup_text() -> str:
              "opened_at": "2026-11-22T03:00:00.000000Z", "level": "exposure", "confidence": "confirmed",
              "upstream": [], "affected": "no", "summary": "A copy lacks.", "next_action": "Look.",
              "pods": ["orders-0"]}  # fmt: skip
-    coverage = {"span_seconds": 100.0, "unknown_seconds": 1.0, "lost_events": 0}
+    coverage = {
+        "span_seconds": 100.0,
+        "unknown_seconds": 1.0,
+        "lost_events": 0,
+        "missed_criticals": 0,
+        "missed_warnings": 0,
+    }
     rules = {"missing-standby": Severity.INFO}
     facts = rollup_metrics.Facts([found], [coverage], rules, now_us - 5_000_000, now_us, 0, gather([found]))
     return rollup_metrics.render(facts)
