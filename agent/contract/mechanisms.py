@@ -21,7 +21,7 @@ class Mechanism(Enum):
     DAMAGED_FILES = ("damaged-files", "Files of a store are not as RocksDB wrote them")
     UNCOMMITTED_DATA = ("uncommitted-data", "A store goes on with data that was never committed")
     LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose what was not flushed")
-    UNOPENABLE_TASK = ("unopenable-task", "Kafka Streams refuses a task at every start")
+    REFUSED_TASK = ("refused-task", "Kafka Streams refuses a task at every start")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
     SHARED_STATE = ("shared-state", "Two processes believe that the same state is theirs")
     TOO_FEW_COPIES = ("too-few-copies", "A task has fewer good copies than it should")

@@ -135,6 +135,6 @@ def _refused(case: TaskCase, store: Store, found: Verdict) -> Verdict:
         summary=f"Task {task.id}: store {store.name} was left open by an unclean end; {_REFUSED}.",
         severity=Severity.WARNING,
         upstream=(REFUSED_OPEN.key,),
-        mechanism=Mechanism.UNOPENABLE_TASK,
+        mechanism=Mechanism.REFUSED_TASK,
         next_action=_BEFORE_THE_SWITCH.format(path=task.path) + caution_about(case.application, task),
     )

@@ -35,7 +35,7 @@ from agent.layout.profile import Truth
 META = DetectorMeta(
     id="unopenable-task",
     title="Task that cannot be opened",
-    mechanism=Mechanism.UNOPENABLE_TASK,
+    mechanism=Mechanism.REFUSED_TASK,
     level=Level.EXPOSURE,
     severity=Severity.CRITICAL,
     kind=Kind.CONDITION,

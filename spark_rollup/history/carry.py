@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.bronze.snapshots import DAY_US, Carried
 from spark_rollup.columns import ROUTINE, TASK, is_notable, summary
-from spark_rollup.facts import gaps, heartbeats, timeline
+from spark_rollup.facts import gaps, heartbeats, levels, timeline
 from spark_rollup.facts.heartbeats import BOOT
 from spark_rollup.history import condense, nearby
 from spark_rollup.judging.base import last_local_findings
@@ -90,7 +90,7 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
     counted = cut(own.unionByName(earlier.heard) if earlier else own)
-    kept = cut(_notable(events))
+    kept = cut(_notable(events, levels.newest_levels(counted)))
     flips = cut(condense.newest_flips(timeline.flips(events), kept))
     rows = (
         kept,
@@ -122,12 +122,12 @@ def shaped(rows: DataFrame) -> DataFrame:
     )
 
 
-def _notable(events: DataFrame) -> DataFrame:
-    """Keep events that are not routine: by `kinds`, findings, settings."""
+def _notable(events: DataFrame, level: DataFrame) -> DataFrame:
+    """Keep events that are not routine: by `kinds`, findings, settings; `level`: those of `levels.newest_levels`."""
     seldom = F.col("change").isNull() | ~F.col("change").isin(*timeline.FREQUENT, *HELD)
     rare = events.where(is_notable() & seldom)
     ids = [_counted(rare.where(row.where), row) for row in kinds()]
-    wanted = reduce(DataFrame.unionByName, (*ids, _findings(rare), _settings(rare))).distinct()
+    wanted = reduce(DataFrame.unionByName, (*ids, _findings(rare, level), _settings(rare))).distinct()
     return rare.join(wanted, "id", "left_semi")
 
 
@@ -141,11 +141,11 @@ def _counted(rows: DataFrame, row: Keep) -> DataFrame:
     return ranked.where((F.col("newest") <= row.newest) | (F.col("oldest") <= row.oldest)).select("id")
 
 
-def _findings(rare: DataFrame) -> DataFrame:
+def _findings(rare: DataFrame, level: DataFrame) -> DataFrame:
     """Keep the last event of each open finding, and of resolved ones the newest of each kind.
 
     Rules go on from what is open; what is resolved is still confirmed by the fleet, or explains what is open: all of
-    the same incarnation of a store is kept with it.
+    the same incarnation of a store is kept with it. What was resolved since the newest heartbeat is counted there.
     """
     said = last_local_findings(rare).withColumn("open", F.col("status") == Status.OPEN.value)
     place = ("namespace", "pod", "application_id", "task_id")
@@ -153,8 +153,9 @@ def _findings(rare: DataFrame) -> DataFrame:
         F.desc("observed_at_us"), "finding_id"
     )
     beside = F.col("identity").isNotNull() & F.max("open").over(W.partitionBy(*place, "identity"))
-    kept = said.withColumns({"rank": F.row_number().over(newest), "beside": beside}).where(
-        F.col("open") | F.col("beside") | (F.col("rank") <= CLOSED)
+    ranked = said.withColumns({"rank": F.row_number().over(newest), "beside": beside})
+    kept = ranked.join(level.select("namespace", "pod", "level_us"), ["namespace", "pod"], "left").where(
+        F.col("open") | F.col("beside") | (F.col("rank") <= CLOSED) | (F.col("heard_us") >= F.col("level_us"))
     )
     word = ("namespace", "pod", "finding_id", "observed_at_us")
     rows = rare.where(F.col("kind") == Kind.FINDING.value)

@@ -241,6 +241,7 @@ def _placed(rows: DataFrame, pod: Column, shift_us: Column, size: Size) -> DataF
         "application_id": F.when(F.col("application_id").isNotNull(), F.col("application")),
         "finding_id": F.concat("finding_id", F.lit("-"), F.col("application")),
         "incident_id": F.concat("incident_id", F.lit("-"), F.col("application")),
+        "open_ids": F.transform("open_ids", lambda id_: F.concat(id_, F.lit("-"), F.col("application"))),
         "blind": moved_blind,
         "applications": applications,
         **{name: F.col(name) + F.col("shift_us") for name in TIMES},
