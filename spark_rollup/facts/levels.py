@@ -45,7 +45,9 @@ def settled(said: DataFrame, counted: DataFrame, events: DataFrame) -> DataFrame
     return rows.withColumns(changed).select(*said.columns)
 
 
-def with_missed(last: DataFrame, counted: DataFrame, events: DataFrame, said: DataFrame) -> DataFrame:
+def with_missed(
+    last: DataFrame, counted: DataFrame, events: DataFrame, said: DataFrame, read: DataFrame | None = None
+) -> DataFrame:
     """Add to each pod what its agent counts as open and what of that is not known.
 
     Of findings that were resolved later than the heartbeat it is known that they were open. Where a heartbeat names
@@ -56,13 +58,15 @@ def with_missed(last: DataFrame, counted: DataFrame, events: DataFrame, said: Da
         counted: `heartbeats.beats`.
         events: `EVENT_ROW`.
         said: `last_local_findings`.
+        read: Those of `counted` that are not carried from a snapshot, which keeps the newest findings only; None = all.
 
     Output columns: those of `last`, boot_us (when the newest boot began), level_us (null = the newest boot counts
         nothing), missed_criticals, missed_warnings, missed (ids, as far as they are named),
         missed_tasks (so many more are watched than any event of the pod names).
     Grain: one row per pod.
     """
-    level = _named(events, counted)
+    begun = newest_levels(counted).select(*_POD, "boot_us")
+    level = _named(events, counted if read is None else read).drop("boot_us").join(begun, _POD, "left")
     was_open = (F.col("status") == Status.OPEN.value) | (F.col("heard_us") >= F.col("level_us"))
     critical = F.col("severity") == Severity.CRITICAL.value
     known = (
