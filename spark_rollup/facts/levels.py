@@ -65,8 +65,8 @@ def with_missed(
         missed_tasks (so many more are watched than any event of the pod names).
     Grain: one row per pod.
     """
-    begun = newest_levels(counted).select(*_POD, "boot_us")
-    level = _named(events, counted if read is None else read).drop("boot_us").join(begun, _POD, "left")
+    boots = newest_levels(counted).select(*_POD, "boot_us")
+    level = _named(events, counted if read is None else read).drop("boot_us").join(boots, _POD, "left")
     was_open = (F.col("status") == Status.OPEN.value) | (F.col("heard_us") >= F.col("level_us"))
     critical = F.col("severity") == Severity.CRITICAL.value
     known = (
