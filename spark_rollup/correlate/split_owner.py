@@ -151,7 +151,7 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
         & F.col("reading_at_us").between(F.col("from_us"), F.col("still_to_us"))
     )
     warm_ups = F.coalesce(F.col("release_high") >= release(*FIRST_WITH_WARM_UPS), F.lit(True))
-    steps = F.count_distinct("reading_offset", F.coalesce("reading_puts", F.lit(-1)))
+    moved = (F.count_distinct("reading_offset") > 1) | (F.count_distinct("reading_puts") > 1)
     other = (
         pairs.withColumn("warm_ups", warm_ups)
         .join(readings, meanwhile, "inner")
@@ -160,14 +160,14 @@ def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
             F.max("reading_offset").alias("other_offset"),
             growth(course("reading_at_us", "reading_puts")).alias("other_grown"),
             F.max("reading_unsaved_puts").alias("unsaved_puts"),
-            (steps + F.count_distinct("reading_puts")).alias("other_steps"),
+            moved.alias("moved"),
         )
     )
     slack = F.when(F.col("warm_ups"), F.lit(UNSAVED_RECORDS)).otherwise(F.lit(0))
     more = F.when(F.col("warm_ups"), F.col("unsaved_puts")).otherwise(F.lit(0))
     by_offset = F.col("other_offset") > F.col("own_offset") + slack
     by_puts = F.col("other_grown") > F.col("own_puts") + more
-    beyond = F.coalesce(by_offset, by_puts, F.lit(False)) & (F.col("other_steps") > 2)
+    beyond = F.coalesce(by_offset, by_puts, F.lit(False)) & F.col("moved")
     found = own.join(other, ["row_key", "of_store"], "inner").where(beyond)
     shown = found.groupBy("row_key").agg(
         F.min_by(F.struct("own_offset", "other_offset", "other_grown"), "of_store").alias("shown")

@@ -52,9 +52,6 @@ SAID = (
     "pods", "confirms", "refutes", "explains", "summary",
 )  # fmt: skip
 
-NOT_CARRIED = {"test_split_owner.beyond_by_puts"}
-"""Stories of which a snapshot does not keep enough: by puts alone, without an offset, growth across it is not known."""
-
 OPEN_RULES = {
     "diverged-replica", "missing-standby", "resurrected-checkpoint", "split-owner", "stale-eos-state",
     "unprotected-task", "unrestored-task",
@@ -208,8 +205,6 @@ def write_stories(work: Path) -> None:
         importlib.import_module(f"tests.spark_rollup.correlate.{path.stem}")
     events: list[Event] = []
     for name, fleet in STORIES.items():
-        if name in NOT_CARRIED:
-            continue
         told = [json.loads(line)["data"] for line in fleet.lines()]
         holds = Counter((e["pod"], e["task_id"]) for e in told if e.get("change") == Change.TASK_HELD.value)
         # of more changes of holder than a snapshot keeps, most must come after the midnight
