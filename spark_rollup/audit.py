@@ -253,7 +253,7 @@ def gather(
     last = heartbeats.last_words(counted, since_us)
     asked, words = together(
         questioned(RULES, local, held, rare, effective),
-        levels.with_missed(last, counted, events, said, heard),
+        levels.with_missed(last, counted, events, said),
     )
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
     several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)

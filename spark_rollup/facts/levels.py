@@ -45,9 +45,7 @@ def settled(said: DataFrame, counted: DataFrame, events: DataFrame) -> DataFrame
     return rows.withColumns(changed).select(*said.columns)
 
 
-def with_missed(
-    last: DataFrame, counted: DataFrame, events: DataFrame, said: DataFrame, read: DataFrame | None = None
-) -> DataFrame:
+def with_missed(last: DataFrame, counted: DataFrame, events: DataFrame, said: DataFrame) -> DataFrame:
     """Add to each pod what its agent counts as open and what of that is not known.
 
     Of findings that were resolved later than the heartbeat it is known that they were open. Where a heartbeat names
@@ -58,15 +56,13 @@ def with_missed(
         counted: `heartbeats.beats`.
         events: `EVENT_ROW`.
         said: `last_local_findings`.
-        read: Those of `counted` that are not carried from a snapshot, which keeps the newest findings only; None = all.
 
     Output columns: those of `last`, boot_us (when the newest boot began), level_us (null = the newest boot counts
         nothing), missed_criticals, missed_warnings, missed (ids, as far as they are named),
         missed_tasks (so many more are watched than any event of the pod names).
     Grain: one row per pod.
     """
-    boots = newest_levels(counted).select(*_POD, "boot_us")
-    level = _named(events, counted if read is None else read).drop("boot_us").join(boots, _POD, "left")
+    level = _named(events, counted)
     was_open = (F.col("status") == Status.OPEN.value) | (F.col("heard_us") >= F.col("level_us"))
     critical = F.col("severity") == Severity.CRITICAL.value
     known = (
@@ -139,7 +135,7 @@ def newest_levels(counted: DataFrame) -> DataFrame:
     Grain: one row per pod.
     """
     boots = counted.groupBy(*BOOT).agg(
-        F.min("first_us").alias("boot_us"),
+        F.min("at_first_us").alias("boot_us"),
         F.max(F.struct("last_us", "at_last_us", "last")).alias("newest"),
         F.max_by(F.struct(*LEVEL), "level_last").alias("level"),
     )

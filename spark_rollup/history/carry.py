@@ -90,7 +90,8 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
     counted = cut(own.unionByName(earlier.heard) if earlier else own)
-    kept = cut(_notable(events, levels.newest_levels(counted)))
+    newest = cut(levels.newest_levels(counted))
+    kept = cut(_notable(events, newest))
     flips = cut(condense.newest_flips(timeline.flips(events), kept))
     rows = (
         kept,
@@ -99,6 +100,7 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
         condense.memberships(timeline.members(events), to_us),
         condense.ends_of(condense.lasting_sightings(timeline.sightings(events), counted, kept, pasts)),
         condense.blindness(events),
+        condense.levels(events, newest),
     )
     return Carried(
         reduce(DataFrame.unionByName, map(shaped, rows)).dropDuplicates(["id"]),
@@ -192,7 +194,8 @@ def _heard(counted: DataFrame, to_us: int) -> DataFrame:
         F.min("first").alias("first"), F.max("last").alias("last"),
         F.min_by("at_first_us", "first").alias("at_first_us"), F.max_by("at_last_us", "last").alias("at_last_us"),
         F.max("level_last").alias("level_last"),
-        *(F.max_by(name, "level_last").alias(name) for name in ("level_us", "criticals", "warnings", "tasks")),
+        *(F.max_by(name, "level_last").alias(name) for name in ("level_us", "criticals", "warnings")),
+        F.lit(None).alias("tasks"),  # not all events that name tasks are kept: their number is not compared
     )  # fmt: skip
     newest = W.partitionBy("namespace", "pod").orderBy(
         F.desc("last_us"), F.desc("at_last_us"), F.desc("last"), F.desc("boot_id")

@@ -137,6 +137,18 @@ def blindness(events: DataFrame) -> DataFrame:
     return _event(rows, Kind.HEARTBEAT, routine=False)
 
 
+def levels(events: DataFrame, newest: DataFrame) -> DataFrame:
+    """Keep of each pod's newest heartbeat that counts which findings it names; its counts are in `HEARD`.
+
+    Input columns: `EVENT_ROW`; those of `levels.newest_levels`.
+    """
+    named = events.where((F.col("kind") == Kind.HEARTBEAT.value) & (F.size("open_ids") > 0)).select(
+        *BOOT, F.col("sequence").alias("level_last"), "observed_at_us", "open_ids"
+    )
+    kept = named.join(newest.select(*BOOT, "level_last"), [*BOOT, "level_last"], "left_semi")
+    return _event(kept.withColumnRenamed("level_last", "sequence"), Kind.HEARTBEAT, routine=True)
+
+
 def _event(rows: DataFrame, kind: Kind, *, routine: bool) -> DataFrame:
     """Make events of rows; the id is made of all that they say."""
     said = F.sha2(F.to_json(F.struct(*rows.columns)), 256)
