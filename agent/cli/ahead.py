@@ -113,12 +113,10 @@ class AheadObserver(Observer):
         found = self._next(DatabaseReading, place)
         return found or super().database(place, at_us, source, announced_us=announced_us)
 
-    def checkpoint(
-        self, place: StatePath, at_us: int, source: Source, *, replaced_us: int = 0
-    ) -> CheckpointReading:
+    def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointReading:
         """Give what was read ahead, or read it."""
         found = self._next(CheckpointReading, place)
-        return found or super().checkpoint(place, at_us, source, replaced_us=replaced_us)
+        return found or super().checkpoint(place, at_us, source)
 
     def close(self) -> None:
         """End what still reads."""

@@ -170,7 +170,6 @@ def replay_trace(
     pod: str,
     events: Path | None,
     quiet_us: int,
-    merge_window_us: int,
     show_process: bool,
     shown: Shown,
     fail_on: str,
@@ -204,7 +203,6 @@ def replay_trace(
             started_us,
             sink.append,
             disabled=config.disabled,
-            merge_window_us=merge_window_us,
         )
         pseudonyms = make_pseudonyms(config, pipeline.inventory)
         if pseudonyms is not None:

@@ -17,7 +17,6 @@ from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
 from agent.engine.schedule import Rechecks, Schedule, in_turn
-from agent.engine.windows import MERGE_WINDOW_US, Windows
 from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger, Place
 from agent.findings.said import Said, level_of
@@ -80,7 +79,6 @@ class Pipeline:
         disabled: They open no finding, and what an earlier run left open is closed.
         stopwatch: Gives seconds that go on; measures what a detector costs. Without one nothing is measured.
         rescan_us: Distance between rescans; 0 = none: another part walks, bit by bit (`reread`).
-        merge_window_us: For how long a change may wait, so that several are read as one; 0 = each is read at once.
         wants_summaries: Whether anyone takes `summary` records: of ten thousand tasks 500 are made every minute.
         wants_transitions: Whether anyone takes `transition` records.
         revision: Counts changes and findings: the same number means that nothing happened in between.
@@ -96,7 +94,6 @@ class Pipeline:
     disabled: Disabled = field(default_factory=dict)
     stopwatch: Callable[[], float] = lambda: 0.0
     rescan_us: int = RESCAN_US
-    merge_window_us: int = MERGE_WINDOW_US
     wants_summaries: bool = True
     wants_transitions: bool = True
     ledger: Ledger = field(default_factory=Ledger)
@@ -116,7 +113,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         """Wire the steps and plan the first beats."""
-        self.looker = Looker(self.disk, self.started_us, Windows(self.merge_window_us, self.settings))
+        self.looker = Looker(self.disk, self.started_us)
         self.file_clock = FileClock(self.inventory, self.looker.observer)
         self.profiles = Profiles(self.settings)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
