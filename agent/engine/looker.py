@@ -15,7 +15,6 @@ from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
 from agent.engine.schedule import Schedule
-from agent.engine.unreported import Unreported
 from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
 from agent.inventory.disk import SEEN, Disk, LockState, Unseen
@@ -38,7 +37,6 @@ class Looker:
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
-        self.unreported = Unreported(self.inventory)
         self._read_tasks: set[tuple[str, str]] = set()
         self._disk = disk
         self._settling: Schedule[str] = Schedule()
@@ -174,7 +172,7 @@ class Looker:
             self._absence.prepare(reading, self.observer)
         if reading.place.task is not None and reading.place.application is not None:
             self._read_tasks.add((reading.place.application, reading.place.task))
-        return self.unreported.after(reading, reduce_observation(self.inventory, reading))
+        return reduce_observation(self.inventory, reading)
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None

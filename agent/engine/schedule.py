@@ -52,10 +52,6 @@ class Schedule(Generic[K]):
         """Forget a key."""
         self._due.pop(key, None)
 
-    def has(self, key: K) -> bool:
-        """Return whether a key waits."""
-        return key in self._due
-
     def below(self, prefix: str) -> list[K]:
         """List the keys that begin so, in no particular order of time."""
         return [key for key in self._due if key.startswith(prefix)]
@@ -100,10 +96,6 @@ class Rechecks:
         self._since[key] = (now_us, 0)
         self._wakes.schedule(key, now_us + self._distances_us[0])
 
-    def has(self, key: str) -> bool:
-        """Return whether a key waits."""
-        return key in self._since
-
     def next_us(self) -> int | None:
         """When to ask `take` at the latest; None = nothing waits."""
         return self._wakes.next_us()
@@ -113,16 +105,13 @@ class Rechecks:
         self._since = {key: (at_us + by_us, stage) for key, (at_us, stage) in self._since.items()}
         self._wakes.shift(by_us)
 
-    def pop_due(self, now_us: int) -> list[tuple[str, int]]:
-        """Take every key that is due, with the distance at which it was due before (0 = not yet).
-
-        One that missed several distances is due once.
-        """
-        taken: list[tuple[str, int]] = []
+    def pop_due(self, now_us: int) -> list[str]:
+        """Take every key that is due; one that missed several distances is due once."""
+        taken: list[str] = []
         for key in self._wakes.pop_due(now_us):
             since_us, stage = self._since[key]
             if since_us + self._distances_us[stage] <= now_us:
-                taken.append((key, self._distances_us[stage - 1] if stage else 0))
+                taken.append(key)
                 while stage < len(self._distances_us) and since_us + self._distances_us[stage] <= now_us:
                     stage += 1
             if stage == len(self._distances_us):
