@@ -39,7 +39,7 @@ class Looker:
         self.outcomes: Counter[str] = Counter()
         self._read_tasks: set[tuple[str, str]] = set()
         self._disk = disk
-        self._settling: Schedule[str] = Schedule()
+        self._settling = Schedule()
         self.polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
         self.refusals = Refusals(self.inventory)
         self._absence: Absence | None = None

@@ -104,8 +104,8 @@ class Pipeline:
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
-    _late: Schedule[str] = field(default_factory=Schedule)
-    _beats: Schedule[str] = field(default_factory=Schedule)
+    _late: Schedule = field(default_factory=Schedule)
+    _beats: Schedule = field(default_factory=Schedule)
     _reported_until_us: int = 0
     _summarised: int = 0
     _summarised_busy: int = 0
