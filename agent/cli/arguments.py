@@ -138,12 +138,6 @@ def _add_watching(group: argparse._ArgumentGroup) -> None:
         help="time between full rescans, seconds (default 60)",
     )
     group.add_argument(
-        "--merge-window-seconds",
-        type=float,
-        metavar="S",
-        help="read a steadily moving checkpoint at most once in so many seconds (default 1; 0: at every change)",
-    )
-    group.add_argument(
         "--cpu-share",
         type=float,
         metavar="SHARE",
@@ -179,12 +173,6 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         default="20m",
         metavar="TIME",
         help="how long the clock runs on after the last operation: 90s, 20m (default), 1h",
-    )
-    parser.add_argument(
-        "--merge-window",
-        default="1s",
-        metavar="TIME",
-        help="read a steadily moving checkpoint at most once in this time (default 1s; 0s: at every change)",
     )
     parser.add_argument(
         "--process-visible",

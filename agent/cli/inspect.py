@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agent import __version__
-from agent.cli.ahead import reading_ahead
 from agent.cli.compare import Copy, Difference, Relation, compare
 from agent.cli.json_lines import finding_line
 from agent.cli.offline import one_pass, require_state_directory
 from agent.cli.streams import complain
+from agent.cli.walking import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.built import COMMIT
@@ -75,7 +75,7 @@ def read_directory(directory: Path, config: Config) -> Pipeline:
     Raises:
         UsageError: it is not a readable state directory.
     """
-    with reading_ahead(directory) as (disk, observer):
+    with walking(directory) as (disk, observer):
         require_state_directory(disk, directory)
         now_us = SystemClock().now_us()
         pipeline = one_pass(disk, config, now_us)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent import __version__
-from agent.cli.ahead import reading_ahead
 from agent.cli.events_directory import EventsDirectory
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import Reading, Shown, print_findings
 from agent.cli.streams import complain
+from agent.cli.walking import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.config.facts import PROPERTIES
@@ -106,7 +106,7 @@ def scan(
         closing = _and_disabled(closing, config, as_json=shown.as_json)
         return print_findings([], Reading(pod, closing), shown=shown, fail_on=fail_on)
     clock = SystemClock()
-    with reading_ahead(directory) as (disk, observer):
+    with walking(directory) as (disk, observer):
         require_state_directory(disk, directory)
         now_us = clock.now_us()
         pipeline = one_pass(disk, config, now_us)
@@ -170,7 +170,6 @@ def replay_trace(
     pod: str,
     events: Path | None,
     quiet_us: int,
-    merge_window_us: int,
     show_process: bool,
     shown: Shown,
     fail_on: str,
@@ -204,7 +203,6 @@ def replay_trace(
             started_us,
             sink.append,
             disabled=config.disabled,
-            merge_window_us=merge_window_us,
         )
         pseudonyms = make_pseudonyms(config, pipeline.inventory)
         if pseudonyms is not None:

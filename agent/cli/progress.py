@@ -2,7 +2,7 @@
 
 It counts and never says a finding. What a task's damage means depends on its application's other tasks, its lock and
 its release, known when all of it is read; a verdict before that may have to be taken back. Once all is read the answer
-is near: judging is a fifth of a scan whose files are in the page cache, and less of any other.
+is near: judging is the smaller part of a scan whose files are in the page cache, and less of any other.
 """
 
 from __future__ import annotations

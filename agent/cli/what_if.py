@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from agent.cli.ahead import reading_ahead
 from agent.cli.offline import one_pass, require_state_directory
+from agent.cli.walking import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.events import Severity
@@ -75,7 +75,7 @@ def _lacks_guarantee(book: SettingsBook) -> bool:
 def _findings(config: Config) -> tuple[list[Finding], str]:
     directory = Path(config.agent.state_dir)
     now_us = SystemClock().now_us()
-    with reading_ahead(directory) as (disk, observer):
+    with walking(directory) as (disk, observer):
         require_state_directory(disk, directory)
         pipeline = one_pass(disk, config, now_us)
         pipeline.looker.observer = observer

@@ -34,9 +34,6 @@ DOWNWARD = {"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "pod_uid": "POD_UID
 MAX_REASON = 200
 """Characters of a reason: it is a label of a metric."""
 
-MOST_MERGED_S = 10
-"""Longest window for changes that are read as one: beyond that there is nothing left to save."""
-
 _G = TypeVar(
     "_G",
     "AgentSettings",
@@ -65,8 +62,6 @@ class AgentSettings:
         ship_to: Where sealed segments are shipped to: a directory, or a URL with s3, gs, az, kafka or https; empty =
             they stay in the spool.
         rescan_seconds: Least distance between two rounds of the walk that reads everything again.
-        merge_window_seconds: For how long a change of a checkpoint that moves steadily may wait, so that several are
-            read as one; 0 = each is read at once.
         watch_mode: `auto`, `inotify` or `poll`: whether to watch or to poll; `auto` asks the volume.
         cpu_share: Ceiling of the agent's CPU as a share of one core, from which it does less; 0 = none.
         memory_mib: Ceiling of the agent's resident memory, from which it does less; 0 = none.
@@ -92,7 +87,6 @@ class AgentSettings:
     home: str = ""
     ship_to: str = ""
     rescan_seconds: float = 60.0
-    merge_window_seconds: float = 1.0
     watch_mode: str = "auto"
     cpu_share: float = 0.0
     memory_mib: float = 0.0
@@ -356,10 +350,6 @@ def _check(settings: AgentSettings, problems: list[str]) -> None:
         problems.append(f"metrics_detail: {settings.metrics_detail!r} must be task or store")
     if settings.rescan_seconds < 1:
         problems.append(f"rescan_seconds: {settings.rescan_seconds} must be 1 or more")
-    if not 0 <= settings.merge_window_seconds <= MOST_MERGED_S:
-        problems.append(
-            f"merge_window_seconds: {settings.merge_window_seconds} must be between 0 (never) and {MOST_MERGED_S}"
-        )
     problems += [
         f"{name}: {getattr(settings, name)} must be 0 or more"
         for name in ("grace_seconds", "linger_seconds")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Change, Confidence, Level, Severity
+from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.upstream import KAFKA_5998
@@ -31,7 +31,6 @@ META = DetectorMeta(
     consequence="A bug of the release wrote it; on this release it may decide a restoration.",
     twin=Twin("the normal noise of releases up to 2.2.1", "benign-eos-crash-2.1.1", Severity.INFO),
     waits_us=(),
-    unmoved_by=frozenset({Change.STORE_FLUSHED}),
 )
 
 

@@ -19,7 +19,6 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import Application
 from agent.judging.base import (
-    CHECKPOINT_CHANGES,
     ApplicationCase,
     DetectorMeta,
     Evidence,
@@ -46,7 +45,6 @@ META = DetectorMeta(
     alert_after_m=30,
     twin=Twin("N17, an orderly upgrade to offsets in the store", "benign-upgrade-chain-2.8.2-to-4.3.1"),
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES,
 )
 UNOPENABLE = (
     "If the setting is wrong, correct kafka_streams_version. If it is right, go back to 4.3 or later: nothing is lost."

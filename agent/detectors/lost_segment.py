@@ -29,7 +29,7 @@ from agent.inventory.model import Store, Task
 from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.changelogs import has_changelog
 from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
 from agent.judging.upstream import LOST_SEGMENT
@@ -60,7 +60,6 @@ META = DetectorMeta(
     twin=Twin("N5, segments closed clean, all with the same offset", "control-20663-close-4.3.0"),
     silent_where=((Fact.SEGMENT_ANSWERS_FOR_STORE, Truth.NO),),
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES,
 )
 BEFORE_THE_START = (
     "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from agent.contract.events import Affected, Change, Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.settings import KEYS_BY_NAME
 from agent.judging.base import (
-    CHECKPOINT_CHANGES,
     ApplicationCase,
     DetectorMeta,
     Evidence,
@@ -32,7 +31,6 @@ META = DetectorMeta(
     next_action='Configure it with --set KEY=VALUE, or in the file in the table [application."ID"].',
     consequence="Some detectors are silent or unsure for this application.",
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES | {Change.STORE_FLUSHED, Change.STORE_OPENED, Change.STORE_CLOSED},
 )
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Affected, Change, Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import Application, PastTask, Shape
 from agent.judging.base import (
-    CHECKPOINT_CHANGES,
     DetectorMeta,
     Evidence,
     Kind,
@@ -44,7 +43,6 @@ META = DetectorMeta(
     consequence="A copy that should have been kept is gone: the task restores in full.",
     twin=Twin("N8, the cleaner waited for its delay", "control-20805-4.2.1"),
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES | {Change.STORE_FLUSHED},
 )
 
 WIPES_WITHIN_US = 1_500_000

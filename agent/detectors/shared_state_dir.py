@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Change, Confidence, Level, Severity
+from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.judging.base import (
-    CHECKPOINT_CHANGES,
     ApplicationCase,
     DetectorMeta,
     Evidence,
@@ -39,7 +38,6 @@ META = DetectorMeta(
     consequence="Two processes write the same stores: they destroy each other's state.",
     twin=Twin("two applications side by side in one directory", "benign-two-apps-one-dir-3.9.2"),
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES | {Change.STORE_FLUSHED, Change.STORE_OPENED, Change.STORE_CLOSED},
 )
 
 

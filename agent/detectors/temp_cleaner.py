@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Affected, Change, Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
 META = DetectorMeta(
     id="temp-cleaner",
@@ -27,7 +27,6 @@ META = DetectorMeta(
     consequence="The store works until its next open, and fails then.",
     twin=Twin("segments of a window expired under a held lock", "benign-window-expiry-3.9.2"),
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES | {Change.STORE_FLUSHED},
 )
 
 

@@ -18,7 +18,7 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
-from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.changelogs import caution_about
 from agent.judging.refused import refusal
 from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_OPEN
@@ -46,7 +46,6 @@ META = DetectorMeta(
     ),
     twin=Twin("N5, every close was clean", "benign-close-after-writes-alos-4.3.1"),
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES,
 )
 
 _THEN = {

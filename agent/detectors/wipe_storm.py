@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.contract.events import Affected, Change, Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import WIPES_KEPT
-from agent.judging.base import CHECKPOINT_CHANGES, DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 
 META = DetectorMeta(
     id="wipe-storm",
@@ -30,7 +30,6 @@ META = DetectorMeta(
     consequence="Every wipe is a full restoration: the task does little else.",
     twin=Twin("N14, one fencing wiped many tasks once", "benign-eos-fencing-4.1.2"),
     waits_us=(),
-    unmoved_by=CHECKPOINT_CHANGES | {Change.STORE_FLUSHED},
 )
 
 WIPES = 3

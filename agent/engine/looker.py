@@ -15,14 +15,12 @@ from agent.engine.lock_polls import LockPolls
 from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
 from agent.engine.schedule import Schedule
-from agent.engine.unreported import Unreported
-from agent.engine.windows import Windows, checkpoint_path
 from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
 from agent.inventory.disk import SEEN, Disk, LockState, Unseen
 from agent.inventory.hints import LOSSES, Hint, HintKind
 from agent.inventory.model import Inventory, Task
-from agent.inventory.observations import CheckpointReading, Observation, Removal
+from agent.inventory.observations import Observation, Removal
 from agent.inventory.reduce import reduce_observation
 from agent.inventory.task_changes import REPLACEABLE
 from agent.inventory.transitions import Transition
@@ -34,16 +32,14 @@ from agent.observe.observer import Observer
 class Looker:
     """Owns the inventory and keeps it in step with the disk."""
 
-    def __init__(self, disk: Disk, started_us: int, windows: Windows) -> None:
-        """Read through `disk` from `started_us` on; `windows` say which changes wait."""
+    def __init__(self, disk: Disk, started_us: int) -> None:
+        """Read through `disk` from `started_us` on."""
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
-        self.unreported = Unreported(self.inventory)
         self._read_tasks: set[tuple[str, str]] = set()
         self._disk = disk
-        self._settling: Schedule[str] = Schedule()
-        self.windows = windows
+        self._settling = Schedule()
         self.polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
         self.refusals = Refusals(self.inventory)
         self._absence: Absence | None = None
@@ -84,36 +80,19 @@ class Looker:
         Returns:
             What changed.
         """
-        if hint.kind is HintKind.MOVED_IN and self.windows.waits(hint.path, hint.at_us, now_us):
-            return self._keep(hint.place, now_us)
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
             return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
         place = hint.place
         if place.role is Role.TEMPORARY:
             return []  # the rename is what counts
-        changes = self._read_merged(self.windows.before(place), now_us)
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
-            return changes + self._removed(place, hint, now_us)
+            return self._removed(place, hint, now_us)
         if hint.kind is HintKind.SELF_GONE:
-            return changes + self._directory(place, now_us, Source.INOTIFY)
+            return self._directory(place, now_us, Source.INOTIFY)
         if place.role is Role.SST:
             self.observer.note_written(place, hint.at_us)
-        return changes + self._changed(place, hint, now_us)
-
-    def _keep(self, place: StatePath, now_us: int) -> list[Transition]:
-        """Keep what waits: it may be gone when it is due. Who judges until then knows that the content before moved."""
-        reading, task = self.observer.checkpoint(place, now_us, Source.INOTIFY), self._task_of(place)
-        if task is None or self.windows.keep(place.path, reading):
-            if task is not None and task.checkpoint is not None:
-                task.checkpoint.moved_us = self.windows.replaced_us(place.path)
-            return []
-        _, kept = self.windows.take(place.path)
-        return [x for seen in (kept, reading) if seen is not None for x in self._take_in(task, seen, now_us)]
-
-    def _read_merged(self, paths: list[str], now_us: int) -> list[Transition]:
-        """Read checkpoints that waited."""
-        return [x for path in paths for x in self._checkpoint(classify(path), now_us, Source.INOTIFY)]
+        return self._changed(place, hint, now_us)
 
     def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
         removal = Removal(place, hint.at_us, Source.INOTIFY)
@@ -125,8 +104,6 @@ class Looker:
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
         elif place.role is Role.CHECKPOINT and place.task_path is not None:
             # an owner that has just opened deletes it, too: whether a process holds the task must be known first
-            kept, task = self.windows.forget(place.path), self._task_of(place)
-            changes += self._take_in(task, kept, now_us) if kept is not None and task is not None else []
             changes += self._read_waiting(place.task_path, now_us)
         changes += self._reduce(removal)
         if place.role is Role.APPLICATION:
@@ -195,17 +172,13 @@ class Looker:
             self._absence.prepare(reading, self.observer)
         if reading.place.task is not None and reading.place.application is not None:
             self._read_tasks.add((reading.place.application, reading.place.task))
-        changes = self.unreported.after(reading, reduce_observation(self.inventory, reading))
-        for change in changes:
-            self.windows.note(change)
-        return changes
+        return reduce_observation(self.inventory, reading)
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
         assert place.application is not None
-        changes = self._read_merged(self.windows.below(place.application), now_us)
         known = self.inventory.applications.get(place.application)
         before = known.lock if known else None
-        changes += self._reduce(self.observer.application(classify(place.application), now_us, source))
+        changes = self._reduce(self.observer.application(classify(place.application), now_us, source))
         application = self.inventory.applications.get(place.application)
         if application is None or not application.exists:
             return changes
@@ -227,7 +200,8 @@ class Looker:
         return changes + self._read_checkpoint(place.path, now_us, source)
 
     def _read_checkpoint(self, task_path: str, now_us: int, source: Source) -> list[Transition]:
-        return self._reduce(self.observer.checkpoint(classify(checkpoint_path(task_path)), now_us, source))
+        checkpoint = classify(f"{task_path}/{names.CHECKPOINT_FILE}")
+        return self._reduce(self.observer.checkpoint(checkpoint, now_us, source))
 
     def _task_lock(self, place: StatePath, kind: HintKind, now_us: int) -> list[Transition]:
         task, written = self._task_of(place), kind is HintKind.WRITTEN
@@ -236,23 +210,15 @@ class Looker:
         return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
 
     def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
-        task, (replaced_us, kept) = self._task_of(place), self.windows.take(place.path)
+        task = self._task_of(place)
         if task is None:
             changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
             return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
-        reading = self.observer.checkpoint(place, now_us, source, replaced_us=replaced_us)
-        is_gone = reading.unseen is Unseen.VANISHED  # its removal, which is still to be heard of, ends it
-        return self._take_in(task, kept if kept is not None and is_gone else reading, now_us)
-
-    def _take_in(self, task: Task, reading: CheckpointReading, now_us: int) -> list[Transition]:
+        reading = self.observer.checkpoint(place, now_us, source)
         if reading.unseen is None:
             self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
         # flushes precede the checkpoint: what waits to be read in this task is part of its story
-        changes = self._read_waiting(task.path, now_us) + self._reduce(reading)
-        if task.checkpoint is not None:
-            task.checkpoint.moved_us = 0
-        self.windows.read(task, reading, now_us)
-        return changes
+        return self._read_waiting(task.path, now_us) + self._reduce(reading)
 
     def _read_waiting(self, task_path: str, now_us: int) -> list[Transition]:
         return self._read_databases(self._settling.below(f"{task_path}/"), now_us, Source.INOTIFY)
@@ -269,7 +235,7 @@ class Looker:
     ) -> list[Transition]:
         # Taking an existing `.lock` makes no notification, but the open of a store that follows it does.
         task = self._task_of(place)
-        changes = self._read_merged(self.windows.of(checkpoint_path(task.path)) if task else [], now_us)
+        changes: list[Transition] = []
         if task is not None and task.lock is not None:
             lock = classify(f"{task.path}/{names.LOCK_FILE}")
             changes += self._reduce(self.observer.lock(lock, now_us, source))
@@ -293,8 +259,7 @@ class Looker:
 
     def read_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
         """Read a known task: its stores, its checkpoint, then its lock and directory."""
-        changes = self._read_merged(self.windows.of(checkpoint_path(task.path)), now_us)
-        changes += self._read_databases(task.database_paths, now_us, source)
+        changes = self._read_databases(task.database_paths, now_us, source)
         changes += self._read_checkpoint(task.path, now_us, source)
         return changes + self._reduce(self.observer.task(classify(task.path), now_us, source))
 
@@ -326,9 +291,8 @@ class Looker:
         Returns:
             What changed and was not reported.
         """
-        before = self._read_merged(self.windows.below(classify(path).task_path or path), now_us)
         absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
-        changes = before + self._rescan(path, now_us, source if absence is None else Source.BASELINE, report)
+        changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, report)
         if absence is not None:
             changes += absence.conclude(now_us)
             self._absence = None
@@ -383,17 +347,16 @@ class Looker:
     def next_us(self, *, but_locks: bool = False) -> int:
         """When `tick` has something to do; `but_locks`: beside the locks that are asked for often."""
         polls_us = self.polls.slow_poll_us if but_locks else self.polls.next_us
-        return min(x for x in (polls_us, self._settling.next_us(), self.windows.next_us()) if x is not None)
+        return min(x for x in (polls_us, self._settling.next_us()) if x is not None)
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""
         self._settling.shift(by_us)
-        self.windows.shift(by_us)
         self.polls.shift(by_us)
 
     def tick(self, now_us: int) -> list[Transition]:
-        """Read where a burst has settled or a window is over, and poll locks."""
-        changes = self._read_merged(self.windows.pop_due(now_us), now_us)
+        """Read where a burst has settled, and poll locks."""
+        changes: list[Transition] = []
         for path in self._settling.pop_due(now_us):
             changes += self._database(classify(path), now_us, Source.INOTIFY)
         return changes + self.polls.poll(now_us)

@@ -31,9 +31,9 @@ def judge_once(pipeline: Pipeline, now_us: int) -> list[Finding]:
     pipeline.confirm(now_us)
     pipeline.beat(now_us)
     working = _working(pipeline.inventory)
-    # all were asked when the tasks had been read: now only those are who wait, or whom other tasks concern
-    pipeline.summarise(now_us, whom=lambda x: x.id in working, passed_us=0)
-    pipeline.summarise(now_us + JUDGED_AFTER_US, whom=lambda x: x.id not in working, passed_us=0)
+    # all were asked when the tasks had been read: now for those who wait, or whom other tasks concern
+    pipeline.summarise(now_us, whom=lambda x: x.id in working)
+    pipeline.summarise(now_us + JUDGED_AFTER_US, whom=lambda x: x.id not in working)
     return _findings(pipeline, now_us)
 
 

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from agent.contract.events import Change, Kind, Record, Source, Status
 from agent.contract.reporting import HEARTBEAT_S, REPEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
-from agent.engine.asking import ANYTHING, DetectorStats, bit_of
 from agent.engine.disabled import Disabled, closed
 from agent.engine.file_clock import FileClock
-from agent.engine.judges import Batch, Judges, ends_of
+from agent.engine.judges import Batch, DetectorStats, Judges, ends_of
 from agent.engine.listing import note_nested
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
 from agent.engine.schedule import Rechecks, Schedule, in_turn
-from agent.engine.windows import MERGE_WINDOW_US, Windows
 from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger, Place
 from agent.findings.said import Said, level_of
@@ -55,14 +53,14 @@ class _News:
     Args of the dataclass:
         at_us: Time of the batch.
         introduced: New applications, with the releases that their `configuration` record names.
-        tasks: By path, each with the bits of its changes.
-        applications: By id, the same.
+        tasks: By path.
+        applications: By id.
     """
 
     at_us: int
     introduced: list[tuple[Application, ReleaseRange]] = field(default_factory=list)
-    tasks: dict[str, tuple[Application, Task, int]] = field(default_factory=dict)
-    applications: dict[str, tuple[Application, int]] = field(default_factory=dict)
+    tasks: dict[str, tuple[Application, Task]] = field(default_factory=dict)
+    applications: dict[str, Application] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -80,7 +78,6 @@ class Pipeline:
         disabled: They open no finding, and what an earlier run left open is closed.
         stopwatch: Gives seconds that go on; measures what a detector costs. Without one nothing is measured.
         rescan_us: Distance between rescans; 0 = none: another part walks, bit by bit (`reread`).
-        merge_window_us: For how long a change may wait, so that several are read as one; 0 = each is read at once.
         wants_summaries: Whether anyone takes `summary` records: of ten thousand tasks 500 are made every minute.
         wants_transitions: Whether anyone takes `transition` records.
         revision: Counts changes and findings: the same number means that nothing happened in between.
@@ -96,7 +93,6 @@ class Pipeline:
     disabled: Disabled = field(default_factory=dict)
     stopwatch: Callable[[], float] = lambda: 0.0
     rescan_us: int = RESCAN_US
-    merge_window_us: int = MERGE_WINDOW_US
     wants_summaries: bool = True
     wants_transitions: bool = True
     ledger: Ledger = field(default_factory=Ledger)
@@ -108,15 +104,15 @@ class Pipeline:
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
-    _late: Schedule[str] = field(default_factory=Schedule)
-    _beats: Schedule[str] = field(default_factory=Schedule)
+    _late: Schedule = field(default_factory=Schedule)
+    _beats: Schedule = field(default_factory=Schedule)
     _reported_until_us: int = 0
     _summarised: int = 0
     _summarised_busy: int = 0
 
     def __post_init__(self) -> None:
         """Wire the steps and plan the first beats."""
-        self.looker = Looker(self.disk, self.started_us, Windows(self.merge_window_us, self.settings))
+        self.looker = Looker(self.disk, self.started_us)
         self.file_clock = FileClock(self.inventory, self.looker.observer)
         self.profiles = Profiles(self.settings)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
@@ -129,7 +125,6 @@ class Pipeline:
             self._say,
             self.on_fault,
             self.stopwatch,
-            self.looker.unreported,
         )
         self._beats.schedule("heartbeat", self.started_us)
         self._beats.schedule("summary", self.started_us + SUMMARY_US)
@@ -173,7 +168,6 @@ class Pipeline:
         self.looker.resume(known, until_us)
         self.file_clock.resume(known)
         begin_blind(self.inventory, until_us, "agent-away", detail=reason)
-        self.looker.unreported.note_everything()
         for place, subject, finding in findings:
             why = self.disabled.get(finding.detector)
             if (
@@ -216,7 +210,6 @@ class Pipeline:
         self.looker.shift(by_us)
         self.said.shift(by_us)
         self.inventory.started_us += by_us
-        self.looker.unreported.note_everything()
 
     def tick(self, now_us: int) -> None:
         """Do what is due by the agent's own clock."""
@@ -230,10 +223,10 @@ class Pipeline:
             changes += self.looker.rescan("", now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
         batch: Batch = {}
-        for path, passed_us in self._rechecks.pop_due(now_us):
+        for path in self._rechecks.pop_due(now_us):
             application = self.inventory.applications[path.partition("/")[0]]
             task = application.tasks[path.partition("/")[2]]
-            self.judges.judge_task(now_us, application, task, batch, passed_us=passed_us)
+            self.judges.judge_task(now_us, application, task, batch)
         for name in self._late.pop_due(now_us):
             self.judges.judge_application(now_us, self.inventory.applications[name], batch)
         if "heartbeat" in beats:
@@ -284,7 +277,6 @@ class Pipeline:
         everything: bool = True,
         has_time: _Ask = lambda: True,
         whom: _Choose = bool,
-        passed_us: int | None = None,
     ) -> None:
         """Emit a summary of every task, or only of those whose turn it is, and judge them once more.
 
@@ -293,7 +285,6 @@ class Pipeline:
             everything: Of every task; those that changed last come first where they are many.
             has_time: Asked before every task: a pod that ends does not wait.
             whom: Of which applications.
-            passed_us: See `Judges.judge_task`.
         """
         batch: Batch = {}
         for application, task in filter(lambda x: whom(x[0]), self._due(now_us, everything=everything)):
@@ -302,9 +293,7 @@ class Pipeline:
             if task.exists and self.wants_summaries:
                 body = summary_body(application, task, self.profiles.of(application))
                 self.emit(Record(Kind.SUMMARY, now_us, body))
-            self.judges.judge_task(now_us, application, task, batch, passed_us=passed_us)
-            if not self._rechecks.has(task.path):  # else its waiting began later than its rechecks count from
-                self.looker.unreported.forget(task.path)
+            self.judges.judge_task(now_us, application, task, batch)
         for application in filter(whom, self.inventory.applications.values()):
             self.judges.judge_application(now_us, application, batch)
 
@@ -334,32 +323,28 @@ class Pipeline:
         self.revision += len(changes)
         for change in changes:
             application = self.inventory.applications[change.application]
-            bit = bit_of(change.change)
-            known = news.applications.get(application.id)
-            news.applications[application.id] = (application, bit if known is None else known[1] | bit)
+            news.applications[application.id] = application
             if change.change is Change.APPLICATION_SEEN:
                 news.introduced.append((application, self._configure(application, news.at_us)))
             if self.wants_transitions:
                 self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
             task = application.tasks.get(change.task or "")
             if task is not None:
-                before = news.tasks.get(task.path)
-                news.tasks[task.path] = (application, task, bit if before is None else before[2] | bit)
+                news.tasks[task.path] = (application, task)
             elif change.change in (Change.PROCESS_STARTED, Change.PROCESS_ENDED):
                 # whether a process lives decides what a released task or a half-done deletion means
-                news.tasks.update((x.path, (application, x, ANYTHING)) for x in application.tasks.values())
+                news.tasks.update((x.path, (application, x)) for x in application.tasks.values())
 
     def _judge_news(self, news: _News) -> None:
         for application, range_ in news.introduced:
             if self.profiles.of(application).range != range_:  # by what the rest of a long walk found
                 self._configure(application, news.at_us)
         batch: Batch = {}
-        for path, (application, task, changes) in news.tasks.items():
+        for path, (application, task) in news.tasks.items():
             self._rechecks.restart(path, news.at_us)
-            self.judges.judge_task(news.at_us, application, task, batch, changes=changes)
-            self.looker.unreported.forget(path)
-        for application, changes in news.applications.values():
-            self.judges.judge_application(news.at_us, application, batch, changes=changes)
+            self.judges.judge_task(news.at_us, application, task, batch)
+        for application in news.applications.values():
+            self.judges.judge_application(news.at_us, application, batch)
             self._late.schedule(application.id, news.at_us + LATE_US)
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-K = TypeVar("K", bound=str)
 T = TypeVar("T")
 
 
@@ -28,19 +27,15 @@ def in_turn(all_of_them: Sequence[T], first: int, count: int) -> tuple[list[T], 
     return [*all_of_them[first:last], *all_of_them[: max(0, last - len(all_of_them))]], last
 
 
-class Schedule(Generic[K]):
+class Schedule:
     """Keys with the time at which each is due; a key is due once, at its earliest wish."""
 
     def __init__(self) -> None:
         """Start with nothing due."""
-        self._due: dict[K, int] = {}
-        self._heap: list[tuple[int, K]] = []
+        self._due: dict[str, int] = {}
+        self._heap: list[tuple[int, str]] = []
 
-    def __len__(self) -> int:
-        """Number of keys that wait."""
-        return len(self._due)
-
-    def schedule(self, key: K, at_us: int) -> None:
+    def schedule(self, key: str, at_us: int) -> None:
         """Make a key due at a time, or earlier if it was wanted earlier."""
         known = self._due.get(key)
         if known is not None and known <= at_us:
@@ -48,15 +43,11 @@ class Schedule(Generic[K]):
         self._due[key] = at_us
         heapq.heappush(self._heap, (at_us, key))
 
-    def drop(self, key: K) -> None:
+    def drop(self, key: str) -> None:
         """Forget a key."""
         self._due.pop(key, None)
 
-    def has(self, key: K) -> bool:
-        """Return whether a key waits."""
-        return key in self._due
-
-    def below(self, prefix: str) -> list[K]:
+    def below(self, prefix: str) -> list[str]:
         """List the keys that begin so, in no particular order of time."""
         return [key for key in self._due if key.startswith(prefix)]
 
@@ -72,9 +63,9 @@ class Schedule(Generic[K]):
         self._heap = [(at_us, key) for key, at_us in self._due.items()]
         heapq.heapify(self._heap)
 
-    def pop_due(self, now_us: int) -> list[K]:
+    def pop_due(self, now_us: int) -> list[str]:
         """Take every key that is due."""
-        taken: list[K] = []
+        taken: list[str] = []
         while (due := self.next_us()) is not None and due <= now_us:
             _, key = heapq.heappop(self._heap)
             del self._due[key]
@@ -93,19 +84,15 @@ class Rechecks:
         """Make a key due at each of `distances_us` (ascending) after its change."""
         self._distances_us = distances_us
         self._since: dict[str, tuple[int, int]] = {}  # key -> time of the change, next distance
-        self._wakes: Schedule[str] = Schedule()
+        self._wakes = Schedule()
 
     def restart(self, key: str, now_us: int) -> None:
         """Note a change: all distances count from now."""
         self._since[key] = (now_us, 0)
         self._wakes.schedule(key, now_us + self._distances_us[0])
 
-    def has(self, key: str) -> bool:
-        """Return whether a key waits."""
-        return key in self._since
-
     def next_us(self) -> int | None:
-        """When to ask `take` at the latest; None = nothing waits."""
+        """When to ask `pop_due` at the latest; None = nothing waits."""
         return self._wakes.next_us()
 
     def shift(self, by_us: int) -> None:
@@ -113,16 +100,13 @@ class Rechecks:
         self._since = {key: (at_us + by_us, stage) for key, (at_us, stage) in self._since.items()}
         self._wakes.shift(by_us)
 
-    def pop_due(self, now_us: int) -> list[tuple[str, int]]:
-        """Take every key that is due, with the distance at which it was due before (0 = not yet).
-
-        One that missed several distances is due once.
-        """
-        taken: list[tuple[str, int]] = []
+    def pop_due(self, now_us: int) -> list[str]:
+        """Take every key that is due; one that missed several distances is due once."""
+        taken: list[str] = []
         for key in self._wakes.pop_due(now_us):
             since_us, stage = self._since[key]
             if since_us + self._distances_us[stage] <= now_us:
-                taken.append((key, self._distances_us[stage - 1] if stage else 0))
+                taken.append(key)
                 while stage < len(self._distances_us) and since_us + self._distances_us[stage] <= now_us:
                     stage += 1
             if stage == len(self._distances_us):

@@ -75,7 +75,6 @@ class CheckpointFact:
         ended_us: When it was replaced or deleted; None = it is there.
         deleted: It ended by deletion, not by replacement.
         in_walk: It was deleted as part of a recursive deletion.
-        moved_us: When its replacement was announced, by a content that waits to be read; 0 = none does.
     """
 
     written_us: int
@@ -87,7 +86,6 @@ class CheckpointFact:
     ended_us: int | None = None
     deleted: bool = False
     in_walk: bool = False
-    moved_us: int = 0
 
 
 @dataclass(slots=True)

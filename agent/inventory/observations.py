@@ -57,13 +57,11 @@ class CheckpointReading(Seen):
         mtime_us: Modification time: when its content was written.
         entries: Parsed content.
         problem: Why it could not be parsed; None = well formed.
-        replaced_us: When the content before was replaced, by a change that was not read; 0 = by this one.
     """
 
     mtime_us: int = 0
     entries: tuple[OffsetEntry, ...] = ()
     problem: str | None = None
-    replaced_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,7 +304,7 @@ def reduce_checkpoint(application: Application, task: Task, reading: CheckpointR
         return []
     before = task.checkpoints[-1].offsets if task.checkpoints else {}
     if current is not None:
-        current.ended_us = min(reading.mtime_us, reading.replaced_us or reading.mtime_us)
+        current.ended_us = reading.mtime_us
     task.checkpoints = recent(
         task.checkpoints,
         CheckpointFact(reading.mtime_us, reading.at_us, offsets, foreign, task.incarnation, bool(task.held)),

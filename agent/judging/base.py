@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
-from agent.contract.events import Affected, Change, Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Application, Inventory, Task
@@ -17,11 +17,6 @@ from agent.inventory.settings import ApplicationSettings
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ReleaseRange
-
-CHECKPOINT_CHANGES = frozenset(
-    {Change.CHECKPOINT_WRITTEN, Change.CHECKPOINT_DELETED, Change.CHECKPOINT_MALFORMED}
-)
-"""What a checkpoint says; only sessions and the checkpoints themselves change with it."""
 
 T = TypeVar("T")
 About = TypeVar("About")
@@ -97,10 +92,6 @@ class DetectorMeta:
         waits_us: How long after a change time alone can still bring a verdict: each deadline that it has, counted from
             the change; empty = time decides nothing. None = always: its verdict also depends on what has no transition
             of the same task (other tasks, for example).
-        unmoved_by: Transitions that decide nothing of its verdict, whatever else was found by the reading that reported
-            them. Only for one that waits for nothing.
-
-    What it leaves out of `silent_where`, `waits_us` and `unmoved_by` costs time; what is wrong there, a finding.
     """
 
     id: str
@@ -123,7 +114,6 @@ class DetectorMeta:
     twin: Twin | None = None
     silent_where: tuple[tuple[Fact, Truth], ...] = ()
     waits_us: tuple[int, ...] | None = None
-    unmoved_by: frozenset[Change] = frozenset()
 
     @property
     def mechanism_slug(self) -> str:
@@ -135,10 +125,6 @@ class DetectorMeta:
         if self.exactly_once is not None and settings.exactly_once is not self.exactly_once:
             return True
         return any(profile.says(fact) is answer for fact, answer in self.silent_where)
-
-    def may_wait_beyond(self, passed_us: int) -> bool:
-        """Return whether a deadline may be further from the last change than so."""
-        return self.waits_us is None or any(wait_us > passed_us for wait_us in self.waits_us)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     fact = _last_before_the_close(task, store, after, end_us)
     if fact is None:
         return None
-    offset, until_us = fact.offsets[store.name], min(fact.ended_us or fact.moved_us or end_us, end_us)
+    offset, until_us = fact.offsets[store.name], min(fact.ended_us or end_us, end_us)
     unchanged_us = case.passed_us(fact.written_us, until_us)
     alone = case.settings.number("num_standby_replicas") == 0
     rare = case.says(Fact.TEN_THOUSAND_RULE) is Truth.YES

@@ -123,8 +123,6 @@ class Lookout:
         hints, self._to_follow = self._to_follow, []
         if hints:
             self._follow(hints, self.clock.now_us())
-        if self.pipeline.looker.windows.end():
-            self.pipeline.tick(self.clock.now_us())
         self.keeper.stop()
 
     def turn(self, may_rest: Callable[[], bool] = lambda: False) -> None:
@@ -150,7 +148,6 @@ class Lookout:
         if self._to_follow:
             hints, self._to_follow = self._to_follow[:HINTS_PER_TURN], self._to_follow[HINTS_PER_TURN:]
             self._follow(hints, now_us)
-            self.pipeline.looker.windows.is_behind = bool(self._to_follow)
         if self.is_ready or not self.pipeline.looker.is_resuming:
             if self.pipeline.next_us() <= now_us:
                 self.pipeline.tick(now_us)

@@ -172,10 +172,8 @@ class Observer:
         stat = self.disk.stat(path)
         return None if isinstance(stat, Unseen) else stat.mtime_us - self.ahead_us
 
-    def checkpoint(
-        self, place: StatePath, at_us: int, source: Source, *, replaced_us: int = 0
-    ) -> CheckpointReading:
-        """Read a checkpoint file; `replaced_us`: see `CheckpointReading`."""
+    def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointReading:
+        """Read a checkpoint file."""
         found = self.disk.read_dated(place.path, MAX_CHECKPOINT_BYTES)
         if isinstance(found, Unseen):
             return CheckpointReading(place, at_us, source, found)
@@ -193,7 +191,7 @@ class Observer:
             entries = parse_checkpoint(content)
         except CheckpointFormatError as error:
             return CheckpointReading(place, at_us, source, mtime_us=mtime_us, problem=str(error))
-        return CheckpointReading(place, at_us, source, None, mtime_us, entries, replaced_us=replaced_us)
+        return CheckpointReading(place, at_us, source, None, mtime_us, entries)
 
     def database(
         self, place: StatePath, at_us: int, source: Source, *, announced_us: int = 0

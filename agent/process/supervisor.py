@@ -108,7 +108,6 @@ class Supervisor:
             on_fault=_log_fault,
             stopwatch=time.perf_counter,
             rescan_us=0,
-            merge_window_us=round(settings.merge_window_seconds * 1_000_000),
             wants_summaries=bool(settings.spool),  # nothing else takes them; one that was refused counts them
         )
         self._pseudonyms = make_pseudonyms(config, self._pipeline.inventory)

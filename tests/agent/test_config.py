@@ -28,7 +28,6 @@ def test_the_defaults() -> None:
         "home": "",
         "ship_to": "",
         "rescan_seconds": 60.0,
-        "merge_window_seconds": 1.0,
         "watch_mode": "auto",
         "cpu_share": 0.0,
         "memory_mib": 0.0,
@@ -207,10 +206,6 @@ def test_the_values_of_an_application() -> None:
         ("[digest]\nbuckets = 32768\n", "digest.buckets: 32768 must be a power of two"),
         ("[digest]\ncpu_share = 0\n", "digest.cpu_share: 0 must be above 0 and at most 1"),
         ("[agent]\nrescan_seconds = 0\n", "rescan_seconds: 0.0 must be 1 or more"),
-        (
-            "[agent]\nmerge_window_seconds = -1\n",
-            "merge_window_seconds: -1.0 must be between 0 (never) and 10",
-        ),
         ("[agent]\nwatch_mode = 'dnotify'\n", "watch_mode: 'dnotify' must be auto, inotify or poll"),
         ("[agent]\ncpu_share = -1\n", "cpu_share: -1.0 must be 0 (no ceiling) or more"),
         ("[agent]\nmemory_mib = nan\n", "memory_mib (file): nan is not a finite number"),

@@ -25,7 +25,6 @@ sys.path.insert(0, str(ROOT))
 from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
 from agent.detectors import BY_ID, DETECTORS  # noqa: E402
 from agent.engine.pipeline import Pipeline  # noqa: E402
-from agent.engine.windows import MERGE_WINDOW_US  # noqa: E402
 from agent.findings.finding import Finding  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.judging.base import Detector  # noqa: E402
@@ -86,9 +85,7 @@ class Outcome:
     records: list[str] = field(default_factory=list)
 
 
-def evaluate(
-    folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0, merge_window_us: int = MERGE_WINDOW_US
-) -> Outcome:
+def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outcome:
     """Replay one scenario's pods and judge the judgement."""
     scenario = json.loads((folder / "scenario.json").read_text("utf-8"))
     outcome = Outcome(scenario["id"], scenario["expected"]["verdict"], told)
@@ -101,7 +98,6 @@ def evaluate(
             outcome.faults,
             delay_ms,
             said.append,
-            merge_window_us=merge_window_us,
         )
         outcome.records += [f"{scenario['id']} {told.value} {pod['name']} {_line(x)}" for x in said]
         outcome.found += [(pod["name"], x) for x in findings]
@@ -139,8 +135,6 @@ def replay_pod(
     delay_ms: int,
     emit: Callable[[Record], None] = lambda record: None,
     detectors: tuple[Detector, ...] = DETECTORS,
-    *,
-    merge_window_us: int = MERGE_WINDOW_US,
 ) -> list[Finding]:
     """Replay one pod with the settings that an operator would give.
 
@@ -151,7 +145,6 @@ def replay_pod(
         delay_ms: Longest time (seeded, random) until a notification is followed: a busy or throttled agent.
         emit: Takes every record.
         detectors: Only these.
-        merge_window_us: See `Pipeline`.
     """
     book = SettingsBook({key: Setting(str(value), "flag") for key, value in settings.items()})
     disk = MemoryDisk()
@@ -162,7 +155,6 @@ def replay_pod(
         emit,
         on_fault=lambda detector, error: faults.append(f"{trace.parent.name}: {detector}: {error!r}"),
         detectors=detectors,
-        merge_window_us=merge_window_us,
     )
     replay(trace, pipeline, disk, QUIET_US, delays=_delays(delay_ms))
     return pipeline.ledger.findings()
@@ -335,13 +327,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--told", choices=[x.value for x in Told], help="only with so much told (default: each)"
     )
     parser.add_argument("--delay-ms", type=int, default=0, help="follow notifications up to so late")
-    parser.add_argument(
-        "--merge-window",
-        type=float,
-        default=MERGE_WINDOW_US / 1e6,
-        metavar="S",
-        help="read changes of a checkpoint that follow within so many seconds once (default 1; 0 = each)",
-    )
     parser.add_argument("--page", type=Path, help="write the result to this Markdown file")
     parser.add_argument(
         "--records", type=Path, help="write every record here: the same before and after a move"
@@ -354,11 +339,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     with ProcessPoolExecutor(chosen.jobs, get_context("fork")) as pool:
         levels = list(Told) if chosen.told is None else [Told(chosen.told)]
-        window_us = round(chosen.merge_window * 1_000_000)
         wishes = [
-            pool.submit(evaluate, x, told=told, delay_ms=chosen.delay_ms, merge_window_us=window_us)
-            for told in levels
-            for x in folders
+            pool.submit(evaluate, x, told=told, delay_ms=chosen.delay_ms) for told in levels for x in folders
         ]
         outcomes = [wish.result() for wish in wishes]
     print_table([x for x in outcomes if x.told is levels[0]])

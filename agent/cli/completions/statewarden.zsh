@@ -74,7 +74,6 @@ _statewarden() {
                         '--linger-seconds[after SIGTERM\: watch on while the application holds locks or digests are due, at most so many seconds (default 0)]:S: ' \
                         '--watch-mode[inotify, poll, or auto\: by the volume'\''s file system (default)]:MODE:(auto inotify poll)' \
                         '--rescan-seconds[time between full rescans, seconds (default 60)]:S: ' \
-                        '--merge-window-seconds[read a steadily moving checkpoint at most once in so many seconds (default 1; 0\: at every change)]:S: ' \
                         '--cpu-share[do less above this share of one core (default 0\: never)]:SHARE: ' \
                         '--memory-mib[do less above this resident memory, MiB (default 0\: never)]:MIB: ' \
                         '*--set[a setting of all applications, or of APP\: processing_guarantee, kafka_streams_version, num_standby_replicas, ...; may be repeated]:\[APP\:\]KEY=VALUE: ' \
@@ -164,7 +163,6 @@ _statewarden() {
                         '--pod[pod that events carry (default\: pod)]:NAME: ' \
                         '--events[write what the agent would have shipped]:DIR:_files -/' \
                         '--quiet-period[how long the clock runs on after the last operation\: 90s, 20m (default), 1h]:TIME: ' \
-                        '--merge-window[read a steadily moving checkpoint at most once in this time (default 1s; 0s\: at every change)]:TIME: ' \
                         '--process-visible[let detectors see the process and its release, as with a shared process namespace]' \
                         '*--set[a setting of all applications, or of APP\: processing_guarantee, kafka_streams_version, num_standby_replicas, ...; may be repeated]:\[APP\:\]KEY=VALUE: ' \
                         '--properties[the application'\''s own .properties file\: its settings count where --set and --config say nothing]:FILE:_files' \

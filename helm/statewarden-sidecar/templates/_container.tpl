@@ -135,7 +135,6 @@ LISTEN: {{ printf ":%d" (int $agent.port) | quote }}
 LOG_LEVEL: {{ $agent.logLevel | quote }}
 WATCH_MODE: {{ $agent.watchMode | quote }}
 RESCAN_SECONDS: {{ $agent.rescanSeconds | toString | quote }}
-MERGE_WINDOW_SECONDS: {{ $agent.mergeWindowSeconds | toString | quote }}
 METRICS_DETAIL: {{ $agent.metricsDetail | quote }}
 CPU_SHARE: {{ $agent.cpuShare | toString | quote }}
 MEMORY_MIB: {{ $agent.memoryMib | toString | quote }}

@@ -9,14 +9,12 @@ import pty
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 
 from agent.cli import main, offline
-from agent.cli.ahead import reading_ahead
 from agent.cli.output import width_of
 from agent.cli.progress import REDRAW_S, progress_line
 from tests.agent.cli.commands import PLAIN, plant
@@ -76,18 +74,6 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path, terminal: Terminal, argu
     pipe = io.StringIO()
     assert scan(root, *arguments, err=pipe) == watched
     assert pipe.getvalue() == ""
-
-
-def test_readers_ahead_draw_nothing(
-    tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One process counts: the one that asks."""
-    root = tmp_path / "state"
-    for number in range(3):
-        plant(root, task=f"0_{number}")
-    monkeypatch.setattr(offline, "reading_ahead", partial(reading_ahead, number=2, fewest=1))
-    scan(root, err=terminal)
-    assert drawn(terminal) == [*(f"read {x} of 3 tasks of app" for x in range(3)), ""]
 
 
 def test_a_second_reading_is_announced(

@@ -12,7 +12,6 @@ from agent.config import load_config
 from agent.contract.events import Kind, Record
 from agent.detectors import DETECTORS
 from agent.engine.pipeline import Pipeline
-from agent.engine.windows import MERGE_WINDOW_US
 from agent.inventory.hints import Hint
 from agent.judging.base import Detector
 from agent.replay.memory_disk import MemoryDisk
@@ -40,7 +39,6 @@ class Run:
     started_us: int = T0_US
     sets: Sequence[str] = ()
     detectors: tuple[Detector, ...] = DETECTORS
-    merge_window_us: int = MERGE_WINDOW_US
     records: list[Record] = field(default_factory=list)
     faults: list[tuple[str, Exception]] = field(default_factory=list)
 
@@ -55,7 +53,6 @@ class Run:
             self.records.append,
             on_fault=lambda detector, error: self.faults.append((detector, error)),
             detectors=self.detectors,
-            merge_window_us=self.merge_window_us,
         )
         self.pipeline.scan(self.started_us)
 
