@@ -141,8 +141,8 @@ $(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
 	@touch "$@"
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms
-	@$(PY) tools/run_part.py evaluate --page docs/evaluation.md $(ARGS)
-	@$(PY) tests/evaluate/laws.py --page docs/laws.md
+	@$(PY) tools/run_part.py evaluate --page build/evidence/evaluation.md $(ARGS)
+	@$(PY) tests/evaluate/laws.py --page build/evidence/laws.md
 
 bench: setup ## measure what the design promises
 	@$(PY) tools/run_part.py bench $(ARGS)

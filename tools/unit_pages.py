@@ -71,7 +71,7 @@ def detector_head(detector: Detector) -> str:
         ("upstream", "<br>".join(upstream)),
         ("settings that decide", ", ".join(f"`{key}`" for key in meta.needs)),
         ("maturity", _MATURITY.get(meta.maturity, meta.maturity.value)),
-        ("about", "no known fault: a [law](../laws.md), which holds on every release" if meta.is_law else ""),
+        ("about", "no known fault: a [law](../evidence.md#laws), on every release" if meta.is_law else ""),
     ]
     text = _docstring(f"agent.detectors.{_module(meta.id)}")
     page = _page(meta.id, meta.title, facts, text)

@@ -223,7 +223,7 @@ examples:
   statewarden replay trace-pod-0.jsonl.gz --set kafka_streams_version=4.1.2
   statewarden replay trace-pod-0.jsonl.gz --pod pod-0 --events recorded-events
 
-read on: docs/evaluation.md""",
+read on: docs/evidence.md""",
     ),
     "bundle": HelpPage(
         "pack metadata for a bug report (never record content)",

@@ -157,7 +157,7 @@ def compared(sections: Sequence[Section], options: Options) -> list[str]:
 
 
 def goal_rows(sections: Sequence[Section], options: Options) -> list[str]:
-    """Write the rows of the first table of docs/benchmarks.md that this run fills."""
+    """Write the rows of the table of goals in docs/evidence.md that this run fills."""
     size = " --full" if options.full else ""
     day = datetime.now(tz=UTC).date().isoformat()
     rows = []

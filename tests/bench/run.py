@@ -1,8 +1,8 @@
-"""Measure what docs/benchmarks.md promises: `make bench`.
+"""Measure what docs/evidence.md promises: `make bench`.
 
 Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` takes the sizes of the promise,
 `--against COMMIT` measures an older commit beside this checkout, `--page FILE` keeps the tables; what follows from
-them goes into docs/benchmarks.md by hand.
+them goes into docs/evidence.md by hand.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from tests.bench.report import Measured, Options, Section, compared, goal_rows
 
 
 def test_page_has_every_goal() -> None:
-    """Each is the first cell of a row of docs/benchmarks.md."""
+    """Each is the first cell of a row of docs/evidence.md."""
     rows = [
-        line for line in (ROOT / "docs" / "benchmarks.md").read_text("utf-8").splitlines() if line[:2] == "| "
+        line for line in (ROOT / "docs" / "evidence.md").read_text("utf-8").splitlines() if line[:2] == "| "
     ]
     told = {row.split("|")[1].strip() for row in rows}
     assert {goal.text for goal in GOALS.values()} <= told

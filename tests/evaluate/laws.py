@@ -1,6 +1,6 @@
 """Replay every recorded scenario with the laws alone: what would be seen of a fault that nobody knows.
 
-    python tests/evaluate/laws.py [WORD] [--page docs/laws.md] [--jobs NUMBER]
+    python tests/evaluate/laws.py [WORD] [--page FILE] [--jobs NUMBER]
 
 Exit code 1: a law spoke of what was right, or is silent of a damage that the page does not explain. Each scenario is
 replayed as configured, and without the release.
@@ -108,7 +108,7 @@ def _damaged(scenario: dict[str, object]) -> set[tuple[str, str]]:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Render docs/laws.md."""
+    """Render the page of the laws."""
     damaged = [x for x in rows if x.damaged]
     seen = [x for x in damaged if x.told]
     lines = [
@@ -121,7 +121,7 @@ def render(rows: Sequence[Row]) -> str:
         " rarely seen. What they would see of an unknown fault is measured here: all recordings"
         " (`tests/data/traces`), replayed with the laws alone, as if no other detector existed; once as configured,"
         " once without the release. What live agents see by laws alone of faults that no one reported:"
-        " [planted faults](../contributing/planted.md).",
+        " [planted faults](../../docs/evidence.md#laws).",
         "",
         *(f"- [{x.meta.id}](detectors/{x.meta.id}.md): {x.meta.title[:1].lower()}{x.meta.title[1:]}" for x in LAWS),
         "",
@@ -167,6 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     page = render(rows)
     _say(page.splitlines())
     if chosen.page is not None:
+        chosen.page.parent.mkdir(parents=True, exist_ok=True)
         chosen.page.write_text(page, "utf-8")
     silent = [x for x in rows if x.unseen and not x.why_unseen]
     return int(bool(silent) or any(x.wrong for x in rows))

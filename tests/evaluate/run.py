@@ -272,7 +272,7 @@ def print_knowledge(outcomes: Sequence[Outcome]) -> None:
 
 
 def render_page(outcomes: Sequence[Outcome]) -> str:
-    """Render docs/evaluation.md: recall and false alarms per detector, what less knowledge costs, every scenario."""
+    """Render the page: recall and false alarms per detector, what less knowledge costs, every scenario."""
     all_outcomes, outcomes = outcomes, [x for x in outcomes if x.told is Told.ALL]
     lines = [
         "# Evaluation",
@@ -348,6 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.records is not None:
         chosen.records.write_text("".join(f"{line}\n" for x in outcomes for line in x.records), "utf-8")
     if chosen.page is not None:
+        chosen.page.parent.mkdir(parents=True, exist_ok=True)
         chosen.page.write_text(render_page(outcomes), "utf-8")
     missed = sum(len(x.missed) for x in outcomes)
     alarms = sum(len(x.false_alarms) for x in outcomes)

@@ -1,8 +1,6 @@
-"""The laws alone, on a few recordings; `make evaluate` replays them all and writes docs/laws.md."""
+"""The laws alone, on a few recordings; `make evaluate` replays them all."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
@@ -32,14 +30,13 @@ TWINS = (
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_law_sees_the_damage(repository: Path, name: str) -> None:
-    """With every other detector taken away, also without the release; and the page says so."""
+def test_a_law_sees_the_damage(name: str) -> None:
+    """With every other detector taken away, also without the release."""
     row = judge(TRACES / name)
     assert (row.unseen, row.wrong) == ([], [])
     assert DAMAGED[name] in row.told
     assert DAMAGED[name] in row.untold
-    (line,) = (x for x in render([row]).splitlines() if x.startswith(f"| {name} |"))
-    assert line in (repository / "docs" / "laws.md").read_text("utf-8").splitlines()
+    assert [x for x in render([row]).splitlines() if x.startswith(f"| {name} |")]
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -18,8 +18,8 @@ Applications drawn from a seed lived through kills, pauses, full disks, copied v
 real releases of Kafka Streams and a real broker. Beside each instance ran two agents: one with every setting
 configured, one with none and in a separate PID namespace. What every store must hold is known from what was sent; it
 was compared with what the application itself answers. Every warning and critical word was judged against that, and
-every silence. Written by `make hunt ARGS="--runs 0 --page docs/hunt.md"` from the results in its folder; a run is
-played again by its name: `make hunt ARGS="--replay NAME"`.
+every silence. Written by `make hunt ARGS="--runs 0 --page build/evidence/hunt.md"` from the results there; a run
+is played again by its name: `make hunt ARGS="--replay NAME"`.
 """
 
 

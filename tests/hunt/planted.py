@@ -2,7 +2,7 @@
 
     make hunt ARGS="--planted"                                       all
     make hunt ARGS="--planted --only delete-held --keep"             one
-    make hunt ARGS="--planted --page contributing/planted.md"                all, and their page
+    make hunt ARGS="--planted --page build/evidence/planted.md"                all, and their page
 
 Every detector of a known fault is disabled, so that a law has no one to yield to. What is true is compared as in every
 other run. Each play is short and always the same.
@@ -238,11 +238,11 @@ def play(brokers: Brokers, base: Path, fault: str, release: str, *, keep: bool) 
 
 
 def render(outcomes: Sequence[Outcome]) -> str:
-    """Render contributing/planted.md."""
+    """Render the page of planted faults."""
     lines = [
         "# Planted faults",
         "",
-        'Written by `make hunt ARGS="--planted --page contributing/planted.md"`; do not edit. Nobody has reported these'
+        'Written by `make hunt ARGS="--planted --page build/evidence/planted.md"`. Nobody has reported these'
         " faults, because they are ours: Kafka Streams with one place changed and compiled"
         " (`tests/live/planted.py`). Each is lived through on a real broker under two live agents that have the"
         " [laws](../docs/laws.md) only. What every store must hold is known from what was sent.",

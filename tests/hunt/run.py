@@ -6,7 +6,7 @@
     make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  a run again, by its name or its result's file
     make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
     make hunt ARGS="--judge build/hunt/*.json"        what the judge says otherwise of results than it did
-    make hunt ARGS="--runs 0 --page docs/hunt.md"     the page of all results
+    make hunt ARGS="--runs 0 --page build/evidence/hunt.md"     the page of all results
     make hunt ARGS="--planted"                        faults planted into Kafka Streams, see planted.py
 
 Needs what `tests/live/run.py` needs. Every run leaves a file below `--results`. Exit code 1: a word was wrong;
@@ -241,6 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page:
         rows = [json.loads(path.read_text()) for path in sorted(options.results.glob("*-[0-9]*.json"))]
         page = options.page.read_text() if options.page.exists() else ""
+        options.page.parent.mkdir(parents=True, exist_ok=True)
         options.page.write_text(render([row for row in rows if "judgements" in row], page))
     begun = list({result.run.name: result.run for result in results}.values())
     enough = len(begun) if options.enough is None else options.enough

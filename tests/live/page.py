@@ -18,7 +18,7 @@ _HEAD = """# Live proof
 Real releases of Kafka Streams ran against a real broker, with two live agents on each state directory: one
 with release, guarantee, delays and standbys configured (`--set`), one with nothing configured and in a
 separate PID namespace. What must be found is proved by the application itself: the counts that its store holds
-afterwards. Written by `python tests/live/run.py --results FILE --page docs/live.md`; scenarios are in
+afterwards. Written by `python tests/live/run.py --results FILE --page build/evidence/live.md`; scenarios are in
 `tests/live`.
 
 `a` at-least-once, `e` exactly-once: nothing of warning or above was reported, and nothing was wrong. `A`, `E`:

@@ -4,7 +4,7 @@ What is found of a bug must also be exactly one incident, of the agent and of th
 
     python tests/live/run.py                                    the lean set, about fifteen minutes
     python tests/live/run.py --releases 3.9.2 --scenarios life  by hand
-    python tests/live/run.py --wide --page docs/live.md         everything, hours
+    python tests/live/run.py --wide --page build/evidence/live.md         everything, hours
     python tests/live/run.py --releases 4.2.1 --scenarios k20685 --with live.universal=1 stores=window
                                                                 the same in another world
 
@@ -135,6 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = [json.loads(line) for line in results.read_text().splitlines()]
             labels = sorted({*SCENARIOS, *(row["scenario"] for row in rows)}, key=_place)
             page = options.page.read_text() if options.page.exists() else ""
+            options.page.parent.mkdir(parents=True, exist_ok=True)
             options.page.write_text(render(rows, {label: _about(label) for label in labels}, page))
     return int(wrong > 0)
 

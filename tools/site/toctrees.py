@@ -11,7 +11,6 @@ CONTENTS = {
     "docs/detectors": "docs/detectors/",
     "docs/rules": "docs/rules/",
     "docs/found/README": "docs/found/",
-    "docs/decisions/README": "docs/decisions/",
 }
 """Page of contents -> the folder whose pages it lists; empty = all that it links to."""
 
