@@ -52,11 +52,6 @@ def _add_compact(parser: argparse.ArgumentParser) -> None:
     _add_spark(parser)
 
 
-def _add_migrate(parser: argparse.ArgumentParser) -> None:
-    _add_bronze(parser)
-    _add_spark(parser)
-
-
 def _add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="task id, for example 0_3")
     parser.add_argument("--application", metavar="ID", help="application, where several have this task")
@@ -298,7 +293,6 @@ _ADD: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "compact": _add_compact,
     "verify": _add_verify,
     "forget": _add_forget,
-    "migrate": _add_migrate,
     "jars": _add_jars,
     "completion": _add_completion,
 }

@@ -156,19 +156,6 @@ examples:
 
 read on: docs/rollup.md""",
     ),
-    "migrate": HelpPage(
-        "turn the bronze of an older version into Delta tables",
-        "[OPTION ...] --bronze WHERE",
-        """\
-Makes Delta tables of a bronze that an older version wrote as plain Parquet, in
-its place. Snapshots are made again by `compact --snapshots`.""",
-        _DONE,
-        """\
-examples:
-  statewarden-rollup migrate --bronze BRONZE
-
-read on: docs/rollup.md""",
-    ),
     "jars": HelpPage(
         "fetch the jars that Spark needs for bronze or a source",
         "[OPTION ...] KIND",

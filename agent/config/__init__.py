@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.config.facts import add_flag, add_properties, add_release, remarks_on_releases, tables_of
-from agent.config.retired import RETIRED, refusals
 from agent.contract.reporting import ACCEPTS
 from agent.delivery import (
     DigestSettings,
@@ -214,7 +213,6 @@ def load_config(
         kubernetes = replace(kubernetes, api=f"https://{host}:{port}")
         read.origins["kubernetes.api"] = "environment"
     _check(agent, problems)
-    problems += refusals(document, str(file), environment or {}, ENVIRONMENT_PREFIX)
     problems += problems_of(agent.ship_to, ship, kubernetes)
     problems += problems_of_digest(digest)
     problems += [
@@ -264,7 +262,7 @@ class _Reader:
         self._problems += [
             f"{self._where}: [{label}]: unknown setting {name!r}; known: {', '.join(known)}"
             for name in table
-            if name not in known and f"{label}.{name}" not in RETIRED
+            if name not in known
         ]
         is_agent = label == "agent"
         given: dict[str, object] = {}

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import SpoolError, UsageError
-from agent.ship import upgrade
 from agent.ship.database import Row, StoreError, last_checkpoint
-from agent.ship.storage import BAD_NAME, DATABASE_NAME, refuse_newer
+from agent.ship.storage import BAD_NAME, DATABASE_NAME, other_format
 from agent.ship.tables import TABLES
 
 _BATCHES = "SELECT count(*) - sum(is_rejected), sum(is_rejected) FROM batches"
@@ -47,7 +46,8 @@ def status_of(directory: Path) -> Status:
     path = directory / DATABASE_NAME
     if not path.is_file():
         raise UsageError(_missing(directory))
-    refuse_newer(path)
+    if why := other_format(path):
+        raise SpoolError(f"cannot read {path}: {why}")
     ((segments, rejected),), sums = _asked(path)
     oldest = min((at_us for count, at_us in sums if count), default=None)
     size_bytes = sum(x.stat().st_size for x in directory.iterdir() if x.is_file())
@@ -58,15 +58,6 @@ def status_of(directory: Path) -> Status:
 
 
 def _missing(directory: Path) -> str:
-    try:
-        waiting = len(upgrade.leftovers(directory))
-    except OSError:
-        waiting = 0
-    if waiting:
-        return (
-            f"{directory} holds the spool of an earlier release, {waiting} files of which wait: `statewarden run` takes"
-            " them in and ships them; nothing is lost until then"
-        )
     return f"{directory} holds no spool: {DATABASE_NAME} is not there"
 
 

@@ -11,7 +11,6 @@ _statewarden-rollup() {
         'compact:once a day\: join small files, make snapshots, remove old days'
         'verify:compare digests of stores with their changelogs'
         'forget:remove events from bronze, into its quarantine'
-        'migrate:turn the bronze of an older version into Delta tables'
         'jars:fetch the jars that Spark needs for bronze or a source'
         'completion:print the completion script of a shell'
     )
@@ -154,17 +153,6 @@ _statewarden-rollup() {
                         '--namespace[of these pods\: where several namespaces have one]:NAME: ' \
                         '--since[of these pods\: from this time on]:ISO8601: ' \
                         '--until[of these pods\: before this time]:ISO8601: ' \
-                        '--endpoint[object store that is not AWS'\''s own]:URL: ' \
-                        '--region[the object store'\''s region]:REGION: ' \
-                        '--jars[where jars are (see `jars`)]:DIR:_files -/' \
-                        '*--spark-conf[a setting of Spark; may be repeated]:KEY=VALUE: ' \
-                        '--progress[show Spark'\''s progress on stderr]' \
-                        '--debug[show the trace of a failure, and what Spark logs]'
-                    ;;
-                migrate)
-                    _arguments \
-                        '--help[show this help message and exit]' \
-                        '--bronze[bronze\: a directory, or s3a\://bucket/prefix]:WHERE:_files -/' \
                         '--endpoint[object store that is not AWS'\''s own]:URL: ' \
                         '--region[the object store'\''s region]:REGION: ' \
                         '--jars[where jars are (see `jars`)]:DIR:_files -/' \
