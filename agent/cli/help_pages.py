@@ -231,8 +231,7 @@ read on: docs/evaluation.md""",
         """\
 Packs what a bug report needs: names, sizes and times of files, checkpoints,
 findings and settings; never keys or values of records. It has the names of
-applications, stores and topics, unless [privacy] hash_names is set: read it
-before you send it.""",
+applications, stores and topics: read it before you send it.""",
         {
             Exit.CLEAR: "the archive is written",
             Exit.UNREAD: "it is, without what standard error says could not be read",

@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from agent import __version__
@@ -29,7 +29,6 @@ from agent.inventory.model import Inventory
 from agent.layout import names
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.paths import Role, classify, join
-from agent.publish.known_names import make_pseudonyms, names_of
 
 COPIED_ROLES = frozenset(
     {Role.CHECKPOINT, Role.STORE_CHECKPOINT, Role.PROCESS_FILE, Role.IDENTITY, Role.CURRENT, Role.OPTIONS}
@@ -100,21 +99,17 @@ def bundle(directory: Path, target: Path, config: Config) -> int:
             f"{target} is inside {directory}, where nothing is ever written; choose another place"
         )
     pipeline = read_directory(directory, config)
-    hide = _hiding(config, pipeline.inventory)
     listing = list(_walk(pipeline.disk, "", 0))
-    findings = [
-        json.dumps(hide(json.loads(finding_line(x, directory.name)))) for x in pipeline.ledger.findings()
-    ]
+    findings = [finding_line(x, directory.name) for x in pipeline.ledger.findings()]
     try:
         with tarfile.open(target, "x:gz") as archive:
             _add(archive, "statewarden.json", json.dumps(_about(config, pipeline.inventory), indent=1))
-            _add(archive, "listing.jsonl", "".join(json.dumps(hide(row)) + "\n" for row in listing))
+            _add(archive, "listing.jsonl", "".join(json.dumps(row) + "\n" for row in listing))
             _add(archive, "findings.jsonl", "\n".join(findings) + "\n")
             for path in _copied(listing):
                 content = pipeline.disk.read_at(path, 0, MAX_COPIED_BYTES)
                 if not isinstance(content, Unseen):
-                    shown = hide({"path": path, "content": content.decode("utf-8", "surrogateescape")})
-                    _add(archive, f"files/{shown['path']}", str(shown["content"]))
+                    _add(archive, f"files/{path}", content.decode("utf-8", "surrogateescape"))
     except FileExistsError as error:
         raise UsageError(f"{target} is there already; choose another name") from error
     except OSError as error:
@@ -156,16 +151,6 @@ def _walk(disk: Disk, path: str, depth: int) -> Iterator[dict[str, object]]:
         yield row
         if entry.kind is EntryKind.DIRECTORY:
             yield from _walk(disk, inner, depth + 1)
-
-
-def _hiding(config: Config, inventory: Inventory) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
-    """Make what hides names in a bundle, if the settings ask for it."""
-    pseudonyms = make_pseudonyms(config, inventory)
-    if pseudonyms is None:
-        return lambda fields: fields
-    for application in inventory.applications:
-        pseudonyms.learn(names_of(inventory, application))
-    return pseudonyms.fields
 
 
 def _copied(listing: list[dict[str, object]]) -> Iterator[str]:

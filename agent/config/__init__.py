@@ -19,7 +19,6 @@ from agent.contract.reporting import ACCEPTS
 from agent.delivery import (
     DigestSettings,
     KubernetesSettings,
-    PrivacySettings,
     ShipSettings,
     problems_of,
     problems_of_digest,
@@ -41,7 +40,6 @@ _G = TypeVar(
     "AgentSettings",
     "DetectorSettings",
     ShipSettings,
-    PrivacySettings,
     KubernetesSettings,
     DigestSettings,
 )
@@ -133,7 +131,6 @@ class Config:
         applications: What the operator said of the applications.
         detectors: Which are disabled.
         ship: Spool and sink.
-        privacy: What is hidden.
         kubernetes: What is reported to Kubernetes.
         digest: When digests of stores are made.
         notes: What of the applications' own files and labels could not be used, one sentence each.
@@ -144,7 +141,6 @@ class Config:
     applications: SettingsBook
     detectors: DetectorSettings = field(default_factory=DetectorSettings)
     ship: ShipSettings = field(default_factory=ShipSettings)
-    privacy: PrivacySettings = field(default_factory=PrivacySettings)
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
     digest: DigestSettings = field(default_factory=DigestSettings)
     notes: tuple[str, ...] = ()
@@ -204,7 +200,6 @@ def load_config(
             f"{ACCEPTS}: no lasting exposure of {', '.join(odd)}; known: {', '.join(acceptable or ())}"
         )
     ship = read.group("ship", ShipSettings)
-    privacy = read.group("privacy", PrivacySettings)
     kubernetes = read.group("kubernetes", KubernetesSettings)
     digest = read.group("digest", DigestSettings)
     if not kubernetes.api and environment and environment.get("KUBERNETES_SERVICE_HOST"):
@@ -217,14 +212,14 @@ def load_config(
     problems += problems_of_digest(digest)
     problems += [
         f'{file}: unknown table [{name}]; expected [agent], [application], [application."ID"], [detectors], [ship], '
-        "[privacy], [kubernetes] or [digest]"
+        "[kubernetes] or [digest]"
         for name in document
-        if name not in ("application", "agent", "detectors", "ship", "privacy", "kubernetes", "digest")
+        if name not in ("application", "agent", "detectors", "ship", "kubernetes", "digest")
     ]
     if problems:
         raise ConfigError("; ".join(problems))
     notes += remarks_on_releases(book)
-    return Config(agent, read.origins, book, judges, ship, privacy, kubernetes, digest, tuple(notes))
+    return Config(agent, read.origins, book, judges, ship, kubernetes, digest, tuple(notes))
 
 
 def _read(file: Path, problems: list[str]) -> Mapping[str, object]:
