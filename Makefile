@@ -83,12 +83,11 @@ packages: ## install what tests start beside Python (Prometheus, Alertmanager, C
 	@tools/packages.sh
 	@tools/setup_axe.sh
 
-lint: setup ## format, lint, types, import contracts, words, dead code
+lint: setup ## format, lint, types, import contracts, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(PY) tools/words.py
 	@$(BIN)/vulture
 
 format: setup ## put the code into its form
