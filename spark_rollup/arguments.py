@@ -14,7 +14,6 @@ from spark_rollup.spark.jars import KINDS
 from spark_rollup.version import version_text
 
 INPUT = "a directory with segments, or bronze"
-SHELLS = ("bash", "zsh", "fish")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,10 +61,6 @@ def _add_coverage(parser: argparse.ArgumentParser) -> None:
     _add_input(parser)
     parser.set_defaults(look_back=ALL)
     _add_namespace(parser)
-
-
-def _add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
 def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
@@ -294,5 +289,4 @@ _ADD: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "verify": _add_verify,
     "forget": _add_forget,
     "jars": _add_jars,
-    "completion": _add_completion,
 }

@@ -353,12 +353,6 @@ def _asked(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _completion(parsed: argparse.Namespace) -> int:
-    script = Path(__file__).with_name("completions") / f"statewarden-rollup.{parsed.shell}"
-    sys.stdout.write(script.read_text("utf-8"))
-    return 0
-
-
 def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
     """Check what is asked for; what is read is put in later."""
     return partial(
@@ -381,7 +375,6 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "why": _asked,
     "coverage": _asked,
-    "completion": _completion,
 }
 
 

@@ -171,20 +171,5 @@ examples:
 
 read on: docs/rollup.md""",
     ),
-    "completion": HelpPage(
-        "print the completion script of a shell",
-        "SHELL",
-        "Prints a script that completes commands, options and file names in your shell.",
-        {Exit.CLEAR: "printed"},
-        """\
-examples:
-  statewarden-rollup completion bash \\
-      > ~/.local/share/bash-completion/completions/statewarden-rollup
-  statewarden-rollup completion zsh > ~/.zfunc/_statewarden-rollup
-  statewarden-rollup completion fish \\
-      > ~/.config/fish/completions/statewarden-rollup.fish
-
-read on: statewarden completion --help says how each shell loads it""",
-    ),
 }
 """By the name of the command, in the order of the list. Lines of `examples:` are commands."""

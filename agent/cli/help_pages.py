@@ -242,22 +242,5 @@ examples:
 
 read on: docs/delivery.md""",
     ),
-    "completion": HelpPage(
-        "print the completion script of a shell",
-        "SHELL",
-        """\
-Prints a script that completes commands, options, detectors and file names in
-your shell.""",
-        _PRINTS,
-        """\
-examples:
-  statewarden completion bash \\
-      > ~/.local/share/bash-completion/completions/statewarden
-  statewarden completion zsh > ~/.zfunc/_statewarden
-  statewarden completion fish > ~/.config/fish/completions/statewarden.fish
-
-In bash the package bash-completion loads it. In zsh put `fpath+=~/.zfunc`
-before `compinit` in ~/.zshrc. Then open a new shell.""",
-    ),
 }
 """By the name of the command, in the order of the list. Lines of `examples:` are commands."""

@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from agent.cli import arguments as options
 from agent.cli import catalogue, help_pages, offline
-from agent.cli.completion import add_completion
 from agent.cli.digest import add_digest
 from agent.cli.output import Shown
 from agent.cli.preflight import add_preflight
@@ -222,5 +221,4 @@ _ADD: Mapping[str, AddsTo] = {
     "diff": _adds(options.add_diff, _diff),
     "replay": _adds(options.add_replay, _replay),
     "bundle": _adds(options.add_bundle, _bundle),
-    "completion": add_completion,
 }

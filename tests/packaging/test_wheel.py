@@ -154,7 +154,6 @@ def test_the_wheel_alone_scans_explains_and_completes(installed: Path, tmp_path:
         said = run(installed, "explain", name, cwd=tmp_path)
         assert (said.returncode, said.stderr) == (0, "")
         assert said.stdout.startswith("# ")
-    assert "complete -F" in run(installed, "completion", "bash", cwd=tmp_path).stdout
     commit = re.search(r'(?m)^COMMIT = "(.+)"$', (installed / MODULE).read_text("utf-8"))
     assert commit is not None
     assert f"\ncommit    {commit[1]}\n" in run(installed, "--version", cwd=tmp_path).stdout
