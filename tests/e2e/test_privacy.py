@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import main
 from deploy.demo.agents import Agent
 
 pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(600)]
@@ -59,7 +58,7 @@ def asked(url: str) -> bytes:
 def outputs(
     state: Path, work: Path, settings: Mapping[str, str], eventually: Callable[..., object]
 ) -> dict[str, bytes]:
-    """Run an agent on the directory, and a bundle of it; collect everything that either wrote or served."""
+    """Run an agent on the directory; collect everything that either wrote or served."""
     agent = Agent("orders-0", state, work / "own", work / "sink", settings, on_line=lambda pod, line: None)
     try:
         agent.wait_ready()
@@ -72,18 +71,11 @@ def outputs(
         )
     finally:
         agent.stop()
-    sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-    assert main(["bundle", str(state), str(work / "bundle.tar.gz"), *sets]) == 0
-    with tarfile.open(work / "bundle.tar.gz") as archive:
-        members = archive.getmembers()
-        files = [archive.extractfile(member) for member in members]
-        bundle = b"".join(file.read() for file in files if file is not None)
-        bundle += "\n".join(member.name for member in members).encode()
     events = b"".join(
         gzip.decompress(path.read_bytes()) for path in sorted((work / "sink").rglob("*.jsonl.gz"))
     )
     log = "\n".join(json.dumps(line) for line in agent.lines).encode() + agent.errors.encode()
-    return {"metrics": metrics, "page": page, "log": log, "spool": spool, "events": events, "bundle": bundle}
+    return {"metrics": metrics, "page": page, "log": log, "spool": spool, "events": events}
 
 
 def test_no_record_leaves_the_pod(
@@ -96,6 +88,6 @@ def test_no_record_leaves_the_pod(
     found = outputs(state, tmp_path, settings, eventually)
     assert {name: KEYS.findall(content) for name, content in found.items()} == {name: [] for name in found}
     assert {name: VALUES.findall(content) for name, content in found.items()} == {name: [] for name in found}
-    # documented: names of stores and topics are in events, logs, bundles and on the page, not in metrics
+    # documented: names of stores and topics are in events, logs and on the page, not in metrics
     told = {name for name, content in found.items() if STORE.encode() in content}
-    assert told == {"page", "log", "spool", "events", "bundle"}
+    assert told == {"page", "log", "spool", "events"}
