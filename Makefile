@@ -26,7 +26,7 @@ SUPPLY := $(VENV)/supply
 SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
-  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check sbom check-supply audit-locks evaluate bench mutate \
+  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check sbom check-supply audit-locks evaluate bench \
   lifelike hunt hunt-short record verify prove new-release locks clean
 
 help: ## list the targets
@@ -83,12 +83,11 @@ packages: ## install what tests start beside Python (Prometheus, Alertmanager, C
 	@tools/packages.sh
 	@tools/setup_axe.sh
 
-lint: setup ## format, lint, types, import contracts, words, dead code
+lint: setup ## format, lint, types, import contracts, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(PY) tools/words.py
 	@$(BIN)/vulture
 
 format: setup ## put the code into its form
@@ -146,9 +145,6 @@ evaluate: setup ## replay every recorded scenario; expected, found, misses, fals
 
 bench: setup ## measure what the design promises
 	@$(PY) tools/run_part.py bench $(ARGS)
-
-mutate: setup ## break the code on purpose; a test must notice
-	@$(PY) tools/run_part.py mutate $(ARGS)
 
 lifelike: setup ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
 	@$(PY) tools/run_part.py lifelike $(ARGS)

@@ -1,4 +1,4 @@
-"""Settings of what leaves the pod: where events go, what is hashed, what Kubernetes gets. Values and checks only.
+"""Settings of what leaves the pod: where events go, what Kubernetes gets. Values and checks only.
 
 Secrets are never settings: they lie in files that settings name, or come from the provider's own chain.
 """
@@ -121,20 +121,6 @@ class ShipSettings:
     cap_mib: float = 64.0
     seal_kib: float = 256.0
     seal_seconds: float = 15.0
-
-
-@dataclass(frozen=True, slots=True)
-class PrivacySettings:
-    """What is hidden in everything that leaves the pod, group `[privacy]` of the file.
-
-    Args of the dataclass:
-        hash_names: Whether store and topic names are replaced by hashes in events, logs, metrics and bundles.
-        hash_key_file: File with a key for the hashes, the same for all pods; without it anyone who guesses a name can
-            check the guess.
-    """
-
-    hash_names: bool = False
-    hash_key_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TextIO
 
 from agent.contract.codec import rfc3339
@@ -22,9 +22,6 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 class JsonLinesFormatter(logging.Formatter):
     """Write a log record as one line of JSON, in ASCII."""
-
-    hide: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
-    """Replaces what must not leave the pod in the fields of a line; None = nothing is hidden."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Build the line: time, level, logger, message, every `extra`, and the traceback if there is one."""
@@ -40,9 +37,8 @@ class JsonLinesFormatter(logging.Formatter):
                 line[f"{name}_" if name in OWN_FIELDS else name] = value
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        shown = self.hide(line) if self.hide is not None else line
         # ascii output: a file name that is not UTF-8 must not break the log of the file system's auditor
-        return json.dumps(shown, separators=(",", ":"), ensure_ascii=True, default=_plain)
+        return json.dumps(line, separators=(",", ":"), ensure_ascii=True, default=_plain)
 
 
 def configure(level: str | int = "INFO", stream: TextIO | None = None) -> None:
@@ -65,13 +61,6 @@ def configure(level: str | int = "INFO", stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(sys.stdout if stream is None else stream)
     handler.setFormatter(JsonLinesFormatter())
     root.addHandler(handler)
-
-
-def hide_with(hide: Callable[[Mapping[str, object]], Mapping[str, object]]) -> None:
-    """Let every line that is logged from now on pass through a function."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler.formatter, JsonLinesFormatter):
-            handler.formatter.hide = hide
 
 
 def _plain(value: object) -> object:

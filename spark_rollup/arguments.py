@@ -14,7 +14,6 @@ from spark_rollup.spark.jars import KINDS
 from spark_rollup.version import version_text
 
 INPUT = "a directory with segments, or bronze"
-SHELLS = ("bash", "zsh", "fish")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,11 +51,6 @@ def _add_compact(parser: argparse.ArgumentParser) -> None:
     _add_spark(parser)
 
 
-def _add_migrate(parser: argparse.ArgumentParser) -> None:
-    _add_bronze(parser)
-    _add_spark(parser)
-
-
 def _add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="task id, for example 0_3")
     parser.add_argument("--application", metavar="ID", help="application, where several have this task")
@@ -67,10 +61,6 @@ def _add_coverage(parser: argparse.ArgumentParser) -> None:
     _add_input(parser)
     parser.set_defaults(look_back=ALL)
     _add_namespace(parser)
-
-
-def _add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
 def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
@@ -298,7 +288,5 @@ _ADD: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "compact": _add_compact,
     "verify": _add_verify,
     "forget": _add_forget,
-    "migrate": _add_migrate,
     "jars": _add_jars,
-    "completion": _add_completion,
 }

@@ -129,7 +129,7 @@ def _bronze(parsed: argparse.Namespace, work: str) -> Iterator[tuple[SparkSessio
     """Give a session and bronze, which no other process writes to meanwhile.
 
     Raises:
-        UsageError: it is no bronze, or that of a later version.
+        UsageError: it is no bronze, or of another format.
     """
     from spark_rollup.bronze.store import require_bronze
 
@@ -179,15 +179,6 @@ def _compact(parsed: argparse.Namespace) -> int:
         compact.clean(spark, bronze)
     old = f"; {dropped} lines older than {compact.KEEP_DAYS} days left the quarantine" if dropped else ""
     print(f"{', '.join(parts)} in {bronze}{old}")
-    return 0
-
-
-def _migrate(parsed: argparse.Namespace) -> int:
-    from spark_rollup.intake import migrate
-
-    with _bronze(parsed, "migrate") as (spark, bronze):
-        number = migrate.run(spark, bronze)
-    print(f"{number} events in Delta tables in {bronze}; `compact --snapshots` makes snapshots again")
     return 0
 
 
@@ -362,12 +353,6 @@ def _asked(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _completion(parsed: argparse.Namespace) -> int:
-    script = Path(__file__).with_name("completions") / f"statewarden-rollup.{parsed.shell}"
-    sys.stdout.write(script.read_text("utf-8"))
-    return 0
-
-
 def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
     """Check what is asked for; what is read is put in later."""
     return partial(
@@ -385,13 +370,11 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "jars": _jars,
     "compact": _compact,
     "forget": _forget,
-    "migrate": _migrate,
     "audit": _audit,
     "safe-to-restart": _safe_to_restart,
     "verify": _verify,
     "why": _asked,
     "coverage": _asked,
-    "completion": _completion,
 }
 
 

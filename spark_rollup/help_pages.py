@@ -156,19 +156,6 @@ examples:
 
 read on: docs/rollup.md""",
     ),
-    "migrate": HelpPage(
-        "turn the bronze of an older version into Delta tables",
-        "[OPTION ...] --bronze WHERE",
-        """\
-Makes Delta tables of a bronze that an older version wrote as plain Parquet, in
-its place. Snapshots are made again by `compact --snapshots`.""",
-        _DONE,
-        """\
-examples:
-  statewarden-rollup migrate --bronze BRONZE
-
-read on: docs/rollup.md""",
-    ),
     "jars": HelpPage(
         "fetch the jars that Spark needs for bronze or a source",
         "[OPTION ...] KIND",
@@ -183,21 +170,6 @@ examples:
   statewarden-rollup jars s3a --names
 
 read on: docs/rollup.md""",
-    ),
-    "completion": HelpPage(
-        "print the completion script of a shell",
-        "SHELL",
-        "Prints a script that completes commands, options and file names in your shell.",
-        {Exit.CLEAR: "printed"},
-        """\
-examples:
-  statewarden-rollup completion bash \\
-      > ~/.local/share/bash-completion/completions/statewarden-rollup
-  statewarden-rollup completion zsh > ~/.zfunc/_statewarden-rollup
-  statewarden-rollup completion fish \\
-      > ~/.config/fish/completions/statewarden-rollup.fish
-
-read on: statewarden completion --help says how each shell loads it""",
     ),
 }
 """By the name of the command, in the order of the list. Lines of `examples:` are commands."""

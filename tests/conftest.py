@@ -72,7 +72,6 @@ ANYWHERE = (
     "tests/evaluate/",
     "tests/hunt/",
     "tests/spark_rollup/report/page/",
-    "tests/upgrade/",
 )
 """Folders whose tests start no live agent and no Spark, and do not look at their own process."""
 

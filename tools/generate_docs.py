@@ -20,7 +20,6 @@ from tools.affected_page import render_affected_page, render_found_table  # noqa
 from tools.alerts.files import alert_files  # noqa: E402
 from tools.alerts_page import render_alerts_page  # noqa: E402
 from tools.chart_files import chart_files  # noqa: E402
-from tools.completion.files import completion_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.digest_page import render_digest_page  # noqa: E402
 from tools.exit_codes_page import render_exit_codes_page  # noqa: E402
@@ -64,7 +63,6 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     **unit_pages(),
     **{path: as_is(text) for path, text in alert_files().items()},
     **chart_files(),
-    **{path: as_is(text) for path, text in completion_files().items()},
 }
 """Path in the repository -> what renders it from the file as it is (some keep a part written by hand)."""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Install the programs that some tests start, from the distribution: promtool, Prometheus, Alertmanager, Chromium,
-# zsh and fish.
+# Install the programs that some tests start, from the distribution: promtool, Prometheus, Alertmanager and
+# Chromium.
 # With the argument `containers`: what runs containers without a daemon, for `make check-containers`.
 # Where this cannot be done (no apt-get, no rights) those tests are skipped, and CI counts a skip as a failure.
 set -euo pipefail
@@ -17,9 +17,6 @@ command -v jq >/dev/null || missing+=(jq)
 command -v promtool >/dev/null && command -v prometheus >/dev/null || missing+=(prometheus)
 command -v prometheus-alertmanager >/dev/null && command -v amtool >/dev/null || missing+=(prometheus-alertmanager)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing+=(chromium)
-for shell in zsh fish; do
-  command -v "$shell" >/dev/null || missing+=("$shell")
-done
 fi
 
 if [ ${#missing[@]} -eq 0 ]; then

@@ -191,13 +191,6 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
 
 
-def add_bundle(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `bundle`."""
-    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    parser.add_argument("target", type=Path, metavar="OUT.tar.gz", help="archive to make, outside STATE_DIR")
-    add_settings(parser)
-
-
 def add_detectors(parser: argparse.ArgumentParser) -> None:
     """Add the options of `detectors`."""
     parser.add_argument("--json", action="store_true", help="one detector per line")

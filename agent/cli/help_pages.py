@@ -141,19 +141,6 @@ examples:
 
 read on: docs/configuration.md""",
     ),
-    "spool": HelpPage(
-        "say what waits in an agent's spool",
-        "SPOOL_DIR",
-        """\
-Says in one line how many events wait to be shipped, since when, and how large
-they are. Reads only, also beside a running agent.""",
-        _READS,
-        """\
-examples:
-  statewarden spool /var/lib/statewarden
-
-read on: docs/delivery.md""",
-    ),
     "verify": HelpPage(
         "compare stores with their changelogs, key by key",
         "[OPTION ...] --bootstrap-servers HOST:PORT,...\n       STATE_DIR",
@@ -224,41 +211,6 @@ examples:
   statewarden replay trace-pod-0.jsonl.gz --pod pod-0 --events recorded-events
 
 read on: docs/evidence.md""",
-    ),
-    "bundle": HelpPage(
-        "pack metadata for a bug report (never record content)",
-        "[OPTION ...] STATE_DIR OUT.tar.gz",
-        """\
-Packs what a bug report needs: names, sizes and times of files, checkpoints,
-findings and settings; never keys or values of records. It has the names of
-applications, stores and topics, unless [privacy] hash_names is set: read it
-before you send it.""",
-        {
-            Exit.CLEAR: "the archive is written",
-            Exit.UNREAD: "it is, without what standard error says could not be read",
-        },
-        """\
-examples:
-  statewarden bundle /var/lib/kafka-streams report.tar.gz
-
-read on: docs/delivery.md""",
-    ),
-    "completion": HelpPage(
-        "print the completion script of a shell",
-        "SHELL",
-        """\
-Prints a script that completes commands, options, detectors and file names in
-your shell.""",
-        _PRINTS,
-        """\
-examples:
-  statewarden completion bash \\
-      > ~/.local/share/bash-completion/completions/statewarden
-  statewarden completion zsh > ~/.zfunc/_statewarden
-  statewarden completion fish > ~/.config/fish/completions/statewarden.fish
-
-In bash the package bash-completion loads it. In zsh put `fpath+=~/.zfunc`
-before `compinit` in ~/.zshrc. Then open a new shell.""",
     ),
 }
 """By the name of the command, in the order of the list. Lines of `examples:` are commands."""

@@ -1,43 +1,24 @@
-"""`diff` and `bundle`: compare two state directories, and pack what a bug report needs."""
+"""`diff`: compare two state directories."""
 
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import sys
-import tarfile
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from agent import __version__
 from agent.cli.compare import Copy, Difference, Relation, compare
-from agent.cli.json_lines import finding_line
 from agent.cli.offline import one_pass, require_state_directory
 from agent.cli.streams import complain
 from agent.cli.walking import walking
 from agent.clock import SystemClock
 from agent.config import Config
-from agent.contract.built import COMMIT
 from agent.contract.codec import printable
 from agent.contract.exit_codes import answer
 from agent.engine.pipeline import Pipeline
 from agent.engine.unread import how_much, unread, which
-from agent.errors import UsageError
-from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
 from agent.inventory.model import Inventory
-from agent.layout import names
 from agent.layout.checkpoint import UNKNOWN_OFFSET
-from agent.layout.paths import Role, classify, join
-from agent.publish.known_names import make_pseudonyms, names_of
-
-COPIED_ROLES = frozenset(
-    {Role.CHECKPOINT, Role.STORE_CHECKPOINT, Role.PROCESS_FILE, Role.IDENTITY, Role.CURRENT, Role.OPTIONS}
-)
-"""Files without record content. Never MANIFEST and SST (their key ranges are record keys), never LOG."""
-
-MAX_COPIED_BYTES = 1024 * 1024
-DEEPEST = 8
 
 
 def diff(a: Path, b: Path, config: Config, *, as_json: bool) -> int:
@@ -84,105 +65,6 @@ def read_directory(directory: Path, config: Config) -> Pipeline:
         pipeline.confirm(now_us)
         pipeline.summarise(now_us)
     return pipeline
-
-
-def bundle(directory: Path, target: Path, config: Config) -> int:
-    """Pack metadata for a bug report: listing, checkpoints, option files, findings. No record content.
-
-    Returns:
-        Exit code.
-
-    Raises:
-        UsageError: the directory cannot be read, or the target is inside it or cannot be written.
-    """
-    if directory.resolve() in target.resolve().parents:
-        raise UsageError(
-            f"{target} is inside {directory}, where nothing is ever written; choose another place"
-        )
-    pipeline = read_directory(directory, config)
-    hide = _hiding(config, pipeline.inventory)
-    listing = list(_walk(pipeline.disk, "", 0))
-    findings = [
-        json.dumps(hide(json.loads(finding_line(x, directory.name)))) for x in pipeline.ledger.findings()
-    ]
-    try:
-        with tarfile.open(target, "x:gz") as archive:
-            _add(archive, "statewarden.json", json.dumps(_about(config, pipeline.inventory), indent=1))
-            _add(archive, "listing.jsonl", "".join(json.dumps(hide(row)) + "\n" for row in listing))
-            _add(archive, "findings.jsonl", "\n".join(findings) + "\n")
-            for path in _copied(listing):
-                content = pipeline.disk.read_at(path, 0, MAX_COPIED_BYTES)
-                if not isinstance(content, Unseen):
-                    shown = hide({"path": path, "content": content.decode("utf-8", "surrogateescape")})
-                    _add(archive, f"files/{shown['path']}", str(shown["content"]))
-    except FileExistsError as error:
-        raise UsageError(f"{target} is there already; choose another name") from error
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror or error}") from error
-    sys.stdout.write(f"{target}: {len(listing)} names, {len(findings)} findings; no record content\n")
-    return answer(found=False, unread=_complain(directory, pipeline.inventory))
-
-
-def _about(config: Config, inventory: Inventory) -> dict[str, object]:
-    applications = sorted(inventory.applications)
-    return {
-        "agent_version": __version__,
-        "commit": COMMIT,
-        "volume": inventory.volume,
-        "applications": applications,
-        "disabled": dict(config.detectors.disabled),
-        "settings": {
-            name: {key: setting.value for key, setting in config.applications.of(name).values.items()}
-            for name in applications
-        },
-    }
-
-
-def _walk(disk: Disk, path: str, depth: int) -> Iterator[dict[str, object]]:
-    entries = disk.list(path)
-    if isinstance(entries, Unseen) or depth > DEEPEST:
-        return
-    for entry in sorted(entries, key=lambda x: x.name):
-        inner = join(path, entry.name)
-        stat = disk.stat(inner)
-        row: dict[str, object] = {"path": inner, "kind": entry.kind.value, "role": classify(inner).role.value}
-        if isinstance(stat, FileStat):
-            row |= {"inode": stat.inode, "size_bytes": stat.size_bytes, "mtime_us": stat.mtime_us}
-        else:
-            row["unseen"] = stat.value
-        if inner.endswith((f"/{names.LOCK_FILE}", f"/{names.STORE_LOCK_FILE}")):
-            state = disk.lock_state(inner)
-            row["lock"] = state.value
-        yield row
-        if entry.kind is EntryKind.DIRECTORY:
-            yield from _walk(disk, inner, depth + 1)
-
-
-def _hiding(config: Config, inventory: Inventory) -> Callable[[Mapping[str, object]], Mapping[str, object]]:
-    """Make what hides names in a bundle, if the settings ask for it."""
-    pseudonyms = make_pseudonyms(config, inventory)
-    if pseudonyms is None:
-        return lambda fields: fields
-    for application in inventory.applications:
-        pseudonyms.learn(names_of(inventory, application))
-    return pseudonyms.fields
-
-
-def _copied(listing: list[dict[str, object]]) -> Iterator[str]:
-    for row in listing:
-        path = str(row["path"])
-        if classify(path).role in COPIED_ROLES:
-            yield path
-
-
-def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
-    _add_bytes(archive, name, text.encode("utf-8", "surrogateescape"))
-
-
-def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    info = tarfile.TarInfo(f"statewarden-bundle/{name}")
-    info.size = len(content)
-    archive.addfile(info, io.BytesIO(content))
 
 
 def _json(row: Difference) -> str:

@@ -12,11 +12,9 @@ from typing import TypeAlias
 
 from agent.cli import arguments as options
 from agent.cli import catalogue, help_pages, offline
-from agent.cli.completion import add_completion
 from agent.cli.digest import add_digest
 from agent.cli.output import Shown
 from agent.cli.preflight import add_preflight
-from agent.cli.spool import add_spool
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.cli.verify import add_verify
 from agent.cli.version import version_text
@@ -197,12 +195,6 @@ def _diff(chosen: argparse.Namespace) -> int:
     return inspect.diff(chosen.a, chosen.b, config_of(chosen), as_json=chosen.json)
 
 
-def _bundle(chosen: argparse.Namespace) -> int:
-    from agent.cli import inspect
-
-    return inspect.bundle(chosen.state_dir, chosen.target, config_of(chosen))
-
-
 def _check_config(chosen: argparse.Namespace) -> int:
     return catalogue.print_config(config_of(chosen))
 
@@ -214,11 +206,8 @@ _ADD: Mapping[str, AddsTo] = {
     "run": _adds(options.add_run, _run),
     "preflight": partial(add_preflight, config_of=config_of),
     "check-config": _adds(options.add_settings, _check_config),
-    "spool": add_spool,
     "verify": add_verify,
     "digest": partial(add_digest, config_of=config_of),
     "diff": _adds(options.add_diff, _diff),
     "replay": _adds(options.add_replay, _replay),
-    "bundle": _adds(options.add_bundle, _bundle),
-    "completion": add_completion,
 }

@@ -39,7 +39,6 @@ from agent.inventory.nested import nested
 from agent.layout.shape import is_application, is_surely_application, is_task, is_topology
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
-from agent.publish.known_names import make_pseudonyms
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.run import first_time_us, replay
 
@@ -204,9 +203,6 @@ def replay_trace(
             sink.append,
             disabled=config.disabled,
         )
-        pseudonyms = make_pseudonyms(config, pipeline.inventory)
-        if pseudonyms is not None:
-            pipeline.emit = lambda record: sink.append(pseudonyms.record(record))
         sink.append(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
         count = replay(trace, pipeline, disk, quiet_us, show_process=show_process)
     findings = pipeline.ledger.findings()

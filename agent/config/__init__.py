@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.config.facts import add_flag, add_properties, add_release, remarks_on_releases, tables_of
-from agent.config.retired import RETIRED, refusals
 from agent.contract.reporting import ACCEPTS
 from agent.delivery import (
     DigestSettings,
     KubernetesSettings,
-    PrivacySettings,
     ShipSettings,
     problems_of,
     problems_of_digest,
@@ -39,7 +37,6 @@ _G = TypeVar(
     "AgentSettings",
     "DetectorSettings",
     ShipSettings,
-    PrivacySettings,
     KubernetesSettings,
     DigestSettings,
 )
@@ -128,7 +125,6 @@ class Config:
         applications: What the operator said of the applications.
         detectors: Which are disabled.
         ship: Spool and sink.
-        privacy: What is hidden.
         kubernetes: What is reported to Kubernetes.
         digest: When digests of stores are made.
         notes: What of the applications' own files and labels could not be used, one sentence each.
@@ -139,7 +135,6 @@ class Config:
     applications: SettingsBook
     detectors: DetectorSettings = field(default_factory=DetectorSettings)
     ship: ShipSettings = field(default_factory=ShipSettings)
-    privacy: PrivacySettings = field(default_factory=PrivacySettings)
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
     digest: DigestSettings = field(default_factory=DigestSettings)
     notes: tuple[str, ...] = ()
@@ -199,7 +194,6 @@ def load_config(
             f"{ACCEPTS}: no lasting exposure of {', '.join(odd)}; known: {', '.join(acceptable or ())}"
         )
     ship = read.group("ship", ShipSettings)
-    privacy = read.group("privacy", PrivacySettings)
     kubernetes = read.group("kubernetes", KubernetesSettings)
     digest = read.group("digest", DigestSettings)
     if not kubernetes.api and environment and environment.get("KUBERNETES_SERVICE_HOST"):
@@ -208,19 +202,18 @@ def load_config(
         kubernetes = replace(kubernetes, api=f"https://{host}:{port}")
         read.origins["kubernetes.api"] = "environment"
     _check(agent, problems)
-    problems += refusals(document, str(file), environment or {}, ENVIRONMENT_PREFIX)
     problems += problems_of(agent.ship_to, ship, kubernetes)
     problems += problems_of_digest(digest)
     problems += [
         f'{file}: unknown table [{name}]; expected [agent], [application], [application."ID"], [detectors], [ship], '
-        "[privacy], [kubernetes] or [digest]"
+        "[kubernetes] or [digest]"
         for name in document
-        if name not in ("application", "agent", "detectors", "ship", "privacy", "kubernetes", "digest")
+        if name not in ("application", "agent", "detectors", "ship", "kubernetes", "digest")
     ]
     if problems:
         raise ConfigError("; ".join(problems))
     notes += remarks_on_releases(book)
-    return Config(agent, read.origins, book, judges, ship, privacy, kubernetes, digest, tuple(notes))
+    return Config(agent, read.origins, book, judges, ship, kubernetes, digest, tuple(notes))
 
 
 def _read(file: Path, problems: list[str]) -> Mapping[str, object]:
@@ -258,7 +251,7 @@ class _Reader:
         self._problems += [
             f"{self._where}: [{label}]: unknown setting {name!r}; known: {', '.join(known)}"
             for name in table
-            if name not in known and f"{label}.{name}" not in RETIRED
+            if name not in known
         ]
         is_agent = label == "agent"
         given: dict[str, object] = {}

@@ -44,7 +44,7 @@ class HelpPage(NamedTuple):
 class Print(argparse.Action):
     """Print the text that `const` makes, and exit; made only when asked for, as every command makes the parser."""
 
-    def __init__(self, option_strings: list[str], dest: str, const: Callable[[], str], help: str) -> None:  # noqa: A002 - argparse's name
+    def __init__(self, option_strings: list[str], const: Callable[[], str], help: str, **_: object) -> None:  # noqa: A002 - argparse's name
         """Take no value."""
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, const=const, help=help)
 

@@ -158,11 +158,11 @@ class Judges:
         said: list[Finding] = []
         if meta.is_law:
             verdicts, said = give_way(self.ledger, place, verdicts, self._before[meta.id], now_us)
-        said += self.ledger.settle(meta, place, verdicts, now_us, there, ends_of(application), closed_us)
+        said += self.ledger.settle(meta, place, verdicts, now_us, there, _ends_of(application), closed_us)
         for finding in said:
             self.say(finding, now_us)
 
 
-def ends_of(application: Application | None) -> tuple[int, ...]:
+def _ends_of(application: Application | None) -> tuple[int, ...]:
     """Return when processes of an application ended, as far as is known."""
     return tuple(x.ended_us for x in application.lives if x.ended_us is not None) if application else ()

@@ -10,7 +10,7 @@ from agent.contract.reporting import HEARTBEAT_S, REPEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
 from agent.engine.disabled import Disabled, closed
 from agent.engine.file_clock import FileClock
-from agent.engine.judges import Batch, DetectorStats, Judges, ends_of
+from agent.engine.judges import Batch, DetectorStats, Judges
 from agent.engine.listing import note_nested
 from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
@@ -175,8 +175,7 @@ class Pipeline:
             ):  # forgotten: it opens again when the detector is enabled
                 self._say(closed(finding, why, self.started_us), self.started_us)
             else:
-                application = known.applications.get(finding.application_id)
-                self.ledger.resume(place, subject, finding, ends_of(application))
+                self.ledger.resume(place, subject, finding)
         self._reported_until_us = until_us
         for application in self.inventory.applications.values():
             if application.exists:

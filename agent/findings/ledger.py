@@ -146,20 +146,16 @@ class Ledger:
         """List (place, subject, finding) of everything: what a restarted agent needs to go on."""
         return [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
 
-    def resume(self, place: Place, subject: str, finding: Finding, ended_us: Sequence[int] = ()) -> None:
+    def resume(self, place: Place, subject: str, finding: Finding) -> None:
         """Take back one finding of an earlier run; an open one stays open since when it was.
 
         Args:
             place: Whom it is about.
             subject: What of it.
-            finding: As it was; one of a release that knew no incidents gets its incident now.
-            ended_us: When processes of the application ended.
+            finding: As it was.
         """
         key = (place, finding.store, subject)
-        if finding.incident_id:
-            self._lineage.remember(_entry(finding), finding.incident_id)
-        else:
-            finding = self._with_incident(key, finding, ended_us)
+        self._lineage.remember(_entry(finding), finding.incident_id)
         self._findings[key] = finding
         self._by_id[finding.id] = key
         if finding.status is Status.OPEN:

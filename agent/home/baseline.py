@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
 from agent import __version__
-from agent.detectors import BY_ID
 from agent.engine.pipeline import Pipeline
 from agent.errors import BaselineError
 from agent.findings.alerts import Names
@@ -21,7 +20,7 @@ from agent.findings.ledger import Place
 from agent.home.baseline_file import (
     CORRUPT_NAME,
     MAX_TEXT_BYTES,
-    NEWER_NAME,
+    OTHER_FORMAT_NAME,
     BaselineFile,
     Line,
 )
@@ -31,7 +30,7 @@ from agent.inventory.portable import from_plain, to_plain
 
 LOG = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 EVERY_S = 15.0
 """Least distance of two baselines; also how often an unchanged one is dated again."""
 SHARE = 100
@@ -45,8 +44,8 @@ MAX_TASKS = 50_000
 RUNNING = "running"
 
 
-class NewerBaselineError(BaselineError):
-    """Written by a newer agent."""
+class OtherFormatError(BaselineError):
+    """Written in another format than this agent's."""
 
 
 @dataclass(slots=True)
@@ -117,17 +116,17 @@ def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remember
     """Put lines together again.
 
     Raises:
-        NewerBaselineError: a newer agent wrote them.
+        OtherFormatError: they are of another format.
         BaselineError: they are not a whole baseline of this state directory.
     """
     head = next(lines, {})
     if not isinstance(head.get("format"), int):
         raise BaselineError("it does not begin with a format")
-    if head["format"] > FORMAT:
-        raise NewerBaselineError(
-            f"statewarden {head.get('agent', 'of a later version')} wrote it in format {head['format']}, and this one"
-            f" ({__version__}) knows up to {FORMAT}; it is kept as {NEWER_NAME} and may be deleted: only what a restart"
-            " remembers is in it, no event"
+    if head["format"] != FORMAT:
+        raise OtherFormatError(
+            f"statewarden {head.get('agent', 'of another version')} wrote it in format {head['format']}, and this one"
+            f" ({__version__}) knows {FORMAT}; it is kept as {OTHER_FORMAT_NAME} and may be deleted: only what a"
+            " restart remembers is in it, no event"
         )
     if head.get("state_dir") != state_dir:
         raise BaselineError(f"it is of another state directory: {head.get('state_dir')!r}")
@@ -155,7 +154,6 @@ def _add_line(found: Remembered, line: Line) -> None:
             task = from_plain(Task, line["task"])
             application = found.inventory.applications[line["of"]]
             application.tasks[task.id] = task
-            application.task_ever_held |= bool(task.held)  # written by a release that did not say so
         elif "application" in line:
             application = from_plain(Application, line["application"])
             found.inventory.applications[application.id] = application
@@ -163,10 +161,6 @@ def _add_line(found: Remembered, line: Line) -> None:
             detector, application_id, task_id = line["place"]
             place = Place(str(detector), str(application_id), None if task_id is None else str(task_id))
             finding = from_plain(Finding, line["finding"])
-            if not finding.mechanism:  # of a release that knew none; the ledger gives it its incident
-                known = BY_ID.get(finding.detector)
-                slug = known.meta.mechanism_slug if known is not None else finding.detector
-                finding = replace(finding, mechanism=slug)
             found.findings.append((place, str(line["subject"]), finding))
         elif "alert_names" in line:
             for id_, names in line["alert_names"].items():
@@ -215,10 +209,11 @@ class BaselineKeeper:
         try:
             found = understand(self._file.lines(), self._state_dir, until_us)
         except BaselineError as error:
-            newer = isinstance(error, NewerBaselineError)
             LOG.error("baseline cannot be used, starting without one: %s", error)
             try:
-                self._file.set_aside(NEWER_NAME if newer else CORRUPT_NAME)
+                self._file.set_aside(
+                    OTHER_FORMAT_NAME if isinstance(error, OtherFormatError) else CORRUPT_NAME
+                )
             except BaselineError as trouble:
                 LOG.error("%s", trouble)
             return Lost(until_us, str(error))

@@ -17,7 +17,7 @@ from zlib import error as ZlibError  # noqa: N812 - it is a class
 from agent.errors import BaselineError
 
 NAME = "baseline.jsonl.gz"
-CORRUPT_NAME, NEWER_NAME = "baseline.corrupt", "baseline.newer"
+CORRUPT_NAME, OTHER_FORMAT_NAME = "baseline.corrupt", "baseline.other-format"
 MAX_FILE_BYTES = 64 << 20
 MAX_TEXT_BYTES = 1 << 30
 MAX_LINE_BYTES = 8 << 20

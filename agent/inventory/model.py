@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import LockState, ProcessFact
-from agent.inventory.recent import Recent, history, renamed
+from agent.inventory.recent import Recent, history
 from agent.inventory.stores import (
     FLUSHES_KEPT,
     NO_NUMBERS,
@@ -124,7 +124,7 @@ class PastTask:
     """
 
     incarnation: int
-    started_us: int = field(metadata=renamed("begun_us"))
+    started_us: int
     ended_us: int
     shape: Shape
     offsets: dict[str, int]

@@ -1,8 +1,7 @@
 """Values of the inventory ⇄ plain JSON values, by the types that the records declare. Pure.
 
 A field that has its default is left out, an unknown field is passed over and a missing one takes its default: a
-baseline survives a release that adds a field, and one that declares what it renamed. Anything else that does not fit
-its type is an error, never a guess.
+baseline survives a release that adds a field. Anything else that does not fit its type is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agent.errors import BaselineError
-from agent.inventory.recent import FORMERLY, KEPT, Recent, same_or_new
+from agent.inventory.recent import KEPT, Recent, same_or_new
 from agent.inventory.timeline import Flushed, Timeline
 
 T = TypeVar("T")
@@ -139,7 +138,6 @@ def _record_decoder(kind: type) -> Turn:
     hints = get_type_hints(kind)
     rows = {each.name: (_decoder(hints[each.name]), each) for each in fields(kind)}
     required = [name for name, (_, each) in rows.items() if _default(each) is MISSING]
-    rows |= {each.metadata[FORMERLY]: rows[each.name] for each in fields(kind) if FORMERLY in each.metadata}
 
     def decode(plain: Any) -> Any:
         given = {}

@@ -1,4 +1,4 @@
-"""How fields of the inventory are declared: a short history with a bound, small while it is empty; a former name."""
+"""How fields of the inventory are declared: a short history with a bound, small while it is empty."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ T = TypeVar("T")
 
 KEPT = "kept"
 """Name under which a field's metadata say how long its history may get."""
-
-FORMERLY = "formerly"
-"""Name under which a field's metadata say what it was called in baselines that an update may find."""
-
-
-def renamed(before: str) -> dict[str, str]:
-    """Give the metadata of a field that earlier releases wrote by another name."""
-    return {FORMERLY: before}
 
 
 def history(kept: int) -> Any:

@@ -20,7 +20,7 @@ from agent.preflight import reach
 from agent.preflight.facts import ClockFacts, EndpointFacts, Facts, Identity, InotifyFacts, OwnVolume
 from agent.preflight.survey import survey
 from agent.ship.home import is_inside
-from agent.ship.storage import DATABASE_NAME, refusal
+from agent.ship.storage import DATABASE_NAME, other_format
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import instance_limit, watch_limit
 
@@ -103,11 +103,11 @@ def probe_own_volume(directory: str, root: Path, need_bytes: int = 0) -> OwnVolu
 
 
 def probe_spool(config: Config, root: Path) -> OwnVolume:
-    """Read the spool's directory, try to write, and ask what is there which release wrote it."""
+    """Read the spool's directory, try to write, and ask what is there of which format it is."""
     found = probe_own_volume(config.agent.spool, root, _spool_need(config))
     if not found.path or found.is_in_state or found.refusal:
         return found
-    return replace(found, later=refusal(Path(found.path) / DATABASE_NAME))
+    return replace(found, other_format=other_format(Path(found.path) / DATABASE_NAME))
 
 
 def probe_endpoint(config: Config, root: Path, sink_refusal: str = "") -> EndpointFacts:

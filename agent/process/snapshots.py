@@ -27,7 +27,7 @@ from agent.publish.snapshot import (
     MetricsSnapshot,
     WatchMetrics,
 )
-from agent.publish.task_table import StoreName, TaskTable
+from agent.publish.task_table import TaskTable
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
 from agent.ship.stats import SpoolStats
@@ -45,9 +45,9 @@ _WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 class Snapshots:
     """The latest snapshot; rows of tasks are recreated when something changed, the agent's own numbers always."""
 
-    def __init__(self, lookout: Lookout, clock: Clock, store_name: StoreName | None = None) -> None:
-        """Report on `lookout`; for `store_name` see `TaskTable`."""
-        self._table = TaskTable(store_name)
+    def __init__(self, lookout: Lookout, clock: Clock, *, with_stores: bool = False) -> None:
+        """Report on `lookout`; for `with_stores` see `TaskTable`."""
+        self._table = TaskTable(with_stores=with_stores)
         self._lookout, self._clock = lookout, clock
         self._snapshot = MetricsSnapshot(agent_version=__version__)
         self._revision = (-1, -1)

@@ -25,7 +25,6 @@ from agent.home.baseline_file import BaselineFile
 from agent.home.canary_file import make_canary
 from agent.home.directory import OwnHome
 from agent.inventory.disk import LockState
-from agent.logs import hide_with
 from agent.lookout.self_limits import Ceilings, SelfLimits
 from agent.lookout.turn import Lookout, Mode
 from agent.lookout.walk import WATCHING
@@ -40,11 +39,10 @@ from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
-from agent.publish.known_names import make_pseudonyms
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page.data import PageData
 from agent.publish.page.desk import PageDesk
-from agent.publish.page.rows import make_page, with_hidden_names
+from agent.publish.page.rows import make_page
 from agent.publish.reach import reach_of
 from agent.publish.text import FindingLog
 from agent.ship.limits import Limits
@@ -110,9 +108,6 @@ class Supervisor:
             rescan_us=0,
             wants_summaries=bool(settings.spool),  # nothing else takes them; one that was refused counts them
         )
-        self._pseudonyms = make_pseudonyms(config, self._pipeline.inventory)
-        if self._pseudonyms is not None:
-            hide_with(self._pseudonyms.fields)
         self._events = self._make_events(config, origin)
         self._home = self._make_home(settings)
         self._baseline = (
@@ -125,7 +120,7 @@ class Supervisor:
         self._snapshots = Snapshots(
             self._lookout,
             self._clock,
-            self._store_name if settings.metrics_detail == "store" else None,
+            with_stores=settings.metrics_detail == "store",
         )
         self._preflight = PreflightThread(self._gather_facts, self._clock)
         self._http = self._make_http(settings)
@@ -222,8 +217,6 @@ class Supervisor:
     def _emit(self, record: Record) -> None:
         if self._digests is not None:
             self._digests.hear(record)
-        if self._pseudonyms is not None:
-            record = self._pseudonyms.record(record)
         self._findings.write(record)
         if self._events is not None:
             self._events.offer(record)
@@ -363,20 +356,14 @@ class Supervisor:
             int(port),
         )
 
-    def _store_name(self, name: str) -> str:
-        return name if self._pseudonyms is None else self._pseudonyms.hashed(name)
-
     def _page(self) -> PageData:
-        data = make_page(
+        return make_page(
             self._pipeline,
             self._config,
             self._clock.now_us(),
             watches=self._lookout.keeper.counters().watches,
             ready=self._lookout.is_ready,
         )
-        if self._pseudonyms is None:
-            return data
-        return with_hidden_names(data, self._pseudonyms, self._pipeline.inventory)
 
     def _unhealthy(self) -> str | None:
         return liveness(self._heartbeat_s, self._clock.monotonic_s())

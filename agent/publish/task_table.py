@@ -5,29 +5,26 @@ Of ten thousand tasks a few hundred change within a second, and making every row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from agent.contract.events import Severity
 from agent.engine.pipeline import Pipeline
-from agent.engine.rows import Key, StoreRow, size_of, store_rows, worst_by_task
+from agent.engine.rows import Key, size_of, store_rows, worst_by_task
 from agent.inventory.model import Task
 from agent.publish.finding_rows import gone_row
 from agent.publish.snapshot import TaskMetrics
-
-StoreName = Callable[[str], str]
 
 
 class TaskTable:
     """Rows of all tasks, kept from one snapshot to the next."""
 
-    def __init__(self, store_name: StoreName | None = None) -> None:
+    def __init__(self, *, with_stores: bool = False) -> None:
         """Start empty.
 
         Args:
-            store_name: How to write a store's name; None = no rows of single stores.
+            with_stores: Whether there are rows of single stores.
         """
-        self._store_name = store_name
+        self._with_stores = with_stores
         self._rows: dict[str, dict[str, TaskMetrics]] = {}  # by application, by task
         self._worst: Mapping[Key, Severity] = {}
         self._gone: set[Key] = set()
@@ -56,7 +53,7 @@ class TaskTable:
         rows = self._rows.setdefault(key[0], {})
         self._gone.discard(key)
         if task is not None and task.exists:
-            rows[task.id] = _row(task, self._worst.get(key), self._store_name)
+            rows[task.id] = _row(task, self._worst.get(key), with_stores=self._with_stores)
         elif task is not None and (row := gone_row(task, now_us)) is not None:
             rows[task.id] = row
             self._gone.add(key)
@@ -64,7 +61,7 @@ class TaskTable:
             rows.pop(key[1], None)
 
 
-def _row(task: Task, worst: Severity | None, store_name: StoreName | None) -> TaskMetrics:
+def _row(task: Task, worst: Severity | None, *, with_stores: bool) -> TaskMetrics:
     checkpoint = task.checkpoint
     return TaskMetrics(
         application_id=task.application,
@@ -76,9 +73,5 @@ def _row(task: Task, worst: Severity | None, store_name: StoreName | None) -> Ta
         bytes=size_of(task),
         incarnation=task.incarnation,
         worst_severity=worst,
-        stores=_named(store_rows(task), store_name) if store_name else (),
+        stores=store_rows(task) if with_stores else (),
     )
-
-
-def _named(rows: Iterable[StoreRow], store_name: StoreName) -> tuple[StoreRow, ...]:
-    return tuple(replace(row, store=store_name(row.store)) for row in rows)

@@ -89,33 +89,6 @@ class Queue:
         opened.records += 1
         opened.size_bytes += len(line)
 
-    def add_sealed(self, batch: Batch, records: list[tuple[int, str, int, bytes]]) -> None:
-        """Add a whole batch, sealed, all or nothing.
-
-        Args:
-            batch: Its `start` is set here.
-            records: Sequence, kind, time and line of each.
-
-        Raises:
-            StoreError: nothing is added.
-        """
-        self.seal()
-        batch.start = self._next_place()
-        with self._database.transaction():
-            self._insert_batch(batch)
-            for sequence, kind, at_us, line in records:
-                place = batch.start + sequence - batch.first
-                values = (place, kind, at_us, zlib.crc32(line), line)
-                self._database.run(tables.INSERT[priority.rank_of(kind)], values)
-        batch.records, batch.size_bytes = len(records), sum(len(line) for *_, line in records)
-        batch.oldest_at_us = min(at_us for _, _, at_us, _ in records)
-        self.batches.append(batch)
-        self._database.wrote(batch.size_bytes)
-
-    def has(self, batch: Batch) -> bool:
-        """Return whether a batch of this boot and sequence is here already."""
-        return any((x.boot_id, x.first) == (batch.boot_id, batch.first) for x in self.batches)
-
     def seal(self) -> None:
         """Close the open batch; without records it goes.
 

@@ -37,7 +37,7 @@ from agent.ship.writer import Writer
 _LOG = logging.getLogger(__name__)
 SYNC_EVERY_S = 1.0
 CHECKPOINT_EVERY_S = 15.0
-"""At most so old is what `statewarden spool` reads; a segment that is sealed is a checkpoint already."""
+"""At most so old is what a copy of the file shows; a segment that is sealed is a checkpoint already."""
 
 AGED_BACKLOG = 16
 """While so many segments wait, age seals no more: a sink that is away for days must not get thousands of small ones."""

@@ -13,15 +13,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agent.errors import SpoolError
-from agent.ship.database import PAGE_BYTES, WAL_SUFFIX, Database, NoRoomError, StoreError, last_checkpoint
+from agent.ship.database import (
+    PAGE_BYTES,
+    WAL_SUFFIX,
+    Database,
+    NoRoomError,
+    OtherFormatError,
+    StoreError,
+    last_checkpoint,
+)
 from agent.ship.limits import Limits, share_out
 from agent.ship.queue import Queue
 from agent.ship.reserve import Reserve
 from agent.ship.tables import FORMAT
 
 _LOG = logging.getLogger(__name__)
-DATABASE_NAME, BAD_NAME = "spool.db", "spool.db.bad"
+DATABASE_NAME, BAD_NAME, OTHER_FORMAT_NAME = "spool.db", "spool.db.bad", "spool.db.other-format"
+_ASIDE_NAMES = (BAD_NAME, OTHER_FORMAT_NAME)
 _ANNOUNCEMENTS_BYTES = 8 * PAGE_BYTES
 """Kept free below the limit: a refused record is announced though nothing was given up for it."""
 
@@ -39,7 +47,6 @@ class Storage:
         self.directory, self._path = directory, directory / DATABASE_NAME
         self.shares = share_out(limits, _own_bytes(directory) + _free_bytes(directory))
         self._reserve = Reserve(directory, self.shares.reserve_bytes)
-        self._aside = [directory / f"{BAD_NAME}{suffix}" for suffix in ("", WAL_SUFFIX)]
         self.database = Database(self._path, self.shares.log_bytes)
         self._queue: Queue | None = None
         self._size_bytes = 0
@@ -62,17 +69,17 @@ class Storage:
 
     @property
     def aside_files(self) -> int:
-        """Number of damaged databases that are kept for inspection: one or none."""
-        return int(self._aside[0].exists())
+        """Number of databases that were set aside and are kept for inspection."""
+        return sum(self._aside(name).exists() for name in _ASIDE_NAMES)
 
     def open(self) -> None:
         """Open the database.
 
         Raises:
-            StoreError: it is damaged, or the disk refuses.
-            SpoolError: it is of a newer release; nothing was changed.
+            StoreError: it is damaged or of another format, or the disk refuses.
         """
-        refuse_newer(self._path)
+        if why := other_format(self._path):
+            raise OtherFormatError(why)
         try:
             self._open()
         except NoRoomError:
@@ -80,8 +87,11 @@ class Storage:
                 raise
             self._open()
 
-    def set_aside(self) -> None:
-        """Move a damaged database out of the way; one is kept, if it leaves room for a new one.
+    def set_aside(self, name: str = BAD_NAME) -> None:
+        """Move a database out of the way; the newest of a name is kept, if it leaves room for a new one.
+
+        Args:
+            name: What to call it.
 
         Raises:
             StoreError: the disk refuses.
@@ -89,12 +99,13 @@ class Storage:
         self._queue = None
         self.database.close()
         try:
-            for suffix, aside in zip(("", WAL_SUFFIX), self._aside, strict=True):
+            for suffix in ("", WAL_SUFFIX):
+                aside = self._aside(name, suffix)
                 aside.unlink(missing_ok=True)
                 with suppress(FileNotFoundError):
                     Path(f"{self._path}{suffix}").replace(aside)
         except OSError as error:
-            raise StoreError(f"cannot set a damaged database aside: {error}") from error
+            raise StoreError(f"cannot set a database aside: {error}") from error
         if self._aside_bytes() > self.shares.database_bytes // 2:
             self.drop_aside()
 
@@ -103,11 +114,11 @@ class Storage:
         if not self._aside_bytes():
             return False
         try:
-            for path in self._aside:
+            for path in self._all_aside():
                 path.unlink(missing_ok=True)
             self._limit()
         except (OSError, StoreError) as error:
-            _LOG.warning("spool: cannot delete a damaged database", extra={"reason": str(error)})
+            _LOG.warning("spool: cannot delete a database that was set aside", extra={"reason": str(error)})
             return False
         return True
 
@@ -188,31 +199,22 @@ class Storage:
         self.database.limit(size_bytes)
 
     def _aside_bytes(self) -> int:
-        return sum(path.stat().st_size for path in self._aside if path.exists())
+        return sum(path.stat().st_size for path in self._all_aside() if path.exists())
+
+    def _all_aside(self) -> list[Path]:
+        return [self._aside(name, suffix) for name in _ASIDE_NAMES for suffix in ("", WAL_SUFFIX)]
+
+    def _aside(self, name: str, suffix: str = "") -> Path:
+        return self.directory / f"{name}{suffix}"
 
 
-def refuse_newer(path: Path) -> None:
-    """Leave the database of a later release alone.
-
-    Raises:
-        SpoolError: it is one.
-    """
-    if why := refusal(path):
-        raise SpoolError(f"spool {path.parent} {why}")
-
-
-def refusal(path: Path) -> str:
-    """Say why a database may not be opened, and what to do; empty = it is not of a later release. Changes nothing."""
+def other_format(path: Path) -> str:
+    """Say of which format a database is, if not of this agent's; empty = it is, or there is none. Changes nothing."""
     written = 0
     if path.exists():
         with suppress(StoreError):
             (((written,),),) = last_checkpoint(path, ("PRAGMA user_version",))
-    if written <= FORMAT:
-        return ""
-    return (
-        f"was written by a later statewarden (it has format {written}, this one knows up to {FORMAT}): run that one"
-        " until the spool is empty, or give this one another directory; nothing was changed or lost"
-    )
+    return "" if written in (0, FORMAT) else f"it has format {written}, this statewarden knows {FORMAT}"
 
 
 def _own_bytes(directory: Path) -> int:

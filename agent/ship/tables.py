@@ -9,7 +9,7 @@ from __future__ import annotations
 from agent.ship import priority
 
 FORMAT = 3
-"""1 was never released; 2 was files of framed records (`upgrade`)."""
+"""Written as `user_version`; a database of another format is set aside."""
 
 _RANKS = range(priority.HIGHEST + 1)
 TABLES = tuple(f"rank_{rank}" for rank in _RANKS)

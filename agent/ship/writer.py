@@ -11,12 +11,19 @@ from agent.clock import Clock
 from agent.contract.codec import Encoder
 from agent.contract.events import Origin, Record
 from agent.errors import SpoolError, SpoolFullError
-from agent.ship import drops, priority, upgrade
+from agent.ship import drops, priority
 from agent.ship.batches import Batch
-from agent.ship.database import PAGE_BYTES, DamagedError, NoRoomError, StoreError, last_checkpoint
+from agent.ship.database import (
+    PAGE_BYTES,
+    DamagedError,
+    NoRoomError,
+    OtherFormatError,
+    StoreError,
+    last_checkpoint,
+)
 from agent.ship.drops import Account, Cause, Key, Span
 from agent.ship.stats import Counters
-from agent.ship.storage import Storage
+from agent.ship.storage import OTHER_FORMAT_NAME, Storage
 
 _LOG = logging.getLogger(__name__)
 COMPLAIN_EVERY_S = 60.0
@@ -41,7 +48,7 @@ class Writer:
         self._complain_s = float("-inf")
         self._next_sequence = 1
         self.is_started = False
-        """Whether the database is open and holds what the previous release left."""
+        """Whether the database is open."""
 
         self.counters = Counters()
         self.in_flight: Batch | None = None
@@ -53,20 +60,20 @@ class Writer:
         return bool(self._to_announce)
 
     def start(self) -> None:
-        """Open the database, or a new one in the place of a damaged one, and take in what the previous release left.
+        """Open the database, or a new one in the place of one that is damaged or of another format.
 
         Raises:
             StoreError: the disk refuses, or has no room.
-            SpoolError: the database is of a newer release.
-            OSError: what the previous release left cannot be read.
         """
         if not self._storage.is_open:
             try:
                 self._storage.open()
+            except OtherFormatError as error:
+                self._set_other_format_aside(error)
+                self._storage.open()
             except DamagedError as error:
                 self._set_aside(self._ranges(), error)
                 self._storage.open()
-        self._add_leftovers()
         self.is_started = True
 
     def put(self, record: Record) -> int:
@@ -280,34 +287,9 @@ class Writer:
         self.give_up(lost, Cause.CORRUPT)
         _LOG.error("spool: set a damaged database aside and began a new one", extra={"reason": str(error)})
 
-    def _add_leftovers(self) -> None:
-        """Take in what the previous release left; a file goes when its records are safe.
-
-        While it lasts, old files and database together may exceed the cap, by the shares of log and reserve.
-        """
-        directory = self._storage.directory
-        for path in upgrade.leftovers(directory):
-            segment = upgrade.read_segment(path)
-            batch = segment.batch
-            if batch is not None and not self._storage.queue.has(batch):
-                self._add_sealed(batch, segment.records)
-            if segment.lost is not None:
-                boot_id, count, first, last = segment.lost
-                self.counters.corrupt_segments += 1
-                self.give_up({Key(boot_id, drops.UNKNOWN_KIND, ""): Span(count, first, last)}, Cause.CORRUPT)
-                _LOG.error("spool: an old segment is damaged", extra={"segment": path.name, "records": count})
-            self._storage.database.checkpoint()
-            path.unlink()
-        for path in upgrade.remains(directory):
-            path.unlink()
-
-    def _add_sealed(self, batch: Batch, records: list[upgrade.Line]) -> None:
-        size_bytes = sum(len(line) for *_, line in records)
-        for _ in range(_TRIES):
-            try:
-                self._storage.queue.add_sealed(batch, records)
-            except NoRoomError as error:
-                self._make_room(size_bytes, priority.HIGHEST, error)
-            else:
-                return
-        raise NoRoomError(f"no room for {batch.name}, which the previous release left")
+    def _set_other_format_aside(self, error: OtherFormatError) -> None:
+        self._storage.set_aside(OTHER_FORMAT_NAME)
+        self.give_up({Key("unknown", drops.UNKNOWN_KIND, ""): Span(0, 0, 0)}, Cause.OTHER_FORMAT)
+        _LOG.error(
+            "spool: set a database of another format aside, began a new one", extra={"reason": str(error)}
+        )

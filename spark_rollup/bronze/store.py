@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_rollup.bronze import table
-from spark_rollup.bronze.place import Place, below
+from spark_rollup.bronze.place import Place
 from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import MARKER, is_bronze
 from spark_rollup.errors import UsageError
@@ -19,8 +19,7 @@ EVENTS, REJECTED = "events", "quarantine"
 """Directories of the tables."""
 
 FORMAT = 2
-"""How bronze is laid out, written into its marker. 1 was Parquet files, whose marker has no number; the first markers
-of Delta tables have none, either."""
+"""How bronze is laid out, written into its marker. 1 had no number there."""
 
 TAKEN = "_taken"
 """Directory with the lists of files that were ingested."""
@@ -50,48 +49,33 @@ _STORED = T.StructType(
 _DATED = T.StructType([*QUARANTINE.fields, T.StructField(AT, T.LongType())])
 
 
-def check_format(bronze: Place) -> None:
-    """Refuse a bronze directory of another format: Parquet files of an older version, or what a later one made.
-
-    Raises:
-        UsageError: names the command that makes Delta tables of those files, or the version that is needed.
-    """
-    refuse_newer(bronze)
-    if is_bronze(bronze) and table.version(bronze / EVENTS) is None and below(bronze / EVENTS):
-        raise UsageError(
-            f"{bronze} was made by an older version: `statewarden-rollup migrate --bronze {bronze}` makes Delta tables "
-            f"of its files, in place"
-        )
-
-
 def require_bronze(where: Place) -> None:
-    """Go on with bronze that this version can read only.
+    """Go on with bronze of this format only.
 
     Raises:
-        UsageError: it is no bronze, or that of a later version.
+        UsageError: it is no bronze, or of another format.
     """
     if not is_bronze(where):
         raise UsageError(f"{where} is not a bronze directory: `ingest` makes one")
-    refuse_newer(where)
+    check_format(where)
 
 
-def refuse_newer(bronze: Place) -> None:
-    """Leave the bronze of a later version alone.
+def check_format(bronze: Place) -> None:
+    """Leave bronze of another format alone, an older or a newer one.
 
     Raises:
-        UsageError: it is one.
+        UsageError: it is of another format; says what to do.
     """
     try:
         marker = json.loads((bronze / MARKER).read_text(encoding="ascii"))
-        written = marker.get("format", FORMAT)
-        is_newer = written > FORMAT
+        written = int(marker.get("format", 1))
     except (OSError, ValueError, AttributeError, TypeError):
         return  # there is none, or it is torn: the next `ingest` writes it again
-    if is_newer:
+    if written != FORMAT:
         raise UsageError(
-            f"{bronze} was written by a later statewarden-rollup ({marker.get('judged_by', 'unknown')}; format "
-            f"{written}, this one knows up to {FORMAT}): use that version on it, or name another --bronze and ingest "
-            f"the segments again; nothing was changed or lost"
+            f"{bronze} was written by another statewarden-rollup ({marker.get('judged_by', 'unknown')}; format "
+            f"{written}, this one knows {FORMAT}): use that version on it, or name another --bronze and ingest the "
+            f"segments again; nothing was changed or lost"
         )
 
 

@@ -177,13 +177,5 @@ def clean(spark: SparkSession, table: Place) -> None:
     spark.sql(f"VACUUM delta.{_quoted(table)} RETAIN {KEPT_HOURS} HOURS").collect()
 
 
-def convert(spark: SparkSession, table: Place, partitions: str = "") -> None:
-    """Make a Delta table of Parquet files in place; what is one already stays as it is."""
-    by = f" PARTITIONED BY ({partitions})" if partitions else ""
-    spark.sql(f"CONVERT TO DELTA parquet.{_quoted(table)}{by}").collect()
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())
-    spark.sql(f"ALTER TABLE delta.{_quoted(table)} SET TBLPROPERTIES ({properties})").collect()
-
-
 def _quoted(table: Place) -> str:
     return "`" + str(table).replace("`", "``") + "`"

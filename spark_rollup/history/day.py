@@ -40,7 +40,7 @@ def run(spark: SparkSession, bronze: Place, pasts: Sequence[Past]) -> list[str]:
         Days that were made, oldest first.
 
     Raises:
-        UsageError: bronze was made by an older version.
+        UsageError: bronze is of another format.
     """
     check_format(bronze)
     done: list[str] = []

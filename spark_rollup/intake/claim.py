@@ -1,4 +1,4 @@
-"""One writer at a time on bronze: `ingest`, `compact`, `forget` and `migrate` wait for each other.
+"""One writer at a time on bronze: `ingest`, `compact` and `forget` wait for each other.
 
 In a directory the claim is a lock that the kernel frees however its holder ends. An object store has no locks: there
 the claim is an object that the store itself makes only once (`If-None-Match`), that its holder rewrites again and

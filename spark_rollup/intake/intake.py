@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_rollup.bronze.later import announce
 from spark_rollup.bronze.place import Place
-from spark_rollup.bronze.store import refuse_newer
+from spark_rollup.bronze.store import check_format
 from spark_rollup.config import check_directories, check_input, size_of
 from spark_rollup.errors import SourceError, UsageError
 from spark_rollup.intake import ingest, stream
@@ -60,7 +60,7 @@ def run(options: IntakeOptions) -> None:
             "a stream goes on from its checkpoint: --again needs a plain `ingest`, without --trigger"
         )
     if "://" not in options.opening.where:
-        refuse_newer(Path(options.opening.where))  # before Spark is started
+        check_format(Path(options.opening.where))  # before Spark is started
     source, size_bytes = source_of(options), None
     if options.cluster:
         source = labelled(source, options.cluster)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import AgentSettings, DetectorSettings, load_config
-from agent.delivery import DigestSettings, KubernetesSettings, PrivacySettings, ShipSettings
+from agent.delivery import DigestSettings, KubernetesSettings, ShipSettings
 from agent.errors import ConfigError
 from agent.inventory.settings import KEYS, Setting
 
@@ -55,7 +55,6 @@ def test_the_defaults() -> None:
         "seal_kib": 256.0,
         "seal_seconds": 15.0,
     }
-    assert asdict(config.privacy) == {"hash_names": False, "hash_key_file": ""}
     assert asdict(config.kubernetes) == {
         "events": "off",
         "api": "",
@@ -65,17 +64,11 @@ def test_the_defaults() -> None:
     assert asdict(config.detectors) == {"disabled": {}}
     groups: dict[
         str,
-        AgentSettings
-        | DetectorSettings
-        | ShipSettings
-        | PrivacySettings
-        | KubernetesSettings
-        | DigestSettings,
+        AgentSettings | DetectorSettings | ShipSettings | KubernetesSettings | DigestSettings,
     ] = {
         "": config.agent,
         "detectors.": config.detectors,
         "ship.": config.ship,
-        "privacy.": config.privacy,
         "kubernetes.": config.kubernetes,
         "digest.": config.digest,
     }
@@ -299,7 +292,7 @@ def test_no_state_leaks_between_configs() -> None:
 def test_other_groups_come_from_file_and_environment(tmp_path: Path) -> None:
     """`[ship]` and its like have environment names with the group in them; a pod is told where its API server is."""
     file = tmp_path / "settings.toml"
-    file.write_text("[ship]\nallow_http = true\nseal_seconds = 5\n[privacy]\nhash_names = true\n")
+    file.write_text("[ship]\nallow_http = true\nseal_seconds = 5\n")
     config = load_config(
         file=file,
         environment={
@@ -308,7 +301,7 @@ def test_other_groups_come_from_file_and_environment(tmp_path: Path) -> None:
             "KUBERNETES_SERVICE_PORT": "6443",
         },
     )
-    assert (config.ship.allow_http, config.ship.seal_seconds, config.privacy.hash_names) == (True, 2.5, True)
+    assert (config.ship.allow_http, config.ship.seal_seconds) == (True, 2.5)
     assert config.kubernetes.api == "https://" + "[fd00::1]:6443"
     names = ("ship.allow_http", "ship.seal_seconds", "ship.region", "kubernetes.api")
     assert [config.origins[name] for name in names] == ["file", "environment", "default", "environment"]

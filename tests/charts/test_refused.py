@@ -165,10 +165,6 @@ MISTAKES_OF_THE_SIDECAR: Cases = {
         own(objectStore={"bucket": "streams-audit", "endpoint": "http://example.com:9000"}),
         "is not encrypted, and the agent would refuse it",
     ),
-    "endpoint where it was in 0.1.0": (
-        own(ship={"to": "s3://streams-audit/x", "endpoint": "https://example.com"}),
-        "there is no ship.endpoint: set objectStore.endpoint",
-    ),
     "secret of Kafka for a store": (
         own(objectStore__bucket="streams-audit", ship__credentialsSecret="s3"),
         "an object store's is objectStore.credentialsSecret",

@@ -246,7 +246,6 @@ def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
         objectStore__region="eu",
         objectStore__credentialsSecret="s3",
         ship__caConfigMap="ca",
-        privacy={"hashNames": True, "keySecret": "hash"},
         kubernetesEvents__level="warning",
         agent__runbooks="https://example.org",
         agent__memoryMib=100,
@@ -260,7 +259,6 @@ def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
         "spool",
         "ship_to",
         "ship.endpoint",
-        "privacy.hash_names",
         "kubernetes.events",
     } <= given
     assert len(given) == len(environment(agent)), "a variable that no setting answers to"

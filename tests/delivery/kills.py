@@ -13,6 +13,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agent.contract.codec import event_id  # noqa: E402 - path first
-from agent.ship.status import status_of  # noqa: E402
+from agent.ship.storage import BAD_NAME, DATABASE_NAME  # noqa: E402
 from tests.delivery import servers  # noqa: E402
 from tests.support.collector import collecting  # noqa: E402
 
@@ -208,8 +209,9 @@ def ship_the_rest(zygote: Zygote, arguments: list[str], spool: Path, ledger: Pat
         time.sleep(0.05)
     os.kill(pid, signal.SIGTERM)
     wait_for_end(pid)
-    left = status_of(spool)
-    if left.records or left.rejected or left.has_damaged:
+    with contextlib.closing(sqlite3.connect(spool / DATABASE_NAME)) as database:
+        left = database.execute("SELECT * FROM batches").fetchall()
+    if left or (spool / BAD_NAME).exists():
         raise RuntimeError(f"the last flush left something: {left}")
 
 

@@ -21,7 +21,7 @@ from agent.delivery import KubernetesSettings
 from agent.errors import ConfigError
 from agent.process.supervisor import Supervisor
 from agent.publish.kubernetes import KubernetesEvents
-from tests.agent.publish.test_event_desk import finding
+from tests.agent.publish.test_kubernetes import finding
 from tests.delivery.servers import Certificates
 
 pytestmark = pytest.mark.delivery

@@ -96,14 +96,13 @@ def test_scan_as_a_gate(repository: Path, state: Path) -> None:
 
 
 def test_the_other_commands_of_the_agent(repository: Path, state: Path, tmp_path: Path) -> None:
-    """What cannot be read is 3 for each of them, and no difference, no archive, no digest is whole then."""
+    """What cannot be read is 3 for each of them, and no difference, no digest is whole then."""
     whole = without_damage(state)
     (whole / "app" / "0_1" / "rocksdb" / "s" / "CURRENT").write_bytes(b"")
     linked = tmp_path / "linked"
     linked.mkdir()
     (linked / "app").symlink_to(whole / "app")
     assert ended(repository, "diff", linked, linked) == Exit.UNREAD
-    assert ended(repository, "bundle", linked, tmp_path / "x.tar.gz") == Exit.UNREAD
     assert ended(repository, "verify", linked, "--bootstrap-servers", "localhost:1") in (
         Exit.UNREAD,
         Exit.WRONG_USE,
@@ -111,9 +110,6 @@ def test_the_other_commands_of_the_agent(repository: Path, state: Path, tmp_path
     assert ended(repository, "preflight", linked) == Exit.FOUND
     assert ended(repository, "preflight", tmp_path / "none") == Exit.FOUND
     assert ended(repository, "explain", "no-such-detector") == Exit.WRONG_USE
-    assert ended(repository, "spool", tmp_path) == Exit.WRONG_USE
-    (tmp_path / "spool.db").write_bytes(b"garbage" * 1_000)
-    assert ended(repository, "spool", tmp_path) == Exit.UNREAD
     assert ended(repository, "replay", tmp_path / "none.jsonl.gz") == Exit.WRONG_USE
     (tmp_path / "trace.jsonl.gz").write_bytes(b"garbage\n")
     assert ended(repository, "replay", tmp_path / "trace.jsonl.gz") == Exit.UNREAD

@@ -1,4 +1,4 @@
-"""No record key or value in any output; store and topic names only where they are documented, hashed on demand."""
+"""No record key or value in any output; store and topic names only where they are documented."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import main
 from deploy.demo.agents import Agent
-from tests.support.shipped import shipped_records
 
 pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(600)]
 NAME = "kafka-20685-4.1.2"
@@ -60,7 +58,7 @@ def asked(url: str) -> bytes:
 def outputs(
     state: Path, work: Path, settings: Mapping[str, str], eventually: Callable[..., object]
 ) -> dict[str, bytes]:
-    """Run an agent on the directory, and a bundle of it; collect everything that either wrote or served."""
+    """Run an agent on the directory; collect everything that either wrote or served."""
     agent = Agent("orders-0", state, work / "own", work / "sink", settings, on_line=lambda pod, line: None)
     try:
         agent.wait_ready()
@@ -73,18 +71,11 @@ def outputs(
         )
     finally:
         agent.stop()
-    sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-    assert main(["bundle", str(state), str(work / "bundle.tar.gz"), *sets]) == 0
-    with tarfile.open(work / "bundle.tar.gz") as archive:
-        members = archive.getmembers()
-        files = [archive.extractfile(member) for member in members]
-        bundle = b"".join(file.read() for file in files if file is not None)
-        bundle += "\n".join(member.name for member in members).encode()
     events = b"".join(
         gzip.decompress(path.read_bytes()) for path in sorted((work / "sink").rglob("*.jsonl.gz"))
     )
     log = "\n".join(json.dumps(line) for line in agent.lines).encode() + agent.errors.encode()
-    return {"metrics": metrics, "page": page, "log": log, "spool": spool, "events": events, "bundle": bundle}
+    return {"metrics": metrics, "page": page, "log": log, "spool": spool, "events": events}
 
 
 def test_no_record_leaves_the_pod(
@@ -97,30 +88,6 @@ def test_no_record_leaves_the_pod(
     found = outputs(state, tmp_path, settings, eventually)
     assert {name: KEYS.findall(content) for name, content in found.items()} == {name: [] for name in found}
     assert {name: VALUES.findall(content) for name, content in found.items()} == {name: [] for name in found}
-    # documented: names of stores and topics are in events, logs, bundles and on the page, not in metrics
+    # documented: names of stores and topics are in events, logs and on the page, not in metrics
     told = {name for name, content in found.items() if STORE.encode() in content}
-    assert told == {"page", "log", "spool", "events", "bundle"}
-
-
-def test_names_are_hashed_on_demand(
-    state: Path,
-    tmp_path: Path,
-    settings: Mapping[str, str],
-    eventually: Callable[..., object],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With `hash_names` no output has the store's or the topic's name, and readers can still join on the hash."""
-    key = tmp_path / "key"
-    key.write_bytes(b"0123456789abcdef0123456789abcdef")
-    monkeypatch.setenv("STATEWARDEN_PRIVACY_HASH_NAMES", "true")
-    monkeypatch.setenv("STATEWARDEN_PRIVACY_HASH_KEY_FILE", str(key))
-    monkeypatch.setenv("STATEWARDEN_METRICS_DETAIL", "store")
-    found = outputs(state, tmp_path, settings, eventually)
-    assert re.search(rb'statewarden_store_bytes{.*store="h-[0-9a-f]{12}"', found["metrics"])
-    assert {name for name, content in found.items() if STORE.encode() in content} == set()
-    records = shipped_records(tmp_path / "sink")
-    stores = {row["store"] for row in records if row.get("store")}
-    assert len(stores) == 1
-    assert stores == {row["store"] for x in records if x["kind"] == "summary" for row in x["stores"]}
-    assert re.fullmatch(r"h-[0-9a-f]{12}", stores.pop())
-    assert {x["application_id"] for x in records if x.get("application_id")} == {"kafka-20685-4-1-2-014328"}
+    assert told == {"page", "log", "spool", "events"}

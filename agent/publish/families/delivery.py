@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Kind
-from agent.publish.event_desk import EventOutcome
+from agent.publish.kubernetes import OUTCOMES
 from agent.publish.metric import Metric, MetricKind, Series, Stability, by, one, seconds
 from agent.publish.snapshot import MetricsSnapshot
 from agent.ship.drops import UNKNOWN_KIND
@@ -129,6 +129,6 @@ KUBERNETES = (
         lambda s: by(s.kubernetes_events),
         labels=("outcome",),
         stability=Stability.EXPERIMENTAL,
-        initial={"outcome": tuple(outcome.value for outcome in EventOutcome)},
+        initial={"outcome": OUTCOMES},
     ),
 )

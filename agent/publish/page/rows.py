@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from operator import attrgetter
 
 from agent import __version__
@@ -14,12 +13,10 @@ from agent.contract.events import Severity, Status
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, store_rows, worst_by_task
-from agent.findings.finding import Finding
 from agent.findings.incidents import Incident, gather
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import KEYS
 from agent.judging.base import silenced_by
-from agent.publish.known_names import names_of
 from agent.publish.page.data import (
     APPLICATIONS_SHOWN,
     BLIND_SHOWN,
@@ -32,7 +29,6 @@ from agent.publish.page.data import (
     SettingRow,
     TaskRow,
 )
-from agent.publish.pseudonyms import Pseudonyms
 
 Worst = Mapping[Key, Severity]
 
@@ -161,52 +157,4 @@ def _own_settings(config: Config) -> tuple[SettingRow, ...]:
     return tuple(
         SettingRow(full[name], str(attrgetter(full[name])(config)), origin)
         for name, origin in config.origins.items()
-    )
-
-
-def with_hidden_names(data: PageData, pseudonyms: Pseudonyms, inventory: Inventory) -> PageData:
-    """Replace names of stores and topics, as in everything else that leaves the pod."""
-    for application in data.applications:
-        pseudonyms.learn(names_of(inventory, application.id))
-    return replace(
-        data,
-        applications=tuple(_hidden(application, pseudonyms) for application in data.applications),
-        incidents=tuple(_hidden_incident(incident, pseudonyms) for incident in data.incidents),
-    )
-
-
-def _hidden(application: ApplicationRow, pseudonyms: Pseudonyms) -> ApplicationRow:
-    tasks = (
-        replace(
-            task,
-            stores=tuple(replace(store, store=pseudonyms.hashed(store.store)) for store in task.stores),
-            checkpoint_problem=pseudonyms.text(task.checkpoint_problem) if task.checkpoint_problem else None,
-        )
-        for task in application.tasks
-    )
-    return replace(application, tasks=tuple(tasks))
-
-
-def _hidden_incident(incident: Incident, pseudonyms: Pseudonyms) -> Incident:
-    return replace(
-        incident,
-        stores=tuple(pseudonyms.hashed(store) for store in incident.stores),
-        sentence=pseudonyms.text(incident.sentence),
-        next_action=pseudonyms.text(incident.next_action),
-        lead=_hidden_finding(incident.lead, pseudonyms),
-        findings=tuple((role, _hidden_finding(finding, pseudonyms)) for role, finding in incident.findings),
-    )
-
-
-def _hidden_finding(finding: Finding, pseudonyms: Pseudonyms) -> Finding:
-    steps = (
-        replace(step, what=pseudonyms.text(step.what), where=pseudonyms.text(step.where))
-        for step in finding.evidence
-    )
-    return replace(
-        finding,
-        store=pseudonyms.hashed(finding.store) if finding.store else None,
-        summary=pseudonyms.text(finding.summary),
-        next_action=pseudonyms.text(finding.next_action),
-        evidence=tuple(steps),
     )

@@ -162,9 +162,6 @@ SHIP_REGION: {{ . | quote }}
 {{- if $v.ship.allowHttp }}
 SHIP_ALLOW_HTTP: "true"
 {{- end }}
-{{- if $v.privacy.hashNames }}
-PRIVACY_HASH_NAMES: "true"
-{{- end }}
 {{- if ne (toString $v.kubernetesEvents.level) "off" }}
 KUBERNETES_EVENTS: {{ $v.kubernetesEvents.level | quote }}
 {{- end }}

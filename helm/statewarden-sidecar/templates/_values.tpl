@@ -31,11 +31,6 @@ object store
 {{- define "statewarden-sidecar.checkSink" -}}
 {{- $store := .objectStore -}}
 {{- $sink := include "statewarden-sidecar.sink" . -}}
-{{- range $key := list "endpoint" "region" -}}
-{{- if hasKey $.ship $key -}}
-{{- fail (printf "statewarden-sidecar: there is no ship.%s: set objectStore.%s instead; ship.to may stay as it is" $key $key) -}}
-{{- end -}}
-{{- end -}}
 {{- if and $store.bucket .ship.to -}}
 {{- fail (printf "statewarden-sidecar: objectStore.bucket %q and ship.to %q exclude each other: segments go to one place" $store.bucket .ship.to) -}}
 {{- end -}}

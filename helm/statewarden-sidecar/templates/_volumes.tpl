@@ -37,13 +37,6 @@
   value: /etc/statewarden/properties/streams.properties
   source: {configMap: {name: {{ . }}, optional: true, items: [{key: {{ $v.agent.propertiesFrom.key | quote }}, path: streams.properties}]}}
 {{- end }}
-{{- with $v.privacy.keySecret }}
-- volume: statewarden-hash-key
-  mountPath: /etc/statewarden/hash-key
-  setting: PRIVACY_HASH_KEY_FILE
-  value: /etc/statewarden/hash-key/key
-  source: {secret: {secretName: {{ . }}, defaultMode: 292}}
-{{- end }}
 {{- if ne (toString $v.kubernetesEvents.level) "off" }}
 {{- /* A token of the sidecar's own: the application's containers need none for it. */}}
 - volume: statewarden-token

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,13 +59,3 @@ def test_a_detector_that_does_not_exist_is_wrong_use(statewarden: Callable, tmp_
     said = statewarden("scan", tmp_path, "--disable-detector", "resurected=typo")
     assert said.code == 2
     assert "no detector is called resurected; known: resurrected-checkpoint, " in said.complaint
-
-
-def test_a_bundle_holds_it(statewarden: Callable, tmp_path: Path) -> None:
-    """Whoever reads a bug report knows what was not looked for."""
-    plant(tmp_path / "state")
-    assert statewarden("bundle", tmp_path / "state", tmp_path / "out.tar.gz", *PLAIN, *DISABLE).code == 0
-    with tarfile.open(tmp_path / "out.tar.gz") as archive:
-        about = archive.extractfile("statewarden-bundle/statewarden.json")
-        assert about is not None
-        assert json.load(about)["disabled"] == {"resurrected-checkpoint": "a known restore"}

@@ -21,12 +21,12 @@ from agent.home.baseline import (
     SLICE,
     BaselineKeeper,
     Lost,
-    NewerBaselineError,
+    OtherFormatError,
     Remembered,
     resume,
     understand,
 )
-from agent.home.baseline_file import CORRUPT_NAME, NAME, NEWER_NAME, BaselineFile
+from agent.home.baseline_file import CORRUPT_NAME, NAME, OTHER_FORMAT_NAME, BaselineFile
 from tests.agent.engine.playing import Run, application, checkpoint, opening, second
 from tests.agent.home.restarting import STATE, lines_of
 
@@ -75,13 +75,6 @@ def test_what_is_written_is_what_was_known(tmp_path: Path) -> None:
     assert found.findings == kept.run.pipeline.ledger.remembered()
     assert (found.until_us, found.reason) == (second(100), "SIGTERM")
     assert sorted(os.listdir(tmp_path)) == [NAME]
-
-
-def test_a_baseline_that_does_not_say_whether_a_task_was_held_is_asked_its_tasks() -> None:
-    """Releases before did not write it down."""
-    lines = lines_of(busy_run().pipeline, second(100))
-    assert any(line.get("application", {}).pop("task_ever_held", False) for line in lines)
-    assert understand(iter(lines), STATE, second(100)).inventory.applications["app"].task_ever_held
 
 
 def test_an_incident_keeps_its_alert_over_a_restart(tmp_path: Path) -> None:
@@ -169,18 +162,31 @@ def findings(run: Run) -> list:
     return [x for x in run.pipeline.ledger.findings() if x.detector == "auditor-blind"]
 
 
-def test_a_newer_baseline_is_refused_and_kept(tmp_path: Path) -> None:
-    """After a downgrade the newer agent's memory is neither understood nor overwritten."""
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_baseline_of_another_format_is_set_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, step: int
+) -> None:
+    """An older or a newer one: neither understood nor overwritten, said in log and finding; a new one begins."""
     kept = Kept(tmp_path)
     lines = lines_of(kept.run.pipeline, second(100))
-    lines[0]["format"] = FORMAT + 1
-    with pytest.raises(NewerBaselineError, match="knows up to"):
+    lines[0] |= {"format": FORMAT + step, "agent": "9.8.7"}
+    with pytest.raises(OtherFormatError, match=f"this one .* knows {FORMAT}"):
         understand(iter(lines), STATE, 0)
-    newer = gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
-    (tmp_path / NAME).write_bytes(newer)
-    assert isinstance(kept.again(), Lost)
-    kept.keeper.finish(second(101), "SIGTERM")
-    assert (tmp_path / NEWER_NAME).read_bytes() == newer
+    written = gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+    (tmp_path / NAME).write_bytes(written)
+    os.utime(tmp_path / NAME, ns=(second(100) * 1000, second(100) * 1000))
+    fresh = Run(started_us=second(200))
+    keeper = BaselineKeeper(BaselineFile(tmp_path), fresh.pipeline, STATE)
+    resume(keeper, fresh.pipeline, fresh.now_us)
+    assert os.listdir(tmp_path) == [OTHER_FORMAT_NAME]
+    fresh.rest(60_000_000)
+    (interval,) = fresh.pipeline.inventory.blind
+    for said in (caplog.text, str(interval.detail)):
+        assert f"statewarden 9.8.7 wrote it in format {FORMAT + step}" in said
+        assert f"kept as {OTHER_FORMAT_NAME} and may be deleted" in said
+    assert any("baseline-lost" in str(record.body.get("summary")) for record in fresh.records)
+    keeper.finish(second(300), "SIGTERM")
+    assert (tmp_path / OTHER_FORMAT_NAME).read_bytes() == written
     assert isinstance(kept.again(), Remembered)
 
 

@@ -138,10 +138,10 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
     ),
     (spool(refusal="Permission denied"), "spool", Level.FAILED, "Permission denied", "fsGroup"),
     (
-        spool(later="was written by a later statewarden"),
+        spool(other_format="it has format 9"),
         "spool",
-        Level.FAILED,
-        "a later",
+        Level.WARNING,
+        "set aside, not shipped (it has format 9)",
         "STATEWARDEN_SPOOL",
     ),
     (spool(mount=OVERLAY), "spool", Level.WARNING, "container's own layer", "emptyDir"),

@@ -21,7 +21,7 @@ def all_again(run: Run) -> set[object]:
     """Make every row, with a table that knows nothing."""
     for one in run.pipeline.inventory.applications.values():
         run.pipeline.looker._read_tasks |= {(one.id, task) for task in one.tasks}
-    return set(TaskTable(str).update(run.pipeline, run.now_us))
+    return set(TaskTable(with_stores=True).update(run.pipeline, run.now_us))
 
 
 @pytest.mark.parametrize("scenario", ["benign-move-3.9.2", "torn-clean-3.9.2"])
@@ -29,7 +29,7 @@ def test_kept_rows_are_right_all_along(scenario: str) -> None:
     """Over a recorded run, at every tenth operation: what is kept equals what is recreated."""
     operations = operations_of(scenario, "pod-a")
     run = Run(operations[0].at_us, sets_of(scenario))
-    table = TaskTable(str)
+    table = TaskTable(with_stores=True)
     shown = 0
     for number, operation in enumerate(operations):
         run.play(operation)

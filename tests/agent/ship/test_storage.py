@@ -1,4 +1,4 @@
-"""Damage is set aside and told, and the agent goes on; a newer spool is left alone; room is waited for."""
+"""Damage is set aside and told, and the agent goes on; so is a spool of another format; room is waited for."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from agent.contract.events import Origin
 from agent.errors import SpoolError
 from agent.ship.database import DamagedError, Database, NoRoomError, StoreError
 from agent.ship.limits import MIN_CAP_BYTES
+from agent.ship.tables import FORMAT
 from tests.agent.ship.ship_support import (
     HandClock,
     drain,
@@ -176,16 +177,26 @@ def test_what_is_set_aside_makes_room_first(tmp_path: Path, clock: HandClock) ->
         (tmp_path / "spool.db").unlink()
 
 
-def test_a_newer_format_is_refused_untouched(left: Path, clock: HandClock) -> None:
-    """A spool of a later release stays as it is, and is not kept locked."""
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_spool_of_another_format_is_set_aside(
+    left: Path, clock: HandClock, caplog: pytest.LogCaptureFixture, step: int
+) -> None:
+    """An older or a newer one: kept whole under a name that says so, logged, announced; a new one begins, once."""
     with sqlite3.connect(left / "spool.db") as connection:
-        connection.execute("PRAGMA user_version=4")
+        connection.execute(f"PRAGMA user_version={FORMAT + step}")
     connection.close()
     before = (left / "spool.db").read_bytes()
-    for _ in range(2):
-        with pytest.raises(SpoolError, match="has format 4, this one knows up to 3"):
-            open_spool(left, clock)
-    assert (left / "spool.db").read_bytes() == before
+    with open_spool(left, clock, NEXT_BOOT) as spool:
+        spool.append(heartbeat())
+        spool.seal()
+        rows = drain(spool)
+        assert (spool.stats().corrupt_segments, spool.stats().aside) == (0, 1)
+    assert drop_rows(rows) == [("unknown", 0, 0, 0, "other-format; boot unknown")]
+    assert sequences(rows, "boot2") == [1, 2]
+    assert (left / "spool.db.other-format").read_bytes() == before
+    assert "set a database of another format aside" in caplog.text
+    with open_spool(left, clock, NEXT_BOOT) as again:
+        assert again.stats().aside == 1
 
 
 def test_a_start_without_room_is_made_up_for_later(

@@ -1,5 +1,5 @@
 """The event contract's promise (docs/contract.md), from agent to sink to reader; the rollup's half is in
-`tests/spark_rollup/bronze/test_load.py` and `intake/test_upgrade.py`."""
+`tests/spark_rollup/bronze/test_load.py` and `intake/test_formats.py`."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Kind, Origin, Record, Severity
-from agent.publish.event_desk import BURST, LONGEST_MESSAGE, REFILL_S, WAITING_KEPT, EventDesk, News
+from agent.publish.kubernetes import BURST, LONGEST_MESSAGE, REFILL_S, WAITING_KEPT, Event, EventDesk
 
 ORIGIN = Origin("uid-1", "boot", "orders-0", node="node-1")
 AT_US = 1_700_000_000_000_000
@@ -27,7 +27,7 @@ def desk(least: Severity = Severity.WARNING) -> EventDesk:
     return EventDesk(least, ORIGIN, "shop")
 
 
-def sent(some: EventDesk, now_s: float = 0.0) -> list[News]:
+def sent(some: EventDesk, now_s: float = 0.0) -> list[Event]:
     """Send all that may be sent now."""
     found = []
     while (ready := some.next(now_s)) is not None:
@@ -41,7 +41,7 @@ def test_an_event_says_what_where_and_what_to_do() -> None:
     some = desk()
     some.receive(finding())
     (news,) = sent(some, 100.0)
-    assert news.body == {
+    assert news == {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": "orders-0.f1", "namespace": "shop"},
@@ -69,14 +69,14 @@ def test_a_repetition_is_no_news_and_its_end_is() -> None:
     some.receive(finding(status="resolved"))
     some.receive(finding("f2", severity="critical"))
     told = sent(some, 1e9)
-    assert [(x.name, str(x.patch["message"]).split("]")[0]) for x in told] == [
+    assert [(x["metadata"]["name"], str(x["message"]).split("]")[0]) for x in told] == [
         ("orders-0.f1", "[resolved"), ("orders-0.f2", "[critical, suspected"),
     ]  # fmt: skip
 
 
 def test_only_news_is_reported() -> None:
     """Opened, louder, resolved; a repetition, something quieter, or what was never told is no news."""
-    some, told = desk(), list[News]()
+    some, told = desk(), list[Event]()
     for record in (
         finding(),
         finding(),
@@ -91,10 +91,10 @@ def test_only_news_is_reported() -> None:
     ):
         some.receive(record)
         told += sent(some, 1e9)
-    assert {news.name for news in told} == {"orders-0.f1"}
-    assert [news.patch["count"] for news in told] == [1, 2, 3, 4]
-    assert told[-1].patch["type"] == "Normal"
-    assert str(told[-1].patch["message"]).startswith("[resolved] ")
+    assert {news["metadata"]["name"] for news in told} == {"orders-0.f1"}
+    assert [news["count"] for news in told] == [1, 2, 3, 4]
+    assert told[-1]["type"] == "Normal"
+    assert str(told[-1]["message"]).startswith("[resolved] ")
 
 
 def test_what_waits_is_coalesced() -> None:
@@ -103,7 +103,7 @@ def test_what_waits_is_coalesced() -> None:
     some.receive(finding())
     some.receive(finding(severity="critical"))
     (news,) = sent(some)
-    assert "[critical, suspected]" in str(news.patch["message"])
+    assert "[critical, suspected]" in str(news["message"])
 
 
 def test_the_rate_holds() -> None:
@@ -114,7 +114,7 @@ def test_the_rate_holds() -> None:
     assert len(sent(some, 0.0)) == BURST
     assert sent(some, REFILL_S * 0.9) == []
     assert len(sent(some, REFILL_S * 3.05)) == 3
-    assert some.waiting == 50 - BURST - 3
+    assert len(some.waiting) == 50 - BURST - 3
 
 
 def test_too_many_findings_are_suppressed_and_counted() -> None:
@@ -122,8 +122,8 @@ def test_too_many_findings_are_suppressed_and_counted() -> None:
     some = desk()
     for number in range(WAITING_KEPT + 7):
         some.receive(finding(f"f{number}"))
-    assert (some.waiting, some.suppressed) == (WAITING_KEPT, 7)
-    assert sent(some)[0].name == "orders-0.f7"
+    assert (len(some.waiting), some.suppressed) == (WAITING_KEPT, 7)
+    assert sent(some)[0]["metadata"]["name"] == "orders-0.f7"
 
 
 def test_what_changes_while_it_is_sent_is_sent_again() -> None:
@@ -142,6 +142,6 @@ def test_the_limits_of_the_api() -> None:
     some = EventDesk(Severity.INFO, Origin("orders-0", "b", "orders-0"), "shop")
     some.receive(finding(severity="info", summary="x" * 5_000))
     (news,) = sent(some)
-    assert len(str(news.patch["message"])) == LONGEST_MESSAGE
-    assert news.patch["type"] == "Normal"
-    assert "uid" not in news.body["involvedObject"]  # type: ignore[operator]
+    assert len(str(news["message"])) == LONGEST_MESSAGE
+    assert news["type"] == "Normal"
+    assert "uid" not in news["involvedObject"]
