@@ -171,7 +171,6 @@ class OwnVolume:
         mount: What it is on.
         shares_state_volume: Whether it is on the application's state volume.
         need_bytes: What the agent may put there; 0 = unknown.
-        later: That what is there was written by a later release, and what to do; empty = it was not.
     """
 
     path: str = ""
@@ -182,7 +181,6 @@ class OwnVolume:
     mount: Mount | Unseen = Unseen.UNREADABLE
     shares_state_volume: bool = False
     need_bytes: int = 0
-    later: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,6 @@ def judge_spool(facts: Facts) -> Result:
         if not spool.is_read_only:
             change = f"{change}; where it is one already: {manifest.SPOOL_GROUP}"
         return Result("spool", Level.FAILED, what, spool.path, change)
-    if spool.later:
-        what = f"{spool.later}; until then the agent runs without a spool"
-        return Result("spool", Level.FAILED, what, spool.path, manifest.SPOOL_ENV)
     trouble = _weakness(spool)
     if trouble is not None:
         return Result("spool", Level.WARNING, trouble[0], spool.path, trouble[1])

@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import SpoolError, UsageError
-from agent.ship import upgrade
-from agent.ship.database import Row, StoreError, last_checkpoint
-from agent.ship.storage import BAD_NAME, DATABASE_NAME, refuse_newer
-from agent.ship.tables import TABLES
+from agent.ship.database import DATABASE_NAME, StoreError, aside_files, last_checkpoint
+from agent.ship.queue import FORMAT
 
-_BATCHES = "SELECT count(*) - sum(is_rejected), sum(is_rejected) FROM batches"
-_RECORDS = " UNION ALL ".join(f"SELECT count(*), min(at_us) FROM {table}" for table in TABLES)  # noqa: S608
+_FORMAT = "PRAGMA user_version"
+_SUMS = (
+    "SELECT count(DISTINCT CASE WHEN NOT is_rejected THEN batch END),"
+    " count(DISTINCT CASE WHEN is_rejected THEN batch END), count(*), min(at_us) FROM records"
+)
 _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What was in a spool at its last checkpoint: at most a few seconds ago while its agent runs.
+    """What was in a spool at its last checkpoint: about a second ago at most while its agent runs.
 
     Args of the dataclass:
         segments: Segments that wait, the open one included.
@@ -46,35 +47,24 @@ def status_of(directory: Path) -> Status:
     """
     path = directory / DATABASE_NAME
     if not path.is_file():
-        raise UsageError(_missing(directory))
-    refuse_newer(path)
-    ((segments, rejected),), sums = _asked(path)
-    oldest = min((at_us for count, at_us in sums if count), default=None)
+        raise UsageError(f"{directory} holds no spool: {DATABASE_NAME} is not there")
+    segments, rejected, records, oldest_at_us = _asked(path)
     size_bytes = sum(x.stat().st_size for x in directory.iterdir() if x.is_file())
-    has_damaged = (directory / BAD_NAME).exists()
-    return Status(
-        segments or 0, rejected or 0, sum(count for count, _ in sums), oldest, size_bytes, has_damaged
-    )
+    return Status(segments, rejected, records, oldest_at_us, size_bytes, aside_files(directory)[0].exists())
 
 
-def _missing(directory: Path) -> str:
-    try:
-        waiting = len(upgrade.leftovers(directory))
-    except OSError:
-        waiting = 0
-    if waiting:
-        return (
-            f"{directory} holds the spool of an earlier release, {waiting} files of which wait: `statewarden run` takes"
-            " them in and ships them; nothing is lost until then"
-        )
-    return f"{directory} holds no spool: {DATABASE_NAME} is not there"
-
-
-def _asked(path: Path) -> list[list[Row]]:
-    reason: StoreError | None = None
+def _asked(path: Path) -> tuple[int, int, int, int | None]:
+    reason: object = None
     for _ in range(_TRIES):
         try:
-            return last_checkpoint(path, (_BATCHES, _RECORDS))
+            (((version,),),) = last_checkpoint(path, (_FORMAT,))
+            if version != FORMAT:
+                raise SpoolError(
+                    f"{path} has format {version}, this release knows {FORMAT}: `statewarden run` sets it aside"
+                )
+            (((segments, rejected, records, oldest_at_us),),) = last_checkpoint(path, (_SUMS,))
         except StoreError as error:  # a checkpoint in this moment looks like damage
             reason = error
+        else:
+            return segments, rejected, records, oldest_at_us
     raise SpoolError(f"cannot read {path}: {reason}; try again, or check the agent's log")

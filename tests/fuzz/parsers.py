@@ -21,7 +21,6 @@ from agent.layout.rocksdb_text import old_log_times_us, parse_current, parse_ide
 from agent.observe.rocksdb.log_records import read_records
 from agent.observe.rocksdb.manifest import parse_manifest
 from agent.replay.trace import read_trace
-from agent.ship.upgrade import frames_in
 from agent.watch.inotify import parse_events
 from tests.support.rocksdb_writer import frame
 
@@ -45,10 +44,6 @@ def _manifest(content: bytes) -> None:
     parse_manifest(content, 5)
     # the checksum keeps a fuzzer out of the edits: frame what it made, too
     parse_manifest(frame([content]), 5)
-
-
-def _frames(content: bytes) -> None:
-    assert sum(len(line) for line in frames_in(content)) <= len(content)
 
 
 def _baseline(content: bytes) -> None:
@@ -81,7 +76,6 @@ PARSERS: Mapping[str, Callable[[bytes], object]] = {
     "log-records": read_records,
     "manifest": _manifest,
     "inotify": lambda content: list(parse_events(content)),
-    "frames": _frames,
     "event": decode,
     "baseline": _baseline,
     "trace": _trace,

@@ -29,7 +29,7 @@ MAX_INPUT_BYTES = 8192
 KEPT = 12
 """New inputs that `--keep` takes over per parser, the smallest ones."""
 
-NAMES = ("checkpoint", "process-file", "paths", "rocksdb-text", "log-records", "manifest", "inotify", "frames",
+NAMES = ("checkpoint", "process-file", "paths", "rocksdb-text", "log-records", "manifest", "inotify",
          "event", "baseline", "trace")  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """What a later release wrote is left as it is, by every command that meets it, with one sentence that says what to do.
 
-A spool of a later format is in `tests/agent/ship/test_storage.py`, a baseline in `tests/agent/home/test_baseline.py`;
+A spool of another format is in `tests/agent/ship/test_storage.py`, a baseline in `tests/agent/home/test_baseline.py`;
 lines of a later contract are in `test_contract.py`.
 """
 
@@ -9,73 +9,27 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import sqlite3
 from pathlib import Path
 
 import pytest
 
-from agent.cli import main as agent_main
 from agent.contract import buckets
 from agent.engine.pipeline import Pipeline
-from agent.errors import SpoolError
 from agent.home import baseline
 from agent.home.baseline import BaselineKeeper, resume
 from agent.home.baseline_file import NAME, NEWER_NAME, BaselineFile
 from agent.inventory.settings import SettingsBook
 from agent.replay.memory_disk import MemoryDisk
-from agent.ship import tables
 from spark_rollup.bronze import snapshots, store
 from spark_rollup.cli import main as rollup_main
 from spark_rollup.config import MARKER
 from spark_rollup.errors import DamagedError, UsageError
 from spark_rollup.verify import kept
-from tests.agent.ship.ship_support import HandClock, heartbeat, open_spool
 
 
 def content(folder: Path) -> dict[str, bytes]:
     """Read every file."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_a_spool_of_a_later_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`statewarden spool` says which version may read it; an agent says the same and goes on without a spool."""
-    with open_spool(tmp_path, HandClock()) as spool:
-        spool.append(heartbeat())
-    with sqlite3.connect(tmp_path / "spool.db") as connection:
-        connection.execute(f"PRAGMA user_version={tables.FORMAT + 1}")
-    connection.close()
-    before = content(tmp_path)
-    assert agent_main(["spool", str(tmp_path)]) == 3
-    said = capsys.readouterr().err
-    assert f"written by a later statewarden (it has format {tables.FORMAT + 1}" in said
-    assert "run that one until the spool is empty" in said
-    assert content(tmp_path) == before
-
-
-def test_preflight_finds_a_spool_of_a_later_format(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before a roll-out, in the words of the agent's refusal; the spool is left as it is."""
-    state, folder = tmp_path / "state", tmp_path / "spool"
-    state.mkdir()
-    asked = ["preflight", str(state), "--spool", str(folder), "--json"]
-    with open_spool(folder, HandClock()) as spool:
-        spool.append(heartbeat())
-    agent_main(asked)
-    assert "later statewarden" not in capsys.readouterr().out
-    with sqlite3.connect(folder / "spool.db") as connection:
-        connection.execute(f"PRAGMA user_version={tables.FORMAT + 1}")
-    connection.close()
-    before = content(folder)
-    assert agent_main(asked) == 1
-    rows = {row["check"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
-    with pytest.raises(SpoolError) as refused:
-        open_spool(folder, HandClock())
-    sentence = str(refused.value).removeprefix(f"spool {folder} ")
-    assert rows["spool"]["level"] == "failed"
-    assert rows["spool"]["where"] == str(folder)
-    assert rows["spool"]["what"].startswith(sentence)
-    assert content(folder) == before
 
 
 def test_a_baseline_of_a_later_format(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

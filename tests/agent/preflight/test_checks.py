@@ -137,13 +137,6 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         "emptyDir",
     ),
     (spool(refusal="Permission denied"), "spool", Level.FAILED, "Permission denied", "fsGroup"),
-    (
-        spool(later="was written by a later statewarden"),
-        "spool",
-        Level.FAILED,
-        "a later",
-        "STATEWARDEN_SPOOL",
-    ),
     (spool(mount=OVERLAY), "spool", Level.WARNING, "container's own layer", "emptyDir"),
     (spool(shares_state_volume=True), "spool", Level.WARNING, "takes room", "emptyDir"),
     (

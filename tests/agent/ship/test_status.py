@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,8 +43,15 @@ def test_an_empty_spool_has_no_oldest_record(tmp_path: Path) -> None:
 
 
 def test_what_is_no_spool_is_named(tmp_path: Path) -> None:
-    """A directory without a database, and one with something else in its place."""
+    """A directory without a database, one of another format, and one with something else in its place."""
     with pytest.raises(UsageError, match=r"holds no spool: spool\.db is not there"):
+        status_of(tmp_path)
+    open_spool(tmp_path, HandClock()).close()
+    with closing(sqlite3.connect(tmp_path / "spool.db")) as connection:
+        connection.execute("PRAGMA user_version=3")
+    with pytest.raises(
+        SpoolError, match="has format 3, this release knows 4: `statewarden run` sets it aside"
+    ):
         status_of(tmp_path)
     (tmp_path / "spool.db").write_bytes(b"something else" * 1_000)
     with pytest.raises(SpoolError, match="cannot read"):
