@@ -36,7 +36,7 @@ LONGEST_REQUEST_BYTES = 131_072
 """Of the request line and all headers together; the standard library limits each line and the number of headers."""
 
 _POLL_S = 1.0
-"""How often the thread looks at deadlines, and whether to stop unless it is woken for that."""
+"""How often the thread checks deadlines, and whether to stop unless it is woken for that."""
 
 _CLOCK: Clock = SystemClock()
 
@@ -161,7 +161,7 @@ class _Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        """Hang up on whoever has had the time."""
+        """Hang up on each connection whose time is over."""
         now_s = _CLOCK.monotonic_s()
         with self._lock:
             for connection in [x for x, (_, until_s) in self._open.items() if until_s <= now_s]:

@@ -132,7 +132,7 @@ class Database:
 
 
 def set_aside(path: Path, why: str) -> None:
-    """Move a database that cannot be used out of the way, loudly; one is kept.
+    """Move a database that cannot be used out of the way and report it; one is kept.
 
     Raises:
         OSError: the disk refuses.

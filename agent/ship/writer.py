@@ -72,7 +72,7 @@ class Writer:
             if not batch.is_rejected:
                 span = Span(batch.records, batch.first, batch.last)
                 drops.add(lost, Key(batch.boot_id, drops.UNKNOWN_KIND, ""), span)
-        if not self._queue.is_open:  # nobody can say what it held
+        if not self._queue.is_open:  # no one can say what it held
             lost = {Key("unknown", drops.UNKNOWN_KIND, ""): Span(0, 0, 0)}
         self.in_flight = None
         self.counters.corrupt_segments += 1
@@ -88,9 +88,6 @@ class Writer:
             SpoolFullError: nothing that ranks as low or lower is left to be given up; the loss will be announced.
             SpoolError: the disk refuses; the loss will be announced.
         """
-        self._encoder.encode(
-            record, self._next_sequence
-        )  # outside of the fence: what breaks the contract is no loss
         try:
             return self._put(record)
         except SpoolFullError:

@@ -80,7 +80,7 @@ def check_account(spool: Spool, rows: list[dict[str, Any]]) -> None:
 
 
 def test_the_cap_holds_and_every_drop_announces_itself(tmp_path: Path, spool: Spool) -> None:
-    """However much comes in, the directory stays below the cap, log and reserve included, and the account is whole."""
+    """However much comes in, the directory stays below the cap, log included, and the account is whole."""
     for number in range(1_200):
         spool.append(transition(2_500, number) if number % 3 else heartbeat(number))
         assert on_disk(tmp_path / "spool") <= MIN_CAP_BYTES
