@@ -79,10 +79,15 @@ class Database:
 
     def run(self, statement: str, values: Row = ()) -> list[Row]:
         """Execute one statement and get all its rows."""
-        return list(self.each(statement, values))
+        if self._connection is None:
+            raise StoreError("the database could not be opened")
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise _ours(error) from error
 
     def each(self, statement: str, values: Row = ()) -> Iterator[Row]:
-        """Execute a query and get its rows one at a time."""
+        """Execute a query and get its rows one at a time; the database is open."""
         if self._connection is None:
             raise StoreError("the database could not be opened")
         cursor = self._connection.cursor()

@@ -82,6 +82,7 @@ class Queue:
         self._place = self._used_bytes = 0
         self.database = Database(directory / DATABASE_NAME)
         self.is_open = False
+        self._shipped: set[int] = set()
         self.batches: dict[int, Batch] = {}
         self.number = 1
         """Of the batch that is open: those before it are sealed."""
@@ -128,7 +129,7 @@ class Queue:
     def set_aside(self, why: str) -> None:
         """Begin again without the database that is there; it is kept if it leaves room for a new one."""
         self.close()
-        self.batches = {}
+        self.batches, self._shipped = {}, set()
         try:
             set_aside(self.database.path, why)
             if _size_of(self._aside) > self._limits.cap_bytes // 2:
@@ -218,6 +219,19 @@ class Queue:
     def delete_batch(self, number: int) -> None:
         """Delete a batch from the table only."""
         self.database.run("DELETE FROM records WHERE batch=?", (number,))
+
+    def remove(self, number: int) -> None:
+        """Forget a batch that the sink has; on a full disk its rows go later, and only a kill before ships it again."""
+        del self.batches[number]
+        self._shipped.add(number)
+        self.delete_shipped()
+
+    def delete_shipped(self) -> None:
+        """Delete the rows of batches that the sink has, as far as there is room for that."""
+        with suppress(NoRoomError):
+            for number in sorted(self._shipped):
+                self.delete_batch(number)
+                self._shipped.remove(number)
 
     def reject(self, number: int) -> None:
         """Mark in the table that a batch is never shipped again; it stays for inspection until room is needed."""

@@ -73,9 +73,6 @@ class Spool:
         self._mutex = threading.RLock()
         self._opened_s = self._synced_s = clock.monotonic_s()
         self._is_dirty = self._closed = False
-        self._shipped: set[int] = set()
-        """Batches that the sink has and the disk would not delete."""
-
         self._home = SpoolHome(directory, state_directory)
         self._queue = Queue(directory, limits)
         self._writer = Writer(self._queue, origin, clock, limits)
@@ -124,7 +121,7 @@ class Spool:
             if not self._queue.is_open:
                 self._writer.start()
             self._queue.limit()
-            self._delete_shipped()
+            self._queue.delete_shipped()
             self._do_what_is_due()
 
     def seal(self) -> None:
@@ -168,9 +165,8 @@ class Spool:
         with self._mutex, self._fenced("forget a shipped segment in"):
             self._writer.in_flight = None
             if self._has(parcel):
-                self._shipped.add(parcel.segment.number)
-                del self._queue.batches[parcel.segment.number]
-                self._delete_shipped()
+                self._queue.remove(parcel.segment.number)
+                self._is_dirty = True
 
     def release(self) -> None:
         """Give back what was taken; it is next again."""
@@ -246,16 +242,6 @@ class Spool:
     def _has(self, parcel: Parcel) -> bool:
         """Return whether a segment is still there: damage may have taken it while it was on its way."""
         return self._queue.batches.get(parcel.segment.number) is parcel.segment
-
-    def _delete_shipped(self) -> None:
-        for number in sorted(self._shipped):
-            try:
-                self._queue.delete_batch(number)
-            except NoRoomError as error:
-                _LOG.warning("spool: a shipped segment stays for now", extra={"reason": str(error)})
-                return
-            self._shipped.remove(number)
-            self._is_dirty = True
 
     def _do_what_is_due(self) -> None:
         if self._writer.owes:

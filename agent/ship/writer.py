@@ -157,18 +157,21 @@ class Writer:
                     f"a record of {len(line)} bytes is too large for the spool; raise its cap"
                 )
             try:
-                sequence, kind = self._next_sequence, record.kind.value
-                self._queue.append(
-                    self._origin.pod_uid, self._origin.boot_id, sequence, kind, record.observed_at_us, line
-                )
-            except NoRoomError:
-                self._make_room(len(line), priority.rank_of(record.kind.value), attempt)
+                try:
+                    return self._append(record, line)
+                except NoRoomError:
+                    self._make_room(len(line), priority.rank_of(record.kind.value), attempt)
             except DamagedError as error:
                 self.start_over(error)
-            else:
-                self._next_sequence += 1
-                return sequence
         raise NoRoomError("no room can be made")
+
+    def _append(self, record: Record, line: bytes) -> int:
+        sequence, at_us = self._next_sequence, record.observed_at_us
+        self._queue.append(
+            self._origin.pod_uid, self._origin.boot_id, sequence, record.kind.value, at_us, line
+        )
+        self._next_sequence += 1
+        return sequence
 
     def _insert(self, record: Record, sequence: int) -> None:
         self._queue.insert(

@@ -38,16 +38,16 @@ def test_a_finding_that_a_full_volume_took_is_counted_by_the_next_boot(
     """The finding and the announcement of its loss are gone; the first heartbeat carries its id and the counts."""
     run = run_of(RECORDING, "pod-a")
     is_open = [x for x in run.pipeline.ledger.open_findings() if x.severity.value != "info"]
-    real = Database.each
+    real = Database.run
 
-    def each(self: Database, statement: str, values: tuple[Any, ...] = ()) -> Any:
+    def run_statement(self: Database, statement: str, values: tuple[Any, ...] = ()) -> Any:
         if statement.startswith("INSERT"):
             raise NoRoomError("database or disk is full")
         return real(self, statement, values)
 
     with open_spool(tmp_path / "spool", clock) as spool:
         with monkeypatch.context() as patch:
-            patch.setattr(Database, "each", each)
+            patch.setattr(Database, "run", run_statement)
             for record in run.records:
                 keep(spool, record)
         killed(tmp_path / "spool", tmp_path / "after")

@@ -241,7 +241,7 @@ def test_a_disk_that_fails_refuses_and_counts(
     with open_spool(tmp_path, clock) as spool:
         spool.append(heartbeat())
         with monkeypatch.context() as patch:
-            patch.setattr(Database, "each", refuse)
+            patch.setattr(Database, "run", refuse)
             with pytest.raises(
                 SpoolError, match=re.escape(f"{tmp_path}: disk I/O error; free or repair its volume")
             ):
