@@ -171,6 +171,7 @@ class OwnVolume:
         mount: What it is on.
         shares_state_volume: Whether it is on the application's state volume.
         need_bytes: What the agent may put there; 0 = unknown.
+        other_format: Of which format the spool there is, if not of this agent's; empty = it is, or there is none.
     """
 
     path: str = ""
@@ -181,6 +182,7 @@ class OwnVolume:
     mount: Mount | Unseen = Unseen.UNREADABLE
     shares_state_volume: bool = False
     need_bytes: int = 0
+    other_format: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from agent.clock import Clock, is_clock_synchronised
@@ -18,7 +19,9 @@ from agent.observe.volume import Mount, find_mount, measure_space
 from agent.preflight import reach
 from agent.preflight.facts import ClockFacts, EndpointFacts, Facts, Identity, InotifyFacts, OwnVolume
 from agent.preflight.survey import survey
+from agent.ship.database import DATABASE_NAME
 from agent.ship.home import is_inside
+from agent.ship.queue import other_format
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import instance_limit, watch_limit
 
@@ -46,7 +49,7 @@ def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_
         state=survey(root),
         inotify=ask_inotify(root),
         clock=ClockFacts(clock.now_us(), is_clock_synchronised()),
-        spool=probe_own_volume(config.agent.spool, root, _spool_need(config)),
+        spool=probe_spool(config, root),
         endpoint=probe_endpoint(config, root, sink_refusal),
         waited_s=waited_s,
         release=release.value if release is not None else "",
@@ -98,6 +101,14 @@ def probe_own_volume(directory: str, root: Path, need_bytes: int = 0) -> OwnVolu
         shares_state_volume=_is_one_volume(mount, find_mount(root)),
         need_bytes=max(0, need_bytes - _used_bytes(path)),
     )
+
+
+def probe_spool(config: Config, root: Path) -> OwnVolume:
+    """Read the spool's directory, try to write, and ask what is there of which format it is."""
+    found = probe_own_volume(config.agent.spool, root, _spool_need(config))
+    if not found.path or found.is_in_state or found.refusal:
+        return found
+    return replace(found, other_format=other_format(Path(found.path) / DATABASE_NAME))
 
 
 def probe_endpoint(config: Config, root: Path, sink_refusal: str = "") -> EndpointFacts:

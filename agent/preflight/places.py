@@ -30,6 +30,10 @@ def judge_spool(facts: Facts) -> Result:
         if not spool.is_read_only:
             change = f"{change}; where it is one already: {manifest.SPOOL_GROUP}"
         return Result("spool", Level.FAILED, what, spool.path, change)
+    if spool.other_format:
+        what = f"what waits here is set aside, not shipped ({spool.other_format}): run the agent that wrote it until"
+        what = f"{what} the spool is empty, or give this one another directory"
+        return Result("spool", Level.WARNING, what, spool.path, manifest.SPOOL_ENV)
     trouble = _weakness(spool)
     if trouble is not None:
         return Result("spool", Level.WARNING, trouble[0], spool.path, trouble[1])

@@ -43,6 +43,10 @@ class DamagedError(StoreError):
     """The file is no database of ours, or not a whole one."""
 
 
+class OtherFormatError(DamagedError):
+    """The file is a database of another format."""
+
+
 class Database:
     """A connection that is open or not; its owner serialises the calls, whatever threads they come from.
 

@@ -22,6 +22,7 @@ class Cause(StrEnum):
 
     CAP = "spool-cap"
     CORRUPT = "corrupt-segment"
+    OTHER_FORMAT = "other-format"
     REJECTED = "rejected-by-sink"
     WRITE_FAILED = "write-failed"
 

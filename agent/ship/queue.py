@@ -18,11 +18,12 @@ from agent.ship import priority
 from agent.ship.batches import Batch
 from agent.ship.database import (
     DATABASE_NAME,
-    DamagedError,
     Database,
     NoRoomError,
+    OtherFormatError,
     StoreError,
     aside_files,
+    last_checkpoint,
     set_aside,
 )
 from agent.ship.limits import Limits
@@ -108,7 +109,7 @@ class Queue:
                     for statement in _SCHEMA:
                         self.database.run(statement)
             elif version != FORMAT:
-                raise DamagedError(f"it has format {version}, this release knows {FORMAT}")
+                raise OtherFormatError(_other(version))
             found = [Batch(*row) for row in self.database.run(f"{_SUMS} GROUP BY batch ORDER BY batch")]
             self._place = max(self._last_place(rank) for rank in range(priority.HIGHEST + 1))
             with suppress(NoRoomError):
@@ -261,6 +262,19 @@ class Queue:
         span = (lowest, lowest + (1 << _PLACE_BITS) - 1)
         ((last,),) = self.database.run("SELECT max(n) FROM records WHERE n BETWEEN ? AND ?", span)
         return int(last) - lowest if last else 0
+
+
+def other_format(path: Path) -> str:
+    """Say of which format a database is, if not of this agent's; empty = it is, or there is none. Changes nothing."""
+    version = FORMAT
+    if path.exists():
+        with suppress(StoreError):
+            (((version,),),) = last_checkpoint(path, ("PRAGMA user_version",))
+    return "" if version in (0, FORMAT) else _other(version)
+
+
+def _other(version: int) -> str:
+    return f"it has format {version}, this statewarden knows {FORMAT}"
 
 
 def _size_of(paths: Iterable[Path]) -> int:

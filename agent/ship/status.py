@@ -7,9 +7,8 @@ from pathlib import Path
 
 from agent.errors import SpoolError, UsageError
 from agent.ship.database import DATABASE_NAME, StoreError, aside_files, last_checkpoint
-from agent.ship.queue import FORMAT
+from agent.ship.queue import other_format
 
-_FORMAT = "PRAGMA user_version"
 _SUMS = (
     "SELECT count(DISTINCT CASE WHEN NOT is_rejected THEN batch END),"
     " count(DISTINCT CASE WHEN is_rejected THEN batch END), count(*), min(at_us) FROM records"
@@ -54,14 +53,11 @@ def status_of(directory: Path) -> Status:
 
 
 def _asked(path: Path) -> tuple[int, int, int, int | None]:
-    reason: object = None
+    reason: object = other_format(path)
+    if reason:
+        raise SpoolError(f"{path}: {reason}; `statewarden run` sets it aside")
     for _ in range(_TRIES):
         try:
-            (((version,),),) = last_checkpoint(path, (_FORMAT,))
-            if version != FORMAT:
-                raise SpoolError(
-                    f"{path} has format {version}, this release knows {FORMAT}: `statewarden run` sets it aside"
-                )
             (((segments, rejected, records, oldest_at_us),),) = last_checkpoint(path, (_SUMS,))
         except StoreError as error:  # a checkpoint in this moment looks like damage
             reason = error

@@ -12,7 +12,7 @@ from agent.contract.codec import Encoder
 from agent.contract.events import Origin, Record
 from agent.errors import SpoolError, SpoolFullError
 from agent.ship import drops, priority
-from agent.ship.database import DamagedError, NoRoomError, StoreError
+from agent.ship.database import DamagedError, NoRoomError, OtherFormatError, StoreError
 from agent.ship.drops import Account, Cause, Key, Span
 from agent.ship.limits import Limits
 from agent.ship.queue import Queue, Stored
@@ -75,9 +75,10 @@ class Writer:
         if not self._queue.is_open:  # no one can say what it held
             lost = {Key("unknown", drops.UNKNOWN_KIND, ""): Span(0, 0, 0)}
         self.in_flight = None
-        self.counters.corrupt_segments += 1
+        is_other = isinstance(error, OtherFormatError)
+        self.counters.corrupt_segments += not is_other
         self._count(lost)
-        drops.add_all(self._to_announce, lost, Cause.CORRUPT)
+        drops.add_all(self._to_announce, lost, Cause.OTHER_FORMAT if is_other else Cause.CORRUPT)
         self._queue.set_aside(str(error))
 
     def put(self, record: Record) -> int:

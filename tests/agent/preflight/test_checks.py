@@ -137,6 +137,13 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         "emptyDir",
     ),
     (spool(refusal="Permission denied"), "spool", Level.FAILED, "Permission denied", "fsGroup"),
+    (
+        spool(other_format="it has format 9"),
+        "spool",
+        Level.WARNING,
+        "set aside, not shipped (it has format 9)",
+        "STATEWARDEN_SPOOL",
+    ),
     (spool(mount=OVERLAY), "spool", Level.WARNING, "container's own layer", "emptyDir"),
     (spool(shares_state_volume=True), "spool", Level.WARNING, "takes room", "emptyDir"),
     (

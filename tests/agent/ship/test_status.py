@@ -50,7 +50,7 @@ def test_what_is_no_spool_is_named(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "spool.db")) as connection:
         connection.execute("PRAGMA user_version=3")
     with pytest.raises(
-        SpoolError, match="has format 3, this release knows 4: `statewarden run` sets it aside"
+        SpoolError, match="it has format 3, this statewarden knows 4; `statewarden run` sets it aside"
     ):
         status_of(tmp_path)
     (tmp_path / "spool.db").write_bytes(b"something else" * 1_000)

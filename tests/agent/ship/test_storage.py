@@ -187,7 +187,8 @@ def test_another_format_is_set_aside(
     with open_spool(left, clock, NEXT_BOOT) as spool:
         assert spool.append(heartbeat()) == 1
         spool.seal()
-        assert drop_rows(drain(spool)) == [("unknown", 0, 0, 0, "corrupt-segment; boot unknown")]
+        assert drop_rows(drain(spool)) == [("unknown", 0, 0, 0, "other-format; boot unknown")]
+        assert (spool.stats().corrupt_segments, spool.stats().aside) == (0, 1)
     assert (left / "spool.db.bad").stat().st_size == len(before)
     assert "set a database aside" in caplog.text
 
