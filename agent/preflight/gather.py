@@ -19,8 +19,9 @@ from agent.observe.volume import Mount, find_mount, measure_space
 from agent.preflight import reach
 from agent.preflight.facts import ClockFacts, EndpointFacts, Facts, Identity, InotifyFacts, OwnVolume
 from agent.preflight.survey import survey
+from agent.ship.database import DATABASE_NAME
 from agent.ship.home import is_inside
-from agent.ship.storage import DATABASE_NAME, other_format
+from agent.ship.queue import other_format
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import instance_limit, watch_limit
 

@@ -1,29 +1,44 @@
 """The agent's HTTP server: metrics, liveness, readiness. Knows callables and nothing of what is behind them.
 
-Bounded on purpose: few connections at a time, one request each, short time limits, no traceback to a client.
+Bounded on purpose: few connections at a time, one request and one deadline each, no traceback to a client. A probe and
+a scraper must get through however slow others are: where there are too many, the one that has waited longest goes.
 """
 
 from __future__ import annotations
 
-import io
 import logging
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
+from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from types import TracebackType
 from typing import Any, Self
 
+from agent.clock import Clock, SystemClock
 from agent.errors import ConfigError
-from agent.publish import connections
 
 _LOG = logging.getLogger(__name__)
-_STOP_POLL_S = 1.0
-"""How often the thread asks whether to stop, unless it is woken."""
+MAX_CONNECTIONS = 16
+MAX_COMPUTED = 8
+"""Long answers (metrics, the page) in the making, at most. Probes take none of these places."""
+
+DEADLINE_S = 10.0
+"""From the first byte of the request to the last one of the answer, however the bytes trickle."""
+
+LONGEST_REQUEST_BYTES = 131_072
+"""Of the request line and all headers together; the standard library limits each line and the number of headers."""
+
+_POLL_S = 1.0
+"""How often the thread checks deadlines, and whether to stop unless it is woken for that."""
+
+_CLOCK: Clock = SystemClock()
 
 _PROBES = ("/healthz", "/readyz")
 """What is answered however busy the server is: short, at once, and what the agent's life hangs on."""
@@ -81,7 +96,7 @@ class HttpServer:
             raise ConfigError(
                 f"cannot listen on {host or '*'}:{port}: {error}; choose another address"
             ) from error
-        serve = partial(self._server.serve_forever, poll_interval=_STOP_POLL_S)
+        serve = partial(self._server.serve_forever, poll_interval=_POLL_S)
         self._thread = threading.Thread(target=serve, name="http", daemon=True)
 
     @property
@@ -116,10 +131,73 @@ class HttpServer:
         self.stop()
 
 
-class _Server(connections.BoundedServer):
+class _Server(ThreadingHTTPServer):
+    """The standard library's server with one thread per connection, and bounds."""
+
+    daemon_threads = True
+    request_queue_size = 4 * MAX_CONNECTIONS
+    block_on_close = False  # a client that dawdles must not hold up the agent's end
+
     def __init__(self, answers: Answers, host: str, port: int) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.known = answers
-        super().__init__(host, port, _Handler)
+        self.computing = threading.BoundedSemaphore(MAX_COMPUTED)
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, tuple[str, float]] = {}
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind, without asking the name service for this host's name."""
+        TCPServer.server_bind(self)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take a connection in; if there are too many, hang up on the oldest of the client that has most."""
+        with self._lock:
+            if len(self._open) >= MAX_CONNECTIONS:
+                hosts = Counter(host for host, _ in self._open.values())
+                most = max(hosts.values())
+                _hang_up(next(x for x, (host, _) in self._open.items() if hosts[host] == most), self._open)
+            self._open[request] = str(client_address[0]), _CLOCK.monotonic_s() + DEADLINE_S
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Hang up on each connection whose time is over."""
+        now_s = _CLOCK.monotonic_s()
+        with self._lock:
+            for connection in [x for x, (_, until_s) in self._open.items() if until_s <= now_s]:
+                _hang_up(connection, self._open)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection that ends."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Note a broken connection quietly instead of printing a traceback."""
+        _LOG.debug("HTTP connection failed", exc_info=True)
+
+
+def _hang_up(connection: socket.socket, among: dict[socket.socket, tuple[str, float]]) -> None:
+    """Wake the thread of a connection with its end."""
+    del among[connection]
+    with suppress(OSError):  # it has just ended by itself
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Request:
+    """What a client says, as far as it may."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._left_bytes = file, LONGEST_REQUEST_BYTES
+        self.close = file.close
+
+    def readline(self, size: int = -1) -> bytes:
+        line: bytes = self._file.readline(size)
+        self._left_bytes -= len(line)
+        if self._left_bytes < 0:
+            raise HTTPException("the request is too long")
+        return line
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -127,16 +205,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: _Server
     default_request_version = "HTTP/1.0"  # a request without a version gets headers like any other
+    wbufsize = -1
 
     def setup(self) -> None:
-        """Start the clock: from now on the request has so many seconds to come in, all in all."""
+        """Limit what is read."""
         super().setup()
-        self.rfile.close()
-        self.rfile = io.BufferedReader(connections.InTime(self.connection, connections.ASKING_S))
+        self.rfile = _Request(self.rfile)  # type: ignore[assignment]
 
     def do_GET(self) -> None:
         """Answer a request that came in whole."""
-        self.server.asking.leave(self.connection)
         path = self.path.partition("?")[0]
         if path in _PROBES:
             self._send(*self._find(path))
@@ -145,8 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answer = self._find(path)
             finally:
                 self.server.computing.release()
-            with self.server.taking.place(self.connection, str(self.client_address[0])):
-                self._send(*answer)
+            self._send(*answer)
         else:
             self._send(HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, b"too many requests at a time\n")
 
@@ -176,7 +252,6 @@ class _Handler(BaseHTTPRequestHandler):
         return " ".join(",".join(self.headers.get_all(header, ())).split())
 
     def _send(self, status: HTTPStatus, headers: Headers, body: bytes | bytearray) -> None:
-        self.wfile = io.BufferedWriter(connections.InTime(self.connection, connections.TAKING_S))
         self.send_response(status)
         for name, value in (*headers, ("Content-Length", f"{len(body)}"), ("Connection", "close"), *_GUARDS):
             self.send_header(name, value)

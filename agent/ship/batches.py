@@ -13,19 +13,18 @@ class Batch:
     """Records of one boot that are shipped together.
 
     Args of the dataclass:
-        start: Place of its first record in the order of arrival; its identity in the spool.
+        number: Its identity in the spool, in the order of arrival.
         pod_uid: Whose records these are: not always this pod's, a volume may have moved.
         boot_id: Start of the agent that wrote it.
         first: First sequence.
-        last: Last sequence; fixed once it is sealed.
-        records: Number of records that are left in it.
+        last: Last sequence.
+        records: Number of records in it.
         size_bytes: Size of their lines.
         oldest_at_us: When its oldest record was observed.
-        is_open: Whether records are still added.
         is_rejected: Whether the sink will never take it; its loss is announced.
     """
 
-    start: int
+    number: int
     pod_uid: str
     boot_id: str
     first: int
@@ -33,23 +32,7 @@ class Batch:
     records: int = 0
     size_bytes: int = 0
     oldest_at_us: int = 0
-    is_open: bool = False
     is_rejected: bool = False
-
-    @property
-    def end(self) -> int:
-        """Place of its last record in the order of arrival."""
-        return self.start + self.last - self.first
-
-    def copy_from(self, other: Batch) -> None:
-        """Become what another one is."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(other, name))
-
-    @property
-    def waits(self) -> bool:
-        """Whether it can be shipped."""
-        return not self.is_open and not self.is_rejected
 
     @property
     def name(self) -> str:

@@ -72,11 +72,11 @@ def add_record(account: Account, boot_id: str, sequence: int, kind: str, body: M
     add(account, Key(boot_id, kind, ""), Span(1, sequence, sequence))
     if kind == Kind.DROP.value:
         cause, _, boot = str(body.get("reason", "")).partition(_BOOT)
-        numbers = (body["dropped_count"], body["first_sequence"], body["last_sequence"])
+        numbers = (body.get(x) for x in ("dropped_count", "first_sequence", "last_sequence"))
         count, first, last = (number if isinstance(number, int) else 0 for number in numbers)
         add(
             account,
-            Key(boot or boot_id, str(body["dropped_kind"]), cause or Cause.CAP),
+            Key(boot or boot_id, str(body.get("dropped_kind", UNKNOWN_KIND)), cause or Cause.CAP),
             Span(count, first, last),
         )
 
@@ -100,10 +100,3 @@ def announcement(key: Key, span: Span, at_us: int) -> Record:
         "reason": f"{key.cause}{_BOOT}{key.boot_id}",
     }
     return Record(Kind.DROP, at_us, body)
-
-
-def is_worth_folding(account: Mapping[Key, Span]) -> bool:
-    """Return whether one announcement per line of the account would be much shorter than those that it is made from."""
-    waiting = own_counts(account).get(Kind.DROP.value, 0)
-    lines = [key for key in account if key.cause or key.kind == Kind.DROP.value]
-    return waiting > 2 * (len(lines) + 1)

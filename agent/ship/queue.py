@@ -1,240 +1,285 @@
-"""The records of a spool in SQLite, in the order of arrival, and the batches that they belong to."""
+"""The records of a spool: one table in SQLite, and in memory what its batches add up to.
+
+The key of a record is its rank and then its place in the order of arrival. So what is given up first is together at
+the beginning of the table, and giving it up frees whole pages.
+"""
 
 from __future__ import annotations
 
-import json
+import os
 import zlib
-from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
 
-from agent.ship import drops, priority, tables
+from agent.contract.events import Kind
+from agent.ship import priority
 from agent.ship.batches import Batch
-from agent.ship.database import Database, Row
-from agent.ship.drops import Account
+from agent.ship.database import (
+    DATABASE_NAME,
+    Database,
+    NoRoomError,
+    OtherFormatError,
+    StoreError,
+    aside_files,
+    last_checkpoint,
+    set_aside,
+)
+from agent.ship.limits import Limits
+
+FORMAT = 4
+_PLACE_BITS = 48
+_HUGE = 1 << 62
+_SCHEMA = (
+    "CREATE TABLE records (n INTEGER PRIMARY KEY, batch INTEGER, pod_uid TEXT, boot_id TEXT, sequence INTEGER,"
+    " kind TEXT, at_us INTEGER, is_rejected INTEGER, crc INTEGER, line BLOB)",
+    "CREATE INDEX by_batch ON records (batch)",
+    f"PRAGMA user_version={FORMAT}",
+)
+_INSERT = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)"
+_SUMS = (
+    "SELECT batch, pod_uid, boot_id, min(sequence), max(sequence), count(*), sum(length(line)), min(at_us),"
+    " max(is_rejected) FROM records"
+)
+_LINES = (
+    "SELECT n, batch, boot_id, sequence, kind, length(line), line, crc FROM records WHERE batch=?"
+    " ORDER BY sequence"
+)
+_LOWEST = (
+    "SELECT n, batch, boot_id, sequence, kind, length(line), CASE kind WHEN 'drop' THEN line END FROM records"
+    " WHERE n < ? AND batch IS NOT ? AND NOT is_rejected ORDER BY n"
+)
 
 
-@dataclass(slots=True)
-class GivenUp:
-    """Records of one rank that could be given up, oldest first.
+class Stored(NamedTuple):
+    """A record in the table; of `line` only what is asked for."""
 
-    Args of the dataclass:
-        rank: Their rank.
-        last: Place of the last of them; all of that rank before it go, too.
-        size_bytes: Size of their lines.
-        batches: Where they are.
-        account: What must be announced.
-    """
-
-    rank: int
-    last: int = 0
-    size_bytes: int = 0
-    batches: list[Batch] = field(default_factory=list)
-    account: Account = field(default_factory=dict)
+    n: int
+    batch: int
+    boot_id: str
+    sequence: int
+    kind: str
+    size_bytes: int
+    line: bytes | None = None
 
 
 class Queue:
-    """Rows and, in memory, their batches; its owner serialises the calls and decides what goes."""
+    """Rows and, in memory, their batches; its owner serialises the calls and decides what goes.
 
-    def __init__(self, database: Database) -> None:
-        """Take an open database, empty or of this format, and seal what an earlier agent left open.
+    Nothing is open before `open`. What changes the table only, and no memory, is followed by `refresh` once it is
+    committed. All of it raises `StoreError` or one of its kinds.
+    """
 
-        Raises:
-            StoreError: it cannot be read or written.
-        """
-        self._database = database
-        ((version,),) = database.run("PRAGMA user_version")
-        if not version:
-            with database.transaction():
-                for statement in tables.SCHEMA:
-                    database.run(statement)
-        self.batches: list[Batch] = []
-        self.opened: Batch | None = None
-        for start, pod_uid, boot_id, first, last, rejected in database.run(
-            "SELECT * FROM batches ORDER BY start"
-        ):
-            batch = Batch(start, pod_uid, boot_id, first, last or 0, is_rejected=bool(rejected))
-            self._load(batch, is_open=last is None)
-        database.checkpoint()
-
-    def append(self, batch: tuple[str, str], sequence: int, kind: str, at_us: int, line: bytes) -> None:
-        """Add a record to the open batch, or open one with it.
+    def __init__(self, directory: Path, limits: Limits) -> None:
+        """Remember where.
 
         Args:
-            batch: Pod uid and boot id.
-            sequence: Its sequence, above all of that boot.
-            kind: Record kind.
-            at_us: When it was observed.
-            line: The encoded record.
-
-        Raises:
-            StoreError: nothing is added.
+            directory: Exists, and is this process's own.
+            limits: As configured.
         """
-        opened, rank = self.opened, priority.rank_of(kind)
-        if opened is None:
-            opened = Batch(self._next_place(), *batch, sequence, sequence, is_open=True)
-            with self._database.transaction():
-                self._insert_batch(opened)
-                self._database.run(tables.INSERT[rank], (opened.start, kind, at_us, zlib.crc32(line), line))
-            self.batches.append(opened)
-            self.opened = opened
-        else:
-            place = opened.start + sequence - opened.first
-            self._database.run(tables.INSERT[rank], (place, kind, at_us, zlib.crc32(line), line))
-        self._database.wrote(len(line))
-        opened.last = sequence
-        opened.oldest_at_us = min(opened.oldest_at_us, at_us) if opened.records else at_us
-        opened.records += 1
-        opened.size_bytes += len(line)
+        self._limits = limits
+        self._aside = aside_files(directory)
+        self._place = self._used_bytes = 0
+        self.database = Database(directory / DATABASE_NAME)
+        self.is_open = False
+        self._shipped: set[int] = set()
+        self.batches: dict[int, Batch] = {}
+        self.number = 1
+        """Of the batch that is open: those before it are sealed."""
 
-    def seal(self) -> None:
-        """Close the open batch; without records it goes.
+    @property
+    def sealed(self) -> list[Batch]:
+        """Batches that can be shipped, oldest first."""
+        return [x for x in self.batches.values() if x.number < self.number and not x.is_rejected]
 
-        Raises:
-            StoreError: it stays open.
-        """
-        opened = self.opened
-        if opened is None:
-            return
-        if not opened.records:
-            self.remove(opened)
-        else:
-            self._database.run("UPDATE batches SET last=? WHERE start=?", (opened.last, opened.start))
-            self._database.wrote(0)
-            opened.is_open = False
-        self.opened = None
+    @property
+    def aside(self) -> int:
+        """Number of databases that were set aside: one or none."""
+        return int(self._aside[0].exists())
 
-    def lines(self, batch: Batch) -> tuple[list[bytes], list[int]]:
+    def open(self) -> None:
+        """Open the database, or make it; what an earlier agent left is sealed."""
+        try:
+            size_bytes, _ = self._volume()
+            self.database.open(min(self._limits.log_bytes // 4, size_bytes // 16))
+            ((version,),) = self.database.run("PRAGMA user_version")
+            if not version and not self.database.run("SELECT 1 FROM sqlite_master"):
+                with self.database.transaction():
+                    for statement in _SCHEMA:
+                        self.database.run(statement)
+            elif version != FORMAT:
+                raise OtherFormatError(_other(version))
+            found = [Batch(*row) for row in self.database.run(f"{_SUMS} GROUP BY batch ORDER BY batch")]
+            self._place = max(self._last_place(rank) for rank in range(priority.HIGHEST + 1))
+            with suppress(NoRoomError):
+                self.database.checkpoint()
+            self.limit()
+        except StoreError:
+            self.database.close()
+            raise
+        self.batches = {x.number: x for x in found}
+        self.number = max(self.batches, default=0) + 1
+        self.is_open = True
+
+    def close(self) -> None:
+        """Close the database."""
+        self.is_open = False
+        self.database.close()
+
+    def set_aside(self, why: str) -> None:
+        """Begin again without the database that is there; it is kept if it leaves room for a new one."""
+        self.close()
+        self.batches, self._shipped = {}, set()
+        try:
+            set_aside(self.database.path, why)
+            if _size_of(self._aside) > self._limits.cap_bytes // 2:
+                self.drop_aside()
+        except OSError as error:
+            raise StoreError(f"cannot set a damaged database aside: {error}") from error
+        self.open()
+
+    def drop_aside(self) -> bool:
+        """Delete what was set aside; return whether there was anything."""
+        had = _size_of(self._aside) > 0
+        with suppress(OSError):
+            for path in self._aside:
+                path.unlink(missing_ok=True)
+        if had and self.is_open:
+            self.limit()
+        return had
+
+    def limit(self) -> None:
+        """Let the database grow up to the cap, and never into the last of the volume: the log needs that."""
+        _, free_bytes = self._volume()
+        most = self._limits.cap_bytes - self._limits.log_bytes - _size_of(self._aside)
+        self.database.limit(min(most, self.database.file_bytes() + free_bytes // 2))
+
+    def used_bytes(self) -> int:
+        """Return how much of the cap is in use; where the disk does not say, what it said last."""
+        with suppress(StoreError):
+            self._used_bytes = self.database.used_bytes() + _size_of(self._aside)
+        return self._used_bytes
+
+    def append(self, pod_uid: str, boot_id: str, sequence: int, kind: str, at_us: int, line: bytes) -> None:
+        """Add a record to the open batch."""
+        self.insert(pod_uid, boot_id, sequence, kind, at_us, line)
+        batch = self.batches.get(self.number)
+        if batch is None:
+            batch = Batch(self.number, pod_uid, boot_id, sequence, sequence, oldest_at_us=at_us)
+            self.batches[self.number] = batch
+        batch.last = sequence
+        batch.oldest_at_us = min(batch.oldest_at_us, at_us)
+        batch.records += 1
+        batch.size_bytes += len(line)
+
+    def insert(self, pod_uid: str, boot_id: str, sequence: int, kind: str, at_us: int, line: bytes) -> None:
+        """Add a record to the table only."""
+        self._place += 1
+        n = (priority.rank_of(kind) << _PLACE_BITS) + self._place
+        row = (n, self.number, pod_uid, boot_id, sequence, kind, at_us, zlib.crc32(line), line)
+        self.database.run(_INSERT, row)
+
+    def lines(self, number: int) -> tuple[list[bytes], list[Stored]]:
         """Read a batch.
 
         Returns:
-            Its lines, and the places of records that are not what was written.
-
-        Raises:
-            StoreError: it cannot be read.
+            Its whole lines, and the records that are not what was written.
         """
-        rows = self._database.run(tables.LINES, _span(batch) * len(tables.TABLES))
-        return [row[2] for row in rows], [n for n, crc, line in rows if zlib.crc32(line) != crc]
+        whole: list[bytes] = []
+        damaged: list[Stored] = []
+        for *row, line, crc in self.database.run(_LINES, (number,)):
+            if zlib.crc32(line) == crc:
+                whole.append(line)
+            else:
+                damaged.append(Stored(*row))
+        return whole, damaged
 
-    def remove(self, batch: Batch) -> None:
-        """Forget a batch with all its records.
-
-        Raises:
-            StoreError: it stays.
-        """
-        with self._database.transaction():
-            for statement in tables.DELETE:
-                self._database.run(statement, _span(batch))
-            self._database.run("DELETE FROM batches WHERE start=?", (batch.start,))
-        self._database.wrote(batch.size_bytes)
-        self.batches.remove(batch)
-
-    def remove_records(self, batch: Batch, places: list[int]) -> None:
-        """Forget single records of a batch.
-
-        Raises:
-            StoreError: they stay.
-        """
-        with self.all_or_nothing():
-            for place in places:
-                for statement in tables.DELETE:
-                    self._database.run(statement, (place, place))
-            self._count(batch)
-
-    def reject(self, batch: Batch) -> None:
-        """Never ship a batch again; it stays for inspection until room is needed.
-
-        Raises:
-            StoreError: it is as before.
-        """
-        self._database.run("UPDATE batches SET is_rejected=1 WHERE start=?", (batch.start,))
-        self._database.wrote(0)
-        batch.is_rejected = True
-
-    def given_up(self, rank: int, need_bytes: float, spared: Batch | None) -> GivenUp:
-        """Choose the oldest records of a rank; nothing is changed.
+    def lowest(self, rank: int, need_bytes: int, spared: int | None) -> list[Stored]:
+        """Choose what is missed least, up to a rank, oldest first; nothing is changed.
 
         Args:
-            rank: See `priority`.
+            rank: The highest; announcements come along and make no room, as new ones will say the same.
             need_bytes: How much is wanted.
             spared: This batch is on its way to the sink and stays.
-
-        Raises:
-            StoreError: they cannot be read.
         """
-        found = GivenUp(rank)
-        for place, kind, size_bytes, line in self._database.each(tables.OLDEST[rank], _span(spared)):
-            batch = self.batches[bisect_right(self.batches, place, key=lambda x: x.start) - 1]
-            body = json.loads(line)["data"] if line is not None else {}
-            sequence = batch.first + place - batch.start
-            drops.add_record(found.account, batch.boot_id, sequence, kind, body)
-            found.last = place
-            if batch not in found.batches[-1:]:
-                found.batches.append(batch)
-            found.size_bytes += size_bytes
-            if found.size_bytes >= need_bytes:
+        found, freed_bytes = [], 0
+        for row in self.database.each(_LOWEST, ((rank + 1) << _PLACE_BITS, spared)):
+            stored = Stored(*row)
+            found.append(stored)
+            freed_bytes += 0 if stored.kind == Kind.DROP.value else stored.size_bytes
+            if freed_bytes >= need_bytes:
                 break
-        return found
+        return found if freed_bytes else []
 
-    def give_up(self, given_up: GivenUp, spared: Batch | None) -> None:
-        """Forget records; to be called within `all_or_nothing`, with their announcements.
+    def delete(self, records: Iterable[Stored]) -> None:
+        """Delete records from the table only."""
+        for record in records:
+            self.database.run("DELETE FROM records WHERE n=?", (record.n,))
 
-        Raises:
-            StoreError: the disk refuses.
-        """
-        self._database.run(tables.GIVE_UP[given_up.rank], (given_up.last, *_span(spared)))
-        for batch in given_up.batches:
-            self._count(batch)
+    def delete_batch(self, number: int) -> None:
+        """Delete a batch from the table only."""
+        self.database.run("DELETE FROM records WHERE batch=?", (number,))
 
-    @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """Change several things; if one fails, batches in memory are as before, too.
+    def remove(self, number: int) -> None:
+        """Forget a batch that the sink has; on a full disk its rows go later, and only a kill before ships it again."""
+        del self.batches[number]
+        self._shipped.add(number)
+        self.delete_shipped()
 
-        Raises:
-            StoreError: nothing is changed.
-        """
-        batches, opened, values = list(self.batches), self.opened, [copy(x) for x in self.batches]
+    def delete_shipped(self) -> None:
+        """Delete the rows of batches that the sink has, as far as there is room for that."""
+        with suppress(NoRoomError):
+            for number in sorted(self._shipped):
+                self.delete_batch(number)
+                self._shipped.remove(number)
+
+    def reject(self, number: int) -> None:
+        """Mark in the table that a batch is never shipped again; it stays for inspection until room is needed."""
+        self.database.run("UPDATE records SET is_rejected=1 WHERE batch=?", (number,))
+
+    def refresh(self, numbers: Collection[int]) -> None:
+        """Count again what batches hold; those without records go."""
+        for number in numbers:
+            rows = self.database.run(f"{_SUMS} WHERE batch=? GROUP BY batch", (number,))
+            if rows:
+                self.batches[number] = Batch(*rows[0])
+            else:
+                self.batches.pop(number, None)
+
+    def _volume(self) -> tuple[int, int]:
+        """Return the size of the volume and what is free on it; huge where it does not say."""
         try:
-            with self._database.transaction():
-                yield
-        except BaseException:
-            self.batches, self.opened = batches, opened
-            for batch, before in zip(batches, values, strict=True):
-                batch.copy_from(before)
-            raise
+            volume = os.statvfs(self.database.path.parent)
+        except OSError as error:
+            raise StoreError(str(error)) from error
+        if not volume.f_blocks:
+            return _HUGE, _HUGE
+        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
 
-    def _insert_batch(self, batch: Batch) -> None:
-        last = None if batch.is_open else batch.last
-        values = (batch.start, batch.pod_uid, batch.boot_id, batch.first, last, int(batch.is_rejected))
-        self._database.run("INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?)", values)
-
-    def _next_place(self) -> int:
-        return self.batches[-1].end + 1 if self.batches else 1
-
-    def _load(self, batch: Batch, *, is_open: bool) -> None:
-        """Take in a batch that is there already; an open one is sealed with what it holds."""
-        if is_open:
-            ends = [row[3] for row in self._sums(batch, tables.LAST_PLACE) if row[0]]
-            batch.last = batch.first + max(ends, default=batch.start - 1) - batch.start
-            self._database.run("UPDATE batches SET last=? WHERE start=?", (batch.last, batch.start))
-        self.batches.append(batch)
-        self._count(batch)
-
-    def _count(self, batch: Batch) -> None:
-        """Count again what a batch holds; a sealed one without records goes."""
-        sums = [row for row in self._sums(batch, batch.end) if row[0]]
-        batch.records = sum(row[0] for row in sums)
-        batch.size_bytes = sum(row[1] for row in sums)
-        batch.oldest_at_us = min((row[2] for row in sums), default=0)
-        if not batch.records and not batch.is_open:
-            self._database.run("DELETE FROM batches WHERE start=?", (batch.start,))
-            self.batches.remove(batch)
-
-    def _sums(self, batch: Batch, end: int) -> list[Row]:
-        return self._database.run(tables.SUMS, (batch.start, end) * len(tables.TABLES))
+    def _last_place(self, rank: int) -> int:
+        lowest = rank << _PLACE_BITS
+        span = (lowest, lowest + (1 << _PLACE_BITS) - 1)
+        ((last,),) = self.database.run("SELECT max(n) FROM records WHERE n BETWEEN ? AND ?", span)
+        return int(last) - lowest if last else 0
 
 
-def _span(batch: Batch | None) -> tuple[int, int]:
-    return (batch.start, batch.end) if batch is not None else (0, 0)
+def other_format(path: Path) -> str:
+    """Say of which format a database is, if not of this agent's; empty = it is, or there is none. Changes nothing."""
+    version = FORMAT
+    if path.exists():
+        with suppress(StoreError):
+            (((version,),),) = last_checkpoint(path, ("PRAGMA user_version",))
+    return "" if version in (0, FORMAT) else _other(version)
+
+
+def _other(version: int) -> str:
+    return f"it has format {version}, this statewarden knows {FORMAT}"
+
+
+def _size_of(paths: Iterable[Path]) -> int:
+    total = 0
+    for path in paths:
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

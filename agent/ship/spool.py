@@ -4,9 +4,9 @@ Durability: a record is committed when `append` returns, so that killing the age
 disk within about a second (by the next `append` or `maintain`), and at the latest when its batch is sealed. Only
 sealed batches are shipped, as segments.
 
-Cap: what the records need more than their share of `cap_bytes` is given up by rank (`priority`), oldest first, in one
-transaction with the `drop` records that announce it. A record that ranks below all remaining ones is rejected; the
-rejection is recorded. A disk that is full before the cap is reached counts as a cap.
+Cap: when SQLite says that it is full, records are given up by rank (`priority`), oldest first, in one transaction with
+the `drop` records that announce it if there is room for these; else the announcement waits in memory. A record that
+ranks below all remaining ones is rejected and announced likewise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -25,20 +25,17 @@ from agent.clock import Clock
 from agent.contract.events import Origin, Record
 from agent.errors import SpoolError
 from agent.ship import drops
-from agent.ship.batches import SAFE_BOOT_ID, Batch, Parcel
+from agent.ship.batches import SAFE_BOOT_ID, Parcel
 from agent.ship.database import DamagedError, NoRoomError, StoreError
-from agent.ship.drops import Account, Cause, Key, Span
+from agent.ship.drops import Account, Cause
 from agent.ship.home import SpoolHome
 from agent.ship.limits import Limits
+from agent.ship.queue import Queue
 from agent.ship.stats import SpoolStats, stats_of
-from agent.ship.storage import Storage
 from agent.ship.writer import Writer
 
 _LOG = logging.getLogger(__name__)
 SYNC_EVERY_S = 1.0
-CHECKPOINT_EVERY_S = 15.0
-"""At most so old is what a copy of the file shows; a segment that is sealed is a checkpoint already."""
-
 AGED_BACKLOG = 16
 """While so many segments wait, age seals no more: a sink that is away for days must not get thousands of small ones."""
 
@@ -74,21 +71,18 @@ class Spool:
         limits.check()
         self._origin, self._clock, self._limits = origin, clock, limits
         self._mutex = threading.RLock()
-        self._opened_s = self._synced_s = self._checkpoint_s = clock.monotonic_s()
+        self._opened_s = self._synced_s = clock.monotonic_s()
         self._is_dirty = self._closed = False
         self._home = SpoolHome(directory, state_directory)
+        self._queue = Queue(directory, limits)
+        self._writer = Writer(self._queue, origin, clock, limits)
         try:
-            self._storage = Storage(directory, limits)
-            self._writer = Writer(self._storage, origin, clock)
             self._writer.start()
         except NoRoomError as error:
             _LOG.error("spool: no room to begin, tried again later", extra={"reason": str(error)})
-        except (OSError, StoreError) as error:
+        except StoreError as error:
             self._home.close()
             raise SpoolError(f"cannot prepare spool {directory}: {error}; check its volume") from error
-        except SpoolError:
-            self._home.close()
-            raise
 
     def append(self, record: Record) -> int:
         """Stamp a record with the next sequence and keep it.
@@ -107,11 +101,12 @@ class Spool:
         with self._mutex:
             if self._closed:
                 raise SpoolError(f"spool {self._home.directory} is closed")
-            if self._storage.is_open and self._storage.queue.opened is None:
+            if self._queue.number not in self._queue.batches:
                 self._opened_s = self._clock.monotonic_s()
             sequence = self._writer.put(record)
             self._is_dirty = True
-            self._do_what_is_due()
+            with self._fenced("write to"):
+                self._do_what_is_due()
             return sequence
 
     def maintain(self) -> None:
@@ -123,8 +118,10 @@ class Spool:
         with self._mutex, self._fenced("maintain"):
             if self._closed:
                 return
-            if self._storage.hold_reserve() and not self._writer.is_started:
-                self._start()
+            if not self._queue.is_open:
+                self._writer.start()
+            self._queue.limit()
+            self._queue.delete_shipped()
             self._do_what_is_due()
 
     def seal(self) -> None:
@@ -134,7 +131,8 @@ class Spool:
             SpoolError: the disk refuses.
         """
         with self._mutex, self._fenced("seal a segment in"):
-            self._announce()
+            if self._writer.owes:
+                self._writer.announce()
             self._seal()
 
     def next_parcel(self) -> Parcel | None:
@@ -146,27 +144,29 @@ class Spool:
             SpoolError: it cannot be read.
         """
         with self._mutex, self._fenced("read"):
-            if not self._storage.is_open:
-                return None
-            for batch in [x for x in self._storage.queue.batches if x.waits]:
-                lines, damaged = self._storage.queue.lines(batch)
+            for batch in self._queue.sealed:
+                lines, damaged = self._queue.lines(batch.number)
                 if damaged:
-                    lines = self._without(batch, damaged)
+                    self._writer.counters.corrupt_segments += 1
+                    self._writer.give_up(damaged, Cause.CORRUPT)
+                    _LOG.error("spool: gave up damaged records", extra={"records": len(damaged)})
                 if lines:
-                    self._writer.in_flight = batch
-                    return Parcel(batch, b"".join(line + b"\n" for line in lines))
+                    self._writer.in_flight = batch.number
+                    payload = b"".join(line + b"\n" for line in lines)
+                    return Parcel(self._queue.batches[batch.number], payload)
             return None
 
     def acknowledge(self, parcel: Parcel) -> None:
         """Forget a segment that the sink has.
 
         Raises:
-            SpoolError: it cannot be deleted; it will be shipped again, which is harmless.
+            SpoolError: the disk fails. On a full one it is deleted later; only a kill before that ships it again.
         """
         with self._mutex, self._fenced("forget a shipped segment in"):
             self._writer.in_flight = None
-            if parcel.segment in self._storage.queue.batches:
-                self._writer.with_room(partial(self._storage.queue.remove, parcel.segment))
+            if self._has(parcel):
+                self._queue.remove(parcel.segment.number)
+                self._is_dirty = True
 
     def release(self) -> None:
         """Give back what was taken; it is next again."""
@@ -181,16 +181,16 @@ class Spool:
         """
         with self._mutex, self._fenced("reject a segment in"):
             self._writer.in_flight = None
-            if parcel.segment in self._storage.queue.batches:
-                reject = partial(self._storage.queue.reject, parcel.segment)
-                self._writer.forget(reject, self._account_of(parcel), Cause.REJECTED)
+            if self._has(parcel):
+                number = parcel.segment.number
+                change = partial(self._queue.reject, number)
+                self._writer.forget(change, _account_of(parcel), Cause.REJECTED, {number})
 
     def stats(self) -> SpoolStats:
         """Count what is there."""
         with self._mutex:
-            storage = self._storage
-            batches = storage.queue.batches if storage.is_open else []
-            return stats_of(self._writer.counters, batches, storage.size_bytes(), storage.aside_files)
+            batches = list(self._queue.batches.values())
+            return stats_of(self._writer.counters, batches, self._queue.used_bytes(), self._queue.aside)
 
     def close(self) -> None:
         """Seal what is open and let another agent have the directory; safe to call twice.
@@ -203,11 +203,11 @@ class Spool:
             if self._closed:
                 return
             try:
-                if self._storage.is_open:
+                if self._queue.is_open:
                     self.seal()
             finally:
                 self._closed = True
-                self._storage.close()
+                self._queue.close()
                 self._home.close()
 
     def __enter__(self) -> Self:
@@ -222,7 +222,7 @@ class Spool:
 
     @contextmanager
     def _fenced(self, what: str) -> Iterator[None]:
-        """Turn the storage's errors into the spool's; damage sets the database aside."""
+        """Turn the database's errors into the spool's; damage sets the database aside."""
         where = self._home.directory
         try:
             yield
@@ -239,81 +239,44 @@ class Spool:
         except StoreError as error:
             raise SpoolError(f"cannot {what} spool {where}: {error}; free or repair its volume") from error
 
+    def _has(self, parcel: Parcel) -> bool:
+        """Return whether a segment is still there: damage may have taken it while it was on its way."""
+        return self._queue.batches.get(parcel.segment.number) is parcel.segment
+
     def _do_what_is_due(self) -> None:
-        if not self._storage.is_open:
-            return
-        now_s = self._clock.monotonic_s()
-        if not (
-            self._writer.owes
-            or self._is_sync_due(now_s)
-            or self._is_checkpoint_due(now_s)
-            or self._is_seal_due(now_s)
-        ):
-            return
-        with self._fenced("write to"):
-            self._announce()
-            if self._is_sync_due(now_s):
-                self._storage.database.sync()
-                self._is_dirty, self._synced_s = False, now_s
-            if self._is_seal_due(now_s):
-                self._seal()
-            elif self._is_checkpoint_due(now_s):
-                self._checkpoint()
-
-    def _is_sync_due(self, now_s: float) -> bool:
-        return self._is_dirty and now_s - self._synced_s >= SYNC_EVERY_S
-
-    def _is_checkpoint_due(self, now_s: float) -> bool:
-        return self._storage.database.has_log and now_s - self._checkpoint_s >= CHECKPOINT_EVERY_S
-
-    def _announce(self) -> None:
-        if self._writer.owes and self._storage.is_open:
+        if self._writer.owes:
             self._writer.announce()
             self._is_dirty = True
+        now_s = self._clock.monotonic_s()
+        if self._is_seal_due(now_s):
+            self._seal()
+        elif self._is_dirty and now_s - self._synced_s >= SYNC_EVERY_S:
+            self._checkpoint()
 
     def _is_seal_due(self, now_s: float) -> bool:
-        batch = self._storage.queue.opened
+        batch = self._queue.batches.get(self._queue.number)
         if batch is None:
             return False
         aged = now_s - self._opened_s >= self._limits.seal_age_s
-        waiting = sum(x.waits for x in self._storage.queue.batches) if aged else 0
-        return batch.size_bytes >= self._storage.shares.seal_bytes or (aged and waiting < AGED_BACKLOG)
+        return batch.size_bytes >= self._limits.seal_bytes or (
+            aged and len(self._queue.sealed) < AGED_BACKLOG
+        )
 
     def _seal(self) -> None:
-        if self._storage.queue.opened is None:
-            return
-        self._writer.with_room(self._storage.queue.seal)
-        self._checkpoint()
+        if self._queue.number in self._queue.batches:
+            self._queue.number += 1
+            self._checkpoint()
 
     def _checkpoint(self) -> None:
-        self._checkpoint_s = (
-            self._clock.monotonic_s()
-        )  # first, so that a full disk is not asked at every append
-        self._storage.database.checkpoint()
-        self._is_dirty = False
+        self._synced_s = self._clock.monotonic_s()  # first, so that a full disk is not asked at every append
+        with suppress(NoRoomError):  # committed is committed; until there is room a power cut may lose it
+            self._queue.database.checkpoint()
+            self._is_dirty = False
 
-    def _start(self) -> None:
-        try:
-            self._writer.start()
-        except OSError as error:
-            raise StoreError(str(error)) from error
 
-    def _without(self, batch: Batch, damaged: list[int]) -> list[bytes]:
-        """Give up records that are not what was written."""
-        account: Account = {}
-        for place in damaged:
-            sequence = batch.first + place - batch.start
-            drops.add(account, Key(batch.boot_id, drops.UNKNOWN_KIND, ""), Span(1, sequence, sequence))
-        self._writer.forget(
-            partial(self._storage.queue.remove_records, batch, damaged), account, Cause.CORRUPT
-        )
-        self._writer.counters.corrupt_segments += 1
-        _LOG.error("spool: gave up damaged records", extra={"segment": batch.name, "records": len(damaged)})
-        return self._storage.queue.lines(batch)[0] if batch.records else []
-
-    def _account_of(self, parcel: Parcel) -> Account:
-        account: Account = {}
-        for line in parcel.payload.splitlines():
-            data = json.loads(line)["data"]
-            drops.add_record(account, data["boot_id"], data["sequence"], data["kind"], data)
-        return account
+def _account_of(parcel: Parcel) -> Account:
+    account: Account = {}
+    for line in parcel.payload.splitlines():
+        data = json.loads(line)["data"]
+        drops.add_record(account, data["boot_id"], data["sequence"], data["kind"], data)
+    return account

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agent.contract.codec import event_id  # noqa: E402 - path first
-from agent.ship.storage import BAD_NAME, DATABASE_NAME  # noqa: E402
+from agent.ship.database import BAD_NAME, DATABASE_NAME  # noqa: E402
 from tests.delivery import servers  # noqa: E402
 from tests.support.collector import collecting  # noqa: E402
 
@@ -210,7 +210,7 @@ def ship_the_rest(zygote: Zygote, arguments: list[str], spool: Path, ledger: Pat
     os.kill(pid, signal.SIGTERM)
     wait_for_end(pid)
     with contextlib.closing(sqlite3.connect(spool / DATABASE_NAME)) as database:
-        left = database.execute("SELECT * FROM batches").fetchall()
+        left = database.execute("SELECT DISTINCT batch FROM records").fetchall()
     if left or (spool / BAD_NAME).exists():
         raise RuntimeError(f"the last flush left something: {left}")
 

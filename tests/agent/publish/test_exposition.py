@@ -16,7 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.engine.rows import StoreRow
-from agent.publish import exposition as exposition_module
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
@@ -320,36 +319,3 @@ def test_hostile_names_never_break_the_scrape(names: list[str]) -> None:
     printable = {name.encode("utf-8", "backslashreplace") for name in names}
     held = [line for line in text.split("\n") if line.startswith("statewarden_task_held{")]
     assert len(held) == len(set(held)) == len(printable)
-
-
-@pytest.mark.parametrize("accept", ["", OPENMETRICS, f"{OPENMETRICS};version=1.0.0;escaping=allow-utf-8"])
-@pytest.mark.parametrize("name", ["orders", "ö rders", 'or"ders', "or\\ders", "or\nders", "a{b}%s", ""])
-def test_many_series_are_written_as_the_library_writes_few(
-    accept: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Byte by byte, whatever names and values are."""
-    numbers = (0, 7, 1_000_000, 123_456_789, 10**16, 2**53 + 1, 10**22, None)
-    tasks = tuple(
-        TaskMetrics(name, f"0_{n}", None, number, number, number, stores=(StoreRow("s", offset=number),))
-        for n, number in enumerate(numbers)
-    )
-    snapshot = replace(FULL, tasks=(*FULL.tasks, *tasks))
-    exposition = Exposition(lambda: snapshot, DETECTORS)
-    slow = exposition.answer(accept)
-    monkeypatch.setattr(exposition_module, "MANY", 1)
-    assert exposition.answer(accept) == slow
-
-
-def test_of_many_series_the_library_writes_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes most of what a scrape costs."""
-    tasks = tuple(TaskMetrics("orders", f"0_{n}", held=True) for n in range(exposition_module.MANY))
-    written: dict[str, int] = {}
-    by_library = exposition_module._family
-
-    def counted(metric: Metric, rows: exposition_module.Rows) -> object:
-        written[metric.name] = len(rows)
-        return by_library(metric, rows)
-
-    monkeypatch.setattr(exposition_module, "_family", counted)
-    Exposition(lambda: MetricsSnapshot(tasks=tasks), DETECTORS).answer()
-    assert written["statewarden_task_held"] == 1

@@ -16,8 +16,7 @@ import pytest
 
 import agent.publish.http
 from agent.errors import ConfigError
-from agent.publish import connections
-from agent.publish.http import Answers, HttpServer
+from agent.publish.http import MAX_COMPUTED, MAX_CONNECTIONS, Answers, HttpServer
 
 
 @dataclass
@@ -55,8 +54,7 @@ def state() -> State:
 @pytest.fixture
 def server(state: State, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
     """Start a server on a free port of the loopback; it is patient, because the machine may be busy."""
-    monkeypatch.setattr(connections, "ASKING_S", 600.0)
-    monkeypatch.setattr(connections, "TAKING_S", 600.0)
+    monkeypatch.setattr(agent.publish.http, "DEADLINE_S", 600.0)
     answers = Answers(state.metrics, lambda: state.unhealthy, lambda: state.unready, lambda: "<p>\udcff</p>")
     with HttpServer(answers, "127.0.0.1", 0) as running:
         yield running
@@ -89,20 +87,6 @@ def read_all(connection: socket.socket) -> bytes:
         while part := connection.recv(1 << 20):
             parts.append(part)
     return b"".join(parts)
-
-
-class HandClock:
-    """A clock that moves only when told to."""
-
-    elapsed_s = 100.0
-
-    def now_us(self) -> int:
-        """Tell no time: nobody asks."""
-        raise AssertionError
-
-    def monotonic_s(self) -> float:
-        """Tell the seconds since some fixed point."""
-        return self.elapsed_s
 
 
 def test_probes_answer_by_their_reason(server: HttpServer, state: State) -> None:
@@ -173,7 +157,7 @@ def test_a_failing_answer_shows_the_client_nothing(
 
 def test_a_flood_of_slow_askers_keeps_no_one_out(server: HttpServer) -> None:
     """However many connections never finish asking: a probe from the same host gets its answer, the oldest go."""
-    slow = [slow_client(server) for _ in range(2 * connections.MAX_ASKING)]
+    slow = [slow_client(server) for _ in range(2 * MAX_CONNECTIONS)]
     try:
         for _ in range(4):
             assert ask(server, "/healthz")[0::2] == (200, b"ok\n")
@@ -186,7 +170,7 @@ def test_a_flood_of_slow_askers_keeps_no_one_out(server: HttpServer) -> None:
 def test_who_has_most_connections_loses_one(server: HttpServer) -> None:
     """A flood from one host takes no place from another host's only connection, even if that came first."""
     other = slow_client(server, "127.0.0.2")
-    flood = [slow_client(server) for _ in range(2 * connections.MAX_ASKING)]
+    flood = [slow_client(server) for _ in range(2 * MAX_CONNECTIONS)]
     try:
         assert flood[0].recv(1) == b""
         other.sendall(b" /healthz HTTP/1.1\r\n\r\n")
@@ -201,7 +185,7 @@ def test_slow_answers_do_not_hold_up_probes(
 ) -> None:
     """As many long answers as there may be: one more is told to come again, probes are answered."""
     state.gate = threading.Event()
-    waiting = [slow_client(server) for _ in range(connections.MAX_COMPUTED)]
+    waiting = [slow_client(server) for _ in range(MAX_COMPUTED)]
     try:
         for count, connection in enumerate(waiting, 1):
             connection.sendall(b" /metrics HTTP/1.1\r\n\r\n")
@@ -224,7 +208,7 @@ def test_who_takes_no_answer_keeps_no_one_out(
     state.size = 16 << 20
     deaf = []
     try:
-        for count in range(1, 2 * connections.MAX_TAKING + 1):
+        for count in range(1, 2 * MAX_CONNECTIONS + 1):
             deaf.append(slow_client(server))
             deaf[-1].sendall(b" /metrics HTTP/1.1\r\n\r\n")
             eventually(partial(state.was_asked, count))
@@ -237,47 +221,9 @@ def test_who_takes_no_answer_keeps_no_one_out(
             connection.close()
 
 
-def test_a_trickle_of_bytes_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every byte in time is not enough: the whole request has one limit."""
-    clock = HandClock()
-    monkeypatch.setattr(connections, "_CLOCK", clock)
-    here, there = socket.socketpair()
-    with here, there:
-        reader = connections.InTime(here, 5.0)
-        for _ in range(5):
-            there.sendall(b"x")
-            assert reader.read(1) == b"x"
-            clock.elapsed_s += 1
-        there.sendall(b"x")
-        with pytest.raises(TimeoutError):
-            reader.read(1)
-
-
-def test_an_answer_that_no_one_takes_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time for the second part is what the first one left."""
-    clock, given = HandClock(), []
-
-    class Slow:
-        """A connection on which sending takes two seconds."""
-
-        def settimeout(self, left_s: float) -> None:
-            given.append(left_s)
-
-        def sendall(self, part: bytes) -> None:
-            clock.elapsed_s += 2
-
-    monkeypatch.setattr(connections, "_CLOCK", clock)
-    writer = connections.InTime(Slow(), 5.0)  # type: ignore[arg-type]
-    for part in (b"head", b"body", b"more"):
-        writer.write(part)
-    with pytest.raises(TimeoutError):
-        writer.write(b"last")
-    assert given == [5.0, 3.0, 1.0]
-
-
-def test_a_trickle_is_hung_up_on(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a real connection: a byte now and then, each in time, gets no answer but an end."""
-    monkeypatch.setattr(connections, "ASKING_S", 0.2)
+def test_a_trickle_has_one_deadline(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every byte in time is not enough: a byte now and then gets no answer but an end."""
+    monkeypatch.setattr(agent.publish.http, "DEADLINE_S", 0.2)
     answer = None
     with slow_client(server) as connection:
         connection.settimeout(0.01)
@@ -290,6 +236,22 @@ def test_a_trickle_is_hung_up_on(server: HttpServer, monkeypatch: pytest.MonkeyP
             except ConnectionError:  # the end came while a byte was on its way
                 answer = b""
     assert answer == b""
+
+
+def test_an_answer_that_no_one_takes_has_the_same_deadline(
+    server: HttpServer,
+    state: State,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Callable[..., object],
+) -> None:
+    """A client that asks and does not read is hung up on; what was on its way is not whole."""
+    monkeypatch.setattr(agent.publish.http, "DEADLINE_S", 0.2)
+    state.size = 16 << 20
+    with slow_client(server) as connection:
+        connection.sendall(b" /metrics HTTP/1.1\r\n\r\n")
+        eventually(partial(state.was_asked, 1))
+        eventually(lambda: not server._server._open)
+        assert len(read_all(connection)) < state.size
 
 
 def test_an_overlong_request_line_is_refused(server: HttpServer) -> None:
@@ -347,7 +309,7 @@ def test_stop_frees_the_port_even_if_never_started(state: State) -> None:
 
 def test_stop_wakes_the_thread(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever stops does not wait for the thread's next look: here it would come in an hour."""
-    monkeypatch.setattr(agent.publish.http, "_STOP_POLL_S", 3600.0)
+    monkeypatch.setattr(agent.publish.http, "_POLL_S", 3600.0)
     server = HttpServer(Answers(state.metrics, lambda: None, lambda: None, lambda: ""), "127.0.0.1", 0)
     server.start()
     server.stop()

@@ -122,7 +122,7 @@ def killed(source: Path, target: Path) -> Path:
 
 def names(spool: Spool) -> list[str]:
     """List the names of the segments that wait, the open one excluded."""
-    return [batch.name for batch in spool._storage.queue.batches if batch.waits]
+    return [batch.name for batch in spool._queue.sealed]
 
 
 def json_lines(data: bytes) -> list[dict[str, Any]]:

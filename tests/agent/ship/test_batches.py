@@ -19,9 +19,3 @@ def test_a_name_says_range_and_what_is_left(last: int, records: int, name: str) 
     """Another content has another name: what was given up changes the number of records that are left."""
     assert segment_name("b", 5, last, records) == name
     assert Batch(1, "uid", "b", 5, last, records).name == name
-
-
-def test_a_batch_takes_as_many_places_as_sequences() -> None:
-    """Its end follows from its start, its first and its last sequence, whatever is left of it."""
-    batch = Batch(start=100, pod_uid="uid", boot_id="b", first=5, last=7, records=1)
-    assert batch.end == 102

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -49,7 +48,7 @@ def test_records_come_back_exactly_as_encoded(tmp_path: Path, clock: HandClock) 
 
 
 def test_ranks_lie_apart_and_come_back_in_order(tmp_path: Path, clock: HandClock) -> None:
-    """A segment mixes what has tables of its own, by sequence."""
+    """A segment mixes what lies apart in the table, by sequence."""
     with open_spool(tmp_path, clock) as spool:
         for number in range(20):
             spool.append(finding() if number % 3 else heartbeat(number))
@@ -108,16 +107,15 @@ def test_age_seals_no_more_while_many_segments_wait(tmp_path: Path, clock: HandC
 def test_synced_at_most_every_second_and_at_the_seal(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records within a second share one sync; sealing moves the log into the file, both synced."""
+    """Records within a second share one checkpoint, which syncs; sealing is one, too; nothing new needs none."""
     done: Counter[str] = Counter()
-    for name in ("sync", "checkpoint"):
-        real = getattr(Database, name)
+    real = Database.checkpoint
 
-        def counted(self: Database, name: str = name, real: Any = real) -> None:
-            done[name] += 1
-            real(self)
+    def counted(self: Database) -> None:
+        done["checkpoint"] += 1
+        real(self)
 
-        monkeypatch.setattr(Database, name, counted)
+    monkeypatch.setattr(Database, "checkpoint", counted)
     with open_spool(tmp_path, clock) as spool:
         done.clear()
         for _ in range(10):
@@ -126,24 +124,16 @@ def test_synced_at_most_every_second_and_at_the_seal(
         clock.at_s += 1.0
         spool.append(heartbeat())
         spool.append(heartbeat())
-        assert done == {"sync": 1}
+        assert done == {"checkpoint": 1}
         clock.at_s += 1.0
         spool.maintain()
         spool.maintain()
-        assert done == {"sync": 2}
+        assert done == {"checkpoint": 2}
         spool.seal()
-        assert done == {"sync": 2, "checkpoint": 1}
-
-
-def test_a_sync_reaches_the_disk(tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the log that is synced."""
-    synced: list[str] = []
-    monkeypatch.setattr(os, "fdatasync", lambda x: synced.append(os.readlink(f"/proc/self/fd/{x}")))
-    with open_spool(tmp_path, clock) as spool:
-        spool.append(heartbeat())
+        assert done == {"checkpoint": 3}
         clock.at_s += 1.0
         spool.maintain()
-    assert synced == [str(tmp_path / "spool.db-wal")]
+        assert done == {"checkpoint": 3}
 
 
 def test_what_is_taken_stays_until_acknowledged(tmp_path: Path, clock: HandClock) -> None:
@@ -288,7 +278,7 @@ def test_closing_seals_and_ends(tmp_path: Path, clock: HandClock) -> None:
     spool.append(heartbeat())
     spool.close()
     spool.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "reserve", "spool.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "spool.db"]
     with pytest.raises(SpoolError, match="is closed"):
         spool.append(heartbeat())
     spool.maintain()

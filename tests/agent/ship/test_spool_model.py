@@ -124,7 +124,7 @@ class SpoolBesideModel(RuleBasedStateMachine):
 
     @invariant()
     def the_cap_holds(self) -> None:
-        """Log, reserve and free pages included."""
+        """Log and free pages included."""
         if self.boots:
             assert on_disk(self.folder) <= MIN_CAP_BYTES
 

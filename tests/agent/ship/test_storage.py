@@ -1,9 +1,7 @@
-"""Damage is set aside and told, and the agent goes on; so is a spool of another format; room is waited for."""
+"""Damage and other formats are set aside and told, and the agent goes on; room is waited for."""
 
 from __future__ import annotations
 
-import errno
-import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from agent.contract.events import Origin
 from agent.errors import SpoolError
 from agent.ship.database import DamagedError, Database, NoRoomError, StoreError
 from agent.ship.limits import MIN_CAP_BYTES
-from agent.ship.tables import FORMAT
+from agent.ship.queue import FORMAT
 from tests.agent.ship.ship_support import (
     HandClock,
     drain,
@@ -65,15 +63,15 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, clock: HandCloc
         assert (tmp_path / "spool.db.bad").read_bytes() == content
 
 
-def test_damage_in_the_tree_shows_the_range(left: Path, clock: HandClock) -> None:
-    """What the batches say of a damaged file is announced; sequences of this boot begin as ever."""
+def test_damage_in_the_tree_is_met_at_the_start(left: Path, clock: HandClock) -> None:
+    """What it held is announced without numbers; sequences of this boot begin as ever."""
     spoil(left / "spool.db", 20 * 4096, b"\xff" * 3 * 4096)
     with open_spool(left, clock, NEXT_BOOT) as spool:
         assert spool.stats().corrupt_segments == 1
         spool.append(heartbeat())
         spool.seal()
         rows = drain(spool)
-    assert drop_rows(rows) == [("unknown", 0, 1, 61, "corrupt-segment; boot boot1")]
+    assert drop_rows(rows) == [("unknown", 0, 0, 0, "corrupt-segment; boot unknown")]
     assert sequences(rows, "boot2") == [1, 2]
 
 
@@ -87,7 +85,7 @@ def test_damage_while_it_runs_shows_what_was_lost(
         spool.seal()
         size = (tmp_path / "spool.db").stat().st_size
         spoil(tmp_path / "spool.db", 4096, b"\xff" * (size - 4096))
-        spool._storage.database.run("PRAGMA shrink_memory")  # what is in the cache hides the damage
+        spool._queue.database.run("PRAGMA shrink_memory")  # what is in the cache hides the damage
         with pytest.raises(SpoolError, match="set aside"):
             spool.next_parcel()
         assert spool.append(finding()) == 61
@@ -98,7 +96,7 @@ def test_damage_while_it_runs_shows_what_was_lost(
     assert drop_rows(rows) == [("unknown", 60, 1, 60, "corrupt-segment; boot boot1")]
     assert sequences(rows) == [61, 62]
     assert (tmp_path / "spool.db.bad").stat().st_size == size
-    assert "set a damaged database aside" in caplog.text
+    assert "set a database aside" in caplog.text
 
 
 def test_damage_that_meets_an_append_costs_that_record_nothing(
@@ -128,7 +126,7 @@ def test_damage_on_a_disk_that_takes_no_new_file_is_made_up_for_later(
 ) -> None:
     """Records are refused meanwhile; when the disk is fixed a new file is begun and all of it announced."""
 
-    def refuse(self: Database) -> None:
+    def refuse(self: Database, log_bytes: int) -> None:
         raise StoreError("disk I/O error")
 
     with open_spool(tmp_path, clock) as spool:
@@ -161,7 +159,7 @@ def test_a_changed_byte_in_a_record_is_never_shipped(left: Path, clock: HandCloc
         assert spool.stats().corrupt_segments == 1
         spool.append(heartbeat())
         spool.seal()
-        assert drop_rows(drain(spool)) == [("unknown", 1, 30, 30, "corrupt-segment; boot boot1")]
+        assert drop_rows(drain(spool)) == [("transition", 1, 30, 30, "corrupt-segment; boot boot1")]
 
 
 def test_what_is_set_aside_makes_room_first(tmp_path: Path, clock: HandClock) -> None:
@@ -177,26 +175,22 @@ def test_what_is_set_aside_makes_room_first(tmp_path: Path, clock: HandClock) ->
         (tmp_path / "spool.db").unlink()
 
 
-@pytest.mark.parametrize("step", [-1, 1])
-def test_a_spool_of_another_format_is_set_aside(
-    left: Path, clock: HandClock, caplog: pytest.LogCaptureFixture, step: int
+@pytest.mark.parametrize("version", [0, FORMAT - 1, FORMAT + 1])
+def test_another_format_is_set_aside(
+    left: Path, clock: HandClock, caplog: pytest.LogCaptureFixture, version: int
 ) -> None:
-    """An older or a newer one: kept whole under a name that says so, logged, announced; a new one begins, once."""
+    """Older, newer or somebody else's: it is kept under another name, told, and a new spool is begun."""
     with sqlite3.connect(left / "spool.db") as connection:
-        connection.execute(f"PRAGMA user_version={FORMAT + step}")
+        connection.execute(f"PRAGMA user_version={version}")
     connection.close()
     before = (left / "spool.db").read_bytes()
     with open_spool(left, clock, NEXT_BOOT) as spool:
-        spool.append(heartbeat())
+        assert spool.append(heartbeat()) == 1
         spool.seal()
-        rows = drain(spool)
+        assert drop_rows(drain(spool)) == [("unknown", 0, 0, 0, "other-format; boot unknown")]
         assert (spool.stats().corrupt_segments, spool.stats().aside) == (0, 1)
-    assert drop_rows(rows) == [("unknown", 0, 0, 0, "other-format; boot unknown")]
-    assert sequences(rows, "boot2") == [1, 2]
-    assert (left / "spool.db.other-format").read_bytes() == before
-    assert "set a database of another format aside" in caplog.text
-    with open_spool(left, clock, NEXT_BOOT) as again:
-        assert again.stats().aside == 1
+    assert (left / "spool.db.bad").stat().st_size == len(before)
+    assert "set a database aside" in caplog.text
 
 
 def test_a_start_without_room_is_made_up_for_later(
@@ -204,7 +198,7 @@ def test_a_start_without_room_is_made_up_for_later(
 ) -> None:
     """Records are refused until there is room; then the database is made and the loss announced."""
 
-    def refuse(self: Database) -> None:
+    def refuse(self: Database, log_bytes: int) -> None:
         raise NoRoomError("database or disk is full")
 
     with monkeypatch.context() as patch:
@@ -223,31 +217,3 @@ def test_a_start_without_room_is_made_up_for_later(
         rows = drain(spool)
     assert drop_rows(rows) == [("finding", 1, 1, 1, "write-failed; boot boot1")]
     assert len(sequences(rows)) == 2
-
-
-def test_the_database_grows_only_while_the_reserve_is_held(
-    tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a disk that became full it lives in the pages that it has, and gives up by rank; with room it grows again."""
-
-    def refuse(*_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with open_spool(tmp_path, clock, cap_bytes=MIN_CAP_BYTES) as spool:
-        for number in range(60):
-            spool.append(transition(1500, number))
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "posix_fallocate", refuse)
-            assert spool._storage.make_disk_room()
-            size = (tmp_path / "spool.db").stat().st_size
-            for number in range(60):
-                spool.append(transition(1500, number))
-            spool.seal()
-            assert (tmp_path / "spool.db").stat().st_size == size
-            assert not (tmp_path / "reserve").exists()
-            dropped = dict(spool.stats().dropped)
-            assert dropped["transition"] > 20
-        spool.maintain()
-        for number in range(60):
-            spool.append(transition(1500, number))
-        assert spool.stats().dropped == dropped

@@ -43,7 +43,7 @@ def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
-    """Give a spool with the smallest cap: about 800 KiB of records."""
+    """Give a spool with the smallest cap: about 890 KiB of records."""
     with open_spool(tmp_path / "spool", clock, cap_bytes=MIN_CAP_BYTES) as made:
         yield made
 
@@ -80,7 +80,7 @@ def check_account(spool: Spool, rows: list[dict[str, Any]]) -> None:
 
 
 def test_the_cap_holds_and_every_drop_announces_itself(tmp_path: Path, spool: Spool) -> None:
-    """However much comes in, the directory stays below the cap, log and reserve included, and the account is whole."""
+    """However much comes in, the directory stays below the cap, log included, and the account is whole."""
     for number in range(1_200):
         spool.append(transition(2_500, number) if number % 3 else heartbeat(number))
         assert on_disk(tmp_path / "spool") <= MIN_CAP_BYTES
@@ -134,12 +134,12 @@ def test_transitions_go_next_and_findings_last(spool: Spool) -> None:
 
 def test_a_record_that_ranks_below_all_that_is_left_is_rejected(spool: Spool) -> None:
     """When only findings are left, the summary that comes is the one that goes, and it is announced at once."""
-    fill(spool, finding(), 796 * KIB)
+    fill(spool, finding(), 880 * KIB)
     findings = spool.stats().records
     with pytest.raises(SpoolFullError, match="nothing may be dropped for this record"):
-        spool.append(summary(12 * KIB))
+        spool.append(summary(20 * KIB))
     with pytest.raises(SpoolFullError):
-        spool.append(transition(12 * KIB))
+        spool.append(transition(20 * KIB))
     assert spool.stats().dropped == {"summary": 1, "transition": 1}
     rows = drained(spool)
     assert kinds(rows)["finding"] == findings
@@ -174,8 +174,8 @@ def test_the_segment_on_its_way_is_never_dropped(spool: Spool) -> None:
 def test_a_record_larger_than_its_share_is_refused_and_announced(spool: Spool) -> None:
     """It uses its sequence up; the next record tells of it."""
     with pytest.raises(SpoolFullError, match="too large"):
-        spool.append(transition(50 * KIB))
-    assert spool.append(transition(40 * KIB)) == 2
+        spool.append(transition(70 * KIB))
+    assert spool.append(transition(60 * KIB)) == 2
     assert drop_rows(drained(spool)) == [("transition", 1, 1, 1, "spool-cap; boot boot1")]
 
 
@@ -220,7 +220,7 @@ def test_a_finding_makes_room_on_a_full_disk(spool: Spool, monkeypatch: pytest.M
     """A disk that is full before the cap drops by the same order: a waiting summary goes for a finding."""
     spool.append(summary(KIB))
     spool.seal()
-    with full_disk(monkeypatch, 1):
+    with full_disk(monkeypatch, 2):
         assert spool.append(finding()) == 3  # behind the announcement
     rows = drained(spool)
     assert kinds(rows) == {"finding": 1, "drop": 1}
@@ -265,9 +265,9 @@ def test_findings_are_recognised_after_a_restart(tmp_path: Path, clock: HandCloc
 def test_too_little_of_a_low_rank_is_a_full_spool_and_no_fault_of_the_disk(spool: Spool) -> None:
     """One small summary frees no page: the next summary is rejected, nothing above it goes."""
     spool.append(summary())
-    fill(spool, transition(1_000), 796 * KIB)
+    fill(spool, transition(1_000), 880 * KIB)
     with pytest.raises(SpoolFullError):
-        spool.append(summary(12 * KIB))
+        spool.append(summary(20 * KIB))
     assert set(spool.stats().dropped) == {"summary"}
     assert spool.stats().write_failures == 0
     rows = drained(spool)
