@@ -27,7 +27,7 @@ SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check sbom check-supply audit-locks evaluate bench \
-  lifelike hunt hunt-short record verify prove new-release locks clean
+  lifelike hunt hunt-short nightly record verify prove new-release locks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,7 +66,9 @@ test: setup ## all tests that need Python and Java only, but the long ones (at m
 test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
 
-check: lint docs-check site dashboards-check check-supply check-charts test-services test evaluate hunt-short ## everything that CI runs
+check: lint docs-check site dashboards-check check-supply check-charts test-services test evaluate ## everything that CI runs
+
+nightly: check hunt-short ## the same, and real applications through four fixed mishaps (needs Maven, a JDK and root)
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
 	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)

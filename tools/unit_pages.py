@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from agent.detectors import DETECTORS
 from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proof_command
-from agent.judging.base import Detector, Maturity
+from agent.judging.base import Detector
 from spark_rollup.judging.base import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 
@@ -28,9 +28,6 @@ _FIRST = """## Where to start
 """
 
 MARKER = "<!-- generated up to here (make docs); below, written by hand -->"
-_MATURITY = {
-    Maturity.EXPERIMENTAL: "experimental: tested on recorded runs and planted faults, not yet by long use in production"
-}
 _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
@@ -70,7 +67,6 @@ def detector_head(detector: Detector) -> str:
         ("kind", f"{meta.kind.value}, one per {meta.scope.value}"),
         ("upstream", "<br>".join(upstream)),
         ("settings that decide", ", ".join(f"`{key}`" for key in meta.needs)),
-        ("maturity", _MATURITY.get(meta.maturity, meta.maturity.value)),
         ("about", "no known fault: a [law](../evidence.md#laws), on every release" if meta.is_law else ""),
     ]
     text = _docstring(f"agent.detectors.{_module(meta.id)}")

@@ -182,7 +182,6 @@ def _row(meta: DetectorMeta) -> dict[str, object]:
         "severity": meta.severity.value,
         "kind": meta.kind.value,
         "scope": meta.scope.value,
-        "maturity": meta.maturity.value,
         "needs": list(meta.needs),
         "upstream": [
             {"key": x.key, "affected": [str(r) for r in x.releases], "fixed": x.fixed} for x in meta.upstream

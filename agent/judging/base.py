@@ -43,13 +43,6 @@ class Scope(StrEnum):
     AGENT = "agent"
 
 
-class Maturity(StrEnum):
-    """How much evidence of quiet and of detection there is."""
-
-    EXPERIMENTAL = "experimental"
-    STABLE = "stable"
-
-
 @dataclass(frozen=True, slots=True)
 class Upstream:
     """An upstream issue, with the releases it affects.
@@ -79,7 +72,6 @@ class DetectorMeta:
         needs: Settings without which it stays silent or unsure.
         refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
-        maturity: Experimental or stable.
         mechanism: What goes wrong, unless a verdict says something else; None = what this detector alone is about.
         is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
@@ -104,7 +96,6 @@ class DetectorMeta:
     needs: tuple[str, ...] = ()
     refreshed: bool = False
     upstream: tuple[Upstream, ...] = ()
-    maturity: Maturity = Maturity.EXPERIMENTAL
     mechanism: Mechanism | None = None
     is_law: bool = False
     consequence: str = ""

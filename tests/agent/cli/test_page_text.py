@@ -49,9 +49,3 @@ def test_explain_prints_nothing_that_only_a_browser_can_use(statewarden: Callabl
     assert re.findall(r"<!--|<br|^\|.*|\]\([^)]*\.md", said.out, re.MULTILINE) == []
     for other in set(re.findall(r"\(statewarden explain ([\w/-]+)\)", said.out)):
         assert statewarden("explain", other).code == 0, other
-
-
-def test_explain_says_what_experimental_is(statewarden: Callable) -> None:
-    """A bare word in a table leaves its reader guessing."""
-    said = statewarden("explain", "skipped-eos-wipe").out
-    assert re.search(r"^maturity +experimental: \w+ .+$", said, re.MULTILINE)
