@@ -10,7 +10,6 @@ from agent.detectors import (
     deleted_while_held,
     ephemeral_state_dir,
     false_clean_store,
-    foreign_checkpoint,
     frozen_checkpoint,
     interrupted_wipe,
     layout_conflict,
@@ -37,7 +36,6 @@ from agent.detectors import (
     unopenable_task,
     unowned_task,
     unrestored_store,
-    wipe_storm,
     zombie_state,
 )
 from agent.judging.base import Detector
@@ -63,7 +61,6 @@ _MODULES = (
     malformed_checkpoint,
     overlaid_store,
     skipped_record,
-    foreign_checkpoint,
     torn_store,
     zombie_state,
     orphaned_task,
@@ -71,7 +68,6 @@ _MODULES = (
     temp_cleaner,
     ephemeral_state_dir,
     layout_conflict,
-    wipe_storm,
     changelog_truncated,
     offset_beyond_durable,
     store_shrank,

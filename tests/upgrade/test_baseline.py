@@ -21,6 +21,8 @@ from agent.replay.run import first_time_us, replay
 from tests.upgrade.inside import FACTS, REMEMBERED
 
 RENAMED = {"begun_us": "started_us"}
+GONE = frozenset({"wiped_us", "ever_filled"})
+"""Of `wipe-storm` alone, which is gone."""
 KINDS = {"task": Task, "application": Application, "finding": Finding}
 QUIET_US = 1_200_000_000
 AWAY_US = 60_000_000
@@ -41,6 +43,8 @@ def lost(before: object, after: object, path: str = "") -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name, value in before.items():
             name_now = RENAMED.get(name, name)
+            if name in GONE:
+                continue
             if name_now not in after:
                 yield f"{path}.{name}"
             else:
