@@ -23,7 +23,7 @@ TELLS_LOSS = frozenset(
         "lost-segment",
         "offset-beyond-durable",
         "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "skipped-record", "store-shrank",
-        "temp-cleaner", "torn-store", "unrestored-store", "unrestored-task", "zombie-state",
+        "torn-store", "unrestored-store", "unrestored-task", "zombie-state",
     }
 )  # fmt: skip
 """Detectors, and rules of the rollup, whose statement explains that something is missing."""
