@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from agent.contract.events import Confidence, Level, Severity, Status
-from agent.contract.mechanisms import comes_first
+from agent.contract.mechanisms import ONLY_OF_DAMAGE, comes_first
 
 NAMED = 6
 """Tasks or pods that a sentence names; of more it gives the number."""
@@ -237,6 +237,8 @@ def claim(
 
 def _asks(one: Statement) -> bool:
     """Return whether a finding's instruction comes before others. A remark is no instruction."""
+    if one.detector in ONLY_OF_DAMAGE and one.level is not Level.DAMAGE:
+        return False
     return comes_first(one.detector) > 0 and one.status is Status.OPEN and one.severity is not Severity.INFO
 
 

@@ -24,6 +24,8 @@ class Mechanism(Enum):
     REFUSED_TASK = ("refused-task", "Kafka Streams refuses a task at every start")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
     SHARED_STATE = ("shared-state", "Two processes believe that the same state is theirs")
+    OTHER_RELEASE = ("other-release", "The disk is of another release than the one that is given, or runs")
+    SHORT_LIVED = ("short-lived", "State is on a volume that does not outlive the pod")
     TOO_FEW_COPIES = ("too-few-copies", "A task has fewer good copies than it should")
     UNEQUAL_COPIES = ("unequal-copies", "A copy does not hold what another copy or the changelog has")
 
@@ -37,7 +39,8 @@ TITLES = {mechanism.slug: mechanism.title for mechanism in Mechanism}
 
 INSTRUCTIONS_FIRST = (
     # with two processes on one state no repair lasts
-    "shared-state-dir",
+    "setup",
+    "shared-state-dir",  # of agents that have no `setup`
     "cloned-process",
     "cloned-volume",
     "split-owner",
@@ -52,6 +55,9 @@ INSTRUCTIONS_FIRST = (
 
 One list, because detectors and rules do not know each other; agents of every version are judged by it.
 """
+
+ONLY_OF_DAMAGE = frozenset({"setup"})
+"""What these report beside damage, such as a volume that does not last, comes before nothing."""
 
 
 def comes_first(detector: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agent.contract.events import Status
+from agent.contract.incidents import incident_of
 from agent.contract.reporting import DISABLED_PREFIX
 from agent.findings.finding import Finding
 from agent.inventory.settings import Setting
@@ -15,10 +16,24 @@ Disabled = Mapping[str, Setting]
 """Detector id -> the reason, and where it was given."""
 
 
-def closed(finding: Finding, why: Setting, at_us: int) -> Finding:
-    """Close a finding that an earlier run left open; its last evidence says that the detector no longer runs."""
-    step = Evidence(at_us, f"the detector is disabled: {why.value}", f"detectors.disabled ({why.origin})")
-    return replace(finding, status=Status.RESOLVED, resolved_at_us=at_us, evidence=(*finding.evidence, step))
+def closed(finding: Finding, why: Setting | None, at_us: int) -> Finding:
+    """Close a finding that an earlier run left open; its last evidence says that the detector no longer runs.
+
+    Args:
+        finding: It.
+        why: Why the detector is disabled; None = this version has none of that id.
+        at_us: When the agent that closes it started.
+
+    Returns:
+        The finding, resolved.
+    """
+    if why is None:
+        step = Evidence(at_us, "this version has no detector of that id", "docs/compatibility.md")
+    else:
+        step = Evidence(at_us, f"the detector is disabled: {why.value}", f"detectors.disabled ({why.origin})")
+    incident_id = finding.incident_id or incident_of(finding.id)  # of a release that knew none
+    ended = replace(finding, status=Status.RESOLVED, resolved_at_us=at_us, incident_id=incident_id)
+    return replace(ended, evidence=(*finding.evidence, step))
 
 
 def setting_rows(disabled: Disabled) -> list[dict[str, object]]:

@@ -37,7 +37,7 @@ def give_way(
         for finding in known
         if finding.detector == place.detector and (other := _same_damage(finding, others))
     ]
-    return [verdict for verdict in verdicts if _same_damage(verdict, others) is None], closed
+    return [x for x in verdicts if not x.gives_way or _same_damage(x, others) is None], closed
 
 
 def _same_damage(said: Verdict | Finding, findings: Iterable[Finding]) -> Finding | None:

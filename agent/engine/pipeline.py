@@ -169,10 +169,9 @@ class Pipeline:
         self.file_clock.resume(known)
         begin_blind(self.inventory, until_us, "agent-away", detail=reason)
         for place, subject, finding in findings:
-            why = self.disabled.get(finding.detector)
-            if (
-                why and finding.status is Status.OPEN
-            ):  # forgotten: it opens again when the detector is enabled
+            if finding.status is Status.OPEN and finding.detector not in self.stats:
+                # forgotten: it opens again when the detector is enabled
+                why = self.disabled.get(finding.detector)
                 self._say(closed(finding, why, self.started_us), self.started_us)
             else:
                 self.ledger.resume(place, subject, finding)

@@ -30,7 +30,6 @@ from agent.layout.names import CHANGELOG_SUFFIX, GLOBAL_DIRECTORY, changelog_sto
 
 CHECKPOINTS_KEPT = 8
 PROCESSES_KEPT = 6
-WIPES_KEPT = 8
 SWEPT_KEPT = 8
 TAKEN_KEPT = 8
 LOCKS_KEPT = 4
@@ -139,9 +138,9 @@ class Task:
     """One task directory across its incarnations.
 
     `lock_probed_us` is when its `.lock` was last released by a process that tried it, `closed_us` when a `LOCK` of one
-    of its stores was last announced as closed: also an open too short to be read. `ever_filled`: a life that ended
-    had something to restore. `taken`: (when, store, path) of databases that were deleted while a process held
-    them. `bare`: store -> since when its directory is there and has nothing of a database in it.
+    of its stores was last announced as closed: also an open too short to be read. `taken`: (when, store, path) of
+    databases that were deleted while a process held them. `bare`: store -> since when its
+    directory is there and has nothing of a database in it.
     """
 
     application: str
@@ -166,8 +165,6 @@ class Task:
     checkpoint_problem_us: int = 0
     walk: Walk | None = None
     past: tuple[PastTask, ...] = history(PAST_KEPT)
-    wiped_us: tuple[int, ...] = history(WIPES_KEPT)
-    ever_filled: bool = False
     swept: tuple[tuple[int, str], ...] = history(SWEPT_KEPT)
     taken: tuple[tuple[int, str, str], ...] = history(TAKEN_KEPT)
     bare: dict[str, int] = field(default_factory=lambda: NO_NUMBERS)

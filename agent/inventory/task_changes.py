@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from agent.contract.events import Change, Source
 from agent.inventory.bulk_load import note_commit
 from agent.inventory.closings import comparable_at
@@ -11,7 +9,6 @@ from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
     CHECKPOINTS_KEPT,
     PAST_KEPT,
-    WIPES_KEPT,
     Application,
     CheckpointFact,
     Mark,
@@ -109,9 +106,6 @@ def end_task(application: Application, task: Task, reading: Observation) -> list
     )
     for store in task.stores.values():
         store.remains.clear()
-    task.ever_filled |= _is_filled(task, offsets)
-    if shape is Shape.OWNER_WALK and task.ever_filled:
-        task.wiped_us = recent(task.wiped_us, reading.at_us, WIPES_KEPT)
     task.names, task.lock, task.bare = frozenset(), None, NO_NUMBERS
     facts: dict[str, object] = {
         "shape": shape.value,
@@ -189,20 +183,6 @@ def _note_pace(session: Session, at_us: int) -> None:
     if session.removed_us and (not session.unlink_us or took_us < session.unlink_us):
         session.unlink_us = max(took_us, 1)
     session.removed_us = at_us
-
-
-def _is_filled(task: Task, offsets: Mapping[str, int]) -> bool:
-    """Return whether the life that ended had anything to restore: False if it had stores, and nothing was flushed.
-
-    A store that could not be read may have held anything: the wipe counts.
-
-    Source:
-        4.3.1 wipes the task of a partition without records at every start under exactly-once, seen live.
-    """
-    ended = [
-        x for store in task.stores.values() for x in store.past if x.task_incarnation == task.incarnation
-    ]
-    return not ended or any(x.puts or x.unread for x in ended) or any(x > 0 for x in offsets.values())
 
 
 def closed_in_order(task: Task) -> bool:

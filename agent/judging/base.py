@@ -148,6 +148,7 @@ class Verdict:
         mechanism: Overrides the meta's, and its issues.
         lasting: It comes from release or settings and stays as long as they do: there is nothing to do at once, and
             the operator may accept it. Only for an exposure whose detector says what `lowers_risk`.
+        gives_way: Of a law: it is not said where a detector of a known fault reports the same damage.
     """
 
     subject: str
@@ -165,6 +166,7 @@ class Verdict:
     next_action: str = ""
     mechanism: Mechanism | None = None
     lasting: bool = False
+    gives_way: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog
     """Offsets that fell while the store was open."""
     place = checkpoint_of(task)
     for fall in checkpoint_falls(case):
-        if fall.store is store and not fall.is_explained and fall.after.incarnation == task.incarnation:
+        if fall.store is store and fall.after.incarnation == task.incarnation:
             yield ShortChangelog(
                 fall.old, fall.before.written_us, fall.new, fall.after.written_us, place, _OPEN, proven=True
             )

@@ -1,4 +1,4 @@
-"""Changelog offsets that fell on the same store, by its checkpoints: where, and what may explain it.
+"""Changelog offsets that fell on the same store, by its checkpoints, with nothing to explain it.
 
 Within one session an offset only grows: a restoration begins behind the one in force and goes up, and so does every
 write. It falls where the store was opened again meanwhile (a replay from further back), up to 2.4 where a standby reads
@@ -30,17 +30,11 @@ class Fall:
         store: Of this store.
         before: The checkpoint with the higher offset.
         after: The next one.
-        reopened: The store was opened in between.
-        again: A standby may have read its changelog again from where it opened (up to 2.4).
-        trusted: The opening trusted an offset above the new one, and the store stayed open since.
     """
 
     store: Store
     before: CheckpointFact
     after: CheckpointFact
-    reopened: bool
-    again: Truth
-    trusted: bool
 
     @property
     def old(self) -> int:
@@ -52,14 +46,12 @@ class Fall:
         """The lower one."""
         return self.after.offsets[self.store.name]
 
-    @property
-    def is_explained(self) -> bool:
-        """Whether something but a changelog that ends too early may have done it."""
-        return not self.trusted and (self.reopened or self.again is not Truth.NO)
-
 
 def checkpoint_falls(case: TaskCase) -> Iterator[Fall]:
-    """List where a checkpoint of a task says less of a store than the one before; "unknown" (-4) is no offset."""
+    """List where a checkpoint of a task says less of a store than the one before, and nothing else explains it.
+
+    "Unknown" (-4) is no offset.
+    """
     task = case.task
     if not case.once(lower_entries, task):
         return
@@ -72,7 +64,9 @@ def checkpoint_falls(case: TaskCase) -> Iterator[Fall]:
             if old is None or store is None or not 0 <= offset < old - MEANING_CHANGED:
                 continue
             if is_same_store(store, before) and not is_put_back(store, before, after):
-                yield _fall(case, task, store, before, after)
+                fall = Fall(store, before, after)
+                if not _is_explained(case, fall):
+                    yield fall
 
 
 def lower_entries(task: Task) -> set[str]:
@@ -106,16 +100,21 @@ def is_put_back(store: Store, before: CheckpointFact, after: CheckpointFact) -> 
     return session.released_us is not None and after.written_us > session.released_us + CLOSES_WITHIN_US
 
 
-def _fall(case: TaskCase, task: Task, store: Store, before: CheckpointFact, after: CheckpointFact) -> Fall:
+def _is_explained(case: TaskCase, fall: Fall) -> bool:
+    """Return whether something but a changelog that ends too early may have done it.
+
+    An opening that trusted an offset above the new one, of a store that stayed open since, explains nothing.
+    """
+    store, before, after = fall.store, fall.before, fall.after
+    session = session_at(store, after.written_us)
+    trusting = session if session is not None and is_above(session.offset_at_open, fall.new) else None
+    if trusting is not None and is_one_opening(store, trusting, after.written_us):
+        return False
     # LOG.old.* shows a reopen that was too short for a lock poll to see
     opens = [x.opened_us for x in store.sessions]
     opens += [at_us for x in store.databases.values() for at_us in x.reopened_us]
     reopened = any(before.written_us < at_us <= after.written_us for at_us in opens)
-    new = after.offsets[store.name]
-    session = session_at(store, after.written_us)
-    trusted = session is not None and is_above(session.offset_at_open, new)
-    kept = session is not None and is_one_opening(store, session, after.written_us)
-    return Fall(store, before, after, reopened, _is_read_again(case, store, before, after), trusted and kept)
+    return reopened or _is_read_again(case, fall) is not Truth.NO
 
 
 def session_at(store: Store, at_us: int) -> Session | None:
@@ -139,12 +138,13 @@ def is_one_opening(store: Store, session: Session, until_us: int) -> bool:
     )
 
 
-def _is_read_again(case: TaskCase, store: Store, before: CheckpointFact, after: CheckpointFact) -> Truth:
+def _is_read_again(case: TaskCase, fall: Fall) -> Truth:
     """Return whether a standby has read its changelog again from where its session began, and flushed that.
 
     Source:
         StandbyTask.checkpointedOffsets (2.0.1 to 2.4.1: taken once; 2.5.0: the present ones); seen live at 2.0.1.
     """
+    store, before, after = fall.store, fall.before, fall.after
     session = session_at(store, before.written_us)
     began = (session.offset_at_open if session is not None else None) or 0
     grew = store.puts_at(after.written_us) > store.puts_at(before.written_us)

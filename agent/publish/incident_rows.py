@@ -60,15 +60,12 @@ def exposures(
         release: Application -> the releases that it may run.
 
     Returns:
-        One row per application and detector. What is about the pod as a whole concerns all tasks of all its
-        applications.
+        One row per application and detector. What is about the application as a whole concerns all its tasks.
     """
     exposed: dict[tuple[str, str], set[str | None]] = defaultdict(set)
     for finding in findings:
-        if not finding.lasting:
-            continue
-        for application in (finding.application_id,) if finding.application_id else tasks:
-            exposed[application, finding.detector].add(finding.task_id)
+        if finding.lasting:
+            exposed[finding.application_id, finding.detector].add(finding.task_id)
     return tuple(
         Exposure(
             application,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from agent.contract.mechanisms import Mechanism
 from spark_rollup.columns import MICROS
 from spark_rollup.judging.base import Facts
 from spark_rollup.judging.fleet import SKEW_US, attach, prefixed
@@ -93,8 +94,10 @@ def with_holders(pairs: DataFrame, facts: Facts) -> DataFrame:
 
 
 def with_local(pairs: DataFrame, facts: Facts) -> DataFrame:
-    """Add the agents' `shared-state-dir` findings on the two pods: `confirms`."""
-    local = prefixed(facts.said.where(F.col("detector") == "shared-state-dir"), "local_")
+    """Add the agents' findings of two processes on one directory, on the two pods: `confirms`."""
+    is_shared = (F.col("detector") == "setup") & (F.col("mechanism") == Mechanism.SHARED_STATE.slug)
+    of_older = F.col("detector") == "shared-state-dir"
+    local = prefixed(facts.said.where(is_shared | of_older), "local_")
     same = (
         (F.col("local_namespace") == F.col("namespace"))
         & (F.col("local_application_id") == F.col("application_id"))

@@ -20,8 +20,6 @@ ISSUES = load_issues()
 PAGE = render_affected_page()
 HARMLESS = {
     "KAFKA-5998": "noise in checkpoints; what an old offset does is another bug's",
-    "KAFKA-13249": "more is restored than needed",
-    "KAFKA-19434": "a start takes longer",
     "KAFKA-20663": "a long replay, and a directory that stays",
     "KIP-1035": "by design",
 }

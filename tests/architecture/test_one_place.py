@@ -24,10 +24,6 @@ FILE_NAMES = {value for name, value in vars(names).items() if name.isupper() and
 """The agent's own half-written files have that suffix, too, and a field of the contract is called `offsets`."""
 
 ELSEWHERE = {
-    (
-        "agent/layout/facts.py",
-        "startup-pass",
-    ): "the fact has the name of what it is about, as the detector has",
     **{
         (
             "agent/contract/mechanisms.py",

@@ -38,7 +38,7 @@ LIVES, SESSIONS, FLUSHES = 8, 7, 8
 SETTLE_S = 2.0
 """With nothing in the mailbox for so long: longer than a store is left to settle, and two polls of a lock."""
 _FIRST_FILE = 900
-_HISTORIES = ("checkpoints", "past", "wiped_us", "sessions", "flushed", "reopened_us")
+_HISTORIES = ("checkpoints", "past", "sessions", "flushed", "reopened_us")
 
 
 class Owner:

@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from agent.inventory.model import PAST_KEPT, WIPES_KEPT  # noqa: E402 - path first
+from agent.inventory.model import PAST_KEPT  # noqa: E402 - path first
 from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
 from tests.bench.measure import cpu_seconds, memory, watches  # noqa: E402
 from tests.bench.mixed_load import MixedLoad  # noqa: E402
@@ -40,7 +40,7 @@ from tests.bench.watchers import Agent  # noqa: E402
 MEMORY = Path("/dev/shm")
 TASKS, RATE = 10_000, 500
 JUDGED_MINUTES = 20.0
-FILL_ROUNDS = max(PAST_KEPT, WIPES_KEPT)
+FILL_ROUNDS = PAST_KEPT
 """How often every task is recreated first."""
 WARM_UP_SHARE = 0.75
 """Of the judged minutes: 45 for an hour."""

@@ -40,7 +40,7 @@ def test_without_a_pushgateway_no_alert_waits_for_the_rollup(chart: Helm) -> Non
 def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
     given = {
         "enabled": True,
-        "disabled": ["StatewardenStartupPass"],
+        "disabled": ["StatewardenMissingFact"],
         "alertLabels": {"team": "streams"},
         "runbooks": "https://example.org/statewarden",
         "dashboards": "https://example.org/grafana/d",
@@ -49,7 +49,7 @@ def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
     rule = kind_of(chart.objects(DIRECTORY, prometheusRule=given), "PrometheusRule")
     found = alerts(rule)
     assert not any({"runbook_url", "dashboard_url"} & set(x["annotations"]) for x in everything.values())
-    assert set(everything) - set(found) == {"StatewardenStartupPass"}
+    assert set(everything) - set(found) == {"StatewardenMissingFact"}
     assert all(x["labels"]["team"] == "streams" for x in found.values())
     assert all(x["labels"]["severity"] == everything[name]["labels"]["severity"] for name, x in found.items())
     assert "example.com" not in json.dumps(rule)

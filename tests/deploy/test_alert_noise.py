@@ -78,7 +78,7 @@ def test_a_row_follows_the_severity() -> None:
 
 def test_a_moment_is_shown_for_an_hour() -> None:
     """An event is over when it is reported, and alerts see it for an hour, as the agent shows it."""
-    assert rows(told(5, "resolved", detector="regressed-checkpoint")) == [(5, 65, "warning")]
+    assert rows(told(5, "resolved", detector="overlaid-store")) == [(5, 65, "warning")]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ _SET = (
     "delete_retention_ms=86400000",
 )
 _REFUSED, _UNREADABLE, _LESS, _WHOLE = "refused", "unreadable", "less", "whole"
-_ABOUT_THE_PLACE = frozenset({"ephemeral-state-dir"})  # where the copies are kept
+_ABOUT_THE_PLACE = frozenset({"setup"})  # where the copies are kept
 _VITAL = frozenset({"CURRENT", "MANIFEST", "sst", "blob"})
 _CONTENT = "data blocks or blob records only"
 

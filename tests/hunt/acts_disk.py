@@ -10,7 +10,7 @@ from tests.hunt.design import Run
 if TYPE_CHECKING:
     from tests.hunt.ground import Ground
 
-CLONED = UNSEEN | {"cloned-volume", "cloned-process", "shared-state-dir", "wipe-storm", "task-churn"}
+CLONED = UNSEEN | {"cloned-volume", "cloned-process", "setup", "task-churn"}
 """Two processes with one id fence each other without end."""
 
 

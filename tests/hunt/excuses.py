@@ -25,12 +25,6 @@ EXPOSURE = "stale-eos-checkpoint"
 WINDOWED = frozenset({"window", "session", "versioned", "join", "inner"})
 """Stores of which records, or segments, expire."""
 IN_MEMORY = frozenset({"memory"})
-WIPES = 3
-"""As many wipes are a storm; each needs an unclean end, or a step that makes exactly-once wipe.
-
-A full volume makes any number: each replaced thread fails at its first write."""
-WIPING = frozenset({"alter", "cleanup", "recreate-changelog", "rename", "reset"})
-"""A store without an offset, or one whose offset the changelog does not have, wipes its task."""
 CHANGES = 6
 """A warning counts twelve moves or restores, or six wipes: a change can move a task away and back."""
 
@@ -257,37 +251,6 @@ def _echo(case: Case) -> str:
     return ""
 
 
-def _wiped_often(case: Case) -> str:
-    wiping = [done for done in case.timeline.before(case.said) if done.step.action in WIPING]
-    ends = case.timeline.unclean(case.pod, case.at_us)
-    failed = [done for done in case.timeline.before(case.said) if done.step.action == "failure"]
-    failures = sum(int(done.step.args["times"]) for done in failed)
-    full = any(done.step.action == "disk-full" for done in case.timeline.before(case.said))
-    cleaned = [x for x in case.saids if x.detector == "premature-cleanup" and x.task == case.said.task]
-    cleaned = [x for x in cleaned if pods_of(x) & pods_of(case.said) and _early_cleaner(case)]
-    often = full or len(ends) + len(wiping) + failures + len(cleaned) >= WIPES
-    if case.run.guarantee != EOS:
-        return ""
-    if often:
-        return "its pod ended uncleanly, failed, had a full volume, was made to wipe, or cleaned too early, as often"
-    return _wiped_at_each_opening(case)
-
-
-def _wiped_at_each_opening(case: Case) -> str:
-    """From 4.3 on segments hold the offset: a windowed store without any has none, and exactly-once wipes its task.
-
-    Transactional stores are not wiped for it.
-
-    Source:
-        AbstractSegments.committedOffset, ProcessorStateManager.initializeStoreOffsets (4.3.0, 4.4.0).
-    """
-    stored = numbers(case.timeline.release(case.pod, case.at_us)) >= (4, 3)
-    # versioned stores keep it in the one database of all their segments (LogicalKeyValueSegments.committedOffset)
-    segmented = stored and not case.is_transactional and (WINDOWED - {"versioned"}) & set(case.run.stores)
-    often = case.timeline.changes(case.at_us) >= WIPES
-    return "4.3 has no offset of a windowed store without a segment" if segmented and often else ""
-
-
 def _early_cleaner(case: Case) -> str:
     has_bug = numbers(case.timeline.release(case.pod, case.at_us))[:2] == (4, 3)
     age_us = case.at_us - case.timeline.first_start(case.pod)
@@ -385,7 +348,6 @@ EXCUSES: dict[str, Callable[[Case], str]] = {
     "stale-eos-checkpoint": _exposed,
     "stale-eos-state": _echo,
     "skipped-eos-wipe": _exposed_and_ended,
-    "wipe-storm": _wiped_often,
     "premature-cleanup": _early_cleaner,
     "resurrected-checkpoint": _half_cleaned,
     "stale-segment-offset": _old_segment,

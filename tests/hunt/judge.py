@@ -22,15 +22,15 @@ TELLS_LOSS = frozenset(
         "carried-checkpoint", "changelog-truncated", "deleted-while-held", "diverged-replica", "false-clean-store",
         "lost-segment",
         "offset-beyond-durable",
-        "overlaid-store", "resurrected-checkpoint", "shared-state-dir", "skipped-record", "store-shrank",
-        "temp-cleaner", "torn-store", "unrestored-store", "unrestored-task", "zombie-state",
+        "overlaid-store", "resurrected-checkpoint", "setup", "skipped-record", "store-shrank",
+        "torn-store", "unrestored-store", "unrestored-task", "zombie-state",
     }
 )  # fmt: skip
 """Detectors, and rules of the rollup, whose statement explains that something is missing."""
 TELLS_EXCESS = frozenset(
     {
         "changelog-truncated", "data-beyond-changelog", "diverged-replica", "interrupted-wipe", "overlaid-store",
-        "shared-state-dir",
+        "setup",
         "skipped-eos-wipe", "skipped-record", "stale-eos-state", "zombie-state",
     }
 )  # fmt: skip
@@ -51,7 +51,7 @@ OF_UNCOMMITTED = frozenset(
 )
 """What these state is that a store holds what was never committed: its input is read again."""
 _SEGMENT = re.compile(r"put into [^;]*?\.(\d{13})\b")
-LATER = frozenset({"overlaid-store", "shared-state-dir", "torn-store", "zombie-state"})
+LATER = frozenset({"overlaid-store", "setup", "torn-store", "zombie-state"})
 """What these state goes wrong later; the others state that it has: the next look must find it."""
 
 

@@ -245,7 +245,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
         'Written by `make hunt ARGS="--planted --page build/evidence/planted.md"`. Nobody has reported these'
         " faults, because they are ours: Kafka Streams with one place changed and compiled"
         " (`tests/live/planted.py`). Each is lived through on a real broker under two live agents that have the"
-        " [laws](../docs/laws.md) only. What every store must hold is known from what was sent.",
+        " [laws](../../docs/evidence.md#laws) only. What every store must hold is known from what was sent.",
         "",
         "| Kafka Streams with this fault | release | truth | what laws say |",
         "|---|---|---|---|",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from tests.hunt.test_judge import kinds, look, run, said
-from tests.live.plan import ALOS, EOS, TRANSACTIONAL
+from tests.live.plan import ALOS, EOS
 
 LIVES = ((10, "a starts 4.3.0"), (70, "a starts 4.3.0"))
 
@@ -28,20 +26,6 @@ def test_a_directory_that_the_start_locks_and_that_is_not_assigned(release, look
     """KAFKA-20663: no cleaner takes it while that process runs."""
     marks = tuple((at_us, what.replace("4.3.0", release)) for at_us, what in LIVES)
     assert kinds(run(release), words=[said("orphaned-task")], marks=marks, asked=looks) == [kind]
-
-
-@pytest.mark.parametrize(("store", "kind"), [("window", "excused"), ("versioned", "false_alarm")])
-def test_wipes_at_each_opening_are_of_stores_whose_offset_is_in_their_segments(store, kind):
-    """4.3: a versioned store keeps it in the one database of all its segments."""
-    of = dataclasses.replace(run("4.3.1", EOS), stores=("kv", store))
-    marks = [(at_us, "b starts 4.3.1") for at_us in (10, 20, 30)]
-    assert kinds(of, words=[said("wipe-storm")], marks=marks) == [kind]
-
-
-def test_transactional_stores_without_an_offset_are_not_wiped():
-    of = dataclasses.replace(run("4.4.0", EOS), stores=("kv", "window"), settings={TRANSACTIONAL: "true"})
-    marks = [(at_us, "b starts 4.4.0") for at_us in (10, 20, 30)]
-    assert kinds(of, words=[said("wipe-storm")], marks=marks) == ["false_alarm"]
 
 
 @pytest.mark.parametrize(

@@ -86,12 +86,12 @@ def test_a_wish_is_met_by_its_detector_severity_and_task():
 
 def test_a_detector_may_be_forbidden_or_limited():
     """`never` forbids its info, too; `most` counts findings, however often each is told."""
-    said = [Said("wipe-storm", "info", "unknown", "0_0", "told", name) for name in ("a", "a", "b")]
+    said = [Said("orphaned-task", "info", "unknown", "0_0", "told", name) for name in ("a", "a", "b")]
     assert Story("s", (), {}, never=frozenset({"torn-store"})).faults(said) == []
-    assert Story("s", (), {}, never=frozenset({"wipe-storm"})).faults(said) == [str(said[0])]
-    assert Story("s", (), {}, most={"wipe-storm": 2}).faults(said) == []
-    assert Story("s", (), {}, most={"wipe-storm": 1}).faults(said) == [
-        "2 findings of wipe-storm, at most 1 wanted"
+    assert Story("s", (), {}, never=frozenset({"orphaned-task"})).faults(said) == [str(said[0])]
+    assert Story("s", (), {}, most={"orphaned-task": 2}).faults(said) == []
+    assert Story("s", (), {}, most={"orphaned-task": 1}).faults(said) == [
+        "2 findings of orphaned-task, at most 1 wanted"
     ]
 
 

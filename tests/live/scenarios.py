@@ -202,14 +202,12 @@ SCENARIOS: dict[str, Scenario] = {
     "crash-loop": Scenario(
         operations.crash_loop,
         affected=exposed,
-        always=("wipe-storm",),
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
         plan={"stores": "kv,plain,window", "settings": {"live.poison": 1}},
     ),
     "replaced-threads": Scenario(
         operations.replaced_threads,
         affected=exposed,
-        always=("wipe-storm",),
         allow=("skipped-eos-wipe", "stale-eos-checkpoint"),
         plan={"stores": "kv,plain,window", "settings": {"live.poison": 1, "live.replace.threads": 1}},
         since="2.8.0",

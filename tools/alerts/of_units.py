@@ -55,7 +55,7 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
     head = f"Incident <incident>: {where}"
     proof = _PROOF.format(id=meta.id)
     unsure = proof_first(proof, meta.next_action) if can_be_proved(meta) else meta.next_action
-    pressing = () if _always_lasts(meta) else alerted(meta.severity)
+    pressing = alerted(meta.severity)
     alerts = tuple(
         _alert(
             name=f"Statewarden{camel(meta.id)}",
@@ -99,11 +99,6 @@ def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
 def camel(unit: str) -> str:
     """Spell an id as part of an alert's name."""
     return "".join(part.capitalize() for part in unit.split("-"))
-
-
-def _always_lasts(meta: DetectorMeta) -> bool:
-    """Return whether every finding of a detector lasts: what is so of the pod as a whole stays so while it runs."""
-    return bool(meta.lowers_risk) and meta.scope is Scope.AGENT
 
 
 def _bug(title: str, upstream: str) -> str:

@@ -36,7 +36,7 @@ def recording_tests(note: str) -> str:
         f'statewarden_tasks{{{common},pod="orders-1"}}': "5x9",
         f'statewarden_findings_open{{{common},pod="orders-0",{both}}}': "1x9",
         f'statewarden_findings_open{{{common},pod="orders-1",{both}}}': "2x9",
-        f'statewarden_findings_open{{{common},pod="orders-1",detector="wipe-storm",severity="info"}}': "0x9",
+        f'statewarden_findings_open{{{common},pod="orders-1",detector="orphaned-task",severity="info"}}': "0x9",
     }
     expected = {
         severity: (f"{severity}{{{common}}}", 3),

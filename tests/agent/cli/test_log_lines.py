@@ -87,5 +87,4 @@ def test_explain_prints_it(statewarden: Callable, page: str) -> None:
         said = statewarden("explain", name)
         assert (said.code, said.err) == (0, "")
         assert said.out.startswith(f"# {name}\n")
-    assert "(statewarden explain wipe-storm)" in statewarden("explain", "TaskCorruptedException").out
     assert "did you mean LockException" in statewarden("explain", "LokException").complaint

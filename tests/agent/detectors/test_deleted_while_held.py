@@ -70,14 +70,6 @@ def test_a_segment_of_a_window_store():
 # -- it is silent ---------------------------------------------------------------------------------------------
 
 
-def test_single_files_that_go_while_the_lock_stays():
-    """`temp-cleaner` says so."""
-    run, _ = running()
-    run.world.play("unlink", "app/0_0/rocksdb/s/IDENTITY")
-    run.wait(10)
-    assert broken(run) == []
-
-
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("guarantee", [ALOS, EOS])
 def test_a_wipe_closes_first(release, guarantee):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from agent.config import load_config
@@ -10,6 +11,7 @@ from agent.contract.events import Kind, Record, Status
 from agent.contract.reporting import DISABLED_PREFIX
 from agent.detectors import BY_ID
 from agent.engine.pipeline import Pipeline
+from agent.findings.ledger import Place
 from agent.home.baseline import RUNNING, compose, understand
 from agent.inventory.settings import Setting
 from agent.observe.kernel_disk import KernelDisk
@@ -104,6 +106,21 @@ def test_what_was_open_is_closed_with_the_reason(tmp_path: Path) -> None:
     assert isinstance(evidence, list)
     assert evidence[-1]["what"] == f"the detector is disabled: {WHY.value}"
     assert [x for x in after.ledger.findings() if x.detector == DETECTOR] == []
+
+
+def test_what_a_detector_left_open_that_is_no_more_is_closed(tmp_path: Path) -> None:
+    """Of an older version: nothing would ever close it."""
+    plant(tmp_path)
+    before, records = watch(tmp_path, disabled=False)
+    before.scan(NOW_US)
+    found = before.ledger.open_findings()[0]
+    gone = replace(found, detector="wipe-storm")
+    after, records = watch(tmp_path, disabled=False, at_us=LATER_US)
+    place = Place(gone.detector, gone.application_id, gone.task_id)
+    after.resume(before.inventory, [(place, "storm", gone)], NOW_US, "it was stopped")
+    (said,) = [x.body for x in records if x.kind is Kind.FINDING]
+    assert (said["detector"], said["status"]) == (gone.detector, "resolved")
+    assert after.ledger.findings() == []
 
 
 def test_enabled_again_it_opens_the_same_finding_again(tmp_path: Path) -> None:

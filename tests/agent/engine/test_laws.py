@@ -105,6 +105,14 @@ def test_it_closes_what_it_had_said_first():
     assert set(ledger.pending("app", "0_0")) == {"other"}
 
 
+def test_what_no_other_damage_explains_is_said():
+    """A verdict of a law may be about something else than what the others report."""
+    ledger = Ledger()
+    settle(ledger, OTHER, verdict())
+    said = replace(verdict(), gives_way=False)
+    assert left(ledger, said) == [said]
+
+
 def test_what_was_closed_stays_closed():
     """The law still holds, and is not told again when the other finding ends."""
     ledger = Ledger()

@@ -224,6 +224,13 @@ def test_it_names_the_incident_that_comes_first():
     assert said == {"i-1": "i-2", "i-2": ""}
 
 
+def test_only_damage_of_a_set_up_comes_first():
+    """Two processes on one state do; a volume that does not last does not."""
+    for level, first in ((Level.DAMAGE, "i-2"), (Level.EXPOSURE, "")):
+        told = other(detector="setup", task_id=None, level=level)
+        assert {x.id: x.first for x in gather([WIPED, told])} == {"i-1": first, "i-2": ""}
+
+
 def test_it_names_the_finding_whose_instruction_it_follows():
     """Where that is not the one that names it, an alert must not say the step of the one that does."""
     cut = replace(WIPED, id="c" * 16, detector="changelog-truncated", severity=Severity.WARNING)

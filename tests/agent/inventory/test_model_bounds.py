@@ -73,7 +73,7 @@ def test_memory_is_bounded():
     """A few dozen records per task at most, and some hundred blind intervals, however long the agent runs."""
     kept = [each.metadata.get(KEPT) for kind in (Task, Store, Application, Database) for each in fields(kind)]
     bounds = [bound for bound in kept if bound is not None]
-    assert len(bounds) == 11
+    assert len(bounds) == 10
     assert all(2 <= bound <= 64 for bound in bounds)
     assert 64 <= Inventory().blind.maxlen <= 1024
 

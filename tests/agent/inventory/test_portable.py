@@ -83,9 +83,9 @@ def test_every_record_survives(kind: type, data: st.DataObject) -> None:
 def test_histories_keep_their_bounds() -> None:
     """What was read goes on as a bounded history, and one that is too long is cut to its newest entries."""
     task = Task("app", "0_0", "app/0_0")
-    plain = {**to_plain(task), "wiped_us": list(range(20))}
+    plain = {**to_plain(task), "swept": [[at_us, "CURRENT"] for at_us in range(20)]}
     again = from_plain(Task, plain)
-    assert again.wiped_us == tuple(range(12, 20))
+    assert again.swept == tuple((at_us, "CURRENT") for at_us in range(12, 20))
 
 
 def test_a_live_inventory_survives() -> None:

@@ -96,16 +96,6 @@ def test_late_announcement_of_the_old_life():
     assert "task-deleted" in one.see(removal(61, TASK))
 
 
-def test_wipes_are_counted():
-    """Only the owner's own deletion is a wipe."""
-    wiped = released()
-    wiped.see(removal(10.1, f"{DATABASE}/CURRENT"), task_look(10.2, unseen=GONE))
-    assert list(wiped.task.wiped_us) == [at(10.2)]
-    cleaned = released()
-    cleaned.see(removal(60, f"{DATABASE}/CURRENT"), task_look(61, unseen=GONE))
-    assert not cleaned.task.wiped_us
-
-
 def test_siblings_at_the_end():
     """Whether another task was held when this one went."""
     one = released()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from agent.inventory.disk import LockState, Unseen
+from agent.inventory.disk import LockState
 from agent.inventory.model import Shape
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import (
@@ -151,12 +149,10 @@ def test_end_of_the_directory():
     one.see(removal(5, TASK))
     past = one.task.past[-1]
     assert (past.held, past.siblings_held, past.released_us, past.offsets) == (True, True, None, {"s": 100})
-    assert list(one.task.wiped_us) == [at(5)]
     alone = working()
     alone.see(database_look(10, born=1, puts=100, lock=FREE), removal(60, TASK))
     past = alone.task.past[-1]
     assert (past.held, past.siblings_held, past.released_us) == (False, False, at(10))
-    assert list(alone.task.wiped_us) == []
 
 
 def test_position_files_are_remembered():
@@ -197,36 +193,6 @@ def test_how_a_task_was_closed(closed, with_offset, in_order):
     last.closed, last.closed_with_offset = closed, with_offset
     one.see(removal(60, TASK))
     assert one.task.past[-1].closed_in_order is in_order
-
-
-@pytest.mark.parametrize(
-    ("problem", "counted"),
-    [(Unseen.TOO_LARGE, 1), (Unseen.DENIED, 1), (Unseen.RACED, 0), (Unseen.VANISHED, 0)],
-)
-def test_wipe_of_a_store_that_could_not_be_read(problem, counted):
-    """What it held is not known, and it is not taken for empty; a manifest that was just going tells nothing."""
-    one = Reducing()
-    look = database_look(1, born=1, manifest=None)
-    one.see(task_look(0.5), replace(look, manifest_problem=problem.value), removal(5, TASK))
-    assert len(one.task.wiped_us) == counted
-
-
-@pytest.mark.parametrize(("since", "counted"), [(2, 1), (4, 0)])
-def test_wipe_of_a_damaged_store(since, counted):
-    """A file that could not be read for longer than the wipe takes hides what the store held."""
-    one = Reducing()
-    look = replace(database_look(since, born=1), problems=("000004.sst: unsupported: compression",))
-    one.see(task_look(0.5), database_look(1, born=1), look, removal(5, TASK))
-    assert len(one.task.wiped_us) == counted
-
-
-def test_store_that_could_be_read_again():
-    """A problem that passed hides nothing."""
-    one = Reducing()
-    look = database_look(1, born=1, manifest=None)
-    one.see(task_look(0.5), replace(look, manifest_problem=Unseen.DENIED.value), database_look(2, born=1))
-    one.see(removal(5, TASK))
-    assert not one.task.wiped_us
 
 
 def test_how_long_an_unlink_takes():

@@ -39,7 +39,7 @@ from agent.ship.stats import SpoolStats
 OPENMETRICS = "application/openmetrics-text"
 DETECTORS = (
     Reach("stale-eos-checkpoint", tuple(Severity), exactly_once=True),
-    Reach("startup-pass", ("info",), stays=False),
+    Reach("overlaid-store", ("info",), stays=False),
     Reach("auditor-blind", ("info", "warning"), about_applications=False),
 )
 GOLDEN = Path(__file__).parent / "exposition.txt"
@@ -160,7 +160,7 @@ def test_known_series_are_zero_from_the_first_scrape() -> None:
         )
     assert by_detector(found, "statewarden_findings_total") == {
         ("orders", "stale-eos-checkpoint"): {"info", "warning", "critical"},
-        ("orders", "startup-pass"): {"info"},
+        ("orders", "overlaid-store"): {"info"},
         ("", "auditor-blind"): {"info", "warning"},
     }
     assert (
@@ -186,7 +186,7 @@ def test_no_series_of_zeros_that_cannot_become_more(exactly_once: bool | None) -
     """Not of a detector of another guarantee, nor, of what is open, of one that reports moments."""
     found = samples(scrape(MetricsSnapshot(applications=("orders",), exactly_once={"orders": exactly_once})))
     assert by_detector(found, "statewarden_findings_open") == {("", "auditor-blind"): {"info", "warning"}}
-    assert ("orders", "startup-pass") in by_detector(found, "statewarden_findings_total")
+    assert ("orders", "overlaid-store") in by_detector(found, "statewarden_findings_total")
 
 
 def by_detector(

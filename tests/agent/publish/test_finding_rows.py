@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Confidence, Severity
-from agent.detectors import regressed_checkpoint, stale_eos_checkpoint
+from agent.detectors import overlaid_store, stale_eos_checkpoint
 from agent.findings.ledger import Ledger, Place
 from agent.inventory.model import PastTask, Task
 from agent.inventory.stores import Shape
@@ -18,7 +18,7 @@ from agent.publish.finding_rows import (
 )
 
 NOW_US = 1_700_000_000_000_000
-CONDITION, EVENT = stale_eos_checkpoint.META, regressed_checkpoint.META
+CONDITION, EVENT = stale_eos_checkpoint.META, overlaid_store.META
 
 
 def tell(ledger: Ledger, meta: DetectorMeta, task: str | None, severity: Severity = Severity.WARNING) -> None:

@@ -88,14 +88,13 @@ def test_open_incidents_are_counted_with_accepted_ones_apart() -> None:
 
 
 def test_exposed_tasks_are_counted_by_application_and_detector() -> None:
-    """A task twice is one; what is about the pod concerns all tasks of all its applications; the rest is none."""
+    """A task twice is one; what is about the application concerns all its tasks; the rest is none."""
     twice = replace(EXPOSED, id="d" * 16, store="totals")
-    pod = replace(EXPOSED, id="e" * 16, detector="ephemeral-state-dir", application_id="", task_id=None)
+    whole = replace(EXPOSED, id="e" * 16, detector="setup", task_id=None)
     found = exposures(
-        [EXPOSED, twice, pod, DAMAGED], {"orders": 5, "payments": 3}, accepts, lambda x: f"of {x}"
+        [EXPOSED, twice, whole, DAMAGED], {"orders": 5, "payments": 3}, accepts, lambda x: f"of {x}"
     )
     assert [(x.application_id, x.detector, x.release, x.accepted, x.tasks) for x in found] == [
-        ("orders", "ephemeral-state-dir", "of orders", False, 5),
+        ("orders", "setup", "of orders", False, 5),
         ("orders", "stale-eos-checkpoint", "of orders", True, 1),
-        ("payments", "ephemeral-state-dir", "of payments", False, 3),
     ]

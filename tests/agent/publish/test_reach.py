@@ -9,7 +9,7 @@ import inspect
 import pytest
 
 from agent.contract.events import Severity
-from agent.detectors import DETECTORS, auditor_blind, regressed_checkpoint, stale_eos_checkpoint
+from agent.detectors import DETECTORS, auditor_blind, missing_fact, stale_eos_checkpoint
 from agent.judging.base import Detector
 from agent.publish.reach import reach_of
 
@@ -34,7 +34,7 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 def test_severities_end_with_the_highest() -> None:
     """A remark is never a page."""
-    assert reach_of(regressed_checkpoint.META).severities == ("info",)
+    assert reach_of(missing_fact.META).severities == ("info",)
     assert reach_of(stale_eos_checkpoint.META).severities == tuple(x.value for x in Severity)
 
 
@@ -42,5 +42,5 @@ def test_places_are_those_that_it_judges() -> None:
     """Applications of its guarantee, if that is known; the agent itself where it judges that."""
     applications = {"a": True, "b": False, "c": None}
     assert reach_of(stale_eos_checkpoint.META).places(applications) == ["a"]
-    assert reach_of(regressed_checkpoint.META).places(applications) == ["a", "b", "c"]
+    assert reach_of(missing_fact.META).places(applications) == ["a", "b", "c"]
     assert reach_of(auditor_blind.META).places(applications) == [""]

@@ -34,7 +34,7 @@ def two_processes_fence_each_other(fleet: Fleet) -> None:
             pod.holds("0_0", at + 10 * second).releases("0_0", at + 10 * second + 5)
         # the stores were recreated on each: nothing but the process id is left of the clone
         pod.measures("0_0", 870 + second, held=None, identity=f"own-{name}", puts=5)
-    fleet.pods[0].finds("shared-state-dir", "0_0", 100, severity="warning", level="exposure")
+    fleet.pods[0].finds("setup", "0_0", 100, severity="warning", mechanism="shared-state")
 
 
 @story
@@ -95,9 +95,9 @@ def test_two_processes_with_one_id_are_reported(audited, name, loud):
 
 
 def test_an_agents_suspicion_is_confirmed(audited):
-    """What `shared-state-dir` suspects on one of the pods is the same thing."""
+    """What `setup` suspects on one of the pods is the same thing."""
     found = audited.finding(two_processes_fence_each_other, RULE)
-    assert found["confirms"] == ["shared-state-dir-pod-a-0_0"]
+    assert found["confirms"] == ["setup-pod-a-0_0"]
 
 
 def test_a_stopped_process_ends_it(audited):

@@ -14,8 +14,8 @@ def nobody_else_speaks_of_it(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").holds("0_0", 5)
     a.finds("false-clean-store", "0_0", 60, store="s", identity="i", next_action="remove the directory")
     a.finds("torn-store", "0_1", 61, severity="warning")
-    a.finds("layout-conflict", "0_2", 62, severity="info")
-    a.finds("wipe-storm", "0_3", 63, status="resolved")
+    a.finds("setup", "0_2", 62, severity="info")
+    a.finds("orphaned-task", "0_3", 63, status="resolved")
 
 
 @story

@@ -35,7 +35,7 @@ def said(spark) -> DataFrame:
     rows = [
         ("shop", A, "i-crash", "offset-without-data", "resurrected-checkpoint", 5, "i"),
         ("shop", B, "i-crash", "offset-without-data", "unrestored-store", 3, "i"),
-        ("shop", C, None, None, "wipe-storm", 7, None),
+        ("shop", C, None, None, "orphaned-task", 7, None),
         ("shop", D, "i-wipe", "offset-without-data", "store-shrank", 7, None),
         ("test", A, "i-other", "offset-without-data", "resurrected-checkpoint", 1, "i"),
     ]
@@ -56,7 +56,7 @@ def test_rows_name_the_incidents_of_what_they_are_about(spark, said):
     assert [x.asDict() for x in found["f"]] == [crash | {"relation": "confirms"}]
     assert [x.asDict() for x in found["a"]] == [crash | {"relation": "is"}]
     assert [(x["incident_id"], x["relation"], x["mechanism"], x["since_us"]) for x in found["e"]] == [
-        (f"i-{C[:12]}", "refutes", "wipe-storm", 7),
+        (f"i-{C[:12]}", "refutes", "orphaned-task", 7),
         ("i-crash", "explains", "offset-without-data", 3),
     ]
     assert [x["incident_id"] for x in found["n"]] == ["i-other"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from tests.spark_rollup.oracle.facts import S, World
@@ -11,6 +11,12 @@ from tests.spark_rollup.oracle.verdicts import Said, said
 
 Seen = dict[tuple[str, str], list[int]]
 """When a thing was seen: by pod and boot of its agent, within which no volume comes or goes."""
+
+
+def is_shared(finding: Mapping[str, object]) -> bool:
+    """Two processes on one directory, as agents say it, older ones included."""
+    of = finding["detector"]
+    return of == "shared-state-dir" or (of == "setup" and finding.get("mechanism") == "shared-state")
 
 
 def cloned(world: World) -> Iterator[Said]:
@@ -39,9 +45,7 @@ def cloned(world: World) -> Iterator[Said]:
             continue
         start, end = min(span[0] for span in spans), max(span[1] for span in spans)
         working = {h.pod for h in world.owners if h.pod in (a, b) and h.start <= end and h.end >= start}
-        local = sorted(
-            f["finding_id"] for f in world.local if f["detector"] == "shared-state-dir" and f["pod"] in (a, b)
-        )
+        local = sorted(f["finding_id"] for f in world.local if is_shared(f) and f["pod"] in (a, b))
         yield said(
             "cloned-volume", None, a, "critical" if len(working) == 2 else "warning", "confirmed",
             "resolved" if world.as_of - end > 180 * S else "open", local,
@@ -73,9 +77,7 @@ def cloned_processes(world: World) -> Iterator[Said]:
     for (a, b), (start, end) in _alive(world).items():
         working = {h.pod for h in world.owners if h.pod in (a, b) and h.start <= end and h.end >= start}
         loud = ("critical", "confirmed") if len(working) == 2 else ("warning", "suspected")
-        local = sorted(
-            f["finding_id"] for f in world.local if f["detector"] == "shared-state-dir" and f["pod"] in (a, b)
-        )
+        local = sorted(f["finding_id"] for f in world.local if is_shared(f) and f["pod"] in (a, b))
         status = "resolved" if world.as_of - end > 180 * S else "open"
         yield said("cloned-process", None, a, *loud, status, local)
 

@@ -1,4 +1,4 @@
-"""Detector `ephemeral-state-dir`: the state directory lies on a volume that does not last."""
+"""Detector `setup`: the state directory lies on a volume that does not last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, judge
 from tests.support.scenario_looks import known
 
-ID = "ephemeral-state-dir"
+ID = "setup"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Detector `shared-state-dir`: two processes on one application directory (KAFKA-6647)."""
+"""Detector `setup`: two processes on one application directory (KAFKA-6647)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from agent.inventory.model import Application
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, judge
 
-ID = "shared-state-dir"
+ID = "setup"
+SHARED = "shared-state"
 
 
 def with_processes(*pids: int):
@@ -90,10 +91,10 @@ def test_visible_processes_of_two_applications(monkeypatch: pytest.MonkeyPatch):
     run.tasks.clear()
     run.start().opens("0_0")
     run.wait(30)
-    assert run.findings(ID) == []
+    assert [x for x in run.findings(ID) if x.mechanism == SHARED] == []
     monkeypatch.setattr(run.world.disk, "processes", lambda: (*facts, ProcessFact(3, at(2), "3.9.2", mine)))
     run.wait(70)
-    assert run.only(ID).application_id == "app"
+    assert [x.application_id for x in run.findings(ID) if x.mechanism == SHARED] == ["app"]
 
 
 def test_clears_when_no_process_is_left(monkeypatch: pytest.MonkeyPatch):

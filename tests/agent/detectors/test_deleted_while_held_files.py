@@ -1,4 +1,4 @@
-"""Detector `temp-cleaner`: files swept away under a running store (N19)."""
+"""Law `deleted-while-held`: files swept away under a running store (N19)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from agent.contract.events import Confidence, Level, Severity, Status
 from tests.support.scenario import App, Scenario
 
-ID = "temp-cleaner"
+ID = "deleted-while-held"
 
 
 def running(release: str = "3.9.2") -> tuple[Scenario, App]:

@@ -1,4 +1,4 @@
-"""Detector `layout-conflict`: disk and configured release disagree (KIP-1035)."""
+"""Detector `setup`: disk and configured release disagree (KIP-1035)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.layout.profile import Evidence, Profile, infer
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, judge
 
-ID = "layout-conflict"
+ID = "setup"
 
 
 def configured(told: str | None, release: str) -> Scenario:

@@ -1,4 +1,4 @@
-"""Detector `layout-conflict`: what it dates and names."""
+"""Detector `setup`: what it dates and names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.judging.base import TaskCase
 from agent.layout.profile import Profile
 from tests.support.scenario_case import at, case, judge
 
-ID = "layout-conflict"
+ID = "setup"
 
 
 def dossier(**versions: float) -> TaskCase:
