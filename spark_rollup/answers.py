@@ -56,7 +56,7 @@ def why(
     of_task = of_task.where(F.col("namespace") == space)
     facts = audit.gather(about, options, as_of_us)
     drawn = lanes.timelines(facts)
-    found = reduce(DataFrame.unionByName, audit.together(*(rule.find(facts) for rule in RULES)))
+    found = reduce(DataFrame.unionByName, audit.compute_all(*(rule.find(facts) for rule in RULES)))
     pods = [str(row[0]) for row in of_task.select("pod").distinct().collect()]
     here = (F.col("task_id") == task) & (F.col("application_id") == application)
     of_pod = F.col("task_id").isNull() & F.col("pod").isin(pods)
@@ -124,8 +124,8 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
         UsageError: no event up to the time asked about, or none of this namespace.
     """
     events, _, as_of_us = audit.prepare(spark, options)
-    (counted,) = audit.together(heartbeats.beats(events))
-    (unseen,) = audit.together(gaps.find_gaps(events, counted, as_of_us))
+    (counted,) = audit.compute_all(heartbeats.beats(events))
+    (unseen,) = audit.compute_all(gaps.find_gaps(events, counted, as_of_us))
     said = last_local_findings(events)
     heard = levels.with_missed(heartbeats.last_words(counted), counted, events, said)
     table = rows_of(coverage.coverage(heard, unseen, as_of_us).orderBy("namespace", "pod"))

@@ -30,9 +30,9 @@ from spark_rollup.judging.questioned import questioned
 from spark_rollup.report import lanes
 from spark_rollup.report.restarts import REMEMBERS, known_pods, restarts
 from spark_rollup.report.write import Outcome, Tables, write
-from spark_rollup.spark.cut import cut
-from spark_rollup.spark.whole import is_whole, whole
-from spark_rollup.spark.words import abreast
+from spark_rollup.spark.materialize import materialize
+from spark_rollup.spark.py4j_cache import run_parallel
+from spark_rollup.spark.single_partition import is_whole, single_partition
 
 PASTS = (*(rule.remembers for rule in RULES), REMEMBERS)
 """What of the past is asked for by readers of the facts; `compact --snapshots` keeps it."""
@@ -111,10 +111,10 @@ def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> tuple[Da
     if loaded.unique:
         events = loaded.events.drop("line")
         # Parquet is read column by column, as each stage needs it; but each reading is a plan, and a job of Delta's
-        return cut(whole(events)) if is_whole(spark) else events, loaded
+        return materialize(single_partition(events)) if is_whole(spark) else events, loaded
     once = dedupe.one_row_per_id(loaded.events).drop("line")
     marked = once if ROUTINE in loaded.events.columns else once.withColumn(ROUTINE, is_routine())
-    return cut(whole(marked)), loaded
+    return materialize(single_partition(marked)), loaded
 
 
 def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.Latest:
@@ -148,10 +148,10 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.L
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> Tables:
     """Compute every table of the audit; the small ones lazily."""
     facts, proofs = considered(gather(events, options, as_of_us, loaded.carried, loaded.ahead), options)
-    shown, *found = together(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
+    shown, *found = compute_all(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
     found = with_proofs(facts, found, proofs)
-    (findings,) = together(known.with_local_incidents(with_agents(facts, found), facts.said))
-    restartable, pods, watched, last_seen = together(
+    (findings,) = compute_all(known.with_local_incidents(with_agents(facts, found), facts.said))
+    restartable, pods, watched, last_seen = compute_all(
         restarts(facts, findings),
         known_pods(facts),
         coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
@@ -181,8 +181,8 @@ def considered(facts: Facts, options: AuditOptions) -> tuple[Facts, DataFrame | 
     if options.verified is None:
         return facts, None
     found = verified.verified(facts.said.sparkSession, options.verified, facts.said, facts.as_of_us)
-    (proofs,) = together(found)
-    refuted, wrong = together(alone.refutations(proofs), verified.wrong_copies(proofs))
+    (proofs,) = compute_all(found)
+    refuted, wrong = compute_all(alone.refutations(proofs), verified.wrong_copies(proofs))
     return replace(facts, refuted=refuted, wrong=wrong), proofs
 
 
@@ -194,7 +194,7 @@ def with_proofs(facts: Facts, found: Sequence[DataFrame], proofs: DataFrame | No
     if proofs is None:
         return list(found)
     rules = reduce(DataFrame.unionByName, found)
-    return [*together(verified.settled(rules, proofs, facts.said)), proofs]
+    return [*compute_all(verified.settled(rules, proofs, facts.said)), proofs]
 
 
 def with_agents(facts: Facts, found: Sequence[DataFrame]) -> DataFrame:
@@ -203,7 +203,7 @@ def with_agents(facts: Facts, found: Sequence[DataFrame]) -> DataFrame:
     Output columns: `FINDING`.
     """
     rules = reduce(DataFrame.unionByName, found)
-    (own,) = together(alone.alone(facts.local, rules))
+    (own,) = compute_all(alone.alone(facts.local, rules))
     return rules.unionByName(own)
 
 
@@ -216,7 +216,7 @@ def gather(
 ) -> Facts:
     """Compute what rules read, from the events that are read and what a snapshot carries from before them.
 
-    Each frame is computed once and cut loose from its plan (`cut`): rules join these frames many times,
+    Each frame is computed once and cut loose from its plan (`materialize`): rules join these frames many times,
     and analysing the whole lineage for every join took longer than running it. None of them is as long as the events
     are: those are only ever read, a few columns at a time.
 
@@ -225,21 +225,21 @@ def gather(
     """
     since_us = snapshots.since_us(as_of_us, options.look_back_days)
     if carried:
-        carried = Carried(*map(whole, (carried.events, carried.heard, carried.unwatched)))
+        carried = Carried(*map(single_partition, (carried.events, carried.heard, carried.unwatched)))
     events = read.unionByName(carried.events) if carried else read
     heard = heartbeats.beats(read)
     marks = timeline.marks(events)
     frequent = F.col("change").isin(*timeline.FREQUENT)
-    counted, members, said, rare, single = together(
+    counted, members, said, rare, single = compute_all(
         heard.unionByName(carried.heard) if carried else heard,
         timeline.members(events),
         last_local_findings(events),
         marks.where(~frequent),
         sizes.single_stores(events),
     )
-    (said,) = together(levels.settled(said, counted, events))
+    (said,) = compute_all(levels.settled(said, counted, events))
     readings = sizes.sizes(events, single)
-    held, unseen, sightings, effective, curve = together(
+    held, unseen, sightings, effective, curve = compute_all(
         timeline.holders(events, counted),
         unseen_by(events, counted, as_of_us, ahead),
         timeline.sightings(events),
@@ -249,15 +249,15 @@ def gather(
     if counted.isEmpty():
         raise UsageError(f"no event up to --as-of {rfc3339(as_of_us)}: nothing is known of that time")
     local = said.where((F.col("status") == Status.OPEN.value) | (F.col("observed_at_us") >= since_us))
-    (ends,) = together(sizes.latest(curve))
+    (ends,) = compute_all(sizes.latest(curve))
     last = heartbeats.last_words(counted, since_us)
-    asked, words = together(
+    asked, words = compute_all(
         questioned(RULES, local, held, rare, effective),
         levels.with_missed(last, counted, events, said),
     )
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more
     several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
-    own, close, lives, unwatched = together(
+    own, close, lives, unwatched = compute_all(
         readings.join(asked, list(TASK), "left_semi"),
         marks.where(frequent).join(asked, list(TASK), "left_semi"),
         timeline.lives(events, held, counted),
@@ -285,6 +285,6 @@ def unseen_by(
     return found.unionByName(gaps.fast_clocks(events, ahead, as_of_us)) if ahead else found
 
 
-def together(*frames: DataFrame) -> list[DataFrame]:
+def compute_all(*frames: DataFrame) -> list[DataFrame]:
     """Compute frames side by side and cut them loose from their plans."""
-    return abreast(frames[0].sparkSession, lambda frame: cut(whole(frame)), frames)
+    return run_parallel(frames[0].sparkSession, lambda frame: materialize(single_partition(frame)), frames)

@@ -33,9 +33,9 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     facts, proofs = audit.considered(gathered, options)
     # what no rule of these says can never be critical
     rules = [rule.find(facts) for rule in RULES if rule.meta.severity is Severity.CRITICAL]
-    found = audit.with_proofs(facts, audit.together(*rules), proofs)
+    found = audit.with_proofs(facts, audit.compute_all(*rules), proofs)
     findings = audit.with_agents(facts, found)
-    rows, pods = audit.together(restarts(facts, findings), known_pods(facts))
+    rows, pods = audit.compute_all(restarts(facts, findings), known_pods(facts))
     lines, code = answer(
         rows_of(rows.orderBy("namespace", "pod", "application_id", "task_id")),
         rows_of(pods.orderBy("namespace", "pod")),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from agent.contract.codec import moment, printable, rfc3339
 from agent.contract.events import Affected, Severity, Status
-from agent.contract.incidents import Role, named
+from agent.contract.incidents import EvidenceRole, named
 from agent.engine.one_reading import plural
 from agent.findings.finding import Finding
 from agent.findings.incidents import Incident, about_state
@@ -104,12 +104,12 @@ def _cause(incident: Incident) -> str:
     return f"{', '.join(incident.upstream)} ({_AFFECTED[incident.affected]})"
 
 
-def _evidence(findings: Sequence[tuple[Role, Finding]]) -> str:
+def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:
     counted = Counter(finding.detector for _, finding in findings)
     return ", ".join(f"{detector} ({plural(count, 'finding')})" for detector, count in counted.items())
 
 
-def _finding(role: Role, finding: Finding, width: int) -> str:
+def _finding(role: EvidenceRole, finding: Finding, width: int) -> str:
     place = "/".join(x for x in (finding.task_id, finding.store) if x)
     said = f"{finding.severity.value}, {finding.confidence.value}, {finding.status.value}"
     head = f"{role.value}: {finding.detector} {place} ({said}; id {finding.id})"

@@ -12,7 +12,7 @@ from agent.contract.codec import printable
 from agent.contract.events import Source
 from agent.inventory.disk import EntryKind, Unseen
 from agent.inventory.observations import TaskReading
-from agent.layout.paths import Role, StatePath, classify
+from agent.layout.paths import PathRole, StatePath, classify
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.observer import Observer
 
@@ -45,7 +45,7 @@ class CountingObserver(Observer):
         if isinstance(entries, Unseen):
             return 0
         found = [f"{parent}/{x.name}" for x in entries if x.kind is EntryKind.DIRECTORY]
-        return sum(classify(x).role is Role.TASK for x in found)
+        return sum(classify(x).role is PathRole.TASK for x in found)
 
 
 @contextmanager

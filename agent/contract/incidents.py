@@ -20,7 +20,7 @@ ALSO = 2
 """Other sentences of the same detector that an incident's sentence repeats, the worst first."""
 
 
-class Role(StrEnum):
+class EvidenceRole(StrEnum):
     """What a finding is for its incident."""
 
     CAUSE = "cause"
@@ -107,11 +107,11 @@ def weight(one: Statement) -> Weight:
     )
 
 
-def role(lead: Statement, one: Statement) -> Role:
+def role(lead: Statement, one: Statement) -> EvidenceRole:
     """The same detector says the same of other tasks and stores; what opened before the lead led to it."""
     if one.detector == lead.detector:
-        return Role.CAUSE if one is lead else Role.CONFIRMATION
-    return Role.CAUSE if one.opened_at_us < lead.opened_at_us else Role.CONSEQUENCE
+        return EvidenceRole.CAUSE if one is lead else EvidenceRole.CONFIRMATION
+    return EvidenceRole.CAUSE if one.opened_at_us < lead.opened_at_us else EvidenceRole.CONSEQUENCE
 
 
 def sentence(
@@ -130,7 +130,7 @@ def sentence(
     every = {name for x in (lead, *others) for name in names(x)}
     said = {meaning(lead.summary, every)}
     same = {x.task_id or "" for x in others if meaning(x.summary, every) in said}
-    parts = [the_same(lead.summary, "task", same - {lead.task_id})]
+    parts = [with_other_tasks(lead.summary, "task", same - {lead.task_id})]
     remark = lead.severity is Severity.INFO
     for one in sorted(others, key=lambda x: (weight(x), x.opened_at_us, x.task_id or "")):
         means = meaning(one.summary, every)
@@ -148,7 +148,7 @@ def meaning(text: str, names: Collection[str | None]) -> str:
     )
 
 
-def the_same(summary: str, kind: str, others: Collection[str]) -> str:
+def with_other_tasks(summary: str, kind: str, others: Collection[str]) -> str:
     """Add to a summary what else it is true of: `task` or `pod`, and their names."""
     if not others:
         return summary
@@ -157,7 +157,7 @@ def the_same(summary: str, kind: str, others: Collection[str]) -> str:
     return f"{summary}{stop} The same {among} {named(sorted(others))}."
 
 
-def for_others(asked: str, task_id: str | None, here: Collection[str], elsewhere: Sequence[str] = ()) -> str:
+def repeat_for(asked: str, task_id: str | None, here: Collection[str], elsewhere: Sequence[str] = ()) -> str:
     """Add to the instruction about one task for which others it is to be followed.
 
     One process has several tasks: who removes the directory of one of them and starts again is too late for the rest.
@@ -200,7 +200,7 @@ def instruction(lead: S, group: Iterable[S]) -> S:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Precedence:
     """What an open incident asks for, and where.
 
     Args of the dataclass:
@@ -229,10 +229,10 @@ def claim(
     pods: tuple[str, ...],
     says: Statement,
     since_us: int,
-) -> Claim:
+) -> Precedence:
     """Make the claim of an incident from the finding whose instruction is its own."""
     place = comes_first(says.detector) if _asks(says) else 0
-    return Claim(incident_id, home, tasks, pods, says.detector, place, since_us)
+    return Precedence(incident_id, home, tasks, pods, says.detector, place, since_us)
 
 
 def _asks(one: Statement) -> bool:
@@ -242,7 +242,7 @@ def _asks(one: Statement) -> bool:
     return comes_first(one.detector) > 0 and one.status is Status.OPEN and one.severity is not Severity.INFO
 
 
-def precedents(claims: Iterable[Claim]) -> dict[Claim, Claim]:
+def precedents(claims: Iterable[Precedence]) -> dict[Precedence, Precedence]:
     """Find for each incident the one about the same task whose instruction must come first.
 
     One about the application as a whole comes first on its own pods.
@@ -251,7 +251,7 @@ def precedents(claims: Iterable[Claim]) -> dict[Claim, Claim]:
         By claim; without those that nothing precedes.
     """
     every = list(claims)
-    first: dict[tuple[object, ...], Claim] = {}
+    first: dict[tuple[object, ...], Precedence] = {}
     for one in sorted((x for x in every if x.comes_first), key=_urgency):
         for place in _offered(one):
             first.setdefault(place, one)
@@ -263,28 +263,28 @@ def precedents(claims: Iterable[Claim]) -> dict[Claim, Claim]:
     return found
 
 
-def after(first: Claim) -> str:
+def after(first: Precedence) -> str:
     """Write the next step of an incident that another one precedes."""
     return f"First do what incident {first.incident_id} ({first.detector}) asks for; remove nothing before."
 
 
-def _urgency(one: Claim) -> tuple[int, int, str]:
+def _urgency(one: Precedence) -> tuple[int, int, str]:
     return one.comes_first, one.since_us, one.incident_id
 
 
-def _offered(one: Claim) -> list[tuple[object, ...]]:
+def _offered(one: Precedence) -> list[tuple[object, ...]]:
     """List the places at which an instruction comes first: its tasks, and its pods for what names no task."""
     kind = "any" if one.tasks else "whole"
     pods = (*one.pods, _SOMEWHERE) if one.pods else (_EVERYWHERE, _SOMEWHERE)
     return [*_of_tasks(one), *((kind, one.home, x) for x in pods)]
 
 
-def _sought(one: Claim) -> list[tuple[object, ...]]:
+def _sought(one: Precedence) -> list[tuple[object, ...]]:
     """List the places at which something could come before it."""
     kinds = ("whole",) if one.tasks else ("whole", "any")
     pods = (*one.pods, _EVERYWHERE) if one.pods else (_SOMEWHERE,)
     return [*_of_tasks(one), *((kind, one.home, x) for kind in kinds for x in pods)]
 
 
-def _of_tasks(one: Claim) -> list[tuple[object, ...]]:
+def _of_tasks(one: Precedence) -> list[tuple[object, ...]]:
     return [("task", one.home, x) for x in one.tasks]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.inventory.model import Mark, Session, Store
+from agent.inventory.model import CheckpointClaim, Session, Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.wording import assumptions, checkpoint_of, last_mark, where
 from agent.layout.facts import Fact
@@ -61,7 +61,7 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
             return
 
 
-def _verdict(case: TaskCase, store: Store, session: Session, mark: Mark, due_us: int) -> Verdict:
+def _verdict(case: TaskCase, store: Store, session: Session, mark: CheckpointClaim, due_us: int) -> Verdict:
     task, beyond = case.task, store.puts - mark.puts
     may_restore = _may_restore(case)
     needed = (

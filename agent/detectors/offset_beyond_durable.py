@@ -36,8 +36,8 @@ from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.claims import (
-    Claim,
     Knowledge,
+    OffsetClaim,
     claim_of_opening,
     claims_before,
     is_countable,
@@ -129,7 +129,7 @@ def _jump(case: TaskCase, task: Task, store: Store) -> Verdict | None:
     )
 
 
-def _made_for_it(case: TaskCase, task: Task, store: Store, session: Session, trusted: Claim) -> Verdict:
+def _made_for_it(case: TaskCase, task: Task, store: Store, session: Session, trusted: OffsetClaim) -> Verdict:
     sure = not _may_be_wiped(case, task, store, session)
     fact = task.checkpoint_at(session.opened_us)
     written_us = session.opened_us if fact is None else fact.written_us
@@ -158,7 +158,9 @@ def _may_be_wiped(case: TaskCase, task: Task, store: Store, session: Session) ->
     return not seen and case.settings.exactly_once is not False and case.says(Fact.WIPE_STORE) is not Truth.NO
 
 
-def _held_less(case: TaskCase, task: Task, store: Store, session: Session, trusted: Claim) -> Verdict | None:
+def _held_less(
+    case: TaskCase, task: Task, store: Store, session: Session, trusted: OffsetClaim
+) -> Verdict | None:
     known = claims_before(task, store, session, Knowledge(case.settings, case.profile))
     before = next((x for x in known if lacks_entries(x, trusted) is Truth.YES), None)
     if before is None:

@@ -17,7 +17,16 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
-from agent.inventory.model import CheckpointFact, Database, Mark, PastDatabase, Session, Shape, Store, Task
+from agent.inventory.model import (
+    CheckpointClaim,
+    CheckpointFact,
+    Database,
+    PastDatabase,
+    Session,
+    Shape,
+    Store,
+    Task,
+)
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.judging.wording import checkpoint_of, where
@@ -311,7 +320,7 @@ def _past_chain(task: Task, store: Store, before: PastDatabase | None) -> tuple[
     return tuple(steps)
 
 
-def _first_mark(task: Task, mark: Mark) -> Evidence:
+def _first_mark(task: Task, mark: CheckpointClaim) -> Evidence:
     what = f"first checkpoint of the new store: offset {mark.offset} with {mark.puts} puts"
     return Evidence(mark.at_us, what, checkpoint_of(task))
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
-from agent.inventory.model import Mark, Session, Shape, Store, Task
+from agent.inventory.model import CheckpointClaim, Session, Shape, Store, Task
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
@@ -33,7 +33,7 @@ from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real
 from agent.quantities.flushed import flushed_beyond
-from agent.quantities.role import Role, role_of
+from agent.quantities.role import TaskRole, role_of
 from agent.quantities.verdicts import holds_uncommitted, is_mostly_skipped, replay_fell_short, skipped_offsets
 
 META = DetectorMeta(
@@ -159,8 +159,8 @@ def _judge_reopening(case: TaskCase, task: Task, store: Store, reopening: _Reope
     before, after = reopening.before, reopening.after
     proof = _proof(case, task, store, reopening)
     old = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES
-    role = Role.ACTIVE if old else _role(case, task, store, before)
-    quiet = proof is None and role is Role.STANDBY_LIKE
+    role = TaskRole.ACTIVE if old else _role(case, task, store, before)
+    quiet = proof is None and role is TaskRole.STANDBY_LIKE
     certain = proof is not None and proof.certain
     return Verdict(
         subject=f"crash@{before.released_us or 0}",
@@ -173,19 +173,19 @@ def _judge_reopening(case: TaskCase, task: Task, store: Store, reopening: _Reope
         identity=store.identity,
         upstream=concerned(case, _ALL),
         affected=most_affected(case, _ALL),
-        missing_facts=() if proof or role is not Role.UNKNOWN else ("num_standby_replicas",),
+        missing_facts=() if proof or role is not TaskRole.UNKNOWN else ("num_standby_replicas",),
         next_action="" if proof else _CHECK_FIRST,
     )
 
 
-def _role(case: TaskCase, task: Task, store: Store, session: Session) -> Role:
+def _role(case: TaskCase, task: Task, store: Store, session: Session) -> TaskRole:
     return role_of(
         case.application, task, store, session, case.settings, case.profile, case.now_us, case.passed_us
     )
 
 
 def _chain(
-    case: TaskCase, task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: Role
+    case: TaskCase, task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: TaskRole
 ) -> tuple[Evidence, ...]:
     before, after = reopening.before, reopening.after
     beyond = f"released with {reopening.flushed} puts flushed beyond that"
@@ -197,7 +197,7 @@ def _chain(
     ]
     if after.first is not None:
         chain += _first_mark(task, after.first, proof)
-    if proof is None and role is Role.UNKNOWN:
+    if proof is None and role is TaskRole.UNKNOWN:
         chain += assumptions(case, after.opened_us, "num_standby_replicas")
     return tuple(chain)
 
@@ -228,7 +228,7 @@ def _aborted(case: TaskCase, store: Store, reopening: _Reopening, base: int) -> 
     """As many offsets as had been flushed were not applied: aborted, or taken by compaction meanwhile."""
     before, after = reopening.before, reopening.after
     moved = stored_offset(store) if store.keeps_offsets else None
-    mark = after.first if moved is None else Mark(case.now_us, moved, store.puts)
+    mark = after.first if moved is None else CheckpointClaim(case.now_us, moved, store.puts)
     known = moved is not None or KAFKA_10362.key in concerned(case, _ALL)
     if mark is None or mark.offset < 0 or not known:
         return None
@@ -240,7 +240,7 @@ def _aborted(case: TaskCase, store: Store, reopening: _Reopening, base: int) -> 
     return _Proof(why, certain=False)
 
 
-def _summary(task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: Role) -> str:
+def _summary(task: Task, store: Store, reopening: _Reopening, proof: _Proof | None, role: TaskRole) -> str:
     if proof is not None:
         holds = "holds" if proof.certain else "very likely holds"
         return (
@@ -254,7 +254,7 @@ def _summary(task: Task, store: Store, reopening: _Reopening, proof: _Proof | No
     )
 
 
-def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Iterable[Evidence]:
+def _first_mark(task: Task, mark: CheckpointClaim, proof: _Proof | None) -> Iterable[Evidence]:
     """What was read and what it proves are two steps: a later proof adds its own to the evidence, and repeats none."""
     place = checkpoint_of(task)
     what = f"first checkpoint after the restart: offset {mark.offset}, {mark.puts} puts on disk"
@@ -266,10 +266,10 @@ def _first_mark(task: Task, mark: Mark, proof: _Proof | None) -> Iterable[Eviden
 _ALL = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
 _OR_PAUSED = " (it is not moving: unless the restoration was paused or held up there, that is the end)"
 _ROLES = {
-    Role.UNLESS_PAUSED: "; a standby or a restoration that was paused may do this",
-    Role.UNKNOWN: "; role unknown, a standby may do this",
-    Role.STANDBY_LIKE: "; role unknown, a standby may do this",
-    Role.ASSUMED: "; a copy that warms up may do this",
+    TaskRole.UNLESS_PAUSED: "; a standby or a restoration that was paused may do this",
+    TaskRole.UNKNOWN: "; role unknown, a standby may do this",
+    TaskRole.STANDBY_LIKE: "; role unknown, a standby may do this",
+    TaskRole.ASSUMED: "; a copy that warms up may do this",
 }
 _CHECK_FIRST = (
     "Nothing is proved yet. Check for an aborted transaction of this task's changelog partition between the two"

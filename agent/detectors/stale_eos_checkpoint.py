@@ -19,7 +19,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.copied import times_are_copied
-from agent.inventory.model import CheckpointFact, Mark, Session, Store, Task
+from agent.inventory.model import CheckpointClaim, CheckpointFact, Session, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
@@ -29,7 +29,7 @@ from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.alive import was_at_work
 from agent.quantities.flushed import LATE_US, first_flush_beyond
-from agent.quantities.role import Role, may_be_on_the_way, role_of
+from agent.quantities.role import TaskRole, may_be_on_the_way, role_of
 
 META = DetectorMeta(
     id="stale-eos-checkpoint",
@@ -70,10 +70,10 @@ what it flushed in between is committed (seen live). An offset that has not move
 was still: the brokers were away, or the process was frozen."""
 
 _ROLES = {
-    Role.UNLESS_PAUSED: " (or it was paused as a standby or while it was restored: then they are committed)",
-    Role.UNKNOWN: " (role unknown: a standby may look like this for a while)",
-    Role.STANDBY_LIKE: " (role unknown: a standby may look like this for a while)",
-    Role.ASSUMED: " (a restoration, or a copy that warms up, may look like this for a while)",
+    TaskRole.UNLESS_PAUSED: " (or it was paused as a standby or while it was restored: then they are committed)",
+    TaskRole.UNKNOWN: " (role unknown: a standby may look like this for a while)",
+    TaskRole.STANDBY_LIKE: " (role unknown: a standby may look like this for a while)",
+    TaskRole.ASSUMED: " (a restoration, or a copy that warms up, may look like this for a while)",
 }
 
 
@@ -137,8 +137,8 @@ def _judge_store(
     )
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.waited_us(released_us) >= DEAD_US)
-    ran = role in (Role.ACTIVE, Role.UNLESS_PAUSED) or (
-        role is Role.ASSUMED and (not passing or _went_on(case, task, store, mark))
+    ran = role in (TaskRole.ACTIVE, TaskRole.UNLESS_PAUSED) or (
+        role is TaskRole.ASSUMED and (not passing or _went_on(case, task, store, mark))
     )
     decided = dead and ran and (exposed is Affected.YES or (trusted_later and exposed is Affected.POSSIBLY))
     return Verdict(
@@ -149,7 +149,7 @@ def _judge_store(
             *_opening(task, store, session),
             Evidence(mark.at_us, _written(mark), checkpoint_of(task)),
             Evidence(flushed_us, f"flush beyond it: {puts} puts on disk", where(task, store)),
-            *(assumptions(case, flushed_us, "num_standby_replicas") if role is Role.UNKNOWN else ()),
+            *(assumptions(case, flushed_us, "num_standby_replicas") if role is TaskRole.UNKNOWN else ()),
         ),
         severity=_severity(role, decided=decided),
         confidence=_confidence(role, exposed),
@@ -157,7 +157,7 @@ def _judge_store(
         identity=store.identity,
         upstream=(_issue(case),),
         affected=exposed,
-        missing_facts=("num_standby_replicas",) if role is Role.UNKNOWN else (),
+        missing_facts=("num_standby_replicas",) if role is TaskRole.UNKNOWN else (),
         next_action=_RUNS if held else _before_the_start(task),
         lasting=held,
     )
@@ -170,17 +170,19 @@ _RUNS = (
 )
 
 
-def _severity(role: Role, *, decided: bool) -> Severity:
-    if role is Role.STANDBY_LIKE:
+def _severity(role: TaskRole, *, decided: bool) -> Severity:
+    if role is TaskRole.STANDBY_LIKE:
         return Severity.INFO
     return Severity.CRITICAL if decided else Severity.WARNING
 
 
-def _confidence(role: Role, exposed: Affected) -> Confidence:
-    return Confidence.CONFIRMED if role is Role.ACTIVE and exposed is Affected.YES else Confidence.SUSPECTED
+def _confidence(role: TaskRole, exposed: Affected) -> Confidence:
+    return (
+        Confidence.CONFIRMED if role is TaskRole.ACTIVE and exposed is Affected.YES else Confidence.SUSPECTED
+    )
 
 
-def _summary(task: Task, store: Store, beyond: int, role: Role, *, held: bool) -> str:
+def _summary(task: Task, store: Store, beyond: int, role: TaskRole, *, held: bool) -> str:
     state = (
         "a crash would make the next start trust them, committed or not"
         if held
@@ -196,7 +198,7 @@ def _opening(task: Task, store: Store, session: Session | None) -> tuple[Evidenc
     return (Evidence(session.opened_us, f"store {store.name} opened", where(task, store)),)
 
 
-def _written(mark: Mark) -> str:
+def _written(mark: CheckpointClaim) -> str:
     return f"checkpoint written with offset {mark.offset}, {mark.puts} puts on disk"
 
 
@@ -213,7 +215,7 @@ def _on_the_way(task: Task, session: Session | None, fact: CheckpointFact) -> bo
     return may_be_on_the_way(task, fact, 0 if session is None else session.opened_us)
 
 
-def _went_on(case: TaskCase, task: Task, store: Store, mark: Mark) -> bool:
+def _went_on(case: TaskCase, task: Task, store: Store, mark: CheckpointClaim) -> bool:
     """Return whether a process was at work when a restoration would have written again, and wrote nothing after it."""
     since_us = mark.at_us + RESTORING_US
     session = store.sessions[-1] if store.sessions else None
@@ -223,7 +225,7 @@ def _went_on(case: TaskCase, task: Task, store: Store, mark: Mark) -> bool:
     return was_at_work(case.application, task, since_us, session.released_us - LATE_US)
 
 
-def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark | None:
+def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> CheckpointClaim | None:
     """From one reading of a store that no process holds: what its file times say was on disk at the checkpoint.
 
     None where the times show nothing: on a volume that was copied without them everything is about equally old.
@@ -234,7 +236,7 @@ def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> Mark
         return None
     if times_are_copied(task, fact.written_us):
         return None
-    return Mark(fact.written_us, offset, store.puts_at(fact.written_us))
+    return CheckpointClaim(fact.written_us, offset, store.puts_at(fact.written_us))
 
 
 def _issue(case: TaskCase) -> str:

@@ -36,8 +36,8 @@ from agent.judging.wording import where
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 from agent.quantities.claims import (
-    Claim,
     Knowledge,
+    OffsetClaim,
     claim_now,
     claims_before,
     got_too_little,
@@ -126,7 +126,9 @@ def _by_configuration(task: Task, store: Store) -> Iterator[Verdict]:
     )
 
 
-def _fewer(case: TaskCase, task: Task, store: Store, session: Session, later: Claim) -> Iterator[Verdict]:
+def _fewer(
+    case: TaskCase, task: Task, store: Store, session: Session, later: OffsetClaim
+) -> Iterator[Verdict]:
     for earlier in claims_before(task, store, session, Knowledge(case.settings, case.profile)):
         puts = puts_since_birth(store, session, earlier)
         if puts is not None and has_seen_it_all(later, puts):
@@ -162,7 +164,7 @@ def _fewer(case: TaskCase, task: Task, store: Store, session: Session, later: Cl
         return
 
 
-def _keeps_deletions(case: TaskCase, earlier: Claim, later: Claim) -> bool:
+def _keeps_deletions(case: TaskCase, earlier: OffsetClaim, later: OffsetClaim) -> bool:
     """Return whether the changelog still has every deletion that came after the earlier claim."""
     retention_ms = case.settings.assumed("delete_retention_ms")
     return retention_ms is not None and later.at_us - earlier.at_us < retention_ms * 1_000

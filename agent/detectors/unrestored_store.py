@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
-from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
+from agent.inventory.model import CheckpointClaim, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream, Verdict, seconds
 from agent.judging.reopening import present_sessions
 from agent.judging.source_topic import SourceClaim, source_claim, wiped_before
@@ -155,7 +155,7 @@ def _is_eos_standby(case: TaskCase, task: Task, session: Session) -> bool:
     return is_held or last.at_us > first.at_us or (session.released_us or 0) - first.at_us >= CLAIMED_US
 
 
-def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:
+def _settled(case: TaskCase, store: Store, session: Session) -> CheckpointClaim | None:
     """Return the last or the first checkpoint of a session of which all earlier flushes have been read by now.
 
     They have if the store was read since; if not, they will be within `READ_US`.
@@ -163,7 +163,7 @@ def _settled(case: TaskCase, store: Store, session: Session) -> Mark | None:
     read_us = min((database.seen_us for database in store.databases.values()), default=0)
     marks = [x for x in (session.last, session.first) if x is not None]
     mark = next((x for x in marks if x.at_us <= read_us or case.waited_us(x.at_us) >= READ_US), None)
-    return mark and Mark(mark.at_us, mark.offset, max(mark.puts, store.puts_at(mark.at_us)))
+    return mark and CheckpointClaim(mark.at_us, mark.offset, max(mark.puts, store.puts_at(mark.at_us)))
 
 
 def _left_empty(case: TaskCase, task: Task, store: Store, session: Session) -> Verdict | None:
@@ -240,7 +240,7 @@ def _abandoned(case: TaskCase, task: Task, store: Store, session: Session) -> Ve
     return _verdict(case, task, store, session, mark, chain, KAFKA_16017, sure=sure)
 
 
-def _is_same_process(case: TaskCase, before: PastDatabase, mark: Mark) -> Truth:
+def _is_same_process(case: TaskCase, before: PastDatabase, mark: CheckpointClaim) -> Truth:
     """Return whether the process that had flushed to the old store wrote the new one's checkpoint.
 
     Source:
@@ -327,7 +327,7 @@ def _verdict(
     task: Task,
     store: Store,
     session: Session,
-    mark: Mark | None,
+    mark: CheckpointClaim | None,
     chain: tuple[Evidence, ...],
     upstream: Upstream,
     *,
@@ -361,7 +361,7 @@ def _verdict(
     )
 
 
-def _what(session: Session, mark: Mark | None, *, known: bool) -> str:
+def _what(session: Session, mark: CheckpointClaim | None, *, known: bool) -> str:
     if mark is None and session.wiped and not session.reopens:
         return "was wiped by its owner and is used without a restoration; state is missing."
     if mark is None:
@@ -393,5 +393,5 @@ def _opening(session: Session, base: int) -> str:
     return f"{made}, to continue from offset {base}"
 
 
-def _claim(task: Task, mark: Mark, what: str) -> Evidence:
+def _claim(task: Task, mark: CheckpointClaim, what: str) -> Evidence:
     return Evidence(mark.at_us, f"checkpoint says offset {mark.offset}: {what}", checkpoint_of(task))

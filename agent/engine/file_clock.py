@@ -5,10 +5,10 @@ from __future__ import annotations
 from agent.inventory.file_times import SERVED_VOLUMES, ClockDifference, move_file_times
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Inventory
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 from agent.observe.observer import Observer
 
-_ONCE = frozenset({Role.SST, Role.OPTIONS, Role.IDENTITY})
+_ONCE = frozenset({PathRole.SST, PathRole.OPTIONS, PathRole.IDENTITY})
 """Written once: whatever time it takes to follow the announcement, the file still has the time of its writing."""
 _IS_WHOLE = frozenset({HintKind.WRITTEN, HintKind.MOVED_IN})
 

@@ -9,7 +9,7 @@ from agent.inventory.disk import Disk, Entry, EntryKind, Unseen
 from agent.inventory.model import Inventory, Task
 from agent.inventory.nested import nested
 from agent.inventory.transitions import Transition
-from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify
+from agent.layout.paths import DATABASE_ROLES, PathRole, StatePath, classify
 
 _MAY_BE_DATABASES = (EntryKind.DIRECTORY, EntryKind.SYMLINK)
 """A link is not followed: asking for what it names shows that this cannot be read."""
@@ -22,7 +22,7 @@ LINK: Unlisted = (
     ", a symbolic link: it is not followed. Mount what it names, or give its parent as a state directory",
 )
 
-_HOLD_DATABASES = (Role.STORES, Role.SEGMENTED_STORE)
+_HOLD_DATABASES = (PathRole.STORES, PathRole.SEGMENTED_STORE)
 
 REPORTED_AT_ONCE = 500
 """Changes that a walk gathers before it reports them."""
@@ -76,11 +76,11 @@ def not_found(inventory: Inventory, place: StatePath, found: set[str]) -> tuple[
     gone: list[Task] = []
     for application in inventory.applications.values():
         tasks = [task for task in application.tasks.values() if task.exists and task.path not in found]
-        if place.role is Role.STATE_DIRECTORY:
+        if place.role is PathRole.STATE_DIRECTORY:
             if application.exists and application.id not in found:
                 applications.append(application.id)
                 gone += tasks
-        elif place.role is Role.APPLICATION and application.id == place.application:
+        elif place.role is PathRole.APPLICATION and application.id == place.application:
             # a task of a topology that is there was looked for in its directory
             gone += [task for task in tasks if task.path.rpartition("/")[0] not in found]
     return applications, gone

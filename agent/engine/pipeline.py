@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from agent.contract.events import Change, Kind, Record, Source, Status
 from agent.contract.reporting import HEARTBEAT_S, REPEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
+from agent.engine.detector_runner import Batch, DetectorRunner, DetectorStats
+from agent.engine.directory_reader import DirectoryReader
 from agent.engine.disabled import Disabled, closed
 from agent.engine.file_clock import FileClock
-from agent.engine.judges import Batch, DetectorStats, Judges
 from agent.engine.listing import note_nested
-from agent.engine.looker import Looker
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
 from agent.engine.schedule import Rechecks, Schedule, in_turn
@@ -47,7 +47,7 @@ _Choose = Callable[[Application], bool]
 
 
 @dataclass(slots=True)
-class _News:
+class _ChangeBatch:
     """What a batch of hints brought: applications that are new, and all that is to be judged because of it.
 
     Args of the dataclass:
@@ -97,26 +97,26 @@ class Pipeline:
     wants_transitions: bool = True
     ledger: Ledger = field(default_factory=Ledger)
     said: Said = field(default_factory=Said)
-    looker: Looker = field(init=False)
+    looker: DirectoryReader = field(init=False)
     profiles: Profiles = field(init=False)
-    judges: Judges = field(init=False)
+    judges: DetectorRunner = field(init=False)
     file_clock: FileClock = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule = field(default_factory=Schedule)
-    _beats: Schedule = field(default_factory=Schedule)
+    _timers: Schedule = field(default_factory=Schedule)
     _reported_until_us: int = 0
     _summarised: int = 0
     _summarised_busy: int = 0
 
     def __post_init__(self) -> None:
         """Wire the steps and plan the first beats."""
-        self.looker = Looker(self.disk, self.started_us)
+        self.looker = DirectoryReader(self.disk, self.started_us)
         self.file_clock = FileClock(self.inventory, self.looker.observer)
         self.profiles = Profiles(self.settings)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
-        self.judges = Judges(
+        self.judges = DetectorRunner(
             self.detectors,
             self.looker.inventory,
             self.settings,
@@ -126,11 +126,11 @@ class Pipeline:
             self.on_fault,
             self.stopwatch,
         )
-        self._beats.schedule("heartbeat", self.started_us)
-        self._beats.schedule("summary", self.started_us + SUMMARY_US)
-        self._beats.schedule("settings", self.started_us + REPEAT_US)
+        self._timers.schedule("heartbeat", self.started_us)
+        self._timers.schedule("summary", self.started_us + SUMMARY_US)
+        self._timers.schedule("settings", self.started_us + REPEAT_US)
         if self.rescan_us:
-            self._beats.schedule("rescan", self.started_us + self.rescan_us)
+            self._timers.schedule("rescan", self.started_us + self.rescan_us)
 
     @property
     def inventory(self) -> Inventory:
@@ -144,7 +144,7 @@ class Pipeline:
 
     def handle(self, hints: Iterable[Hint], now_us: int) -> None:
         """Follow hints and judge what they changed."""
-        news = _News(now_us)
+        news = _ChangeBatch(now_us)
         for hint in hints:
             if hint.kind is HintKind.RESCAN:
                 self.rescans[hint.cause] = self.rescans.get(hint.cause, 0) + 1
@@ -186,7 +186,7 @@ class Pipeline:
     def next_us(self, *, but_locks: bool = False) -> int:
         """When `tick` must be called at the latest; `but_locks`: because of anything that `rest` does not do."""
         due_us = self.looker.next_us(but_locks=but_locks)
-        for schedule in (self._rechecks, self._late, self._beats):
+        for schedule in (self._rechecks, self._late, self._timers):
             next_us = schedule.next_us()
             if next_us is not None and next_us < due_us:
                 due_us = next_us
@@ -203,7 +203,7 @@ class Pipeline:
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""
-        for schedule in (self._rechecks, self._late, self._beats):
+        for schedule in (self._rechecks, self._late, self._timers):
             schedule.shift(by_us)
         self.looker.shift(by_us)
         self.said.shift(by_us)
@@ -214,9 +214,9 @@ class Pipeline:
         changes: list[Transition] = []
         if now_us >= self.looker.next_us():
             changes += self.looker.tick(now_us)
-        beats = self._beats.pop_due(now_us)
+        beats = self._timers.pop_due(now_us)
         if "rescan" in beats:
-            self._beats.schedule("rescan", now_us + self.rescan_us)
+            self._timers.schedule("rescan", now_us + self.rescan_us)
             self.rescans[PERIODIC] = self.rescans.get(PERIODIC, 0) + 1
             changes += self.looker.rescan("", now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
@@ -228,15 +228,15 @@ class Pipeline:
         for name in self._late.pop_due(now_us):
             self.judges.judge_application(now_us, self.inventory.applications[name], batch)
         if "heartbeat" in beats:
-            self._beats.schedule("heartbeat", now_us + HEARTBEAT_US)
+            self._timers.schedule("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
         if "settings" in beats:
-            self._beats.schedule("settings", now_us + REPEAT_US)
+            self._timers.schedule("settings", now_us + REPEAT_US)
             for application in self.inventory.applications.values():
                 if application.exists:
                     self._configure(application, now_us)
         if "summary" in beats:
-            self._beats.schedule("summary", now_us + SUMMARY_US)
+            self._timers.schedule("summary", now_us + SUMMARY_US)
             self.summarise(now_us, everything=False)
 
     def reread(self, path: str, now_us: int) -> list[Transition]:
@@ -312,11 +312,11 @@ class Pipeline:
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
-        news = _News(now_us)
+        news = _ChangeBatch(now_us)
         self._publish_transitions(changes, news)
         self._judge_news(news)
 
-    def _publish_transitions(self, changes: list[Transition], news: _News) -> None:
+    def _publish_transitions(self, changes: list[Transition], news: _ChangeBatch) -> None:
         """Emit what changed, and note who is to be judged when all of it is known."""
         self.revision += len(changes)
         for change in changes:
@@ -333,7 +333,7 @@ class Pipeline:
                 # whether a process lives decides what a released task or a half-done deletion means
                 news.tasks.update((x.path, (application, x)) for x in application.tasks.values())
 
-    def _judge_news(self, news: _News) -> None:
+    def _judge_news(self, news: _ChangeBatch) -> None:
         for application, range_ in news.introduced:
             if self.profiles.of(application).range != range_:  # by what the rest of a long walk found
                 self._configure(application, news.at_us)

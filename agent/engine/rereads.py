@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.engine.refusals import LASTS_US
+from agent.engine.unreadable_paths import LASTS_US
 from agent.inventory.disk import Unseen
 from agent.inventory.model import Database, Inventory, Task
 from agent.inventory.observations import DatabaseReading
-from agent.layout.paths import Role, StatePath
+from agent.layout.paths import PathRole, StatePath
 
-EVENTS = frozenset({Role.CURRENT, Role.IDENTITY, Role.MANIFEST, Role.SST, Role.OPTIONS, Role.STORE_LOCK})
+EVENTS = frozenset(
+    {
+        PathRole.CURRENT,
+        PathRole.IDENTITY,
+        PathRole.MANIFEST,
+        PathRole.SST,
+        PathRole.OPTIONS,
+        PathRole.STORE_LOCK,
+    }
+)
 """Files of a store whose notification asks for a reading of it."""
 
 SETTLE_US = 100_000

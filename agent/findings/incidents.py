@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from agent.contract import incidents as shared
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.contract.incidents import Claim, Role
+from agent.contract.incidents import EvidenceRole, Precedence
 from agent.contract.mechanisms import TITLES
 from agent.findings.finding import Finding
 
@@ -58,7 +58,7 @@ class Incident:
     sentence: str
     next_action: str
     lead: Finding
-    findings: tuple[tuple[Role, Finding], ...]
+    findings: tuple[tuple[EvidenceRole, Finding], ...]
     lasting: bool = False
     accepted: bool = False
     first: str = ""
@@ -106,7 +106,9 @@ def _order(incident: Incident) -> tuple[bool, bool, bool, int, int, int, str]:
     )
 
 
-def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> tuple[Incident, Claim | None]:
+def _incident(
+    incident_id: str, group: Sequence[Finding], accepts: Accepts
+) -> tuple[Incident, Precedence | None]:
     """Make an incident, and what it asks for if it is open."""
     ordered = sorted(group, key=lambda x: (x.opened_at_us, x.detector, x.task_id or "", x.store or ""))
     lead = min(ordered, key=_weight)
@@ -127,7 +129,7 @@ def _incident(incident_id: str, group: Sequence[Finding], accepts: Accepts) -> t
         since_us=ordered[0].opened_at_us,
         ended_us=None if is_open else max(x.resolved_at_us or x.opened_at_us for x in ordered),
         sentence=shared.sentence(lead, ordered),
-        next_action=shared.for_others(says.next_action, says.task_id, _others(says, ordered)),
+        next_action=shared.repeat_for(says.next_action, says.task_id, _others(says, ordered)),
         lead=lead,
         findings=tuple((shared.role(lead, x), x) for x in ordered),
         lasting=lasting,

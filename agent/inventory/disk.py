@@ -142,7 +142,7 @@ class Disk(Protocol):
         ...
 
 
-class WalkedDisk(Disk, Protocol):
+class ListableDisk(Disk, Protocol):
     """A disk that is walked over again and again: where nothing changed, that has to be cheap to find out."""
 
     def stamps(self, directories: Iterable[str]) -> tuple[int, ...] | Unseen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
-from agent.inventory.model import Application, Database, Inventory, Mark, Store, Task
+from agent.inventory.model import Application, CheckpointClaim, Database, Inventory, Store, Task
 from agent.inventory.segments import Opening
 from agent.inventory.timeline import Timeline
 
@@ -77,7 +77,7 @@ def _move_task(task: Task, by_us: int) -> None:
 
 def _move_store(store: Store, by_us: int) -> None:
     born = {database.born_us for database in store.databases.values()}
-    marks: dict[int, Mark] = {}
+    marks: dict[int, CheckpointClaim] = {}
     for session in store.sessions:
         marks.update((id(mark), mark) for mark in (session.first, session.last) if mark is not None)
         session.bulk_load_commits = tuple(at_us + by_us for at_us in session.bulk_load_commits)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent.contract.events import Source
 from agent.inventory.observations import DatabaseReading, Flush
-from agent.inventory.stores import FLUSHES_KEPT, Database, Mark, Store
+from agent.inventory.stores import FLUSHES_KEPT, CheckpointClaim, Database, Store
 from agent.inventory.timeline import Flushed, Timeline
 
 
@@ -30,13 +30,15 @@ def apply_flushes(store: Store, database: Database, reading: DatabaseReading) ->
         mark.puts = max(mark.puts, store.puts_at(mark.at_us))
 
 
-def _marks(store: Store) -> tuple[Mark, ...]:
+def _marks(store: Store) -> tuple[CheckpointClaim, ...]:
     session = store.sessions[-1] if store.sessions else None
     marks = (session.first, session.last) if session is not None else ()
     return tuple(mark for mark in marks if mark is not None)
 
 
-def _raise_puts(database: Database, puts: int, at_us: int, marks: tuple[Mark, ...], by_us: int) -> None:
+def _raise_puts(
+    database: Database, puts: int, at_us: int, marks: tuple[CheckpointClaim, ...], by_us: int
+) -> None:
     """Take down what no file's time shows."""
     if puts > database.puts:
         _remember(database, (puts, at_us), tuple(mark.at_us for mark in marks))
@@ -57,7 +59,7 @@ def _latest(reading: DatabaseReading) -> list[int]:
     return times[::-1]
 
 
-def _doubt(database: Database, marks: tuple[Mark, ...], since_us: int, by_us: int) -> None:
+def _doubt(database: Database, marks: tuple[CheckpointClaim, ...], since_us: int, by_us: int) -> None:
     """Note that a checkpoint was written in a time in which something was flushed, before or after it."""
     if by_us > since_us:
         database.undated_us = max(database.undated_us, by_us)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from agent.layout.paths import Role, StatePath, classify
+from agent.layout.paths import PathRole, StatePath, classify
 
 
 class HintKind(StrEnum):
@@ -32,7 +32,7 @@ PERIODIC = "periodic"
 """Cause of a rescan that nothing asked for but the time."""
 
 LOSSES = frozenset({"queue-overflow", "mailbox-full", "root-replaced", "watch-lost", "canary-missed"})
-"""Causes of a rescan that mean lost notifications; lasting causes are started and ended by `agent.lookout.turn`."""
+"""Causes of a rescan that mean lost notifications; `agent.lookout.watch_loop` starts and ends lasting causes."""
 
 
 class Hint(NamedTuple):
@@ -64,15 +64,15 @@ class Hint(NamedTuple):
 
 _NAMES = frozenset({HintKind.CREATED, HintKind.DELETED, HintKind.MOVED_IN, HintKind.MOVED_OUT})
 
-WATCHED_EVENTS: dict[Role, frozenset[HintKind]] = {
-    Role.STATE_DIRECTORY: _NAMES | {HintKind.SELF_GONE},
-    Role.APPLICATION: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
-    Role.TOPOLOGY: _NAMES | {HintKind.SELF_GONE},
-    Role.TASK: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
-    Role.STORES: _NAMES | {HintKind.SELF_GONE},
-    Role.SEGMENTED_STORE: _NAMES | {HintKind.SELF_GONE},
-    Role.STORE: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
-    Role.SEGMENT: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+WATCHED_EVENTS: dict[PathRole, frozenset[HintKind]] = {
+    PathRole.STATE_DIRECTORY: _NAMES | {HintKind.SELF_GONE},
+    PathRole.APPLICATION: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+    PathRole.TOPOLOGY: _NAMES | {HintKind.SELF_GONE},
+    PathRole.TASK: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+    PathRole.STORES: _NAMES | {HintKind.SELF_GONE},
+    PathRole.SEGMENTED_STORE: _NAMES | {HintKind.SELF_GONE},
+    PathRole.STORE: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
+    PathRole.SEGMENT: _NAMES | {HintKind.WRITTEN, HintKind.SELF_GONE},
 }
 """Never IN_OPEN, IN_ACCESS or IN_CLOSE_NOWRITE: the agent's own reads would raise them. Never IN_MODIFY: it
 fires for every block of every SST; a flush is announced by IN_CLOSE_WRITE of the SST."""

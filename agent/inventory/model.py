@@ -17,8 +17,8 @@ from agent.inventory.stores import (
     NO_NUMBERS,
     PAST_KEPT,
     SESSIONS_KEPT,
+    CheckpointClaim,
     Database,
-    Mark,
     PastDatabase,
     Remains,
     Session,
@@ -44,10 +44,11 @@ __all__ = [
     "SESSIONS_KEPT",
     "Application",
     "BlindInterval",
+    "CheckpointClaim",
     "CheckpointFact",
     "Database",
+    "Deletion",
     "Inventory",
-    "Mark",
     "PastDatabase",
     "PastTask",
     "ProcessLife",
@@ -56,7 +57,6 @@ __all__ = [
     "Shape",
     "Store",
     "Task",
-    "Walk",
 ]
 
 
@@ -88,7 +88,7 @@ class CheckpointFact:
 
 
 @dataclass(slots=True)
-class Walk:
+class Deletion:
     """A recursive deletion that was seen going on in a task directory.
 
     Args of the dataclass:
@@ -163,7 +163,7 @@ class Task:
     checkpoints: tuple[CheckpointFact, ...] = history(CHECKPOINTS_KEPT)
     checkpoint_problem: str | None = None
     checkpoint_problem_us: int = 0
-    walk: Walk | None = None
+    walk: Deletion | None = None
     past: tuple[PastTask, ...] = history(PAST_KEPT)
     swept: tuple[tuple[int, str], ...] = history(SWEPT_KEPT)
     taken: tuple[tuple[int, str, str], ...] = history(TAKEN_KEPT)

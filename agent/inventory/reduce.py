@@ -31,7 +31,7 @@ from agent.inventory.task_changes import (
 )
 from agent.inventory.transitions import Transition
 from agent.layout.names import GLOBAL_DIRECTORY, TASK_DIRECTORY
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 
 
 def reduce_observation(inventory: Inventory, reading: Observation) -> list[Transition]:
@@ -51,14 +51,14 @@ def reduce_observation(inventory: Inventory, reading: Observation) -> list[Trans
     application = inventory.applications.get(place.application)
     if isinstance(reading, ApplicationReading):
         return reduce_application(inventory, reading)
-    if isinstance(reading, Removal) and place.role is Role.APPLICATION:
+    if isinstance(reading, Removal) and place.role is PathRole.APPLICATION:
         return []
     if application is None:
         application = inventory.applications[place.application] = Application(
             place.application, first_seen_us=reading.at_us
         )
     if place.task is None:
-        if isinstance(reading, LockReading) and place.role is Role.APPLICATION_LOCK:
+        if isinstance(reading, LockReading) and place.role is PathRole.APPLICATION_LOCK:
             return reduce_application_lock(application, reading)
         return []
     if not isinstance(reading, Removal) and not _is_task(place.task):
@@ -85,7 +85,7 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
         changes += reduce_checkpoint(application, task, reading)
     elif isinstance(reading, DatabaseReading):
         changes += reduce_database(application, task, reading)
-    elif isinstance(reading, LockReading) and place.role is Role.TASK_LOCK:
+    elif isinstance(reading, LockReading) and place.role is PathRole.TASK_LOCK:
         reduce_task_lock(application, task, reading)
     end_quiet_walk(task, reading.at_us)
     if _may_change_holder(reading):
@@ -105,7 +105,7 @@ def _may_change_holder(reading: Observation) -> bool:
     and holder are as the reading before it left them. Of a busy application two thirds of all readings are of these.
     """
     if isinstance(reading, Removal):
-        return reading.place.role is Role.TASK
+        return reading.place.role is PathRole.TASK
     return not isinstance(reading, CheckpointReading)
 
 

@@ -14,13 +14,13 @@ from agent.inventory.model import (
     TAKEN_KEPT,
     Application,
     Database,
+    Deletion,
     PastDatabase,
     Remains,
     Session,
     Shape,
     Store,
     Task,
-    Walk,
 )
 from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation, problem_kind
 from agent.inventory.openings import apply_offsets, note_end, note_opening
@@ -30,7 +30,7 @@ from agent.inventory.stores import NO_NUMBERS
 from agent.inventory.transitions import Transition
 from agent.inventory.unnamed import as_known, note_bare
 from agent.layout import names
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 
 _PASSING = frozenset({None, Unseen.VANISHED.value, Unseen.RACED.value})
 """Why a manifest was not read that is being replaced or deleted; any other problem hides what the store holds."""
@@ -59,7 +59,7 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     if database is not None and database.identity is not None:
         reading = as_known(task, store, database, reading)
     if store is None:
-        segmented = place.role is Role.SEGMENT
+        segmented = place.role is PathRole.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
     changes: list[Transition] = []
     if database is not None and database.identity is not None and _is_new(database, reading):
@@ -91,7 +91,7 @@ def _without_identity(
     if store is None:
         if not reading.leftovers:
             return []
-        store = task.stores[name] = Store(name, reading.place.role is Role.SEGMENT)
+        store = task.stores[name] = Store(name, reading.place.role is PathRole.SEGMENT)
     if reading.leftovers and key not in store.remains:
         store.remains[key] = _remains(store, reading)
     elif not reading.leftovers:
@@ -246,7 +246,7 @@ def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
     session = store.sessions[-1] if store.sessions else None
     if session is not None and session.released_us is None:
         return Shape.OWNER_WALK
-    walk: Walk | None = task.walk
+    walk: Deletion | None = task.walk
     if walk is not None and store.name in walk.stores:
         return walk.shape
     released_us = max(session.released_us or 0 if session is not None else 0, task.closed_us)

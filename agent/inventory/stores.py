@@ -37,7 +37,7 @@ NO_NUMBERS: dict[str, int] = {}
 
 
 @dataclass(slots=True)
-class Mark:
+class CheckpointClaim:
     """A checkpoint entry of one store, beside what was flushed when it was written.
 
     `unsure`: of these puts some may have been flushed later, no file's time shows when.
@@ -220,8 +220,8 @@ class Session:
     offset_at_open: int | None
     created: bool
     attached: bool = False
-    first: Mark | None = None
-    last: Mark | None = None
+    first: CheckpointClaim | None = None
+    last: CheckpointClaim | None = None
     released_us: int | None = None
     puts_at_release: int = 0
     restored_puts: int = 0

@@ -10,14 +10,14 @@ from agent.inventory.model import (
     CHECKPOINTS_KEPT,
     PAST_KEPT,
     Application,
+    CheckpointClaim,
     CheckpointFact,
-    Mark,
+    Deletion,
     PastTask,
     Session,
     Shape,
     Store,
     Task,
-    Walk,
 )
 from agent.inventory.observations import CheckpointReading, LockReading, Observation, Removal, TaskReading
 from agent.inventory.recent import recent
@@ -27,7 +27,7 @@ from agent.inventory.stores import NO_NUMBERS
 from agent.inventory.transitions import Transition
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.names import POSITION_SUFFIX
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 
 WALK_ENDS_AFTER_US = 60_000_000
 """A recursive deletion that removed nothing for a minute is over (recorded slow volumes: 0.3 to 1 s a file)."""
@@ -39,11 +39,11 @@ FREE_FOR_US = 300_000
 """A lock that was free for so long before a removal was not let go after it: on a busy machine the lock is asked, and a
 removal is heard of, later than it happened. No JVM starts sooner, and opens a task."""
 
-_NEEDED = frozenset({Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK})
-_ESSENTIAL = _NEEDED | {Role.STORE, Role.SEGMENT, Role.STORES}
+_NEEDED = frozenset({PathRole.IDENTITY, PathRole.CURRENT, PathRole.STORE_LOCK})
+_ESSENTIAL = _NEEDED | {PathRole.STORE, PathRole.SEGMENT, PathRole.STORES}
 """What no running store removes: RocksDB replaces CURRENT by rename and drops only SSTs, logs, old manifests."""
 
-REPLACEABLE = frozenset({Role.SST, Role.BLOB, Role.MANIFEST, Role.OPTIONS, Role.WAL})
+REPLACEABLE = frozenset({PathRole.SST, PathRole.BLOB, PathRole.MANIFEST, PathRole.OPTIONS, PathRole.WAL})
 """What a running store removes in normal operation, and only under its LOCK (an open renames LOG before that)."""
 
 
@@ -141,12 +141,12 @@ def reduce_removal(application: Application, task: Task, reading: Removal) -> li
     order of removals distinguishes a recursive walk from a single deletion.
     """
     role = reading.place.role
-    if role is Role.TASK:
+    if role is PathRole.TASK:
         # A reading that came after the removal has met the successor and ended the old life already.
         already = not task.exists or task.created_us > reading.at_us
         return [] if already else end_task(application, task, reading)
     store = task.stores.get(reading.place.store) if reading.place.store else None
-    if role is Role.CHECKPOINT:
+    if role is PathRole.CHECKPOINT:
         # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
         in_walk = _goes_on(task, reading.at_us) or not task.stores
         return _end_checkpoint(application, task, reading, in_walk=in_walk)
@@ -157,7 +157,7 @@ def reduce_removal(application: Application, task: Task, reading: Removal) -> li
     essential = role in _ESSENTIAL or (role in REPLACEABLE and _is_idle(store, reading.at_us))
     if essential and not _is_expiry(task, reading):
         _note_walk(task, store, reading)
-    elif task.walk is not None and role in (Role.OPTIONS, Role.WAL):
+    elif task.walk is not None and role in (PathRole.OPTIONS, PathRole.WAL):
         task.walk.last_us = reading.at_us
     return []
 
@@ -173,7 +173,7 @@ def _note_loss(task: Task, store: Store, reading: Removal) -> None:
         return
     if database.lock is LockState.HELD and database.closed_us <= database.seen_us <= reading.at_us:
         database.taken_us = database.taken_us or reading.at_us
-    if reading.place.role is Role.STORE_LOCK:
+    if reading.place.role is PathRole.STORE_LOCK:
         note_taken(task, store, database)
 
 
@@ -232,7 +232,7 @@ def _is_expiry(task: Task, reading: Removal) -> bool:
 
 def _note_walk(task: Task, store: Store | None, reading: Removal) -> None:
     if task.walk is None:
-        task.walk = Walk(reading.at_us, reading.at_us, _walk_shape(task, reading.at_us), bool(task.held))
+        task.walk = Deletion(reading.at_us, reading.at_us, _walk_shape(task, reading.at_us), bool(task.held))
         _claim_checkpoint(task, reading.at_us)
     task.walk.last_us = reading.at_us
     if store is not None:
@@ -269,7 +269,7 @@ def reduce_checkpoint(application: Application, task: Task, reading: CheckpointR
     Returns:
         `checkpoint-written`, `checkpoint-deleted` or `checkpoint-malformed`.
     """
-    if reading.place.role is not Role.CHECKPOINT:
+    if reading.place.role is not PathRole.CHECKPOINT:
         return []
     if reading.unseen is Unseen.VANISHED:
         return _end_checkpoint(application, task, reading, in_walk=_goes_on(task, reading.at_us))
@@ -325,7 +325,7 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     if written_us < session.opened_us or is_replaced or is_over:
         return
     unsure = any(database.undated_us > written_us for database in store.databases.values())
-    mark = Mark(written_us, offset, store.puts_at(written_us), unsure)
+    mark = CheckpointClaim(written_us, offset, store.puts_at(written_us), unsure)
     session.first = session.first or mark
     session.last = mark
 

@@ -9,14 +9,14 @@ from agent.inventory.model import SWEPT_KEPT, Database, Store, Task
 from agent.inventory.observations import DatabaseReading
 from agent.inventory.recent import recent
 from agent.layout import names
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 
 
 def note_bare(task: Task, reading: DatabaseReading) -> None:
     """Note since when a store's directory is there and has nothing of a database in it."""
     name = reading.place.store or ""
     is_bare = reading.unseen is None and reading.identity is None and not reading.leftovers
-    if is_bare and reading.place.role is Role.STORE:
+    if is_bare and reading.place.role is PathRole.STORE:
         task.bare = {name: reading.at_us, **task.bare}
     elif name in task.bare and reading.unseen in (None, Unseen.VANISHED):
         task.bare = {known: at_us for known, at_us in task.bare.items() if known != name}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.inventory.model import CLOSES_WITHIN_US, CheckpointFact, Mark, Session, Store, Task
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, CheckpointFact, Session, Store, Task
 from agent.judging.base import TaskCase
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -63,7 +63,9 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
         return None
     if unchanged_us < (UNCHANGED_US if alone or rare else UNCHANGED_BESIDE_STANDBYS_US):
         return None
-    due_us = due_flush(store, Mark(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile)
+    due_us = due_flush(
+        store, CheckpointClaim(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile
+    )
     passing = may_be_on_the_way(task, fact, after.opened_us)
     if due_us is not None and _commits_passed(case, task, due_us, until_us, passing=passing):
         return RestorationEnd(offset, certain=True)

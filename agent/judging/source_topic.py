@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.inventory.model import CLOSES_WITHIN_US, Mark, PastDatabase, Session, Store, Task
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, PastDatabase, Session, Store, Task
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.quantities.changelog import is_real
@@ -35,7 +35,7 @@ class SourceClaim:
     """
 
     topic: str
-    mark: Mark
+    mark: CheckpointClaim
     before: int | None
     place: str
 
@@ -63,7 +63,7 @@ def _in_checkpoint(task: Task, store: Store, session: Session) -> SourceClaim | 
         return None
     until_us = None if session.released_us is None else session.released_us + CLOSES_WITHIN_US
     marks = [
-        Mark(written_us, offset, store.puts_at(written_us))
+        CheckpointClaim(written_us, offset, store.puts_at(written_us))
         for written_us, offset in _entries(task, topic)
         if written_us >= session.opened_us and (until_us is None or written_us <= until_us)
     ]
@@ -82,7 +82,7 @@ def _in_store(task: Task, store: Store, session: Session) -> SourceClaim | None:
         return None
     if session.stored_offset is None:
         return None
-    mark = Mark(session.released_us, session.stored_offset, session.puts_at_release)
+    mark = CheckpointClaim(session.released_us, session.stored_offset, session.puts_at_release)
     known = [
         offset
         for x in store.sessions

@@ -31,7 +31,7 @@ from agent.judging.writers import writer_before
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 from agent.quantities.flushed import commits_passed, flushed_beyond
-from agent.quantities.role import Role, role_of
+from agent.quantities.role import TaskRole, role_of
 
 _START_WITHOUT = (
     "BEFORE the next start: keep a copy of the task directory {path}, and start once with"
@@ -158,7 +158,7 @@ def _switched_on(case: TaskCase, task: Task, store: Store, left: Session | None,
     found = Evidence(
         left.released_us or 0, f"let go without an offset, {flushed} puts flushed in that session", place
     )
-    missing = ("num_standby_replicas",) if role is Role.UNKNOWN else ()
+    missing = ("num_standby_replicas",) if role is TaskRole.UNKNOWN else ()
     what = f"{flushed} puts that may never have been committed"
     return _damage(task, store, after, (found, opened), severity, what, missing)
 
@@ -175,12 +175,12 @@ def _before_the_switch(case: TaskCase, task: Task, store: Store, left: Session |
         role, severity = _grade(case, task, store, left)
     elif not store.sessions and not store.transactional and _was_flushed_last(store):
         alone = case.settings.number("num_standby_replicas") == 0
-        role = Role.ASSUMED if alone else Role.UNKNOWN
+        role = TaskRole.ASSUMED if alone else TaskRole.UNKNOWN
         severity = Severity.CRITICAL if alone and store.all_reopens else Severity.WARNING
     else:
         return
     chain = (Evidence(since_us, f"{store.puts} puts on disk, and no offset", where(task, store)),)
-    missing = ("num_standby_replicas",) if role is Role.UNKNOWN else ()
+    missing = ("num_standby_replicas",) if role is TaskRole.UNKNOWN else ()
     yield _at_rest(
         task, store, since_us, "what had not been committed at its unclean end", chain, severity, missing
     )
@@ -210,20 +210,20 @@ def _free_since(case: TaskCase, task: Task, store: Store) -> int | None:
     return session.released_us if is_over else None
 
 
-def _grade(case: TaskCase, task: Task, store: Store, left: Session) -> tuple[Role, Severity]:
+def _grade(case: TaskCase, task: Task, store: Store, left: Session) -> tuple[TaskRole, Severity]:
     """Grade what a session left: a standby flushes committed records only, and so does who lived on to a commit.
 
     So does a restoration: critical is only who went on from an offset, or is known to be active.
     """
     writer = writer_before(case, store, left)
     role = role_of(case.application, task, store, left, case.settings, writer, case.now_us, case.passed_us)
-    if role is Role.STANDBY_LIKE:
+    if role is TaskRole.STANDBY_LIKE:
         return role, Severity.INFO
     flushed_us = max((x for one in store.databases.values() for _, x in one.flushed), default=left.opened_us)
     released_us = left.released_us or case.now_us
     committed = flushed_us <= released_us and commits_passed(case.settings, released_us - flushed_us)
     went_on = is_real(left.offset_at_open) or is_real(left.stored_offset_at_open)
-    active = role is Role.ACTIVE or (role in (Role.ASSUMED, Role.UNLESS_PAUSED) and went_on)
+    active = role is TaskRole.ACTIVE or (role in (TaskRole.ASSUMED, TaskRole.UNLESS_PAUSED) and went_on)
     return role, Severity.CRITICAL if active and not committed else Severity.WARNING
 
 

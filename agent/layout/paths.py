@@ -14,7 +14,7 @@ from functools import lru_cache
 from agent.layout import names
 
 
-class Role(StrEnum):
+class PathRole(StrEnum):
     """What a path is for. Directories first, then files."""
 
     STATE_DIRECTORY = "state-directory"
@@ -45,7 +45,7 @@ class Role(StrEnum):
     OTHER = "other"
 
 
-DATABASE_ROLES = frozenset({Role.STORE, Role.SEGMENT})
+DATABASE_ROLES = frozenset({PathRole.STORE, PathRole.SEGMENT})
 """Directories that hold one RocksDB each."""
 
 
@@ -63,7 +63,7 @@ class StatePath:
     """
 
     path: str
-    role: Role
+    role: PathRole
     application: str | None = None
     task: str | None = None
     store: str | None = None
@@ -91,15 +91,15 @@ class StatePath:
 
 _DATABASE_FILES = frozenset(
     {
-        Role.STORE_LOCK,
-        Role.IDENTITY,
-        Role.CURRENT,
-        Role.MANIFEST,
-        Role.OPTIONS,
-        Role.SST,
-        Role.BLOB,
-        Role.WAL,
-        Role.INFO_LOG,
+        PathRole.STORE_LOCK,
+        PathRole.IDENTITY,
+        PathRole.CURRENT,
+        PathRole.MANIFEST,
+        PathRole.OPTIONS,
+        PathRole.SST,
+        PathRole.BLOB,
+        PathRole.WAL,
+        PathRole.INFO_LOG,
     }
 )
 
@@ -120,96 +120,96 @@ def classify(path: str) -> StatePath:
         The classified path; never raises.
     """
     if not path:
-        return StatePath("", Role.STATE_DIRECTORY)
+        return StatePath("", PathRole.STATE_DIRECTORY)
     head, *rest = path.split("/")
     application = sys.intern(head)
     if names.OF_THE_VOLUME.fullmatch(application):
-        return StatePath(path, Role.OTHER)
+        return StatePath(path, PathRole.OTHER)
     if not rest:
-        return StatePath(path, Role.APPLICATION, application)
+        return StatePath(path, PathRole.APPLICATION, application)
     if names.TOPOLOGY_DIRECTORY.fullmatch(rest[0]):
         if len(rest) == 1:
-            return StatePath(path, Role.TOPOLOGY, application)
+            return StatePath(path, PathRole.TOPOLOGY, application)
         if not names.TASK_DIRECTORY.fullmatch(rest[1]):
-            return StatePath(path, Role.OTHER, application)
+            return StatePath(path, PathRole.OTHER, application)
         return _in_task(path, application, f"{rest[0]}/{rest[1]}", rest[2:])
     if names.TASK_DIRECTORY.fullmatch(rest[0]) or rest[0] == names.GLOBAL_DIRECTORY:
         return _in_task(path, application, rest[0], rest[1:])
     if len(rest) == 1 and rest[0] == names.LOCK_FILE:
-        return StatePath(path, Role.APPLICATION_LOCK, application)
+        return StatePath(path, PathRole.APPLICATION_LOCK, application)
     if len(rest) == 1 and rest[0] == names.PROCESS_FILE:
-        return StatePath(path, Role.PROCESS_FILE, application)
-    return StatePath(path, Role.OTHER, application)
+        return StatePath(path, PathRole.PROCESS_FILE, application)
+    return StatePath(path, PathRole.OTHER, application)
 
 
 def _in_task(path: str, application: str, task: str, rest: list[str]) -> StatePath:
     if not rest:
-        return StatePath(path, Role.TASK, application, task)
+        return StatePath(path, PathRole.TASK, application, task)
     head = sys.intern(rest[0])
     if head == names.ROCKSDB_DIRECTORY:
         if len(rest) == 1:
-            return StatePath(path, Role.STORES, application, task)
+            return StatePath(path, PathRole.STORES, application, task)
         if len(rest) == 2:
-            return StatePath(path, Role.STORE, application, task, sys.intern(rest[1]))
-        role = _database_file(rest[2]) if len(rest) == 3 else Role.OTHER
+            return StatePath(path, PathRole.STORE, application, task, sys.intern(rest[1]))
+        role = _database_file(rest[2]) if len(rest) == 3 else PathRole.OTHER
         return StatePath(path, role, application, task, sys.intern(rest[1]))
     if len(rest) == 1:
         return StatePath(path, _task_file(head), application, task, _named_store(head))
     segment = rest[1]
     if segment.startswith(head) and names.SEGMENT_SUFFIX.fullmatch(segment[len(head) :]):
         if len(rest) == 2:
-            return StatePath(path, Role.SEGMENT, application, task, head, segment)
-        role = _database_file(rest[2]) if len(rest) == 3 else Role.OTHER
+            return StatePath(path, PathRole.SEGMENT, application, task, head, segment)
+        role = _database_file(rest[2]) if len(rest) == 3 else PathRole.OTHER
         return StatePath(path, role, application, task, head, segment)
-    return StatePath(path, Role.OTHER, application, task, head)
+    return StatePath(path, PathRole.OTHER, application, task, head)
 
 
-def _task_file(name: str) -> Role:
+def _task_file(name: str) -> PathRole:
     if name == names.LOCK_FILE:
-        return Role.TASK_LOCK
+        return PathRole.TASK_LOCK
     if name == names.CHECKPOINT_FILE:
-        return Role.CHECKPOINT
+        return PathRole.CHECKPOINT
     if name.endswith(names.TEMP_SUFFIX):
-        return Role.TEMPORARY
+        return PathRole.TEMPORARY
     if name.startswith(names.CHECKPOINT_PREFIX):
-        return Role.STORE_CHECKPOINT
+        return PathRole.STORE_CHECKPOINT
     if name.endswith(names.POSITION_SUFFIX):
-        return Role.POSITION
+        return PathRole.POSITION
     # A directory directly below the task is a windowed, session or custom store; a plain file is foreign.
-    return Role.SEGMENTED_STORE
+    return PathRole.SEGMENTED_STORE
 
 
 def _named_store(name: str) -> str | None:
     role = _task_file(name)
-    if role is Role.STORE_CHECKPOINT:
+    if role is PathRole.STORE_CHECKPOINT:
         return name[len(names.CHECKPOINT_PREFIX) :]
-    if role is Role.POSITION:
+    if role is PathRole.POSITION:
         return name[: -len(names.POSITION_SUFFIX)]
-    return name if role is Role.SEGMENTED_STORE else None
+    return name if role is PathRole.SEGMENTED_STORE else None
 
 
-def _database_file(name: str) -> Role:
+def _database_file(name: str) -> PathRole:
     fixed = _DATABASE_NAMES.get(name)
     if fixed is not None:
         return fixed
     if name.endswith(".sst") and names.SST_FILE.fullmatch(name):
-        return Role.SST
+        return PathRole.SST
     for pattern, role in _DATABASE_PATTERNS:
         if pattern.fullmatch(name):
             return role
-    return Role.OTHER
+    return PathRole.OTHER
 
 
 _DATABASE_NAMES = {
-    names.STORE_LOCK_FILE: Role.STORE_LOCK,
-    names.IDENTITY_FILE: Role.IDENTITY,
-    names.CURRENT_FILE: Role.CURRENT,
-    names.INFO_LOG_FILE: Role.INFO_LOG,
+    names.STORE_LOCK_FILE: PathRole.STORE_LOCK,
+    names.IDENTITY_FILE: PathRole.IDENTITY,
+    names.CURRENT_FILE: PathRole.CURRENT,
+    names.INFO_LOG_FILE: PathRole.INFO_LOG,
 }
 _DATABASE_PATTERNS = (
-    (names.MANIFEST_FILE, Role.MANIFEST),
-    (names.OPTIONS_FILE, Role.OPTIONS),
-    (names.WAL_FILE, Role.WAL),
-    (names.BLOB_FILE, Role.BLOB),
-    (names.OLD_INFO_LOG_FILE, Role.INFO_LOG),
+    (names.MANIFEST_FILE, PathRole.MANIFEST),
+    (names.OPTIONS_FILE, PathRole.OPTIONS),
+    (names.WAL_FILE, PathRole.WAL),
+    (names.BLOB_FILE, PathRole.BLOB),
+    (names.OLD_INFO_LOG_FILE, PathRole.INFO_LOG),
 )

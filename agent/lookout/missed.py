@@ -14,7 +14,7 @@ from agent.contract.events import Change, Source
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
 from agent.layout import names
-from agent.layout.paths import Role, StatePath
+from agent.layout.paths import PathRole, StatePath
 
 SLACK_US = 10_000_000
 """A notification explains what happened up to so much after it: a store is read after its burst, a manifest is
@@ -130,13 +130,13 @@ class MissedChanges:
 
 
 def _thing_of(place: StatePath) -> str | None:
-    if place.role in (Role.CHECKPOINT, Role.TEMPORARY):
+    if place.role in (PathRole.CHECKPOINT, PathRole.TEMPORARY):
         return f"{place.task_path}/{names.CHECKPOINT_FILE}" if place.task_path else None
     if place.database is not None:
         return place.database
-    if place.role in (Role.STORES, Role.SEGMENTED_STORE):
+    if place.role in (PathRole.STORES, PathRole.SEGMENTED_STORE):
         return place.task_path
-    return place.path if place.role in (Role.TASK, Role.APPLICATION) else None
+    return place.path if place.role in (PathRole.TASK, PathRole.APPLICATION) else None
 
 
 def _place(change: Transition) -> tuple[str, str]:

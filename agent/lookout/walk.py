@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from agent.engine.pipeline import Pipeline
-from agent.inventory.disk import EntryKind, Unseen, WalkedDisk
+from agent.inventory.disk import EntryKind, ListableDisk, Unseen
 from agent.inventory.hints import PERIODIC
 from agent.inventory.model import Task
 from agent.inventory.transitions import Transition
 from agent.layout import names
-from agent.layout.paths import Role, classify, join
+from agent.layout.paths import PathRole, classify, join
 
 SLICE_S = 0.005
 """Longest time that one slice may take before other work has its turn."""
@@ -93,7 +93,7 @@ class Reconciler:
     def __init__(
         self,
         pipeline: Pipeline,
-        disk: WalkedDisk,
+        disk: ListableDisk,
         pace: Pace,
         clock_s: Callable[[], float],
         on_found: Found = lambda changes, since_us: None,
@@ -258,9 +258,9 @@ class Reconciler:
                 gone.remove(child)
                 continue
             role = classify(child).role
-            if role is Role.TOPOLOGY:
+            if role is PathRole.TOPOLOGY:
                 self._visit_list(child, now_us)
-            elif role in (Role.APPLICATION, Role.TASK):
+            elif role in (PathRole.APPLICATION, PathRole.TASK):
                 self._reread(child, since_us, now_us)
         for child in sorted(gone):
             self._reread(child, since_us, now_us)

@@ -14,7 +14,7 @@ from agent.delivery import DIRECTORY, OBJECT_STORE, parse_target
 from agent.errors import WatchError, WatchLimitError
 from agent.home.probe import nearest, try_to_write
 from agent.inventory.disk import Unseen
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 from agent.observe.volume import Mount, find_mount, measure_space
 from agent.preflight import reach
 from agent.preflight.facts import ClockFacts, EndpointFacts, Facts, Identity, InotifyFacts, OwnVolume
@@ -69,7 +69,7 @@ def ask_inotify(root: Path) -> InotifyFacts:
     try:
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            queue.add(descriptor, Role.STATE_DIRECTORY)
+            queue.add(descriptor, PathRole.STATE_DIRECTORY)
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -15,7 +15,7 @@ from agent.home.baseline import BaselineKeeper
 from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
 from agent.inventory.model import Application
-from agent.lookout.turn import Lookout
+from agent.lookout.watch_loop import WatchLoop
 from agent.observe.memory import resident_bytes
 from agent.publish.finding_rows import reported_rows, shown_findings, task_rows
 from agent.publish.incident_rows import counts, exposures, incident_rows, shown_incidents
@@ -45,7 +45,7 @@ _WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 class Snapshots:
     """The latest snapshot; rows of tasks are recreated when something changed, the agent's own numbers always."""
 
-    def __init__(self, lookout: Lookout, clock: Clock, *, with_stores: bool = False) -> None:
+    def __init__(self, lookout: WatchLoop, clock: Clock, *, with_stores: bool = False) -> None:
         """Report on `lookout`; for `with_stores` see `TaskTable`."""
         self._table = TaskTable(with_stores=with_stores)
         self._lookout, self._clock = lookout, clock
@@ -153,7 +153,7 @@ def with_tasks(applications: Iterable[Application]) -> tuple[str, ...]:
     return tuple(x.id for x in sorted(found, key=lambda x: (-x.last_activity_us, x.id)))
 
 
-def _watch_row(lookout: Lookout, baseline: BaselineKeeper | None, now_us: int) -> WatchMetrics:
+def _watch_row(lookout: WatchLoop, baseline: BaselineKeeper | None, now_us: int) -> WatchMetrics:
     inventory, keeper = lookout.pipeline.inventory, lookout.keeper
     watch, mail, walk = keeper.counters(), lookout.mailbox.counters(), lookout.reconciler.counters
     return WatchMetrics(

@@ -26,9 +26,9 @@ from agent.home.canary_file import make_canary
 from agent.home.directory import OwnHome
 from agent.inventory.disk import LockState
 from agent.lookout.self_limits import Ceilings, SelfLimits
-from agent.lookout.turn import Lookout, Mode
 from agent.lookout.walk import WATCHING
 from agent.lookout.watch_keeper import WatchKeeper, inotify_maker
+from agent.lookout.watch_loop import Mode, WatchLoop
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
 from agent.preflight.facts import Facts
@@ -41,9 +41,9 @@ from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page.data import PageData
-from agent.publish.page.desk import PageDesk
+from agent.publish.page.desk import PageCache
 from agent.publish.page.rows import make_page
-from agent.publish.reach import reach_of
+from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
 from agent.ship.limits import Limits
 from agent.ship.shipper import Shipper, ShipperThread
@@ -79,7 +79,7 @@ class Supervisor:
         """
         settings = config.agent
         self._config, self._settings, self._clock = config, settings, clock or SystemClock()
-        self._desk = PageDesk(self._unhealthy)
+        self._desk = PageCache(self._unhealthy)
         self._root = Path(settings.state_dir)
         self._stop = threading.Event()
         self._reason = "stopped"
@@ -304,13 +304,13 @@ class Supervisor:
         work = self._home.directory if self._home else None
         return DigestMaker(config, work, self._pipeline.inventory, self._emit, self._clock)
 
-    def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> Lookout:
+    def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> WatchLoop:
         mailbox = Mailbox()
         canary = make_canary(self._home)
         make = inotify_maker(self._root, mailbox, self._clock, canary.directory if canary else None)
         polls = settings.watch_mode == "poll"
         ceilings = Ceilings(settings.cpu_share, int(settings.memory_mib * 1024 * 1024))
-        return Lookout(
+        return WatchLoop(
             root=self._root,
             pipeline=self._pipeline,
             disk=disk,

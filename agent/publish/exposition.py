@@ -20,7 +20,7 @@ from prometheus_client.samples import Exemplar
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.http import Headers
 from agent.publish.metric import Exemplars, Metric, MetricKind, Series
-from agent.publish.reach import Reach
+from agent.publish.series_scope import SeriesScope
 from agent.publish.snapshot import MetricsSnapshot
 
 _LOG = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Exposition:
     def __init__(
         self,
         snapshot: Callable[[], MetricsSnapshot],
-        detectors: Sequence[Reach],
+        detectors: Sequence[SeriesScope],
         catalogue: Sequence[Metric] = CATALOGUE,
     ) -> None:
         """Prepare; nothing is computed before the first scrape.
@@ -163,7 +163,7 @@ def _applications(snapshot: MetricsSnapshot) -> dict[str, bool | None]:
     return {name: snapshot.exactly_once.get(name) for name in itertools.islice(names, ZEROED)}
 
 
-def _zeros(metric: Metric, applications: Applications, detectors: Sequence[Reach]) -> Series:
+def _zeros(metric: Metric, applications: Applications, detectors: Sequence[SeriesScope]) -> Series:
     """Make the series that exist whether or not anything happened; none if a label has no known values."""
     if metric.kind is MetricKind.INFO or not metric.labels:
         return {}  # one series at most, and its reader decides whether there is a value
@@ -177,7 +177,7 @@ def _zeros(metric: Metric, applications: Applications, detectors: Sequence[Reach
 
 
 def _known(
-    metric: Metric, applications: Applications, detectors: Sequence[Reach]
+    metric: Metric, applications: Applications, detectors: Sequence[SeriesScope]
 ) -> Iterator[Mapping[str, Sequence[str]]]:
     """Give what is known of a family's labels, once per detector where it is one of them."""
     if "detector" not in metric.labels:

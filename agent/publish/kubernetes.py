@@ -30,7 +30,7 @@ CHANGES = ("message", "type", "lastTimestamp", "count")
 Event = dict[str, Any]
 
 
-class EventDesk:
+class EventQueue:
     """Decides which findings become Events, and when. No clock, no network."""
 
     def __init__(self, least: Severity, origin: Origin, namespace: str) -> None:
@@ -103,7 +103,7 @@ class KubernetesEvents:
             self._context = ssl.create_default_context(cafile=str(self._account / "ca.crt"))
         except OSError as error:
             raise ConfigError(f"cannot read certificates from {self._account / 'ca.crt'}: {error}") from error
-        self._desk = EventDesk(Severity(settings.events), origin, self._namespace)
+        self._desk = EventQueue(Severity(settings.events), origin, self._namespace)
         self._counts = dict.fromkeys(OUTCOMES, 0)
         self._mutex, self._stopping = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="kubernetes-events", daemon=True)

@@ -11,7 +11,7 @@ from agent.publish.catalogue import (
 )
 from agent.publish.incident_rows import INCIDENTS_LISTED
 from agent.publish.metric import Metric
-from agent.publish.reach import reach_of, series_of
+from agent.publish.series_scope import reach_of, series_of
 
 _TABLE = "| metric | type | labels | stability | meaning |\n|---|---|---|---|---|\n"
 _OWN, _EACH = (sum(x) for x in zip(*(series_of(reach_of(y.meta)) for y in DETECTORS), strict=True))

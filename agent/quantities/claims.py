@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.inventory.copied import is_copied
-from agent.inventory.model import Mark, PastDatabase, Session, Shape, Store, Task
+from agent.inventory.model import CheckpointClaim, PastDatabase, Session, Shape, Store, Task
 from agent.inventory.sessions import counted_puts, stored_offset, uncovered_puts
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.facts import Fact
@@ -30,7 +30,7 @@ PASSING_US = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class OffsetClaim:
     """What a store said that it holds.
 
     Args of the dataclass:
@@ -75,7 +75,7 @@ def is_countable(store: Store, profile: Profile) -> bool:
     return puts_per_record(store, profile).low >= 1
 
 
-def lacks_entries(earlier: Claim, later: Claim) -> Truth:
+def lacks_entries(earlier: OffsetClaim, later: OffsetClaim) -> Truth:
     """Return whether a store holds fewer entries than it must, by what it held at an earlier offset.
 
     Returns:
@@ -87,7 +87,7 @@ def lacks_entries(earlier: Claim, later: Claim) -> Truth:
     return earlier.entries.exceeds(later.entries.plus(ended))
 
 
-def got_too_little(earlier: Claim, later: Claim, puts: int) -> Truth:
+def got_too_little(earlier: OffsetClaim, later: OffsetClaim, puts: int) -> Truth:
     """Return whether a store that was recreated claims a later offset with fewer puts than there were live entries.
 
     Every key that was live is put once at least, or its deletion is; asked only while no deletion can have expired.
@@ -97,7 +97,7 @@ def got_too_little(earlier: Claim, later: Claim, puts: int) -> Truth:
     return earlier.entries.exceeds(Bounds.exactly(puts))
 
 
-def claims_before(task: Task, store: Store, session: Session, known: Knowledge) -> Iterator[Claim]:
+def claims_before(task: Task, store: Store, session: Session, known: Knowledge) -> Iterator[OffsetClaim]:
     """List what a store claimed before a session, in the incarnation that is there and in the one before.
 
     Of an older one nothing is said: the changelog may have been recreated since.
@@ -120,7 +120,7 @@ def _preceding(store: Store) -> PastDatabase | None:
     return None
 
 
-def _of_session(store: Store, session: Session, known: Knowledge) -> Iterator[Claim]:
+def _of_session(store: Store, session: Session, known: Knowledge) -> Iterator[OffsetClaim]:
     released_us = session.released_us or 0
     ended = _end_of(store, session)
     low, counted = session.entries_at_release, session.counted_at_release
@@ -132,14 +132,14 @@ def _of_session(store: Store, session: Session, known: Knowledge) -> Iterator[Cl
     for mark in _marks(session):
         if is_real(mark.offset) and not (doubted and released_us - mark.at_us <= WIPED_WITHIN_US):
             beyond = _most_flushed_between(session, mark, counted)
-            yield Claim(mark.at_us, mark.offset, Bounds(max(low - beyond, 0), None))
+            yield OffsetClaim(mark.at_us, mark.offset, Bounds(max(low - beyond, 0), None))
     offset, behind = session.covering_offset, session.uncovered_puts
     if offset is not None and is_real(offset) and behind is not None and not doubted:
         behind += abs(session.puts_at_release - counted)
-        yield Claim(released_us, offset, Bounds(max(low - behind, 0), None))
+        yield OffsetClaim(released_us, offset, Bounds(max(low - behind, 0), None))
 
 
-def _of_past(task: Task, store: Store, past: PastDatabase, known: Knowledge) -> Iterator[Claim]:
+def _of_past(task: Task, store: Store, past: PastDatabase, known: Knowledge) -> Iterator[OffsetClaim]:
     """By the checkpoints of an incarnation that ended, where nothing was flushed to it after them.
 
     One that was found only when it had ended may have come with another volume, whatever time it bears.
@@ -155,15 +155,15 @@ def _of_past(task: Task, store: Store, past: PastDatabase, known: Knowledge) -> 
             continue
         doubted = known.may_be_corrupted(past) and past.ended_us - fact.written_us <= WIPED_WITHIN_US
         if past.born_us < fact.written_us and not doubted:
-            yield Claim(fact.written_us, offset, Bounds(low, None))
+            yield OffsetClaim(fact.written_us, offset, Bounds(low, None))
 
 
-def _marks(session: Session) -> list[Mark]:
+def _marks(session: Session) -> list[CheckpointClaim]:
     marks = [mark for mark in (session.first, session.last) if mark is not None]
     return marks[:1] if len(marks) == 2 and marks[0].at_us == marks[1].at_us else marks
 
 
-def _most_flushed_between(session: Session, mark: Mark, counted: int) -> int:
+def _most_flushed_between(session: Session, mark: CheckpointClaim, counted: int) -> int:
     """Return how many puts lie at most between a checkpoint and the counting of the entries.
 
     A flush that was compacted before it was read is dated to the earliest time, which may be before the checkpoint. So
@@ -180,17 +180,17 @@ def _end_of(store: Store, session: Session) -> PastDatabase | None:
     return next((x for x in reversed(store.past) if x.identity in known and x.segment is None), None)
 
 
-def claim_of_opening(session: Session) -> Claim | None:
+def claim_of_opening(session: Session) -> OffsetClaim | None:
     """Return what the opening of a session trusted: an offset, and what was there; None = nothing, or not known."""
     offset = session.offset_at_open
     if offset is None or not is_real(offset) or session.wiped:
         return None
     if session.created:
-        return Claim(session.opened_us, offset, Bounds.exactly(0))
+        return OffsetClaim(session.opened_us, offset, Bounds.exactly(0))
     if session.entries_at_open is None:
         return None
     since = abs(session.counted_at_open - session.puts_at_open)
-    return Claim(session.opened_us, offset, Bounds(0, session.entries_at_open + since))
+    return OffsetClaim(session.opened_us, offset, Bounds(0, session.entries_at_open + since))
 
 
 def is_read_since(store: Store, at_us: int, volume: str) -> bool:
@@ -205,7 +205,7 @@ def is_read_since(store: Store, at_us: int, volume: str) -> bool:
     return all(database.seen_us > at_us + late_us for database in store.databases.values())
 
 
-def claim_now(store: Store, session: Session, volume: str) -> Claim | None:
+def claim_now(store: Store, session: Session, volume: str) -> OffsetClaim | None:
     """Return what a store claims now, by the last checkpoint of its session, or by its own offset (4.3+)."""
     highs = [database.entries_high for database in store.databases.values()]
     known = [high for high in highs if high is not None]
@@ -216,15 +216,17 @@ def claim_now(store: Store, session: Session, volume: str) -> Claim | None:
     if mark is not None and is_real(mark.offset):
         if not is_read_since(store, mark.at_us, volume):
             return None
-        return Claim(mark.at_us, mark.offset, Bounds(0, high + _most_flushed_between(session, mark, counted)))
+        return OffsetClaim(
+            mark.at_us, mark.offset, Bounds(0, high + _most_flushed_between(session, mark, counted))
+        )
     offset, beyond = stored_offset(store), uncovered_puts(store)
     if offset is None or not is_real(offset) or beyond is None:
         return None
     at_us = max(database.offset_us for database in store.databases.values())
-    return Claim(at_us, offset, Bounds(0, high + beyond + abs(store.puts - counted)))
+    return OffsetClaim(at_us, offset, Bounds(0, high + beyond + abs(store.puts - counted)))
 
 
-def puts_since_birth(store: Store, session: Session, earlier: Claim) -> int | None:
+def puts_since_birth(store: Store, session: Session, earlier: OffsetClaim) -> int | None:
     """Return the puts behind what a store claims now, if it was made after an earlier claim; None = it was not."""
     born_us = min((database.born_us for database in store.databases.values()), default=0)
     if born_us <= earlier.at_us or any(is_copied(database) for database in store.databases.values()):
@@ -233,7 +235,7 @@ def puts_since_birth(store: Store, session: Session, earlier: Claim) -> int | No
     return store.puts if mark is None else mark.puts
 
 
-def has_seen_it_all(claim: Claim, puts: int) -> bool:
+def has_seen_it_all(claim: OffsetClaim, puts: int) -> bool:
     """Return whether a store has put what a changelog of its own can have held, from its very start.
 
     Then it holds what it must, whatever there was before: an application that was reset begins a new changelog.

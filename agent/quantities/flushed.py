@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.model import Database, Mark, Session, Store
+from agent.inventory.model import CheckpointClaim, Database, Session, Store
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.profile import Profile
 from agent.quantities.bounds import Bounds
@@ -64,13 +64,13 @@ def commit_interval_us(settings: ApplicationSettings) -> int:
     return (settings.assumed("commit_interval_ms") or LONGEST_DEFAULT_MS) * 1_000
 
 
-def first_flush_beyond(store: Store, mark: Mark) -> int:
+def first_flush_beyond(store: Store, mark: CheckpointClaim) -> int:
     """When the first flush beyond a checkpoint was written; the checkpoint's own time where none is remembered."""
     times = [at_us for database in store.databases.values() for _, at_us in _after(database, mark.at_us)]
     return min(times, default=mark.at_us)
 
 
-def due_flush(store: Store, mark: Mark, profile: Profile) -> int | None:
+def due_flush(store: Store, mark: CheckpointClaim, profile: Profile) -> int | None:
     """When the flush was written that made more than 10,000 records since a checkpoint; None = not so many."""
     times = [at_us for database in store.databases.values() for _, at_us in _after(database, mark.at_us)]
     late = [at for at in times if is_more_than_ten_thousand(store.puts_at(at) - mark.puts, store, profile)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from agent.inventory.model import Application, CheckpointFact, Mark, Session, Store, Task
+from agent.inventory.model import Application, CheckpointClaim, CheckpointFact, Session, Store, Task
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
@@ -13,7 +13,7 @@ from agent.quantities.changelog import TEN_THOUSAND, base_offset
 from agent.quantities.flushed import due_flush
 
 
-class Role(StrEnum):
+class TaskRole(StrEnum):
     """What the task was in a session."""
 
     ACTIVE = "active"
@@ -72,7 +72,7 @@ def role_of(
     profile: Profile,
     now_us: int,
     passed_us: Passed,
-) -> Role:
+) -> TaskRole:
     """Return what a task was that flushed beyond its checkpoint in a session.
 
     From 2.7 on a standby writes its checkpoint at a commit when its offsets moved by more than 10,000 in all, or when
@@ -88,17 +88,17 @@ def role_of(
     """
     standbys = settings.number("num_standby_replicas")
     if profile.says(Fact.TEN_THOUSAND_RULE) is not Truth.NO and session is not None:
-        mark = session.last or Mark(session.opened_us, 0, session.puts_at_open)
+        mark = session.last or CheckpointClaim(session.opened_us, 0, session.puts_at_open)
         due_us = due_flush(store, mark, profile)
         until_us = now_us if session.released_us is None else session.released_us
         if due_us is not None and let_commits_pass(application, task, settings, due_us, until_us, passed_us):
-            return Role.ACTIVE
+            return TaskRole.ACTIVE
     kept = profile.says(Fact.CHECKPOINT_KEPT_IN_RUNNING) is not Truth.NO
     if kept and profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _no_timer_wrote(task, session):
-        return Role.UNLESS_PAUSED
+        return TaskRole.UNLESS_PAUSED
     if standbys == 0:
-        return Role.ASSUMED
-    return Role.UNKNOWN if standbys is None else Role.STANDBY_LIKE
+        return TaskRole.ASSUMED
+    return TaskRole.UNKNOWN if standbys is None else TaskRole.STANDBY_LIKE
 
 
 def _no_timer_wrote(task: Task, session: Session | None) -> bool:
@@ -125,5 +125,5 @@ def was_deleted_in(fact: CheckpointFact, until_us: int | None) -> bool:
     return fact.deleted and fact.ended_us is not None and (until_us is None or fact.ended_us < until_us)
 
 
-def _fact_of(task: Task, mark: Mark) -> CheckpointFact | None:
+def _fact_of(task: Task, mark: CheckpointClaim) -> CheckpointFact | None:
     return next((fact for fact in reversed(task.checkpoints) if fact.written_us == mark.at_us), None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.inventory.model import Application, Mark, Session, Store, Task
+from agent.inventory.model import Application, CheckpointClaim, Session, Store, Task
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import releases_with_rocksdb
@@ -23,7 +23,7 @@ class Skip:
     before: Session
     after: Session
     offset: int
-    mark: Mark
+    mark: CheckpointClaim
 
     @property
     def put(self) -> int:

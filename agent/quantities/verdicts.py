@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.model import Mark, PastDatabase, Session, Store
+from agent.inventory.model import CheckpointClaim, PastDatabase, Session, Store
 from agent.inventory.settings import COMMIT_INTERVAL_MS, ApplicationSettings
 from agent.layout.profile import Profile, Truth
 from agent.quantities.bounds import Bounds
@@ -85,7 +85,7 @@ def transaction_markers(settings: ApplicationSettings, duration_us: int) -> int:
     return max(duration_us, 0) // (max(interval_ms, 1) * 1_000) + 2
 
 
-def claims_unseen_records(session: Session, mark: Mark, settings: ApplicationSettings) -> Truth:
+def claims_unseen_records(session: Session, mark: CheckpointClaim, settings: ApplicationSettings) -> Truth:
     """Return whether a checkpoint of a session is further ahead than what was put can explain.
 
     Asked of sessions in which nothing was restored: what one owner appended it also put, and each marker follows a
@@ -106,7 +106,7 @@ def claims_unseen_records(session: Session, mark: Mark, settings: ApplicationSet
     return Truth.YES if records - puts > NOISE_RECORDS // 2 else Truth.MAYBE
 
 
-def claims_old_offset(mark: Mark | None, before: PastDatabase, old_offset: int | None) -> Truth:
+def claims_old_offset(mark: CheckpointClaim | None, before: PastDatabase, old_offset: int | None) -> Truth:
     """Return whether a store that was recreated claims its predecessor's offset without its entries (KAFKA-16017).
 
     Args:

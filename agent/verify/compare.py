@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from agent.verify.kinds import Content, Kind, content_of, is_index, record_key
-from agent.verify.rule import Known, Word, judge
+from agent.verify.rule import KnownKeys, Word, judge
 from agent.verify.scratch import Rows
 from agent.verify.stores import Database
 
@@ -62,7 +62,7 @@ class Tally:
                 self.examples.append(example)
                 held[example.word] += 1
 
-    def soften(self, known: Known, last: int) -> None:
+    def soften(self, known: KnownKeys, last: int) -> None:
         """Call `ahead` what an application that is open, or was killed, may have written and never sent.
 
         A kill takes the producer's buffer. Such values come after everything in the changelog: the database has all of
@@ -89,7 +89,12 @@ SHOWN = frozenset({Word.MISSING, Word.EXTRA, Word.DIFFERENT, Word.UNDECIDABLE, W
 
 
 def compare(
-    database: Database | None, rows: Rows, kind: Kind, known: Known, tally: Tally, segment: int | None = None
+    database: Database | None,
+    rows: Rows,
+    kind: Kind,
+    known: KnownKeys,
+    tally: Tally,
+    segment: int | None = None,
 ) -> None:
     """Compare one database with the records of its keys.
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.kinds import Kind, big_endian, record_content, store_key, time_of
-from agent.verify.rule import Known, Logged
+from agent.verify.rule import KnownKeys, Logged
 from agent.verify.scratch import Scratch
 from agent.verify.shape import Times
 
@@ -73,12 +73,12 @@ class Folded:
     last: int = -1
     gap: int = 0
 
-    def known(self, plan: Plan, offset: int | None, *, is_fresh: bool) -> Known:
+    def known(self, plan: Plan, offset: int | None, *, is_fresh: bool) -> KnownKeys:
         """Return what is known for a database."""
         has_gaps = self._misses(plan.end - plan.start, self.seen, plan.end)
         after = plan.end - 1 - max(-1 if offset is None else offset, plan.start - 1)
         has_gaps_after = self._misses(after, self.after[-1 if offset is None else offset], plan.end)
-        return Known(offset, plan.start, has_gaps, has_gaps_after, is_fresh, self.gap > MARKERS)
+        return KnownKeys(offset, plan.start, has_gaps, has_gaps_after, is_fresh, self.gap > MARKERS)
 
     def _misses(self, expected: int, found: int, end: int) -> bool:
         """Whether offsets are missing; the very last one is a transaction's marker, never compacted away."""

@@ -22,7 +22,7 @@ from agent.verify.compare import Example, contents
 from agent.verify.fold import Plan, Progress, fold, prefix_of
 from agent.verify.kinds import Content, Kind
 from agent.verify.places import Store
-from agent.verify.rule import DAMAGE, Known, Logged, Word, judge, sum_up
+from agent.verify.rule import DAMAGE, KnownKeys, Logged, Word, judge, sum_up
 from agent.verify.scratch import Scratch
 from agent.verify.shape import kind_of_one
 from agent.verify.stores import CLOSED
@@ -92,14 +92,14 @@ class _GlobalComparison(Comparison):
         result.partitions[partition] = (own, start, end)
         return Plan(result.topic, partition, start, end, Kind.KEY_VALUE, None, {0: own}, None, partition)
 
-    def _fold(self, plan: Plan, scratch: Scratch, progress: Progress, *, is_fresh: bool) -> Known:
+    def _fold(self, plan: Plan, scratch: Scratch, progress: Progress, *, is_fresh: bool) -> KnownKeys:
         folded = fold(self._changelogs, plan, scratch, progress)
         start, _ = self._changelogs.range(plan.topic, plan.partition)
         self._result.transactions |= folded.transactions
         plan = replace(plan, start=start)  # retention may have taken records meanwhile
         return folded.known(plan, plan.offset_of(0), is_fresh=is_fresh)
 
-    def _judged(self, scratch: Scratch, known: list[Known]) -> Iterator[Example]:
+    def _judged(self, scratch: Scratch, known: list[KnownKeys]) -> Iterator[Example]:
         """Judge every key of store and topic."""
         logged = heapq.merge(*(_of(scratch, x) for x in range(len(known))), key=itemgetter(0))
         held = contents(self._databases[0], Kind.KEY_VALUE)
@@ -124,7 +124,7 @@ class _GlobalComparison(Comparison):
             yield self._without_record(*have, known)
             have = next(held, None)
 
-    def _without_record(self, key: bytes, content: Content, known: list[Known]) -> Example:
+    def _without_record(self, key: bytes, content: Content, known: list[KnownKeys]) -> Example:
         words = {judge(content, (), one)[0] for one in known}
         return Example(words.pop() if len(words) == 1 else Word.UNDECIDABLE, key, None, content)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from agent.verify.compare import Example, Tally, pair
 from agent.verify.kinds import Content, shorten
-from agent.verify.rule import Known, Logged, Word, judge
+from agent.verify.rule import KnownKeys, Logged, Word, judge
 from agent.verify.scratch import Rows, Scratch
 from agent.verify.stores import Database
 from agent.verify.versions import read_versions, split_key
@@ -39,7 +39,7 @@ def gather(database: Database | None, scratch: Scratch) -> int:
     return highest_ms
 
 
-def compare_versions(scratch: Scratch, rows: Rows, known: Known, live_ms: int, tally: Tally) -> None:
+def compare_versions(scratch: Scratch, rows: Rows, known: KnownKeys, live_ms: int, tally: Tally) -> None:
     """Compare every version; see `compare`.
 
     Args:
@@ -69,7 +69,12 @@ class _History:
     """All versions of one key."""
 
     def __init__(
-        self, key: bytes, latest: Content | None, older: list[Content], records: list[Logged], known: Known
+        self,
+        key: bytes,
+        latest: Content | None,
+        older: list[Content],
+        records: list[Logged],
+        known: KnownKeys,
     ) -> None:
         self._key = key
         self._latest = latest

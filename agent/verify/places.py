@@ -12,7 +12,7 @@ from agent.errors import CheckpointFormatError, UnreadError
 from agent.layout import names
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, OffsetEntry, parse_checkpoint
 from agent.layout.names import CHANGELOG_SUFFIX
-from agent.layout.paths import Role, classify
+from agent.layout.paths import PathRole, classify
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,11 @@ def find_global_stores(
 def _tasks(state_dir: Path, application: str) -> Iterator[str]:
     for child in _directories(state_dir / application):
         role = classify(f"{application}/{child}").role
-        if role is Role.TASK:
+        if role is PathRole.TASK:
             yield child
-        elif role is Role.TOPOLOGY:
+        elif role is PathRole.TOPOLOGY:
             for inner in _directories(state_dir / application / child):
-                if classify(f"{application}/{child}/{inner}").role is Role.TASK:
+                if classify(f"{application}/{child}/{inner}").role is PathRole.TASK:
                     yield f"{child}/{inner}"
 
 
@@ -134,7 +134,7 @@ def _stores(state_dir: Path, application: str, task: str, *, has_process_file: b
         segments = {}
         for inner in _directories(directory / child):
             place = classify(f"{application}/{task}/{child}/{inner}")
-            if place.role is Role.SEGMENT:
+            if place.role is PathRole.SEGMENT:
                 segments[int(inner[len(child) + 1 :])] = directory / child / inner
         yield Store(application, task, child, directory, segments, None, has_process_file)
 

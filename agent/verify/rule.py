@@ -51,7 +51,7 @@ class Logged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownKeys:
     """What is known of the changelog, and of the database that is judged.
 
     Args of the dataclass:
@@ -71,7 +71,7 @@ class Known:
     is_compacted: bool = False
 
 
-def judge(have: Content | None, records: Iterable[Logged], known: Known) -> tuple[Word, int | None]:
+def judge(have: Content | None, records: Iterable[Logged], known: KnownKeys) -> tuple[Word, int | None]:
     """Judge one key.
 
     Args:
@@ -89,7 +89,7 @@ def judge(have: Content | None, records: Iterable[Logged], known: Known) -> tupl
     return _word(have, seen, known), due.offset if due else None
 
 
-def _word(have: Content | None, seen: _Seen, known: Known) -> Word:
+def _word(have: Content | None, seen: _Seen, known: KnownKeys) -> Word:
     if _fits(have, seen.newest):
         return Word.EQUAL
     if have is None:
@@ -128,7 +128,7 @@ class _Seen:
             self.fits_uncommitted |= not record.is_committed
 
 
-def _judge_unknown(seen: _Seen, known: Known) -> Word:
+def _judge_unknown(seen: _Seen, known: KnownKeys) -> Word:
     """Judge a value that no record here has."""
     if known.offset is not None and known.offset < known.start - 1:
         return Word.UNDECIDABLE  # what came next is gone

@@ -16,7 +16,7 @@ from agent.verify.fold import Folded, Plan, Progress, fold, prefix_of
 from agent.verify.history import compare_versions, gather
 from agent.verify.kinds import Kind
 from agent.verify.places import Store
-from agent.verify.rule import DAMAGE, Known, Word, sum_up
+from agent.verify.rule import DAMAGE, KnownKeys, Word, sum_up
 from agent.verify.scratch import Scratch
 from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of, times_of_disk
 from agent.verify.stores import CLOSED, Claims, Database
@@ -351,7 +351,9 @@ class Comparison:
             if any(own.counts[word] for word in (*DAMAGE, Word.PENDING)):
                 self._result.by_segment[segment] = own
 
-    def _compare_one(self, plan: Plan, known: Known, folded: Folded, scratch: Scratch, own: Tally) -> None:
+    def _compare_one(
+        self, plan: Plan, known: KnownKeys, folded: Folded, scratch: Scratch, own: Tally
+    ) -> None:
         """Compare a store of one database."""
         database, rows = self._databases.get(0), scratch.keys(prefix_of(0))
         if plan.kind is not Kind.VERSIONED:
@@ -361,7 +363,7 @@ class Comparison:
         stream_ms = max(gather(database, scratch), folded.stream_ms)
         compare_versions(scratch, rows, known, stream_ms - plan.times.retention_ms, own)
 
-    def _take(self, own: Tally, segment: int, known: Known, folded: Folded) -> None:
+    def _take(self, own: Tally, segment: int, known: KnownKeys, folded: Folded) -> None:
         """Add the words of one database to those of the store."""
         claims = self._claims.get(segment)
         if claims is None or claims.status != CLOSED:

@@ -24,7 +24,7 @@ from watchdog.observers.inotify_c import (
 from agent.errors import WatchError, WatchLimitError
 from agent.inventory.hints import WATCHED_EVENTS, HintKind
 from agent.layout import names
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 from agent.watch.limits import instance_limit
 
 _BITS: dict[HintKind, int] = {
@@ -39,14 +39,14 @@ _BITS: dict[HintKind, int] = {
 # is put on an open descriptor by way of its link in /proc, and it was opened without following links.
 _ALWAYS = InotifyConstants.IN_ONLYDIR | InotifyConstants.IN_EXCL_UNLINK
 
-MASKS: dict[Role, int] = {
+MASKS: dict[PathRole, int] = {
     role: sum(_BITS[kind] for kind in kinds) | _ALWAYS for role, kinds in WATCHED_EVENTS.items()
 }
 """What is asked for in a directory of each role that is watched."""
 
 # Below the root the parent reports a move. The directory's own word comes after that and could end a watch
 # that represents the new path already.
-MASKS[Role.STATE_DIRECTORY] |= InotifyConstants.IN_MOVE_SELF
+MASKS[PathRole.STATE_DIRECTORY] |= InotifyConstants.IN_MOVE_SELF
 
 _MEANINGS: dict[int, HintKind] = {
     **{bits: kind for kind, bits in _BITS.items()},
@@ -156,7 +156,7 @@ class InotifyQueue:
         """Give the descriptor to poll for reading."""
         return self._descriptor
 
-    def add(self, directory: int, role: Role) -> int:
+    def add(self, directory: int, role: PathRole) -> int:
         """Watch an open directory.
 
         Args:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
-from agent.layout.paths import Role, classify
+from agent.layout.paths import PathRole, classify
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import Limit, budget, enough_watches, watch_limit
 from agent.watch.source import Cause
 
-OPTIONAL = frozenset({Role.STORES, Role.SEGMENTED_STORE, Role.STORE, Role.SEGMENT})
+OPTIONAL = frozenset({PathRole.STORES, PathRole.SEGMENTED_STORE, PathRole.STORE, PathRole.SEGMENT})
 """What happens in these is found by polling, too, only later; an application, a task, a checkpoint is not."""
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # ELOOP, ENOTDIR: now a symbolic link or a file
@@ -64,7 +64,7 @@ class Watches:
         self._former, self._before = {}, frozenset()
         return added
 
-    def add(self, directory: int, path: str, role: Role) -> bool:
+    def add(self, directory: int, path: str, role: PathRole) -> bool:
         """Watch an open directory.
 
         Returns:
@@ -86,7 +86,7 @@ class Watches:
         self._paths[watch] = path
         return True
 
-    def _try(self, directory: int, role: Role) -> int | None:
+    def _try(self, directory: int, role: PathRole) -> int | None:
         try:
             return self._queue.add(directory, role)
         except OSError as error:

@@ -31,7 +31,7 @@ from spark_rollup.judging.alone import rank
 from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered
 from spark_rollup.judging.fleet import attach, prefixed, same_store, same_task, with_gap_flag
 from spark_rollup.judging.past import Past, Seen
-from spark_rollup.spark.cut import cut
+from spark_rollup.spark.materialize import materialize
 
 META = RuleMeta(
     id="diverged-replica",
@@ -241,7 +241,7 @@ def _compared(seen: Seen) -> DataFrame:
     copies = seen.readings.select(*TASK, "store", "pod").distinct()
     several = copies.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
     readings = seen.readings.join(several, [*TASK, "store"], "left_semi")
-    settled = cut(settled_copies(readings))
+    settled = materialize(settled_copies(readings))
     furthest = W.partitionBy(*TASK, "store", "pod", "identity", "comparable").orderBy(
         F.desc("offset"), F.desc("last_us")
     )

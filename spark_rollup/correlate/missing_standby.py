@@ -32,8 +32,8 @@ from spark_rollup.judging.shortages import (
     with_siblings,
     with_unowned,
 )
-from spark_rollup.spark.cut import cut
-from spark_rollup.spark.whole import whole
+from spark_rollup.spark.materialize import materialize
+from spark_rollup.spark.single_partition import single_partition
 
 META = RuleMeta(
     id="missing-standby",
@@ -62,12 +62,12 @@ def find(facts: Facts) -> DataFrame:
     Output columns: `FINDING`.
     """
     pods = facts.lives.groupBy(*APPLICATION).agg(F.count_distinct("pod").alias("pods"))
-    applications = whole(facts.settings.join(pods, list(APPLICATION), "inner")).select(
+    applications = single_partition(facts.settings.join(pods, list(APPLICATION), "inner")).select(
         *APPLICATION, "pods", "num_standby_replicas", "release_low", "release_high",
         ((F.col("session_ms") + F.col("probing_ms")) * 1_000).alias("patience_us"),
     )  # fmt: skip
     parts = Parts(facts.held.where(~F.col("cleaner")), facts.lives, applications)
-    shortages = cut(whole(find_shortages(parts, facts.as_of_us)))  # small, and read twice
+    shortages = materialize(single_partition(find_shortages(parts, facts.as_of_us)))  # small, and read twice
     judged = with_siblings(with_unowned(settled(shortages, parts), parts, facts), shortages, parts)
     recent = judged.where(F.col("to_us") >= facts.since_us)
     watched = with_doubt(recent.where(_worth_saying()), facts)

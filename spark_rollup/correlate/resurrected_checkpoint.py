@@ -34,7 +34,7 @@ from spark_rollup.judging.fleet import (
     with_gap_flag,
 )
 from spark_rollup.judging.past import PLACE, Past, Seen, most
-from spark_rollup.spark.cut import cut
+from spark_rollup.spark.materialize import materialize
 
 META = RuleMeta(
     id="resurrected-checkpoint",
@@ -261,7 +261,7 @@ def _first_writes(seen: Seen) -> DataFrame:
     Output columns: `PLACE`.
     """
     deleted = seen.events.where(F.col("change") == Change.TASK_DELETED.value).select(*TASK).distinct()
-    mine = cut(timeline.marks(seen.events).join(deleted, list(TASK), "left_semi"))
+    mine = materialize(timeline.marks(seen.events).join(deleted, list(TASK), "left_semi"))
     first = carried_over(mine).select(*TASK, "pod", F.col("opened_at_us").alias("observed_at_us"))
     return mine.join(first, [*TASK, "pod", "observed_at_us"], "left_semi").select(*PLACE)
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change
 from spark_rollup.columns import MICROS, TASK, summary
 from spark_rollup.facts.timeline import marks
-from spark_rollup.spark.whole import whole
+from spark_rollup.spark.single_partition import single_partition
 
 SLOT_US = 600 * MICROS
 """The curve of a copy has one point per slot (microseconds)."""
@@ -57,7 +57,7 @@ def sizes(events: DataFrame, single: DataFrame) -> DataFrame:
         .join(single, list(TASK), "inner")
         .withColumns({name: F.lit(None).cast("bigint") for name in ("entries_low", "entries_high")})
     )
-    for rows in (closed, whole(written)):
+    for rows in (closed, single_partition(written)):
         readings = readings.unionByName(rows.select(*readings.columns))
     return readings
 

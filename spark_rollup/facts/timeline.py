@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Kind
 from spark_rollup.columns import MICROS, TASK, is_notable, summary
 from spark_rollup.facts.heartbeats import last_words
-from spark_rollup.spark.cut import cut
-from spark_rollup.spark.whole import whole
+from spark_rollup.spark.materialize import materialize
+from spark_rollup.spark.single_partition import single_partition
 
 HOUR_US = 3600 * MICROS
 
@@ -49,7 +49,7 @@ def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
         )
     )  # fmt: skip
     cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
-    return _mark_cleaners(whole(intervals), cleaned)
+    return _mark_cleaners(single_partition(intervals), cleaned)
 
 
 def flips(events: DataFrame) -> DataFrame:
@@ -92,7 +92,7 @@ def _points(events: DataFrame) -> DataFrame:
         *columns, F.col("held").alias("now_held"), slot
     )
     held, free = (F.when(side, F.col("observed_at_us")) for side in (F.col("now_held"), ~F.col("now_held")))
-    folded = cut(
+    folded = materialize(
         readings.groupBy(*_SLOT)
         .agg(
             F.min(held).alias("held_from_us"), F.max(held).alias("held_to_us"),

@@ -24,7 +24,7 @@ from spark_rollup.history import condense, nearby
 from spark_rollup.judging.base import last_local_findings
 from spark_rollup.judging.past import Past
 from spark_rollup.schemas import EVENT_ROW, GAP, HEARD, UNWATCHED
-from spark_rollup.spark.cut import cut
+from spark_rollup.spark.materialize import materialize
 
 HELD = (Change.TASK_HELD.value, Change.TASK_RELEASED.value)
 LIVES = (Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
@@ -89,10 +89,10 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
     """
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
-    counted = cut(own.unionByName(earlier.heard) if earlier else own)
-    newest = cut(levels.newest_levels(counted))
-    kept = cut(_notable(events, newest))
-    flips = cut(condense.newest_flips(timeline.flips(events), kept))
+    counted = materialize(own.unionByName(earlier.heard) if earlier else own)
+    newest = materialize(levels.newest_levels(counted))
+    kept = materialize(_notable(events, newest))
+    flips = materialize(condense.newest_flips(timeline.flips(events), kept))
     rows = (
         kept,
         nearby.nearby(events, flips, kept, counted, pasts),

@@ -14,7 +14,7 @@ from spark_rollup.bronze.snapshots import DAY_US
 from spark_rollup.columns import ROUTINE, TASK, is_notable
 from spark_rollup.facts.heartbeats import BOOT
 from spark_rollup.judging.past import Past
-from spark_rollup.spark.cut import cut
+from spark_rollup.spark.materialize import materialize
 
 FLIPS = 32
 """Changes of holder kept per task and pod: the newest. The first hold is kept, too: findings are named by it."""
@@ -33,7 +33,7 @@ def newest_flips(flips: DataFrame, kept: DataFrame) -> DataFrame:
     order = ("observed_at_us", "boot_id", "sequence")
     whose = W.partitionBy(*TASK, "pod")
     so_far = whose.orderBy(*order).rowsBetween(W.unboundedPreceding, W.currentRow)
-    ranked = cut(
+    ranked = materialize(
         flips.withColumns(
             {
                 "newest": F.row_number().over(whose.orderBy(*(F.desc(name) for name in order))),

@@ -22,7 +22,7 @@ from spark_rollup.columns import TASK, is_notable, summary
 from spark_rollup.facts import sizes
 from spark_rollup.facts.timeline import marks
 from spark_rollup.judging.past import PLACE, Extreme, Past, Seen, Window, last, neighbours
-from spark_rollup.spark.cut import cut
+from spark_rollup.spark.materialize import materialize
 
 NEWEST = last("at_us")
 """How far the copy has come; how far it had come at its last report."""
@@ -53,17 +53,17 @@ def nearby(
         Events.
     """
     asked = sorted({step for past in pasts for step in past.steps})
-    readings = sizes.sizes(events, cut(sizes.single_stores(events)))
+    readings = sizes.sizes(events, materialize(sizes.single_stores(events)))
     steps = _steps(events, asked)
-    copies = cut(steps.select(*_STEP).distinct())
+    copies = materialize(steps.select(*_STEP).distinct())
     seen = Seen(events, readings, steps, copies, flips, counted)
     choices = dict.fromkeys(choose for past in pasts for choose in (past.moments, past.places) if choose)
-    chosen = {choose: cut(choose(seen)) for choose in choices}
+    chosen = {choose: materialize(choose(seen)) for choose in choices}
     times = (
         moments(flips, kept, pasts),
         *(chosen[past.moments].select(*TASK, "at_us") for past in pasts if past.moments),
     )
-    around = cut(reduce(DataFrame.unionByName, times).distinct())
+    around = materialize(reduce(DataFrame.unionByName, times).distinct())
     beside = neighbours(steps, copies.join(around, list(TASK), "inner"), _STEP)
     places = (
         _extremes(readings, pasts),
@@ -71,12 +71,12 @@ def nearby(
         *(chosen[past.places].select(*PLACE) for past in pasts if past.places),
         *(_before_findings(steps, kept, past.window) for past in pasts if past.window),
     )
-    wanted = cut(reduce(DataFrame.unionByName, places).distinct())
+    wanted = materialize(reduce(DataFrame.unionByName, places).distinct())
     kinds = copies.where(F.col("what").isin(*asked))
     besides = neighbours(
         steps.where(F.col("what").isin(*asked)), kinds.join(wanted, [*TASK, "pod"], "inner"), _STEP
     )
-    return _at(events, asked, cut(wanted.unionByName(besides).distinct()))
+    return _at(events, asked, materialize(wanted.unionByName(besides).distinct()))
 
 
 def _before_findings(steps: DataFrame, kept: DataFrame, window: Window) -> DataFrame:
@@ -127,7 +127,9 @@ def _extremes(readings: DataFrame, pasts: Sequence[Past]) -> DataFrame:
     """Choose the extreme readings of the newest incarnations on each pod, and of all of them together."""
     asked = dict.fromkeys((NEWEST, *(extreme for past in pasts for extreme in past.extremes)))
     kept = {f"{extreme.by}_of_{extreme.of}": _extreme(extreme) for extreme in asked}
-    copies = cut(readings.groupBy(*_COPY).agg(*(extreme.alias(name) for name, extreme in kept.items())))
+    copies = materialize(
+        readings.groupBy(*_COPY).agg(*(extreme.alias(name) for name, extreme in kept.items()))
+    )
     on_pod = W.partitionBy(*TASK, "store", "pod")
     newest = on_pod.orderBy(F.desc(f"{NEWEST.by}_of_{NEWEST.of}"), "identity")
     ranked = copies.withColumns(

@@ -28,7 +28,7 @@ from spark_rollup.bronze.store import (
 from spark_rollup.columns import ROUTINE
 from spark_rollup.config import literal
 from spark_rollup.errors import UsageError
-from spark_rollup.spark.cut import cut
+from spark_rollup.spark.materialize import materialize
 
 FORGOTTEN = "forgotten"
 """Reason in the quarantine."""
@@ -74,7 +74,7 @@ def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
     chosen = F.coalesce(_chosen(wanted), F.lit(False))
     if wanted.pods and wanted.namespace is None:
         _check_one_namespace(spark, bronze, wanted.pods)
-    found = cut(read_events(spark, bronze).where(chosen).select("id", "day", "line"))
+    found = materialize(read_events(spark, bronze).where(chosen).select("id", "day", "line"))
     days = sorted(str(row["day"]) for row in found.select("day").distinct().collect())
     if not days:
         raise UsageError(f"{bronze} holds no such event")

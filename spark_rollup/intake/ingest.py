@@ -46,8 +46,8 @@ from spark_rollup.sources import files
 from spark_rollup.sources.base import Batch, Source
 from spark_rollup.sources.files import Directory, FileSource
 from spark_rollup.sources.turns import NOTE, ingest_all
-from spark_rollup.spark.cut import cut
 from spark_rollup.spark.failures import is_deadly
+from spark_rollup.spark.materialize import materialize
 
 JUDGE = f"{__version__}, contract {SCHEMA_VERSION}"
 """What judges lines: for another version they may be usable."""
@@ -277,9 +277,9 @@ def _fresh(
     Repeats are rare and ids are short: only ids are gathered and compared, events stay where they are.
     """
     ids = events.groupBy("id").agg(F.count("*").alias("copies")).persist()
-    there = cut(_known(spark, ids, bronze, span, onto))
+    there = materialize(_known(spark, ids, bronze, span, onto))
     twice = ids.where(F.col("copies") > 1).select("id")
-    repeated = cut(twice.unionByName(there).distinct())
+    repeated = materialize(twice.unionByName(there).distinct())
     number = ids.count() - there.count()
     once = one_row_per_id(events.join(repeated.join(there, "id", "left_anti"), "id", "left_semi"))
     return events.join(repeated, "id", "left_anti").unionByName(once), number

@@ -12,7 +12,7 @@ from spark_rollup.facts.heartbeats import SLOT_US
 from spark_rollup.judging.alone import unrefuted
 from spark_rollup.judging.base import Facts
 from spark_rollup.judging.fleet import SKEW_US, homes
-from spark_rollup.spark.whole import whole
+from spark_rollup.spark.single_partition import single_partition
 
 APPLICATION = ("namespace", "application_id")
 
@@ -47,7 +47,7 @@ def horizons(facts: Facts) -> DataFrame:
     recent = F.filter("ends", lambda end: end["to_us"] >= settled_us)
     leaving = F.exists("ends", lambda end: F.abs(end["to_us"] - settled_us) <= SKEW_US)
     return (
-        whole(ends.join(settings, list(APPLICATION), "inner"))
+        single_partition(ends.join(settings, list(APPLICATION), "inner"))
         .join(_last_words(facts), list(APPLICATION), "left")
         .withColumn("spoken_us", F.least("horizon_us", "spoken_us"))
         .withColumn("alive", F.size(F.array_distinct(F.transform(recent, lambda end: end["pod"]))))
@@ -62,7 +62,7 @@ def _last_words(facts: Facts) -> DataFrame:
     speaking = facts.heard.where(~F.col("stopped") & (F.col("last_us") >= facts.as_of_us - SLOT_US)).select(
         "namespace", "pod", "last_us"
     )
-    spoken = whole(homes(facts).join(speaking, ["namespace", "pod"], "inner"))
+    spoken = single_partition(homes(facts).join(speaking, ["namespace", "pod"], "inner"))
     return spoken.groupBy(*APPLICATION).agg(F.min("last_us").alias("spoken_us"))
 
 
@@ -81,14 +81,14 @@ def copies(facts: Facts, until: str = "horizon_us") -> DataFrame:
     times = horizons(facts).select(
         *APPLICATION, "horizon_us", (F.col(until) - F.col("patience_us")).alias("settled_us")
     )
-    owners = whole(facts.held.where(~F.col("cleaner")).join(times, list(APPLICATION), "inner"))
+    owners = single_partition(facts.held.where(~F.col("cleaner")).join(times, list(APPLICATION), "inner"))
     first = owners.groupBy(*TASK).agg(F.min("from_us").alias("first_us"))
     late = F.col("lasting") | (F.col("to_us") >= F.col("settled_us"))
     held = owners.where(late).groupBy(*TASK, "pod").agg(F.max("horizon_us").alias("horizon_us"))
     silent = facts.gaps.where((F.col("cause") == SILENT) & (F.col("to_us") == facts.as_of_us))
     quiet = silent.select("namespace", "pod").distinct().withColumn("silent", F.lit(True))
     rows = (
-        whole(held.join(first, list(TASK), "inner"))
+        single_partition(held.join(first, list(TASK), "inner"))
         .join(_furthest(facts), [*TASK, "pod"], "left")
         .join(_damage(facts), [*TASK, "pod"], "left")
         .join(quiet, ["namespace", "pod"], "left")
@@ -114,7 +114,7 @@ def _furthest(facts: Facts) -> DataFrame:
     last = facts.latest.select(*TASK, "store", "pod", "offset", "bytes")
     best = last.groupBy(*TASK, "store").agg(F.max("offset").alias("best"))
     return (
-        whole(last.join(best, [*TASK, "store"], "inner"))
+        single_partition(last.join(best, [*TASK, "store"], "inner"))
         .groupBy(*TASK, "pod")
         .agg(
             F.max("offset").alias("offset"),

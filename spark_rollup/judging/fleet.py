@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from spark_rollup.columns import MICROS, TASK, clock, entry, numbered
 from spark_rollup.facts.gaps import touches
 from spark_rollup.judging.base import Facts
-from spark_rollup.spark.whole import whole
+from spark_rollup.spark.single_partition import single_partition
 
 SKEW_US = 10 * MICROS
 """Clocks of two pods differ by less than this (microseconds): what is shorter says nothing about their order."""
@@ -43,7 +43,11 @@ def attach(suspects: DataFrame, others: DataFrame, same: Column, found: Mapping[
         The suspects with the new columns; still one row per `row_key`.
     """
     kept = F.first(F.struct(*suspects.columns)).alias("kept")
-    grouped = whole(suspects).join(whole(others), same, "left").groupBy(F.col("row_key").alias("group_key"))
+    grouped = (
+        single_partition(suspects)
+        .join(single_partition(others), same, "left")
+        .groupBy(F.col("row_key").alias("group_key"))
+    )
     return grouped.agg(kept, *(column.alias(name) for name, column in found.items())).select("kept.*", *found)
 
 
@@ -190,7 +194,9 @@ def homes(facts: Facts) -> DataFrame:
     """
     # a pod that named no application has one row without any
     at_home = facts.members.where(F.col("application_id").isNull()).select("namespace", "pod")
-    named = whole(facts.settings.select("namespace", "application_id").join(at_home, "namespace", "inner"))
+    named = single_partition(
+        facts.settings.select("namespace", "application_id").join(at_home, "namespace", "inner")
+    )
     members = facts.members.where(F.col("application_id").isNotNull()).unionByName(named)
     return members.select("namespace", "pod", "application_id")
 

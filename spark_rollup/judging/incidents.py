@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from agent.contract import incidents as shared
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.contract.incidents import Claim, Role
+from agent.contract.incidents import EvidenceRole, Precedence
 from agent.contract.mechanisms import TITLES, Mechanism
 from spark_rollup.judging import lineage
-from spark_rollup.judging.lineage import Group, Row, Said
+from spark_rollup.judging.lineage import FindingRow, Group, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class FleetIncident:
     sentence: str
     next_action: str
     lead: Row
-    findings: tuple[tuple[Role, Row], ...]
+    findings: tuple[tuple[EvidenceRole, Row], ...]
     members: tuple[Row, ...]
 
     @property
@@ -109,7 +109,7 @@ def _order(one: FleetIncident) -> tuple[bool, int, bool, int, int, str, str]:
     )
 
 
-def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, Claim | None]:
+def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, Precedence | None]:
     """Make an incident of a group, and what it asks for if it is open."""
     rows = group.rows or group.beside
     core = [x for x in rows if x.known] or rows  # what agents know of says where and since when
@@ -149,38 +149,38 @@ def _incident(group: Group, titles: Mapping[str, str]) -> tuple[FleetIncident, C
     return incident, shared.claim(id_, home, incident.tasks, incident.pods, says, incident.since_us)
 
 
-def _weight(one: Said) -> tuple[object, ...]:
+def _weight(one: FindingRow) -> tuple[object, ...]:
     """Among equals what an agent knows of, in the fleet's words: it knows what the agent says, and more."""
     return shared.weight(one), not one.known, one.by_agent, one.order
 
 
-def _with_roles(lead: Said, group: Group) -> tuple[tuple[Role, Row], ...]:
+def _with_roles(lead: FindingRow, group: Group) -> tuple[tuple[EvidenceRole, Row], ...]:
     bound = [(x, _role(lead, x, group)) for x in group.rows]
     beside = [(x, _beside(lead, x, group)) for x in group.beside]
     return tuple((role, x.row) for x, role in sorted((*bound, *beside), key=lambda x: x[0].order))
 
 
-def _role(lead: Said, one: Said, group: Group) -> Role:
+def _role(lead: FindingRow, one: FindingRow, group: Group) -> EvidenceRole:
     if one is lead:
-        return Role.CAUSE
+        return EvidenceRole.CAUSE
     if lineage.CONFIRMS in _relations(one, group) or one.id in _texts(lead.row, "confirms"):
-        return Role.CONFIRMATION
+        return EvidenceRole.CONFIRMATION
     if lead.known and not one.known and one.detector != lead.detector:
-        return Role.CONSEQUENCE
+        return EvidenceRole.CONSEQUENCE
     return shared.role(lead, one)
 
 
-def _beside(lead: Said, one: Said, group: Group) -> Role:
+def _beside(lead: FindingRow, one: FindingRow, group: Group) -> EvidenceRole:
     if lineage.REFUTES in _relations(one, group):
-        return Role.REFUTATION
-    return Role.CAUSE if one is lead else Role.CONSEQUENCE
+        return EvidenceRole.REFUTATION
+    return EvidenceRole.CAUSE if one is lead else EvidenceRole.CONSEQUENCE
 
 
-def _relations(one: Said, group: Group) -> set[str]:
+def _relations(one: FindingRow, group: Group) -> set[str]:
     return {x.relation for x in one.known if x.incident in group.locals_}
 
 
-def _sentence(lead: Said, rows: Sequence[Said]) -> str:
+def _sentence(lead: FindingRow, rows: Sequence[FindingRow]) -> str:
     """Say what is wrong, and of which other tasks, or pods, the same is true."""
     if lead.task_id:
         return shared.sentence(lead, rows, _names)
@@ -188,14 +188,14 @@ def _sentence(lead: Said, rows: Sequence[Said]) -> str:
     every = {name for x in (lead, *same) for name in _names(x)}
     said = shared.meaning(lead.summary, every)
     pods = {str(x.row["pod"]) for x in same if shared.meaning(x.summary, every) == said}
-    return shared.the_same(lead.summary, "pod", pods - {str(lead.row.get("pod"))})
+    return shared.with_other_tasks(lead.summary, "pod", pods - {str(lead.row.get("pod"))})
 
 
-def _next_action(says: Said, rows: Sequence[Said]) -> str:
+def _next_action(says: FindingRow, rows: Sequence[FindingRow]) -> str:
     """Write the instruction, and for which other tasks and pods it is to be followed."""
     every, pod = {name for x in rows for name in _names(x)}, says.row.get("pod")
 
-    def asks(one: Said) -> tuple[object, ...]:
+    def asks(one: FindingRow) -> tuple[object, ...]:
         return one.detector, one.status, one.severity, shared.meaning(str(one.row["next_action"]), every)
 
     said = asks(says)
@@ -204,15 +204,15 @@ def _next_action(says: Said, rows: Sequence[Said]) -> str:
     places = sorted(
         {f"{x.task_id} on {x.row.get('pod')}" for x in same if x.row.get("pod") not in (None, pod)}
     )
-    return shared.for_others(str(says.row["next_action"]), says.task_id, here, places)
+    return shared.repeat_for(str(says.row["next_action"]), says.task_id, here, places)
 
 
-def _names(one: Said) -> tuple[str, ...]:
+def _names(one: FindingRow) -> tuple[str, ...]:
     """Names that differ in sentences of the same meaning."""
     return (*_pods(one), *_texts(one.row, "pods"), *(x for x in (one.task_id, one.store) if x))
 
 
-def _pods(one: Said) -> tuple[str, ...]:
+def _pods(one: FindingRow) -> tuple[str, ...]:
     """List the pods that a row is about; `pods` also has those that it was compared with."""
     pod = one.row.get("pod")
     every = _texts(one.row, "pods")

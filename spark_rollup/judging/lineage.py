@@ -35,7 +35,7 @@ _MOST = max(severity.rank for severity in Severity)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LocalIncident:
     """An agent's incident that a row names: how, of which mechanism, since when."""
 
     incident: Local
@@ -45,7 +45,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class FindingRow:
     """A row, read: what `agent.contract.incidents` asks of a finding, and the agents' incidents that it is about.
 
     It is one with those that are `bound`; rows are listed in their `order`: as they opened.
@@ -66,8 +66,8 @@ class Said:
     ended_us: int | None
     summary: str
     by_agent: bool
-    known: tuple[Known, ...]
-    bound: tuple[Known, ...]
+    known: tuple[LocalIncident, ...]
+    bound: tuple[LocalIncident, ...]
     lineage: tuple[str, ...]
     order: tuple[int, str, str, str, str, str, str]
 
@@ -79,7 +79,7 @@ class Said:
         return self.opened_at_us if self.ended_us is None else self.ended_us
 
 
-def read(row: Row) -> Said:
+def read(row: Row) -> FindingRow:
     """Read one row.
 
     Raises:
@@ -92,9 +92,9 @@ def read(row: Row) -> Said:
     known = tuple(_known(namespace, x) for x in _list(row, "local_incidents") if isinstance(x, Mapping))
     if by_agent and not known:
         own = str(row.get("incident_id") or incident_of(str(row["id"])))
-        known = (Known((namespace, own), IS, mechanism, opened_us),)
+        known = (LocalIncident((namespace, own), IS, mechanism, opened_us),)
     task, store = _text(row, "task_id"), _text(row, "store")
-    return Said(
+    return FindingRow(
         row=row,
         id=str(row["id"]),
         namespace=namespace,
@@ -125,7 +125,7 @@ def read(row: Row) -> Said:
     )
 
 
-def _bound(mechanism: str, known: Sequence[Known]) -> tuple[Known, ...]:
+def _bound(mechanism: str, known: Sequence[LocalIncident]) -> tuple[LocalIncident, ...]:
     """Choose the agents' incidents that a row is one with: of its mechanism, else of that of the oldest."""
     sure = [x for x in known if x.relation in (IS, CONFIRMS)]
     if len(sure) < 2:
@@ -135,8 +135,8 @@ def _bound(mechanism: str, known: Sequence[Known]) -> tuple[Known, ...]:
     return same or tuple(x for x in sure if x is oldest or x.mechanism == oldest.mechanism)
 
 
-def _known(namespace: str, named: Row) -> Known:
-    return Known(
+def _known(namespace: str, named: Row) -> LocalIncident:
+    return LocalIncident(
         (namespace, str(named["incident_id"])),
         str(named["relation"]),
         str(named["mechanism"]),
@@ -175,8 +175,8 @@ class Group:
         locals_: Agents' incidents in it, with their begin (microseconds).
     """
 
-    rows: list[Said] = field(default_factory=list)
-    beside: list[Said] = field(default_factory=list)
+    rows: list[FindingRow] = field(default_factory=list)
+    beside: list[FindingRow] = field(default_factory=list)
     locals_: dict[Local, int] = field(default_factory=dict)
 
     @property
@@ -193,7 +193,7 @@ class Group:
         return min(named, default=(oldest.opened_at_us, incident_of(oldest.id)))
 
 
-def groups(said: Iterable[Said]) -> list[Group]:
+def groups(said: Iterable[FindingRow]) -> list[Group]:
     """Group rows; in any order of them the same groups.
 
     Returns:
@@ -218,7 +218,7 @@ def groups(said: Iterable[Said]) -> list[Group]:
     return [*found.values(), *made]
 
 
-def _add(group: Group, known: Iterable[Known]) -> None:
+def _add(group: Group, known: Iterable[LocalIncident]) -> None:
     for one in known:
         group.locals_[one.incident] = min(one.since_us, group.locals_.get(one.incident, one.since_us))
 
@@ -245,7 +245,7 @@ class _Sets:
             self._above[self.of(other)] = self.of(first)
 
 
-def _link(own: Sequence[Said], bound: Sequence[Said], sets: _Sets) -> None:
+def _link(own: Sequence[FindingRow], bound: Sequence[FindingRow], sets: _Sets) -> None:
     """Join what agents do not know by its lineage: to their oldest incident that has it, else with each other."""
     homes = _by_key(bound)
     left = []
@@ -264,29 +264,29 @@ def _link(own: Sequence[Said], bound: Sequence[Said], sets: _Sets) -> None:
             until, before = max(until, one.until), one
 
 
-def _by_key(rows: Iterable[Said]) -> Mapping[tuple[str, str, str], Sequence[Said]]:
-    found: dict[tuple[str, str, str], list[Said]] = defaultdict(list)
+def _by_key(rows: Iterable[FindingRow]) -> Mapping[tuple[str, str, str], Sequence[FindingRow]]:
+    found: dict[tuple[str, str, str], list[FindingRow]] = defaultdict(list)
     for one in rows:
         for key in _keys(one):
             found[key].append(one)
     return found
 
 
-def _keys(one: Said) -> list[tuple[str, str, str]]:
+def _keys(one: FindingRow) -> list[tuple[str, str, str]]:
     return [(one.namespace, one.mechanism, key) for key in one.lineage]
 
 
-def _first_beside(one: Said, others: Iterable[Said]) -> Said | None:
+def _first_beside(one: FindingRow, others: Iterable[FindingRow]) -> FindingRow | None:
     """Find the first of some rows, in their order, that lasted when this one did."""
     return next((x for x in others if x.opened_at_us <= one.until and one.opened_at_us <= x.until), None)
 
 
-def _urgency(rows: Iterable[Said]) -> int:
+def _urgency(rows: Iterable[FindingRow]) -> int:
     """Rank the worst of what is open; a remark, and what is over, asks for nothing."""
     return max((x.severity.rank for x in rows if x.status is Status.OPEN), default=Severity.INFO.rank)
 
 
-def _set_beside(rows: Iterable[Said], of_row: Mapping[Said, Group]) -> list[Group]:
+def _set_beside(rows: Iterable[FindingRow], of_row: Mapping[FindingRow, Group]) -> list[Group]:
     """Add rows as evidence to the incidents that they name without being one with them.
 
     What no row says any more goes where the row that settles it is, or is an incident with it alone.

@@ -20,7 +20,7 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LastAudit:
     """What an audit knows about restarts.
 
     Args of the dataclass:
@@ -40,7 +40,7 @@ class Known:
     written: str
 
 
-def write(known: Known, place: Path) -> None:
+def write(known: LastAudit, place: Path) -> None:
     """Write the file into a directory."""
     text = json.dumps(
         {
@@ -57,7 +57,7 @@ def write(known: Known, place: Path) -> None:
     (place / FILE).write_text(f"{text}\n", encoding="ascii")
 
 
-def read(output: Path) -> Known:
+def read(output: Path) -> LastAudit:
     """Read what the last audit wrote.
 
     Args:
@@ -80,7 +80,7 @@ def read(output: Path) -> Known:
         found = json.loads((output / FILE).read_text(encoding="ascii"))
         version = found["version"]
         if version == __version__:
-            known = Known(
+            known = LastAudit(
                 found["restarts"],
                 found["pods"],
                 found["disabled"],
@@ -103,7 +103,7 @@ def read(output: Path) -> Known:
     )
 
 
-def _check_run(output: Path, known: Known, marker: Mapping[str, object]) -> None:
+def _check_run(output: Path, known: LastAudit, marker: Mapping[str, object]) -> None:
     """Refuse what another audit left: one of an older version does not know this file and leaves it there.
 
     Raises:

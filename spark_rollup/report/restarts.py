@@ -19,7 +19,7 @@ from spark_rollup.judging.fleet import attach, concerns_task, prefixed, same_tas
 from spark_rollup.judging.past import Past, last
 from spark_rollup.report.restart_answer import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 from spark_rollup.schemas import RESTARTS
-from spark_rollup.spark.whole import whole
+from spark_rollup.spark.single_partition import single_partition
 
 KEPT = (((2, 6), (2, 6, 1)), ((3, 8), (4, 1, 2)), ((4, 2), (4, 2, 1)))
 """First and last releases on which an exactly-once task keeps its checkpoint while it runs, so that a kill leads to no
@@ -83,10 +83,10 @@ def doubts(facts: Facts, *, of_parts: bool = False) -> DataFrame:
         F.lit(1).alias("first"),
         F.concat(F.lit("its agent ended at "), clock("last_us")).alias("doubt"),
     )
-    whole = F.col("application_id").isNull() & F.col("task_id").isNull()
+    single_partition = F.col("application_id").isNull() & F.col("task_id").isNull()
     blind = (
         _unrepaired(facts)
-        .where(whole | F.lit(of_parts))
+        .where(single_partition | F.lit(of_parts))
         .select(
             *_POD,
             F.lit(2).alias("first"),
@@ -138,7 +138,9 @@ def known_pods(facts: Facts) -> DataFrame:
 def _unrepaired(facts: Facts) -> DataFrame:
     """Take the unwatched times after which no pod has reported everything again."""
     heard = facts.heard.select(*_POD, "last_us")
-    return whole(facts.unwatched.join(heard, _POD, "inner")).where(F.col("until_us") >= F.col("last_us"))
+    return single_partition(facts.unwatched.join(heard, _POD, "inner")).where(
+        F.col("until_us") >= F.col("last_us")
+    )
 
 
 def _to_follow(findings: DataFrame) -> DataFrame:
@@ -178,9 +180,9 @@ def _with_damage(held: DataFrame, facts: Facts, follow: DataFrame) -> DataFrame:
     at_risk = exposed.groupBy(*_COPY).agg(F.first("next_action").alias("risk_action"))
     damaged = follow.where(F.col("task_id").isNotNull())
     now = facts.held.where(F.col("lasting") & ~F.col("cleaner")).select(*_COPY).distinct()
-    ill = whole(held.select(*_COPY, "bytes", "ill", "healthy").join(damaged, _COPY, "full"))
+    ill = single_partition(held.select(*_COPY, "bytes", "ill", "healthy").join(damaged, _COPY, "full"))
     rows = (
-        whole(ill.join(at_risk, _COPY, "full"))
+        single_partition(ill.join(at_risk, _COPY, "full"))
         .join(now.withColumn("now", F.lit(True)), _COPY, "left")
         .withColumns({"now": F.coalesce("now", F.lit(False)), "exposed": F.col("risk_action").isNotNull()})
     )

@@ -25,8 +25,8 @@ from spark_rollup.report.restart_answer import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
+from spark_rollup.spark.py4j_cache import run_parallel
 from spark_rollup.spark.rows import rows_of
-from spark_rollup.spark.words import abreast
 
 MAX_TASKS_DRAWN = 200
 """The page draws the timelines of at most this many tasks, the worst first; the table has all."""
@@ -130,7 +130,7 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
         for name, (frame, order_by) in _frames(whole).items()
     }
     frames["incidents"] = incident_rows.frame(tables.findings, listed).coalesce(1)
-    abreast(tables.findings.sparkSession, partial(_write_table, place), frames.items())
+    run_parallel(tables.findings.sparkSession, partial(_write_table, place), frames.items())
     for name, rows in (("findings", findings), ("incidents", listed)):
         lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in rows]
         (place / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
@@ -173,8 +173,8 @@ def _write_table(place: Path, named: tuple[str, DataFrame]) -> None:
     frame.write.mode("overwrite").option("compression", "zstd").parquet(str(place / name))
 
 
-def _about_restarts(tables: Tables, shown: page.PageData, written: str) -> last_audit.Known:
-    return last_audit.Known(
+def _about_restarts(tables: Tables, shown: page.PageData, written: str) -> last_audit.LastAudit:
+    return last_audit.LastAudit(
         rows=shown.restarts,
         pods=shown.known_pods,
         disabled=[{key: row[key] for key in ("namespace", "pod", "detector")} for row in shown.disabled],
@@ -228,7 +228,7 @@ def _page_data(
         _sorted(tables.restarts, "namespace", "pod", "application_id", "task_id"),
         _sorted(tables.known_pods, "namespace", "pod"),
     )
-    coverage, pods, drawn, local, releases, disabled, restarts, known_pods = abreast(
+    coverage, pods, drawn, local, releases, disabled, restarts, known_pods = run_parallel(
         tables.findings.sparkSession, rows_of, frames
     )
     return page.PageData(

@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rollup.errors import UsageError
-from spark_rollup.spark import cut, java, quiet, words
+from spark_rollup.spark import java, materialize, py4j_cache, quiet
 
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
@@ -167,11 +167,11 @@ def build_session(
         if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
             settings.pop("spark.driver.defaultJavaOptions", None)
     builder = SparkSession.builder.appName("statewarden-rollup").config(map={**merged(settings, given)})
-    words.remember_names()
+    py4j_cache.remember_names()
     with quiet.banner_dropped():
         spark = builder.getOrCreate()
-    words.name_jobs(spark)
-    cut.leave_nothing(spark)
+    py4j_cache.name_jobs(spark)
+    materialize.leave_nothing(spark)
     return spark
 
 

@@ -22,7 +22,7 @@ from spark_rollup.report.story import texts
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
-from spark_rollup.spark.cut import cut
+from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.rows import rows_of
 from spark_rollup.verify import changelog, compare, kept, plan, suspicions
 from spark_rollup.verify.digests import Copy, Digests, load
@@ -152,7 +152,7 @@ def _against_changelogs(
     fresh = [one for one in judged if one.source.copy not in again]
     parts = [_expected(spark, fresh, options)] if fresh else []
     parts += [kept.reused(spark, known, again)] if known and again else []
-    logged = cut(reduce(DataFrame.unionByName, parts))
+    logged = materialize(reduce(DataFrame.unionByName, parts))
     if known:
         kept.save(spark, known, logged, asked)
     copies = changelog.copies_frame(spark, judged)

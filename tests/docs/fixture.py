@@ -145,7 +145,7 @@ def audited(place: Path, name: str) -> Path:
     place.mkdir()
     pods = [{"namespace": "shop", "pod": pod, "doubt": None, "gone": False} for pod in ("pod-6", POD)]
     as_of_us = int(time() * 1e6) - age_min * 60_000_000
-    last_audit.write(last_audit.Known(rows, pods, [], as_of_us, verified=False, written=WRITTEN), place)
+    last_audit.write(last_audit.LastAudit(rows, pods, [], as_of_us, verified=False, written=WRITTEN), place)
     (place / MARKER).write_text(json.dumps({"written": WRITTEN, "version": __version__}))
     for name, rows in (
         ("findings", [{"detector": meta.id} for meta in NAMING]),

@@ -126,7 +126,7 @@ def test_safe_to_restart(repository: Path, tmp_path: Path) -> None:
     doubts = {"keeper": None, "idle": None, "silent": "not heard since 10:00"}
     pods = [{"namespace": "shop", "pod": x, "doubt": why, "gone": False} for x, why in doubts.items()]
     written = "2026-11-18T00:00:00.000000Z"
-    known = last_audit.Known([row], pods, [], 1_700_000_000_000_000, verified=True, written=written)
+    known = last_audit.LastAudit([row], pods, [], 1_700_000_000_000_000, verified=True, written=written)
     last_audit.write(known, tmp_path)
     (tmp_path / MARKER).write_text(json.dumps({"written": written, "version": __version__}))
 

@@ -122,7 +122,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "coverage": coverage.coverage(facts.heard, facts.gaps, as_of_us),
         "pods": coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
     }
-    computed = audit.together(*frames.values(), *(rule.find(facts) for rule in RULES))
+    computed = audit.compute_all(*frames.values(), *(rule.find(facts) for rule in RULES))
     rows = {name: collected(frame) for name, frame in zip(frames, computed, strict=False)}
     rows["findings"] = [row for frame in computed[len(frames) :] for row in collected(frame)]
     everything = audit.with_agents(facts, computed[len(frames) :])

@@ -18,9 +18,9 @@ from agent.home.canary_file import CanaryFile
 from agent.inventory.hints import Hint
 from agent.inventory.model import Task
 from agent.lookout.self_limits import Ceilings, SelfLimits
-from agent.lookout.turn import Lookout, Mode
 from agent.lookout.walk import Pace
 from agent.lookout.watch_keeper import Make, WatchKeeper, inotify_maker
+from agent.lookout.watch_loop import Mode, WatchLoop
 from agent.observe.kernel_disk import KernelDisk
 from agent.watch.mailbox import CAPACITY, Mailbox
 
@@ -102,7 +102,7 @@ class LiveLookout:
             if self.make is not None
             else inotify_maker(self.root, self.mailbox, clock, self.canary.directory)
         )
-        self.lookout = Lookout(
+        self.lookout = WatchLoop(
             root=self.root,
             pipeline=self.pipeline,
             disk=disk,

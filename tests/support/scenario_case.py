@@ -9,10 +9,10 @@ from agent.detectors import BY_ID
 from agent.inventory.disk import LockState
 from agent.inventory.model import (
     Application,
+    CheckpointClaim,
     CheckpointFact,
     Database,
     Inventory,
-    Mark,
     PastDatabase,
     Session,
     Shape,
@@ -36,9 +36,9 @@ def at(seconds: float) -> int:
     return BEGIN_US + round(seconds * SECOND_US)
 
 
-def mark(seconds: float, offset: int, puts: int) -> Mark:
+def mark(seconds: float, offset: int, puts: int) -> CheckpointClaim:
     """A checkpoint entry in a session."""
-    return Mark(at(seconds), offset, puts)
+    return CheckpointClaim(at(seconds), offset, puts)
 
 
 def session(
@@ -46,8 +46,8 @@ def session(
     released: float | None = None,
     *,
     puts: int = 0,
-    first: Mark | None = None,
-    last: Mark | None = None,
+    first: CheckpointClaim | None = None,
+    last: CheckpointClaim | None = None,
     created: bool = False,
     identity: str = IDENTITY,
     offset_at_open: int | None = None,

@@ -15,7 +15,7 @@ WAIT_S = 3.0
 """The worker's loop turns at least once a second."""
 
 
-class PageDesk:
+class PageCache:
     """Hands the worker's answer to the request."""
 
     def __init__(self, unhealthy: Callable[[], str | None]) -> None:

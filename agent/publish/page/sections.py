@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.contract import codec
 from agent.contract.events import Severity, Status
-from agent.contract.incidents import Role, named
+from agent.contract.incidents import EvidenceRole, named
 from agent.engine.rows import StoreRow
 from agent.findings.finding import Finding
 from agent.findings.incidents import Incident
@@ -120,7 +120,7 @@ def _evidence(incident: Incident, data: PageData) -> str:
     return f"<details><summary>Evidence: {plural(len(ordered), 'finding')}</summary>{listed}{more}</details>"
 
 
-def _finding(role: Role, finding: Finding, data: PageData) -> str:
+def _finding(role: EvidenceRole, finding: Finding, data: PageData) -> str:
     place = "/".join(x for x in (finding.task_id, finding.store) if x)
     steps = "".join(
         f"<li>{moment(step.at_us, data.at_us)}<br>{escape(step.what)}"

@@ -17,7 +17,7 @@ from agent.cli import offline
 from agent.cli.output import Shown
 from agent.config import load_config
 from agent.engine import one_reading
-from agent.engine.judges import Judges
+from agent.engine.detector_runner import DetectorRunner
 from agent.inventory.model import Application
 from agent.judging.base import ApplicationCase
 from tests.agent.cli.commands import FACTS, PLAIN, plant
@@ -156,7 +156,7 @@ def test_a_running_application_is_judged_at_now(
     """Beside it a dead one is judged an hour later, and the agent itself at now."""
     root = plant(plant(tmp_path / "state", application="dead"), application="alive")
     judged: dict[str, set[int]] = {}
-    plain = Judges._judge
+    plain = DetectorRunner._judge
 
     def noting(self, case, *arguments):
         judged.setdefault(case.application.id if isinstance(case, ApplicationCase) else "", set()).add(
@@ -164,7 +164,7 @@ def test_a_running_application_is_judged_at_now(
         )
         plain(self, case, *arguments)
 
-    monkeypatch.setattr(Judges, "_judge", noting)
+    monkeypatch.setattr(DetectorRunner, "_judge", noting)
     with locked(root / "alive" / ".lock"):
         offline.scan(root, load_config(), shown=Shown(as_json=True), fail_on="critical", pause=no_pause)
     assert judged == {"": {NOW_US}, "alive": {NOW_US}, "dead": {NOW_US, NOW_US + HOUR_US}}

@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.inventory.blindness import note_blind
-from agent.inventory.model import Application, ProcessLife, Shape, Walk
+from agent.inventory.model import Application, Deletion, ProcessLife, Shape
 from tests.support.scenario import App, Scenario
 from tests.support.scenario_case import at, case, database, judge, severities, store, task
 
@@ -202,7 +202,7 @@ def test_what_excludes_it():
     for change in ("walk", "id", "held", "stores", "exists"):
         one = dossier()
         value = {
-            "walk": Walk(at(90), at(99), Shape.CLEANER_WALK, held=False),
+            "walk": Deletion(at(90), at(99), Shape.CLEANER_WALK, held=False),
             "id": "global",
             "held": True,
             "stores": {},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.inventory.model import Application, ProcessLife, Remains, Shape, Walk
+from agent.inventory.model import Application, Deletion, ProcessLife, Remains, Shape
 from tests.support.scenario import WINDOWED, App, Scenario
 from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
 
@@ -133,7 +133,7 @@ def dossier(
     else:
         held.remains[""] = Remains("app/0_0/rocksdb/s", at(since), 3)
     one = task(held)
-    one.walk = Walk(at(80), at(last), Shape.CLEANER_WALK, held=False)
+    one.walk = Deletion(at(80), at(last), Shape.CLEANER_WALK, held=False)
     return case(one, application=app, now=now)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import note_blind
-from agent.inventory.model import Application, ProcessLife, Remains, Shape, Store, Walk
+from agent.inventory.model import Application, Deletion, ProcessLife, Remains, Shape, Store
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
 
@@ -85,7 +85,7 @@ def test_deletion_that_the_clock_was_set_in_is_not_over():
     for name, said in (("clock-step", 0), ("agent-stalled", 1)):
         one = gone(68)
         note_blind(one.inventory, at(69), at(99), name)
-        one.task.walk = Walk(at(60), at(68), Shape.OWNER_WALK, held=False)
+        one.task.walk = Deletion(at(60), at(68), Shape.OWNER_WALK, held=False)
         assert len(judge(ID, one)) == said
 
 
@@ -105,9 +105,9 @@ def test_a_deletion_dies_with_its_process():
     app = Application("app", exists=True)
     app.lives += (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
     one = task(store(), checkpoints=[checkpoint(10, 999)])
-    one.walk = Walk(at(96), at(96.5), Shape.CLEANER_WALK, held=False)
+    one.walk = Deletion(at(96), at(96.5), Shape.CLEANER_WALK, held=False)
     assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1
-    one.walk = Walk(at(97.6), at(98), Shape.CLEANER_WALK, held=False)
+    one.walk = Deletion(at(97.6), at(98), Shape.CLEANER_WALK, held=False)
     assert judge(ID, case(one, application=app, release="3.9.2")) == []
     app.lives[-1].ended_us = at(98)
     assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1

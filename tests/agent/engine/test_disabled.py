@@ -19,7 +19,7 @@ from agent.process.snapshots import take_snapshot
 from agent.publish.exposition import Exposition
 from agent.publish.page.document import render
 from agent.publish.page.rows import make_page
-from agent.publish.reach import reach_of
+from agent.publish.series_scope import reach_of
 from agent.publish.task_table import TaskTable
 from tests.agent.cli.commands import FACTS, plant
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Kind, Record
-from agent.engine import looker
+from agent.engine import directory_reader
 from tests.agent.engine.playing import Run, operations_of, sets_of
 
 
@@ -30,7 +30,7 @@ def test_reported_one_by_one_or_all_at_once_is_the_same(
 ) -> None:
     """Every record is the same, in the same order; only settings may be told once more, with what was found later."""
     at_once = first_walk(scenario)
-    monkeypatch.setattr(looker, "REPORTED_AT_ONCE", 1)
+    monkeypatch.setattr(directory_reader, "REPORTED_AT_ONCE", 1)
     one_by_one = first_walk(scenario)
     assert [x for x in one_by_one if x.kind is not Kind.CONFIGURATION] == [
         x for x in at_once if x.kind is not Kind.CONFIGURATION

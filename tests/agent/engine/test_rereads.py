@@ -18,7 +18,7 @@ from agent.engine.rereads import (
     reread_us,
 )
 from agent.inventory.disk import Unseen
-from agent.inventory.model import Inventory, Shape, Walk
+from agent.inventory.model import Deletion, Inventory, Shape
 from agent.layout.paths import classify
 from tests.support.scenario_case import at, case, database, store, task
 from tests.support.scenario_looks import database_look
@@ -77,6 +77,6 @@ def test_being_deleted():
     one = task()
     assert not is_being_deleted(None, at(20))
     assert not is_being_deleted(one, at(20))
-    one.walk = Walk(at(10), at(15.1), Shape.CLEANER_WALK, held=False)
+    one.walk = Deletion(at(10), at(15.1), Shape.CLEANER_WALK, held=False)
     assert is_being_deleted(one, at(20))
     assert not is_being_deleted(one, at(20.1))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.contract.incidents import NAMED, Role
+from agent.contract.incidents import NAMED, EvidenceRole
 from agent.findings.finding import Finding
 from agent.findings.incidents import about_state, gather
 
@@ -38,7 +38,10 @@ def test_the_worst_open_finding_names_it():
         WIPED.next_action,
     )
     assert (one.since_us, one.ended_us, one.status) == (1_000, None, Status.OPEN)
-    assert [(role, x.id) for role, x in one.findings] == [(Role.CAUSE, EXPOSED.id), (Role.CAUSE, WIPED.id)]
+    assert [(role, x.id) for role, x in one.findings] == [
+        (EvidenceRole.CAUSE, EXPOSED.id),
+        (EvidenceRole.CAUSE, WIPED.id),
+    ]
     assert one.title == "A store goes on with data that was never committed"
 
 
@@ -54,7 +57,7 @@ def test_other_tasks_are_named_in_the_sentence():
     (one,) = gather([WIPED, *tasks[:1]])
     assert one.sentence == "Task 0_0: it holds uncommitted data. The same in task 0_1."
     assert one.tasks == ("0_0", "0_1")
-    assert one.findings[1][0] is Role.CONFIRMATION
+    assert one.findings[1][0] is EvidenceRole.CONFIRMATION
     (many,) = gather([WIPED, *tasks])
     assert many.sentence.endswith("0_6 and 2 more.")
 
@@ -122,7 +125,7 @@ def test_what_comes_after_the_lead_is_its_consequence():
         WIPED, id="c" * 16, detector="data-beyond-changelog", severity=Severity.WARNING, opened_at_us=3_000
     )
     (one,) = gather([WIPED, after])
-    assert one.findings[-1] == (Role.CONSEQUENCE, after)
+    assert one.findings[-1] == (EvidenceRole.CONSEQUENCE, after)
 
 
 def test_it_is_resolved_when_nothing_of_it_is_open():

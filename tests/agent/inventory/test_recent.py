@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.inventory.recent import Recent, recent, share_numbers
-from agent.inventory.stores import Mark
+from agent.inventory.stores import CheckpointClaim
 
 
 @given(st.lists(st.integers()), st.integers(1, 5))
@@ -30,8 +30,11 @@ def test_a_history_keeps_the_newest(entries: list[int], room: int) -> None:
 def test_equal_numbers_are_one_object_and_stay_what_they_are() -> None:
     """Only numbers: a truth is equal to one and is none, and nothing else is touched."""
     large = 10**15
-    marks = [Mark(large, int(str(large)), 1, unsure=True), Mark(int(str(large)), 7, int(str(large)))]
-    before = [Mark(x.at_us, x.offset, x.puts, x.unsure) for x in marks]
+    marks = [
+        CheckpointClaim(large, int(str(large)), 1, unsure=True),
+        CheckpointClaim(int(str(large)), 7, int(str(large))),
+    ]
+    before = [CheckpointClaim(x.at_us, x.offset, x.puts, x.unsure) for x in marks]
     share_numbers(marks)
     assert marks == before
     assert marks[0].unsure is True

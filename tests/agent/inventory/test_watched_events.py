@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 
 NAMES = {HintKind.CREATED, HintKind.DELETED, HintKind.MOVED_IN, HintKind.MOVED_OUT}
-WITH_FILES = {Role.APPLICATION, Role.TASK, Role.STORE, Role.SEGMENT}
+WITH_FILES = {PathRole.APPLICATION, PathRole.TASK, PathRole.STORE, PathRole.SEGMENT}
 
 
 @pytest.mark.parametrize("role", WATCHED_EVENTS)
@@ -20,7 +20,7 @@ def test_names_and_the_end_everywhere(role):
 
 def test_every_kind_of_directory_is_watched():
     """State directory, application, topology, task, and the directories of stores."""
-    above = {Role.STATE_DIRECTORY, Role.TOPOLOGY, Role.STORES, Role.SEGMENTED_STORE}
+    above = {PathRole.STATE_DIRECTORY, PathRole.TOPOLOGY, PathRole.STORES, PathRole.SEGMENTED_STORE}
     assert set(WATCHED_EVENTS) == above | WITH_FILES
 
 

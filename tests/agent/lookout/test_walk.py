@@ -81,7 +81,7 @@ def quiet_run(tasks: int = 3) -> Run:
     """Give a pipeline that knows some tasks; nobody rescans by the clock."""
     run = Run()
     run.pipeline.rescan_us = 0
-    run.pipeline._beats.drop("rescan")
+    run.pipeline._timers.drop("rescan")
     run.play(*application(1))
     for number in range(tasks):
         run.play(*opening(2 + number / 1000, task=f"app/0_{number}", identity=f"id-{number}"))

@@ -19,7 +19,7 @@ from agent.engine.rows import StoreRow
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
-from agent.publish.reach import Reach
+from agent.publish.series_scope import SeriesScope
 from agent.publish.snapshot import (
     DetectorMetrics,
     DigestMetrics,
@@ -38,9 +38,9 @@ from agent.ship.stats import SpoolStats
 
 OPENMETRICS = "application/openmetrics-text"
 DETECTORS = (
-    Reach("stale-eos-checkpoint", tuple(Severity), exactly_once=True),
-    Reach("overlaid-store", ("info",), stays=False),
-    Reach("auditor-blind", ("info", "warning"), about_applications=False),
+    SeriesScope("stale-eos-checkpoint", tuple(Severity), exactly_once=True),
+    SeriesScope("overlaid-store", ("info",), stays=False),
+    SeriesScope("auditor-blind", ("info", "warning"), about_applications=False),
 )
 GOLDEN = Path(__file__).parent / "exposition.txt"
 

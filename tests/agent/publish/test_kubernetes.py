@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Kind, Origin, Record, Severity
-from agent.publish.kubernetes import BURST, LONGEST_MESSAGE, REFILL_S, WAITING_KEPT, Event, EventDesk
+from agent.publish.kubernetes import BURST, LONGEST_MESSAGE, REFILL_S, WAITING_KEPT, Event, EventQueue
 
 ORIGIN = Origin("uid-1", "boot", "orders-0", node="node-1")
 AT_US = 1_700_000_000_000_000
@@ -22,12 +22,12 @@ def finding(
     return Record(Kind.FINDING, AT_US, {**body, **more})
 
 
-def desk(least: Severity = Severity.WARNING) -> EventDesk:
+def desk(least: Severity = Severity.WARNING) -> EventQueue:
     """Make a desk."""
-    return EventDesk(least, ORIGIN, "shop")
+    return EventQueue(least, ORIGIN, "shop")
 
 
-def sent(some: EventDesk, now_s: float = 0.0) -> list[Event]:
+def sent(some: EventQueue, now_s: float = 0.0) -> list[Event]:
     """Send all that may be sent now."""
     found = []
     while (ready := some.next(now_s)) is not None:
@@ -139,7 +139,7 @@ def test_what_changes_while_it_is_sent_is_sent_again() -> None:
 
 def test_the_limits_of_the_api() -> None:
     """A message is cut at its limit; info events are Normal; without a real uid none is given."""
-    some = EventDesk(Severity.INFO, Origin("orders-0", "b", "orders-0"), "shop")
+    some = EventQueue(Severity.INFO, Origin("orders-0", "b", "orders-0"), "shop")
     some.receive(finding(severity="info", summary="x" * 5_000))
     (news,) = sent(some)
     assert len(str(news["message"])) == LONGEST_MESSAGE

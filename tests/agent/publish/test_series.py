@@ -14,7 +14,7 @@ from agent.judging.base import Detector
 from agent.preflight.checks import CHECKS
 from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.exposition import Exposition
-from agent.publish.reach import reach_of, series_of
+from agent.publish.series_scope import reach_of, series_of
 from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
 
 TASKS, STORES = 20, 3

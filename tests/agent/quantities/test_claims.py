@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.inventory.model import Database, Mark, Session, Shape
+from agent.inventory.model import CheckpointClaim, Database, Session, Shape
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.settings import ApplicationSettings, Setting
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ANY_RELEASE, ReleaseRange
 from agent.quantities.bounds import Bounds
 from agent.quantities.claims import (
-    Claim,
     Knowledge,
+    OffsetClaim,
     claim_now,
     claim_of_opening,
     claims_before,
@@ -51,14 +51,14 @@ def known(release: str | None = "4.1.2", guarantee: str | None = "exactly_once_v
     )
 
 
-def held(offset: int, low: int) -> Claim:
+def held(offset: int, low: int) -> OffsetClaim:
     """An earlier claim."""
-    return Claim(at(0), offset, Bounds(low, None))
+    return OffsetClaim(at(0), offset, Bounds(low, None))
 
 
-def holds(offset: int, high: int | None) -> Claim:
+def holds(offset: int, high: int | None) -> OffsetClaim:
     """A later claim."""
-    return Claim(at(50), offset, Bounds(0, high))
+    return OffsetClaim(at(50), offset, Bounds(0, high))
 
 
 # -- the comparison -------------------------------------------------------------------------------------------
@@ -167,8 +167,8 @@ def test_kinds_that_lose_entries_by_themselves():
 
 def ended(
     *,
-    first: Mark | None = None,
-    last: Mark | None = None,
+    first: CheckpointClaim | None = None,
+    last: CheckpointClaim | None = None,
     puts: int = 2000,
     entries: int | None = 1500,
     identity: str = IDENTITY,
@@ -304,7 +304,7 @@ def test_offsets_in_the_store():
 # -- what is claimed now --------------------------------------------------------------------------------------
 
 
-def entries_of(claim: Claim | None) -> Bounds | None:
+def entries_of(claim: OffsetClaim | None) -> Bounds | None:
     """Live entries of a claim; None = there is no claim."""
     return None if claim is None else claim.entries
 

@@ -9,7 +9,7 @@ from agent.inventory.settings import ApplicationSettings, Setting
 from agent.layout.profile import Profile
 from agent.layout.releases import ReleaseRange
 from agent.quantities.flushed import commits_passed
-from agent.quantities.role import Role, may_be_on_the_way, moved_by, role_of
+from agent.quantities.role import TaskRole, may_be_on_the_way, moved_by, role_of
 from tests.support.scenario_case import at, checkpoint, database, mark, session, store, task
 
 
@@ -54,13 +54,19 @@ def test_commits_passed():
 @pytest.mark.parametrize(
     ("standbys", "offset", "puts", "now", "role"),
     [
-        (1, 10_000, 500, 60, Role.UNLESS_PAUSED),  # no commit wrote it: a restoration that ended, or a pause
-        (1, 10_000, 10_001, 30.2, Role.ACTIVE),
-        (1, 10_001, 500, 60, Role.STANDBY_LIKE),
-        (None, 10_001, 500, 60, Role.UNKNOWN),
-        (0, 10_001, 500, 60, Role.ASSUMED),
-        (1, 10_001, 10_001, 30.2, Role.ACTIVE),
-        (1, 10_001, 10_001, 30.1, Role.STANDBY_LIKE),  # no commit was due for sure
+        (
+            1,
+            10_000,
+            500,
+            60,
+            TaskRole.UNLESS_PAUSED,
+        ),  # no commit wrote it: a restoration that ended, or a pause
+        (1, 10_000, 10_001, 30.2, TaskRole.ACTIVE),
+        (1, 10_001, 500, 60, TaskRole.STANDBY_LIKE),
+        (None, 10_001, 500, 60, TaskRole.UNKNOWN),
+        (0, 10_001, 500, 60, TaskRole.ASSUMED),
+        (1, 10_001, 10_001, 30.2, TaskRole.ACTIVE),
+        (1, 10_001, 10_001, 30.1, TaskRole.STANDBY_LIKE),  # no commit was due for sure
     ],
 )
 def test_role(standbys, offset, puts, now, role):
@@ -87,16 +93,16 @@ def test_later_checkpoint_beside_standbys():
     stands = task(one, checkpoints=[checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600)])
     assert (
         role_of(Application("app"), stands, one, one.sessions[-1], settings(1), profile, at(90), passed)
-        is Role.UNLESS_PAUSED
+        is TaskRole.UNLESS_PAUSED
     )
     gone = task(
         one, checkpoints=[checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True)]
     )
     assert (
         role_of(Application("app"), gone, one, one.sessions[-1], settings(1), profile, at(90), passed)
-        is Role.STANDBY_LIKE
+        is TaskRole.STANDBY_LIKE
     )
     assert (
         role_of(Application("app"), gone, one, one.sessions[-1], settings(0), profile, at(90), passed)
-        is Role.ASSUMED
+        is TaskRole.ASSUMED
     )

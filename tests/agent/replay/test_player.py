@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from agent.inventory.hints import WATCHED_EVENTS, HintKind
-from agent.layout.paths import Role, classify
+from agent.layout.paths import PathRole, classify
 from agent.replay.player import Player
 from agent.replay.trace import OPERATIONS, Operation
 
 DIRECTORIES = {
-    Role.STATE_DIRECTORY: "",
-    Role.APPLICATION: "app",
-    Role.TOPOLOGY: "app/__one__",
-    Role.TASK: "app/0_0",
-    Role.STORES: "app/0_0/rocksdb",
-    Role.STORE: "app/0_0/rocksdb/s",
-    Role.SEGMENTED_STORE: "app/0_0/w",
-    Role.SEGMENT: "app/0_0/w/w.0",
+    PathRole.STATE_DIRECTORY: "",
+    PathRole.APPLICATION: "app",
+    PathRole.TOPOLOGY: "app/__one__",
+    PathRole.TASK: "app/0_0",
+    PathRole.STORES: "app/0_0/rocksdb",
+    PathRole.STORE: "app/0_0/rocksdb/s",
+    PathRole.SEGMENTED_STORE: "app/0_0/w",
+    PathRole.SEGMENT: "app/0_0/w/w.0",
 }
 KINDS = {
     "mkdir": HintKind.CREATED,
@@ -38,7 +38,7 @@ def test_the_directories_are_what_they_are_called() -> None:
 
 @pytest.mark.parametrize("role", sorted(DIRECTORIES))
 @pytest.mark.parametrize("operation", sorted(KINDS))
-def test_hints_follow_the_table(role: Role, operation: str) -> None:
+def test_hints_follow_the_table(role: PathRole, operation: str) -> None:
     """A name in a directory raises a hint exactly where the kernel watch asks for it."""
     path = f"{DIRECTORIES[role]}/x".lstrip("/")
     hints = Player().hints(Operation(7, operation, path))
@@ -51,7 +51,7 @@ def test_hints_follow_the_table(role: Role, operation: str) -> None:
 
 
 @pytest.mark.parametrize("role", sorted(DIRECTORIES))
-def test_a_rename_is_out_then_in(role: Role) -> None:
+def test_a_rename_is_out_then_in(role: PathRole) -> None:
     """Both ends of a rename are told in kernel order."""
     base = f"{DIRECTORIES[role]}/".lstrip("/")
     hints = Player().hints(Operation(7, "rename", f"{base}x.tmp", to=f"{base}x"))

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.verify.kinds import Content
-from agent.verify.rule import DAMAGE, Known, Logged, Word, judge, sum_up
+from agent.verify.rule import DAMAGE, KnownKeys, Logged, Word, judge, sum_up
 
-WHOLE = Known(10, 0, has_gaps=False, has_gaps_after=False, is_fresh=False)
-GAPS = Known(10, 0, has_gaps=True, has_gaps_after=True, is_fresh=False)
-MARKERS = Known(10, 0, has_gaps=True, has_gaps_after=False, is_fresh=False)
-FRESH = Known(10, 0, has_gaps=True, has_gaps_after=True, is_fresh=True)
-CUT = Known(10, 5, has_gaps=False, has_gaps_after=False, is_fresh=True)
-SILENT = Known(None, 0, has_gaps=False, has_gaps_after=False, is_fresh=False)
-SILENT_GAPS = Known(None, 0, has_gaps=True, has_gaps_after=True, is_fresh=False)
+WHOLE = KnownKeys(10, 0, has_gaps=False, has_gaps_after=False, is_fresh=False)
+GAPS = KnownKeys(10, 0, has_gaps=True, has_gaps_after=True, is_fresh=False)
+MARKERS = KnownKeys(10, 0, has_gaps=True, has_gaps_after=False, is_fresh=False)
+FRESH = KnownKeys(10, 0, has_gaps=True, has_gaps_after=True, is_fresh=True)
+CUT = KnownKeys(10, 5, has_gaps=False, has_gaps_after=False, is_fresh=True)
+SILENT = KnownKeys(None, 0, has_gaps=False, has_gaps_after=False, is_fresh=False)
+SILENT_GAPS = KnownKeys(None, 0, has_gaps=True, has_gaps_after=True, is_fresh=False)
 
 
 def content(value: str | None) -> Content | None:
@@ -73,12 +73,12 @@ def logged(*records: tuple[int, str | None] | tuple[int, str | None, bool]) -> l
         (
             "x",
             [(30, "a")],
-            Known(10, 20, has_gaps=False, has_gaps_after=False, is_fresh=True),
+            KnownKeys(10, 20, has_gaps=False, has_gaps_after=False, is_fresh=True),
             Word.UNDECIDABLE,
         ),
     ],
 )
-def test_a_key_has_its_word(have: str | None, records: list, known: Known, word: Word) -> None:
+def test_a_key_has_its_word(have: str | None, records: list, known: KnownKeys, word: Word) -> None:
     """By what the store holds, the records, and what is known."""
     assert judge(content(have), logged(*records), known)[0] is word
 
@@ -113,7 +113,7 @@ def test_no_beginning_of_a_changelog_is_called_damaged(
         left = []
     kept = left + records[cleaned:]
     missing = {x.offset for x in records} - {x.offset for x in kept}
-    known = Known(
+    known = KnownKeys(
         None if claimed < 0 else claimed,
         0,
         has_gaps=bool(missing),

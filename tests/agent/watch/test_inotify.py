@@ -15,7 +15,7 @@ from watchdog.observers.inotify_c import InotifyConstants
 
 from agent.errors import WatchError, WatchLimitError
 from agent.inventory.hints import WATCHED_EVENTS, HintKind
-from agent.layout.paths import Role
+from agent.layout.paths import PathRole
 from agent.watch import inotify
 from agent.watch.inotify import MASKS, InotifyQueue, RawEvent, parse_events
 
@@ -28,8 +28,8 @@ def _event(watch: int, mask: int, name: bytes = b"", padding: int = 0, cookie: i
 def test_masks_follow_the_table_of_watched_events() -> None:
     """Every role that is to be watched has a mask, and no other."""
     assert MASKS.keys() == WATCHED_EVENTS.keys()
-    assert MASKS[Role.TASK] & InotifyConstants.IN_CLOSE_WRITE
-    assert not MASKS[Role.STORES] & InotifyConstants.IN_CLOSE_WRITE
+    assert MASKS[PathRole.TASK] & InotifyConstants.IN_CLOSE_WRITE
+    assert not MASKS[PathRole.STORES] & InotifyConstants.IN_CLOSE_WRITE
     assert all(mask & InotifyConstants.IN_MOVED_TO for mask in MASKS.values())
 
 
@@ -142,7 +142,7 @@ def test_queue_gives_what_happened(tmp_path: Path) -> None:
     """A watched directory's new file is announced; an empty queue gives nothing at once."""
     queue = InotifyQueue()
     directory = os.open(tmp_path, os.O_RDONLY)
-    watch = queue.add(directory, Role.TASK)
+    watch = queue.add(directory, PathRole.TASK)
     os.close(directory)
     assert queue.read() == []
     (tmp_path / "f").touch()
@@ -166,7 +166,7 @@ def test_refused_watch_raises(tmp_path: Path) -> None:
     (tmp_path / "f").touch()
     descriptor = os.open(tmp_path / "f", os.O_RDONLY)
     with pytest.raises(NotADirectoryError):
-        queue.add(descriptor, Role.TASK)
+        queue.add(descriptor, PathRole.TASK)
     os.close(descriptor)
     queue.close()
 

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
-from agent.layout.paths import Role, classify
+from agent.layout.paths import PathRole, classify
 from agent.watch import tree_watch
 from agent.watch.inotify import InotifyQueue, RawEvent
 from agent.watch.tree import list_names
@@ -34,7 +34,7 @@ class CountedQueue(InotifyQueue):
 
     room = 1000
 
-    def add(self, directory: int, role: Role) -> int:
+    def add(self, directory: int, role: PathRole) -> int:
         """Watch, or refuse as the kernel would."""
         if self.room <= 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.inventory.hints import HintKind
-from agent.layout.paths import Role, classify
+from agent.layout.paths import PathRole, classify
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import Limit
 from agent.watch.tree_watch import TreeWatch
@@ -30,7 +30,7 @@ class TightQueue(InotifyQueue):
         super().__init__()
         self.held: set[int] = set()
 
-    def add(self, directory: int, role: Role) -> int:
+    def add(self, directory: int, role: PathRole) -> int:
         """Watch, or refuse as the kernel would."""
         watch = super().add(directory, role)
         if watch not in self.held and len(self.held) >= self.room:
@@ -59,7 +59,7 @@ class CountingQueue(InotifyQueue):
     def __init__(self) -> None:
         self.last = 0
 
-    def add(self, directory: int, role: Role) -> int:
+    def add(self, directory: int, role: PathRole) -> int:
         """Give the next number."""
         self.last += 1
         return self.last
@@ -72,11 +72,11 @@ def test_memory_of_directories_that_come_and_go() -> None:
     """Ten times as many directories as are there at a time: the table is no larger than after the start."""
     watches, paths = Watches(CountingQueue()), 3000
     for number in range(paths):
-        watches.add(0, f"app/0_{number}", Role.TASK)
+        watches.add(0, f"app/0_{number}", PathRole.TASK)
     size_bytes = sys.getsizeof(watches._paths)
     for number in range(10 * paths):
         watches.give_up(number + 1)
-        watches.add(0, f"app/0_{number % paths}", Role.TASK)
+        watches.add(0, f"app/0_{number % paths}", PathRole.TASK)
     assert len(watches) == paths
     assert sys.getsizeof(watches._paths) <= size_bytes
 

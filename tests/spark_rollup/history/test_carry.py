@@ -126,7 +126,7 @@ def findings(spark: SparkSession, options: AuditOptions) -> list[Finding]:
     """Audit without writing anything."""
     events, loaded, as_of_us = audit.prepare(spark, options)
     facts = audit.gather(events, options, as_of_us, loaded.carried)
-    frames = audit.together(*(rule.find(facts) for rule in RULES))
+    frames = audit.compute_all(*(rule.find(facts) for rule in RULES))
     spark.catalog.clearCache()
     return [row.asDict(recursive=True) for frame in frames for row in frame.collect()]
 

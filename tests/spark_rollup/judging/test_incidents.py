@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Status
-from agent.contract.incidents import Role
+from agent.contract.incidents import EvidenceRole
 from agent.contract.mechanisms import Mechanism
 from spark_rollup.judging.incidents import FleetIncident, gather
 
@@ -58,7 +58,7 @@ def one(rows: Iterable[Mapping[str, object]]) -> FleetIncident:
     return found
 
 
-def roles(incident: FleetIncident) -> list[tuple[str, Role]]:
+def roles(incident: FleetIncident) -> list[tuple[str, EvidenceRole]]:
     """Role of each finding, by the letters of its id."""
     return [(str(x["id"]).rstrip("0"), role) for role, x in incident.findings]
 
@@ -75,7 +75,7 @@ def test_a_rule_that_says_again_what_an_agent_said_takes_its_incident_in():
         2,
     )
     assert (found.lead["id"], found.next_action, found.ended_us) == (said["id"], "action of f", None)
-    assert roles(found) == [("b", Role.CONFIRMATION), ("f", Role.CAUSE)]
+    assert roles(found) == [("b", EvidenceRole.CONFIRMATION), ("f", EvidenceRole.CAUSE)]
     assert found.title == Mechanism.OFFSET_WITHOUT_DATA.title
 
 
@@ -107,8 +107,8 @@ def test_two_crashes_stay_two_incidents_though_a_finding_explains_both():
         pod=None, local_incidents=known,
     )  # fmt: skip
     first, second = sorted(gather([*crashes, follows]), key=lambda x: x.id)
-    assert roles(first) == [("a", Role.CAUSE), ("c", Role.CONSEQUENCE)]
-    assert roles(second) == [("b", Role.CAUSE), ("c", Role.CONSEQUENCE)]
+    assert roles(first) == [("a", EvidenceRole.CAUSE), ("c", EvidenceRole.CONSEQUENCE)]
+    assert roles(second) == [("b", EvidenceRole.CAUSE), ("c", EvidenceRole.CONSEQUENCE)]
     assert (first.next_action, second.next_action) == ("action of a", "action of b")
     assert [len(x.members) for x in (first, second)] == [1, 1]
 
@@ -133,11 +133,11 @@ def test_a_refuted_incident_is_not_open():
     found = one([equal])
     assert (found.id, found.status, found.ended_us, found.mechanism) == ("i-a", Status.RESOLVED, 9, OFFSET)
     assert found.sentence.endswith("store-shrank is refuted")
-    assert roles(found) == [("e", Role.REFUTATION)]
+    assert roles(found) == [("e", EvidenceRole.REFUTATION)]
     left = by_agent("b", "i-a", 3, task_id="0_1", since_us=1)
     still = one([equal, left])
     assert (still.status, still.lead["id"]) == (Status.OPEN, left["id"])
-    assert roles(still) == [("b", Role.CAUSE), ("e", Role.REFUTATION)]
+    assert roles(still) == [("b", EvidenceRole.CAUSE), ("e", EvidenceRole.REFUTATION)]
 
 
 def test_evidence_that_is_open_and_worse_than_its_incident_is_not_hidden():
@@ -171,7 +171,7 @@ def test_a_proof_names_the_incident():
     )  # fmt: skip
     found = one([suspected, proof])
     assert (found.id, found.severity.value, found.confidence.value) == ("i-a", "critical", "confirmed")
-    assert roles(found) == [("a", Role.CAUSE), ("p", Role.CAUSE)]
+    assert roles(found) == [("a", EvidenceRole.CAUSE), ("p", EvidenceRole.CAUSE)]
 
 
 def test_what_no_agent_knows_is_grouped_by_its_lineage():
@@ -230,7 +230,7 @@ def test_some_tasks_of_an_application_are_part_of_an_incident_and_others_are_not
         "pods": ["pod-b"],
     }
     part = one([bug, other])
-    assert (roles(part)[0], part.pods, part.since_us) == (("1", Role.CONSEQUENCE), ("pod-a",), 1)
+    assert (roles(part)[0], part.pods, part.since_us) == (("1", EvidenceRole.CONSEQUENCE), ("pod-a",), 1)
 
 
 def test_an_instruction_that_names_its_task_names_the_others_too():

@@ -16,7 +16,7 @@ from agent.inventory.model import Application, Task
 from agent.judging.base import Verdict
 from agent.publish.page import desk as page_desk
 from agent.publish.page.data import APPLICATIONS_SHOWN, INCIDENTS_SHOWN, TASKS_SHOWN, PageData
-from agent.publish.page.desk import PageDesk
+from agent.publish.page.desk import PageCache
 from agent.publish.page.document import render
 from agent.publish.page.rows import make_page
 from agent.replay.memory_disk import MemoryDisk
@@ -136,7 +136,7 @@ def test_settings_show_their_origin() -> None:
 
 def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None:
     """A reader waits for the worker; without a reader the worker makes nothing."""
-    desk = PageDesk(lambda: None)
+    desk = PageCache(lambda: None)
     made: list[int] = []
 
     def make() -> PageData:
@@ -164,4 +164,4 @@ def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None
 def test_a_worker_that_hangs_does_not_hang_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader gets what there is, with the reason."""
     monkeypatch.setattr(page_desk, "WAIT_S", 0.01)
-    assert "the worker has not started" in PageDesk(lambda: "the worker has not started").page()
+    assert "the worker has not started" in PageCache(lambda: "the worker has not started").page()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 
-def cut(frame: DataFrame) -> DataFrame:
+def materialize(frame: DataFrame) -> DataFrame:
     """Compute a frame now and keep what it gave, for later plans to begin with.
 
     It is kept by the executors; an executor that is lost takes its part along, and the run breaks. Where Spark has a

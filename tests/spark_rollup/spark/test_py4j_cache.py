@@ -7,7 +7,7 @@ from typing import Any
 
 from py4j.java_gateway import JavaClass
 
-from spark_rollup.spark.words import _once
+from spark_rollup.spark.py4j_cache import _once
 
 
 class Asked:

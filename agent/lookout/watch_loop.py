@@ -13,7 +13,7 @@ from agent.contract.events import Change
 from agent.engine.pipeline import Pipeline
 from agent.inventory.blind_causes import CLOCK_DIFFERS, Missed, Step
 from agent.inventory.blindness import begin_blind, end_blind, note_blind
-from agent.inventory.disk import Unseen, WalkedDisk
+from agent.inventory.disk import ListableDisk, Unseen
 from agent.inventory.file_times import clock_sentence
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
@@ -69,12 +69,12 @@ class Mode:
 
 
 @dataclass(slots=True)
-class Lookout:
+class WatchLoop:
     """Owns the order of one turn. Everything in it is used by the worker's thread only."""
 
     root: Path
     pipeline: Pipeline
-    disk: WalkedDisk
+    disk: ListableDisk
     mailbox: Mailbox
     clock: Clock
     keeper: WatchKeeper

@@ -15,7 +15,7 @@ from agent.judging.base import DetectorMeta, Kind, Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class SeriesScope:
     """What a detector can report.
 
     Args of the dataclass:
@@ -43,9 +43,9 @@ class Reach:
         return [x for x, guarantee in applications.items() if self.exactly_once in (None, guarantee)]
 
 
-def reach_of(meta: DetectorMeta) -> Reach:
+def reach_of(meta: DetectorMeta) -> SeriesScope:
     """Read off a detector's metadata what it can report."""
-    return Reach(
+    return SeriesScope(
         meta.id,
         tuple(x.value for x in Severity if x.rank <= meta.severity.rank),
         stays=meta.kind is not Kind.EVENT,
@@ -54,7 +54,7 @@ def reach_of(meta: DetectorMeta) -> Reach:
     )
 
 
-def series_of(reach: Reach) -> tuple[int, int]:
+def series_of(reach: SeriesScope) -> tuple[int, int]:
     """Count a detector's series: its own, and those once per application that it judges."""
     by_severity = len(reach.severities) * (1 + reach.stays)
     return (3, by_severity) if reach.about_applications else (3 + by_severity, 0)

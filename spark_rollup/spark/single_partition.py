@@ -2,7 +2,7 @@
 
 With a single shuffle partition (`spark.session` chooses it by size) each exchange would be a stage that only hands the
 same rows on: closures written and read, a task started, files made. Spark sees no need for any where it knows that
-there is one partition. It loses sight of that after inner and full joins: there, `whole` says it again.
+there is one partition. It loses sight of that after inner and full joins: there, `single_partition` says it again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ def is_whole(spark: SparkSession) -> bool:
     return str(spark.conf.get("spark.sql.shuffle.partitions")) == "1"
 
 
-def whole(frame: DataFrame) -> DataFrame:
+def single_partition(frame: DataFrame) -> DataFrame:
     """Put small inputs into one partition; leave others as they are."""
     return frame.coalesce(1) if is_whole(frame.sparkSession) else frame

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup.spark.cut import cut, leave_nothing
+from spark_rollup.spark.materialize import leave_nothing, materialize
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -31,13 +31,13 @@ def kept(directory: Path) -> list[Path]:
 
 
 def test_what_is_kept_has_no_plan(spark):
-    frame = cut(some(spark))
+    frame = materialize(some(spark))
     assert "Aggregate" not in str(frame._jdf.queryExecution().executedPlan().treeString())
     assert sorted(map(tuple, frame.collect())) == [(0, 18), (1, 19), (2, 17)]
 
 
 def test_with_a_directory_it_is_kept_there(spark, directory):
-    frame = cut(some(spark))
+    frame = materialize(some(spark))
     assert kept(directory)
     assert "Aggregate" not in str(frame._jdf.queryExecution().executedPlan().treeString())
     assert sorted(map(tuple, frame.collect())) == [(0, 18), (1, 19), (2, 17)]
@@ -45,13 +45,13 @@ def test_with_a_directory_it_is_kept_there(spark, directory):
 
 def test_without_one_nothing_is_written_nor_left(spark, tmp_path):
     leave_nothing(spark)
-    cut(some(spark))
+    materialize(some(spark))
     assert not kept(tmp_path)
 
 
 def test_javas_end_removes_this_sessions_own_only(spark, directory):
     leave_nothing(spark)
-    cut(some(spark))
+    materialize(some(spark))
     (directory / "another's").mkdir()
     spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # what Java's end does
     assert [path.name for path in directory.iterdir()] == ["another's"]

@@ -11,7 +11,7 @@ import pytest
 from agent.contract.events import Severity
 from agent.detectors import DETECTORS, auditor_blind, missing_fact, stale_eos_checkpoint
 from agent.judging.base import Detector
-from agent.publish.reach import reach_of
+from agent.publish.series_scope import reach_of
 
 
 @pytest.mark.parametrize("detector", DETECTORS, ids=lambda x: x.meta.id)

@@ -41,7 +41,7 @@ def _once(ask: Callable[[Any, str], Any], constant: type | tuple[type, ...]) -> 
     return answer
 
 
-def abreast(spark: SparkSession, work: Callable[[Given], Made], of: Iterable[Given]) -> list[Made]:
+def run_parallel(spark: SparkSession, work: Callable[[Given], Made], of: Iterable[Given]) -> list[Made]:
     """Do something with each of several things, side by side.
 
     The driver plans one job while the cores run another: on small inputs planning takes longer than running.

@@ -40,7 +40,7 @@ class DetectorStats:
 
 
 @dataclass(slots=True)
-class Known:
+class JudgementContext:
     """What holds for all judgements of an application while the inventory stays as it is."""
 
     settings: ApplicationSettings
@@ -48,12 +48,12 @@ class Known:
     answers: dict[Any, Any] = field(default_factory=dict)
 
 
-Batch = dict[str, Known]
+Batch = dict[str, JudgementContext]
 """By application; kept as long as the inventory does not change."""
 
 
 @dataclass(slots=True)
-class Judges:
+class DetectorRunner:
     """All detectors, and what they said.
 
     Args of the dataclass:
@@ -90,11 +90,11 @@ class Judges:
         ids = [x.meta.id for x in in_order]
         self._before = {x.meta.id: frozenset(ids[:i]) for i, x in enumerate(in_order) if x.meta.is_law}
 
-    def know(self, application: Application, batch: Batch) -> Known:
+    def know(self, application: Application, batch: Batch) -> JudgementContext:
         """Return what holds for an application in a batch of judgements."""
         known = batch.get(application.id)
         if known is None:
-            known = Known(self.settings.of(application.id), self.profiles.of(application))
+            known = JudgementContext(self.settings.of(application.id), self.profiles.of(application))
             batch[application.id] = known
         return known
 

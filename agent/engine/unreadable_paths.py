@@ -9,16 +9,16 @@ from agent.inventory.blindness import close_blind
 from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.inventory.model import BlindInterval, Database, Inventory
 from agent.inventory.observations import DAMAGE, KNOWN_GAPS, problem_kind
-from agent.layout.paths import Role, StatePath, classify, join
+from agent.layout.paths import PathRole, StatePath, classify, join
 
 LASTS_US = 5_000_000
 """What cannot be read for so long, at two readings at least, is no writer at work."""
 
 _REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
-_LISTED = frozenset({Role.APPLICATION, Role.TASK, Role.TOPOLOGY})
+_LISTED = frozenset({PathRole.APPLICATION, PathRole.TASK, PathRole.TOPOLOGY})
 
 
-class Refusals:
+class UnreadablePaths:
     """Begins and ends the blind intervals of places that may not be read."""
 
     def __init__(self, inventory: Inventory) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.engine.refusals import Refusals
+from agent.engine.unreadable_paths import UnreadablePaths
 from agent.inventory.disk import Entry, EntryKind, Unseen
 from agent.inventory.model import BlindInterval, Inventory
 from agent.layout.paths import classify
@@ -17,11 +17,11 @@ SHORT = "000008.sst: corrupt: file is too short"
 
 
 class Minding:
-    """Refusals on an empty inventory, and a database with problems."""
+    """Unreadable paths on an empty inventory, and a database with problems."""
 
     def __init__(self) -> None:
         self.inventory = Inventory(started_us=at(0))
-        self.refusals = Refusals(self.inventory)
+        self.refusals = UnreadablePaths(self.inventory)
 
     def finds(self, seconds: float, *problems: str, since: float = 10, place=STORE) -> None:
         """A look at this time cannot read these, which it could not since then."""

@@ -12,9 +12,9 @@ from agent.contract.events import Source
 from agent.engine import rereads
 from agent.engine.listing import REPORTED_AT_ONCE, Report, databases_below, directories, not_found
 from agent.engine.lock_polls import LockPolls
-from agent.engine.refusals import Refusals
 from agent.engine.rereads import SETTLE_US, databases
 from agent.engine.schedule import Schedule
+from agent.engine.unreadable_paths import UnreadablePaths
 from agent.inventory.absence import Absence
 from agent.inventory.blindness import end_blind, note_blind
 from agent.inventory.disk import SEEN, Disk, LockState, Unseen
@@ -25,11 +25,11 @@ from agent.inventory.reduce import reduce_observation
 from agent.inventory.task_changes import REPLACEABLE
 from agent.inventory.transitions import Transition
 from agent.layout import names
-from agent.layout.paths import DATABASE_ROLES, Role, StatePath, classify, join
+from agent.layout.paths import DATABASE_ROLES, PathRole, StatePath, classify, join
 from agent.observe.observer import Observer
 
 
-class Looker:
+class DirectoryReader:
     """Owns the inventory and keeps it in step with the disk."""
 
     def __init__(self, disk: Disk, started_us: int) -> None:
@@ -41,7 +41,7 @@ class Looker:
         self._disk = disk
         self._settling = Schedule()
         self.polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
-        self.refusals = Refusals(self.inventory)
+        self.refusals = UnreadablePaths(self.inventory)
         self._absence: Absence | None = None
 
     def resume(self, known: Inventory, until_us: int) -> None:
@@ -84,54 +84,54 @@ class Looker:
             since_us = hint.since_us or hint.at_us
             return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
         place = hint.place
-        if place.role is Role.TEMPORARY:
+        if place.role is PathRole.TEMPORARY:
             return []  # the rename is what counts
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
             return self._removed(place, hint, now_us)
         if hint.kind is HintKind.SELF_GONE:
             return self._directory(place, now_us, Source.INOTIFY)
-        if place.role is Role.SST:
+        if place.role is PathRole.SST:
             self.observer.note_written(place, hint.at_us)
         return self._changed(place, hint, now_us)
 
     def _removed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
         removal = Removal(place, hint.at_us, Source.INOTIFY)
         changes: list[Transition] = []
-        if place.role in (Role.IDENTITY, Role.CURRENT, Role.STORE_LOCK) and place.database:
+        if place.role in (PathRole.IDENTITY, PathRole.CURRENT, PathRole.STORE_LOCK) and place.database:
             self._settling.schedule(place.database, now_us + SETTLE_US)
         elif place.role in REPLACEABLE and place.database and rereads.seems_idle(self._task_of(place), place):
             # an open that has not been read yet drops old files, too: only a free LOCK makes it a deletion
             changes += self._database(classify(place.database), now_us, Source.INOTIFY)
-        elif place.role is Role.CHECKPOINT and place.task_path is not None:
+        elif place.role is PathRole.CHECKPOINT and place.task_path is not None:
             # an owner that has just opened deletes it, too: whether a process holds the task must be known first
             changes += self._read_waiting(place.task_path, now_us)
         changes += self._reduce(removal)
-        if place.role is Role.APPLICATION:
+        if place.role is PathRole.APPLICATION:
             changes += self._directory(place, now_us, Source.INOTIFY)
-        elif place.role in (Role.STORE, Role.SEGMENT):
+        elif place.role in (PathRole.STORE, PathRole.SEGMENT):
             changes += self._database(place, now_us, Source.INOTIFY)
-        elif place.role is Role.TASK_LOCK:
+        elif place.role is PathRole.TASK_LOCK:
             changes += self._reduce(self.observer.lock(place, now_us, Source.INOTIFY))
         return changes
 
     def _changed(self, place: StatePath, hint: Hint, now_us: int) -> list[Transition]:
         role, kind = place.role, hint.kind
-        if role in (Role.CHECKPOINT, Role.STORE_CHECKPOINT):
+        if role in (PathRole.CHECKPOINT, PathRole.STORE_CHECKPOINT):
             if kind is HintKind.WRITTEN or kind is HintKind.CREATED:
                 return []  # written under its temporary name: the rename is what counts
             return self._checkpoint(place, now_us, Source.INOTIFY)
-        if role in (Role.APPLICATION, Role.APPLICATION_LOCK, Role.PROCESS_FILE):
+        if role in (PathRole.APPLICATION, PathRole.APPLICATION_LOCK, PathRole.PROCESS_FILE):
             return self._application(place, now_us, Source.INOTIFY)
-        if role in (Role.TASK, Role.TOPOLOGY):
+        if role in (PathRole.TASK, PathRole.TOPOLOGY):
             return self._appeared(place, now_us) + self.rescan(place.path, now_us, Source.INOTIFY, "")
-        if role is Role.TASK_LOCK:
+        if role is PathRole.TASK_LOCK:
             return self._task_lock(place, kind, now_us)
         if role in DATABASE_ROLES:
             self._settling.schedule(place.path, now_us + SETTLE_US)
         elif role in rereads.EVENTS and place.database is not None:
-            if role is Role.STORE_LOCK and kind is HintKind.WRITTEN:
+            if role is PathRole.STORE_LOCK and kind is HintKind.WRITTEN:
                 return self._closed(place, hint, now_us)
-            if role is not Role.SST or kind is HintKind.WRITTEN:
+            if role is not PathRole.SST or kind is HintKind.WRITTEN:
                 self._settling.schedule(place.database, now_us + SETTLE_US)
         return []
 
@@ -151,11 +151,11 @@ class Looker:
         return changes
 
     def _directory(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
-        if place.role is Role.STATE_DIRECTORY:
+        if place.role is PathRole.STATE_DIRECTORY:
             return self.rescan("", now_us, Source.RESCAN, "")  # the watch reports the loss when it is over
-        if place.role is Role.APPLICATION:
+        if place.role is PathRole.APPLICATION:
             return self._application(place, now_us, source)
-        if place.role is Role.TASK:
+        if place.role is PathRole.TASK:
             return self._reduce(self.observer.task(place, now_us, source))
         if place.role in DATABASE_ROLES:
             return self._database(place, now_us, source)
@@ -311,7 +311,7 @@ class Looker:
         self, path: str, now_us: int, source: Source, report: Report | None = None
     ) -> list[Transition]:
         place = classify(path)
-        if place.role is Role.TASK:
+        if place.role is PathRole.TASK:
             return self._task_tree(place, now_us, source)
         if place.database is not None:
             return self._database(classify(place.database), now_us, source)
@@ -323,12 +323,12 @@ class Looker:
             return self._directory(place, now_us, source) if path else []
         self.inventory.root_seen = True
         changes: list[Transition] = []
-        if place.role is Role.APPLICATION:
+        if place.role is PathRole.APPLICATION:
             changes += self._application(place, now_us, source)
         found = {join(path, entry.name) for entry in directories(entries)}
         for child in sorted(found):
             role = classify(child).role
-            if role in (Role.APPLICATION, Role.TOPOLOGY, Role.TASK):
+            if role in (PathRole.APPLICATION, PathRole.TOPOLOGY, PathRole.TASK):
                 changes += self._rescan(child, now_us, source, report)
             if report is not None and len(changes) >= REPORTED_AT_ONCE:
                 report(changes)
