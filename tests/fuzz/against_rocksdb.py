@@ -60,6 +60,10 @@ _CONTENT = "data blocks or blob records only"
 
 _UNSEEN = {
     ("MANIFEST", "cut"): "a manifest that lost its end exactly between two records",
+    (
+        "MANIFEST",
+        "zeroed-end",
+    ): "a manifest whose end became zeros exactly behind a record, as a preallocated rest is",
     ("blob", "replaced"): "a blob file of the same size in the place of another",
 }
 """What no part of a file shows that is read here: docs/detectors/torn-store.md, blind spots."""
@@ -168,7 +172,9 @@ def damage(root: Path, random: Random) -> Damage:
         shutil.copyfile(random.choice(others), path)
         return Damage(str(path.relative_to(root)), "replaced")
     deed = random.choice(deeds)
-    return Damage(str(path.relative_to(root)), deed.__name__[1:], deed(path, size, random))
+    what, touched = deed.__name__[1:], deed(path, size, random)
+    is_end = what == "zero" and touched is not None and touched.stop == size
+    return Damage(str(path.relative_to(root)), "zeroed-end" if is_end else what, touched)
 
 
 def _remove(path: Path, size: int, random: Random) -> None:

@@ -18,7 +18,7 @@ from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_re
 from agent.observe.rocksdb.properties import Properties
 from agent.observe.rocksdb.reading import MeteredDisk, Unread, UnseenError
 from agent.observe.rocksdb.replay import ManifestView, manifest_name
-from agent.observe.rocksdb.sst import open_table, read_entries
+from agent.observe.rocksdb.sst import Table, open_table, read_entries
 from agent.observe.rocksdb.version_edit import BlobFile, LiveFile
 
 MAX_FILES = 10_000
@@ -314,13 +314,25 @@ def _live(data: list[FileFacts]) -> EntryInterval | None:
     return EntryInterval(low, high)
 
 
-def _read_counters(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+def _open(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> Table:
+    """Open an SST file; another file under its name is refused, as RocksDB does since 7.6.
+
+    Source:
+        RocksDB db/version_edit_handler.cc and table/block_based_table_reader.cc, "Mismatch in unique ID" (10.1).
+    """
     table = open_table(disk, path, file.size_bytes, with_checks=with_checks)
+    if file.session and table.properties.session not in (None, file.session):
+        raise RefusedError("not the file that the manifest names: another session of RocksDB wrote it")
+    return table
+
+
+def _read_counters(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+    table = _open(disk, path, file, with_checks)
     return FileContent(table.properties, is_verified=table.is_verified)
 
 
 def _read_offsets(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
-    table = open_table(disk, path, file.size_bytes, with_checks=with_checks)
+    table = _open(disk, path, file, with_checks)
     if table.properties.range_deletions:
         return FileContent(table.properties, problem="unsupported: deletions of key ranges")
     records = tuple(decode_records(read_entries(disk, table), file.number))

@@ -42,6 +42,7 @@ class LiveFile:
         path_id: Which of the database's paths it is on; 0 = the first one, which is its own directory unless the
             application chose others (`db_paths`, `cf_paths`).
         oldest_blob: Number of the oldest blob file that holds values of it; 0 = none does.
+        session: Session of RocksDB that wrote it, as a number; 0 = the manifest does not say (before 7.3).
     """
 
     number: int
@@ -52,6 +53,7 @@ class LiveFile:
     largest_sequence: int
     path_id: int = 0
     oldest_blob: int = 0
+    session: int = 0
 
     @property
     def name(self) -> str:
@@ -190,6 +192,10 @@ def _path_id(file: LiveFile, content: bytes) -> LiveFile:
 
 def _oldest_blob(file: LiveFile, content: bytes) -> LiveFile:
     return replace(file, oldest_blob=_at_most(_MAX_NUMBER, Cursor(content)))
+
+
+def _unique_id(file: LiveFile, content: bytes) -> LiveFile:
+    return replace(file, session=int.from_bytes(content[:8], "little"))
 
 
 def _pass_custom_fields(cursor: Cursor, edit: VersionEdit) -> None:
@@ -350,7 +356,7 @@ FILE_FIELDS: dict[int, FileField] = {
     9: FileField("kTemperature", "where a file is kept, which RocksDB takes as a hint"),
     10: FileField("kMinTimestamp", _OF_KEYS),
     11: FileField("kMaxTimestamp", _OF_KEYS),
-    12: FileField("kUniqueId", _IN_FILE),
+    12: FileField("kUniqueId", reader=_unique_id),
     13: FileField("kEpochNumber", "the order of files of level 0, which numbers show"),
     14: FileField("kCompensatedRangeDeletionSize", _WORK),
     15: FileField("kTailSize", "a hint for reading; the footer says what counts"),
