@@ -4,6 +4,8 @@ Nothing is lost: the application does not run, or not with this task. Two faults
 exactly-once. A store whose status says open is refused, and with transactional stores (4.4) nothing wipes it; nor does
 anything wipe a global store, on any release. Or the start-up pass leaves a segment of a windowed store open: its lock
 stays with the process, in which every later try to open the task fails.
+Fires before the start when no process holds a store whose status says open, and transactional stores, or a global
+store, would not get past it: a warning where they are configured, else info.
 Fires when one process was refused a store five times, and wiped and flushed nothing; when two processes were refused a
 global store; when a segment was deleted by the process that holds it, after a later segment of its store was refused.
 Critical where a process was seen refused and the guarantee is configured. A leaked segment is a warning: a new process
@@ -26,6 +28,7 @@ from agent.contract.units import Twin
 from agent.inventory.model import Store
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.changelogs import caution_about
+from agent.judging.left_open import left_open
 from agent.judging.refused import GOES_ON_US, Leak, Refusal, leaks, refusal
 from agent.judging.reopening import SETTLED_US
 from agent.judging.upstream import KAFKA_21034, KIP_1035, LEAKED_SEGMENT, REFUSED_OPEN
@@ -73,10 +76,10 @@ def judge(case: TaskCase) -> Iterable[Verdict]:
     """
     if case.is_silent(META):
         return
-    for store in case.task.stores.values():
-        found = refusal(case, store)
-        if found is not None:
-            yield _refused(case, store, found)
+    refused = [(store, refusal(case, store)) for store in case.task.stores.values()]
+    yield from (_refused(case, store, found) for store, found in refused if found is not None)
+    if not any(found for _, found in refused):
+        yield from left_open(case)
     yield from (_leaked(case, leak) for leak in leaks(case) if _lasts(case, leak))
 
 

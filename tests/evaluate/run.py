@@ -42,6 +42,7 @@ MERGED = {
     "shared-state-dir": "setup",
     "ephemeral-state-dir": "setup",
     "temp-cleaner": "deleted-while-held",
+    "unclean-store": "unopenable-task",
 }
 """Detectors as recordings made before may name them."""
 

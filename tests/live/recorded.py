@@ -217,7 +217,7 @@ def _lost_segment(stage: Recording) -> Truth:
         return Truth("benign", "nothing is lost", "a", "0_0", ("start", "", 2))
     what = f"records of a segment are lost for good after the kill: {'; '.join(lost)}"
     find = [_wish("lost-segment", "critical", "a", "0_0")]
-    return Truth("bug", what, "a", "0_0", ("start", "", 2), find, ["lost-segment", "unclean-store"])
+    return Truth("bug", what, "a", "0_0", ("start", "", 2), find, ["lost-segment", "unopenable-task"])
 
 
 def reset(stage: Recording) -> Truth:
@@ -248,7 +248,7 @@ def revived_table(stage: Recording) -> Truth:
         raise LiveError(f"nothing is lost: the task was replaced before it restored: {stage.proof}")
     what = f"the close claims what the task had consumed before the wipe: {lost} keys of {task} are missing for good"
     find = [_wish("unrestored-store", "warning", A, task)]
-    return Truth("bug", what, A, task, ("lock", f"{task}/rocksdb/table/LOCK", 3), find, ["unclean-store"])
+    return Truth("bug", what, A, task, ("lock", f"{task}/rocksdb/table/LOCK", 3), find, ["unopenable-task"])
 
 
 def restored_table(stage: Recording) -> Truth:
@@ -361,7 +361,7 @@ def _reopened(stage: Recording, pod: str, task: str, others: list[str]) -> Truth
     kept = total - keys
     if not kept:
         what = "correct behaviour: nothing uncommitted is in the store after the restart"
-        allow = ["unclean-store"] if numbers(stage.plan.release) >= (4, 3) else _exposed(stage)
+        allow = ["unopenable-task"] if numbers(stage.plan.release) >= (4, 3) else _exposed(stage)
         return Truth("benign", what, pod, task, decisive, [], allow)
     what = f"uncommitted flushed data kept after the crash: {kept} keys of {task} are counted twice (highest {highest})"
     find = [

@@ -63,7 +63,7 @@ def _lost_segment(
         affected=releases(("4.3.0", "")),
         find=("lost-segment",),
         severity="critical",
-        allow=("stale-segment-offset", "unclean-store"),
+        allow=("stale-segment-offset", "unopenable-task"),
         since=since,
     )
 
@@ -244,16 +244,16 @@ SCENARIOS: dict[str, Scenario] = {
         allow=("stale-eos-checkpoint",),
     ),
     "k20685-upgraded": _upgraded(
-        "3.9.2", lambda _plan: True, allow=("stale-eos-checkpoint", "unclean-store", "overlaid-store")
+        "3.9.2", lambda _plan: True, allow=("stale-eos-checkpoint", "unopenable-task", "overlaid-store")
     ),
-    "upgraded-crash": _upgraded("4.2.2", or_transactional(), allow=("overlaid-store", "unclean-store")),
+    "upgraded-crash": _upgraded("4.2.2", or_transactional(), allow=("overlaid-store", "unopenable-task")),
     "enabled-crash": Scenario(
         bugs.upgraded_crash,
         (EOS,),
         plan={"settings": LONG_COMMIT, "before": "4.3.1"},
         affected=or_transactional(),
         find=("unopenable-task",),
-        allow=("unclean-store", "skipped-eos-wipe", "interrupted-wipe"),
+        allow=("unopenable-task", "skipped-eos-wipe", "interrupted-wipe"),
         since=TRANSACTIONAL_SINCE,
     ),
     "k20685-window": Scenario(
@@ -315,7 +315,7 @@ SCENARIOS: dict[str, Scenario] = {
         plan={"stores": "kv,window", "partitions": 1},
         affected=releases(("4.3.0", "4.3.1")),
         find=("stale-segment-offset",),
-        allow=("unclean-store",),
+        allow=("unopenable-task",),
     ),
     "lost-segment": _lost_segment(segments.lost_segment, "window", (ALOS,)),
     "lost-segment-session": _lost_segment(segments.lost_segment, "session", (ALOS,)),
@@ -327,7 +327,7 @@ SCENARIOS: dict[str, Scenario] = {
         affected=or_transactional(),
         find=("lost-segment",),
         severity="critical",
-        allow=("stale-segment-offset", "unclean-store"),
+        allow=("stale-segment-offset", "unopenable-task"),
         since="4.2.0",
     ),
     "lost-segment-close": _lost_segment(segments.killed_between_segments, "window", BOTH),

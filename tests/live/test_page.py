@@ -43,10 +43,10 @@ def test_a_wrong_verdict_shows() -> None:
     """A miss, a false alarm and a run that broke off have a mark and a row."""
     for more, text in (
         ({"missed": ["torn-store"]}, "**missed** torn-store"),
-        ({"false_alarms": 1}, "**false alarm** unclean-store"),
+        ({"false_alarms": 1}, "**false alarm** unopenable-task"),
         ({"problem": "no broker"}, "**broke off**"),
     ):
-        page = render([*ROWS, outcome("life", "3.9.2", "exactly_once", "unclean-store", **more)], ABOUT)
+        page = render([*ROWS, outcome("life", "3.9.2", "exactly_once", "unopenable-task", **more)], ABOUT)
         assert "| life | ! | a |" in page
         assert f"| life | exactly_once | 3.9.2 | {text} |" in page
         assert "5 runs, 1 wrong." in page

@@ -74,7 +74,7 @@ def test_scan_after_an_unflushed_crash():
 
 
 def test_scan_after_a_flushed_crash():
-    """A status that says open is wiped at the next assignment: that is `unclean-store`."""
+    """A status that says open is wiped at the next assignment."""
     run = closed_clean()
     app = run.start()
     app.opens("0_0")

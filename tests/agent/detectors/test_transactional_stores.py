@@ -175,31 +175,30 @@ def test_upgrade_of_a_store_without_a_changelog_is_quiet():
     ("told", "severity", "words"),
     [
         ("true", Severity.WARNING, "does not start"),
-        ("false", Severity.INFO, "wipes the task"),
         (None, Severity.INFO, "with enable.transactional.statestores no start would get past it"),
     ],
 )
 def test_open_status(told, severity, words):
-    """Before the switch it is a blocker; without it the next assignment wipes the task."""
+    """Before the switch it is a blocker; where nothing says whether it comes, the setting is named."""
     run = Scenario("4.4.0", "exactly_once_v2", told={T: told})
     app = committed(run, transactional=False)
     app.crash()
     run.wait(5)
-    finding = run.only("unclean-store")
-    assert finding.severity is severity
+    finding = run.only("unopenable-task")
+    assert (finding.level, finding.severity) == (Level.EXPOSURE, severity)
     assert words in finding.summary
-    if told == "true":
-        assert "Start once with enable.transactional.statestores=false" in finding.next_action
-        assert "Nothing to do" not in finding.next_action
+    assert finding.missing_facts == (() if told else (T,))
+    assert "Start once with enable.transactional.statestores=false" in finding.next_action
 
 
-def test_open_status_harms_nothing_under_at_least_once():
-    """Such a store is opened whatever its status says."""
-    run = Scenario("4.4.0", "at_least_once", told={T: "true"})
+@pytest.mark.parametrize(("guarantee", "told"), [("at_least_once", "true"), ("exactly_once_v2", "false")])
+def test_open_status_harms_nothing_otherwise(guarantee, told):
+    """At-least-once opens such a store whatever its status says; without the setting it is wiped and restored."""
+    run = Scenario("4.4.0", guarantee, told={T: told})
     app = committed(run, transactional=False)
     app.crash()
     run.wait(5)
-    assert run.only("unclean-store").severity is Severity.INFO
+    assert run.findings("unopenable-task") == []
 
 
 # -- N4: segments

@@ -69,10 +69,10 @@ def test_a_name_without_an_alert_is_not_kept() -> None:
     """A remark of a detector that pages raises none; a remark of one that goes no further does."""
     names = AlertNames()
     remark = replace(SUSPECTED, detector="lost-segment", severity=Severity.INFO)
-    unclean = replace(ticket("unclean-store"), severity=Severity.INFO, confidence=Confidence.CONFIRMED)
+    event = replace(ticket("deleted-while-held"), severity=Severity.INFO, confidence=Confidence.CONFIRMED)
     assert named(names, remark) == "lost-segment"
-    assert gather([remark, unclean])[0].lead in (remark, unclean)
-    assert named(names, replace(unclean)) == "unclean-store"
+    assert gather([remark, event])[0].lead in (remark, event)
+    assert named(names, replace(event)) == "deleted-while-held"
 
 
 def test_an_exposure_for_reading_gives_no_name() -> None:

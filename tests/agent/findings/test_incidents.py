@@ -178,7 +178,9 @@ def test_a_finding_of_an_older_agent_is_its_own_incident():
 def test_a_remark_that_is_open_hides_no_damage_that_is_over():
     """The incident is resolved, and still one of that severity."""
     over = replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000)
-    remark = replace(WIPED, id="c" * 16, detector="unclean-store", severity=Severity.INFO, opened_at_us=9_500)
+    remark = replace(
+        WIPED, id="c" * 16, detector="unopenable-task", severity=Severity.INFO, opened_at_us=9_500
+    )
     (one,) = gather([over, remark])
     assert (one.lead, one.status, one.severity) == (over, Status.RESOLVED, Severity.CRITICAL)
 

@@ -27,7 +27,7 @@ def severe(scenario: str) -> dict[str, list[Incident]]:
     [
         ("kafka-8187-stage2-2.0.1", "resurrected-checkpoint", 4, 12),
         ("kafka-20685-4.1.2", "skipped-eos-wipe", 1, 2),
-        ("lost-segment-4.3.1", "lost-segment", 1, 5),
+        ("lost-segment-4.3.1", "lost-segment", 1, 3),
         ("torn-clean-3.9.2", "resurrected-checkpoint", 1, 2),
         ("changelog-truncated-3.9.2", "changelog-truncated", 2, 8),
         ("kafka-9891-2.5.0", "skipped-eos-wipe", 3, 3),
