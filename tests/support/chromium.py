@@ -21,6 +21,8 @@ _FLAGS = (
     "--proxy-server=127.0.0.1:9",  # loopback is reached past the proxy; nothing else is
 )  # fmt: skip
 
+_GONE = "Inspected target navigated or closed"
+
 
 class Browser:
     """One page in one Chromium process."""
@@ -59,6 +61,8 @@ class Browser:
         while True:
             said = self._read()
             if said.get("id") == self._number:
+                if said.get("error", {}).get("message") == _GONE:
+                    return {"result": {}}
                 assert "error" not in said, said
                 result: dict[str, Any] = said["result"]
                 return result
@@ -80,7 +84,7 @@ class Browser:
             pass
 
     def ask(self, script: str) -> Any:
-        """Evaluate an expression in the page."""
+        """Evaluate an expression in the page; None where another page comes before the answer."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
