@@ -5,26 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.findings.finding import Finding
 from agent.judging.upstream import REFUSED_OPEN
+from tests.support.openings import ID, LEFT_OPEN, only, said
 from tests.support.scenario import WINDOWED, App, Scenario
 from tests.support.scenario_world import BEGIN_US
 
-ID = "unopenable-task"
 EOS = "exactly_once_v2"
-LEFT_OPEN = "left open by an unclean end"
-"""What is said before the start: tests/agent/judging/test_left_open.py."""
-
-
-def said(run: Scenario) -> list[Finding]:
-    """Take what is said of openings."""
-    return [x for x in run.findings(ID) if LEFT_OPEN not in x.summary]
-
-
-def only(run: Scenario) -> Finding:
-    """Take it where there is one."""
-    (finding,) = said(run)
-    return finding
 
 
 def killed(release: str = "4.4.0", guarantee: str = EOS, **more) -> Scenario:
@@ -196,8 +182,8 @@ def test_a_windowed_store():
     app.crash()
 
 
-@pytest.mark.parametrize(("starts", "said"), [(1, 0), (2, 1), (4, 1)])
-def test_global_stores(starts, said):
+@pytest.mark.parametrize(("starts", "number"), [(1, 0), (2, 1), (4, 1)])
+def test_global_stores(starts, number):
     """KAFKA-21034: each process is refused once and fails; nothing wipes them on any release."""
     run = Scenario("4.3.1", EOS)
     app = run.start()
@@ -213,8 +199,8 @@ def test_global_stores(starts, said):
         refuses(run, 1, task="global")
         app.crash()
     run.wait(10)
-    found = [x for x in run.findings(ID) if LEFT_OPEN not in x.summary]
-    assert len(found) == said
+    found = said(run)
+    assert len(found) == number
     for finding in found:
         assert (finding.severity, finding.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
         assert finding.upstream == ("KAFKA-21034",)

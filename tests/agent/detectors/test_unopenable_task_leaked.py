@@ -6,10 +6,10 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Severity, Status
 from agent.judging.upstream import LEAKED_SEGMENT
+from tests.support.openings import only, said
 from tests.support.scenario import WINDOWED, App, Scenario
 from tests.support.scenario_tasks import delete_tree
 
-ID = "unopenable-task"
 LAW = "deleted-while-held"
 EOS = "exactly_once_v2"
 
@@ -61,7 +61,7 @@ def test_it_lasts_as_long_as_the_process(flush_old):
     """Named at once, open through all tries and after the last, until a new process can open the task."""
     run, app = leaked(flush_old=flush_old)
     run.wait(3)
-    finding = run.only(ID)
+    finding = only(run)
     assert (finding.severity, finding.confidence, finding.status) == (
         Severity.WARNING,
         Confidence.CONFIRMED,
@@ -72,13 +72,13 @@ def test_it_lasts_as_long_as_the_process(flush_old):
     assert "Restart this instance: the process" in finding.next_action
     for _ in range(5):
         tries_again(run, app)
-        assert run.only(ID).status is Status.OPEN
+        assert only(run).status is Status.OPEN
     run.wait(7200)  # the client gave up, the JVM lives on
-    assert run.only(ID).status is Status.OPEN
+    assert only(run).status is Status.OPEN
     run.world.play("unlock", "app/0_0/w/w.0/LOCK", nameless=True)
     app.crash()
     run.wait(2)
-    assert run.only(ID).status is Status.RESOLVED
+    assert only(run).status is Status.RESOLVED
     assert run.findings(LAW) == []
 
 
@@ -94,7 +94,7 @@ def test_the_next_processes_bring_nothing_back():
         app.puts("0_0", 10, segment=60_000)
         app.flushes("0_0")
         app.stops({"0_0": 99})
-    assert run.only(ID).status is Status.RESOLVED
+    assert only(run).status is Status.RESOLVED
     assert run.findings(LAW) == []
 
 
@@ -102,7 +102,7 @@ def test_the_guarantee_is_not_configured():
     """Suspected: at-least-once refuses nothing."""
     run, _ = leaked(hidden=("*",))
     run.wait(5)
-    finding = run.only(ID)
+    finding = only(run)
     assert (finding.confidence, finding.missing_facts) == (Confidence.SUSPECTED, ("processing_guarantee",))
     assert run.findings(LAW) == []
 
@@ -113,7 +113,7 @@ def test_a_process_that_ends_within_the_second():
     run.wait(0.3)
     app.crash()
     run.wait(10)
-    assert run.findings(ID) == []
+    assert said(run) == []
     assert run.findings(LAW) == []
 
 
@@ -121,7 +121,7 @@ def test_at_least_once_leaks_nothing():
     """Whoever deleted it there: the law says so."""
     run, _ = leaked("at_least_once")
     run.wait(5)
-    assert run.findings(ID) == []
+    assert said(run) == []
     assert len(run.findings(LAW)) == 1
 
 
@@ -141,5 +141,5 @@ def test_another_hand_deletes_what_is_open():
     run.wait(5)
     delete_tree(run.world, "app/0_0")
     run.wait(5)
-    assert run.findings(ID) == []
+    assert said(run) == []
     assert run.findings(LAW) != []

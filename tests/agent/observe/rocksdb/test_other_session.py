@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import rocksdict
+import pytest
 
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.rocksdb.properties import parse_properties
 from agent.observe.rocksdb.store import read_store
+
+rocksdict = pytest.importorskip("rocksdict", reason="the extra `verify` is not installed")
 
 
 def make(path: Path) -> Path:
