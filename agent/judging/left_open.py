@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from agent.contract.events import Confidence, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store
+from agent.inventory.segments import OPEN
 from agent.judging.base import Evidence, TaskCase, Verdict
 from agent.judging.changelogs import caution_about
 from agent.judging.upstream import KAFKA_21034, REFUSED_OPEN
@@ -47,7 +48,7 @@ def left_open(case: TaskCase) -> Iterator[Verdict]:
         return
     for store in case.task.stores.values():
         for database in store.databases.values():
-            is_open = database.offsets is not None and database.offsets.status == 1
+            is_open = database.offsets is not None and database.offsets.status == OPEN
             if is_open and database.lock is LockState.FREE:
                 yield from (
                     _of_global(case, store, database)
@@ -58,10 +59,13 @@ def left_open(case: TaskCase) -> Iterator[Verdict]:
 
 
 def _of_task(case: TaskCase, store: Store, database: Database) -> Iterator[Verdict]:
-    """A warning where transactional stores are configured, or other stores show them; info where nothing says so."""
+    """A warning where the stores are known to be transactional; info where that, or the guarantee, is not known."""
     steps = _BEFORE_THE_SWITCH.format(path=case.task.path) + caution_about(case.application, case.task)
     if case.profile.transactional is Truth.YES and case.settings.exactly_once:
         yield _verdict(case, store, database, _REFUSED, steps, severity=Severity.WARNING)
+    elif case.profile.transactional is Truth.YES:
+        then = f"under exactly-once {_REFUSED}"
+        yield _verdict(case, store, database, then, steps, missing=("processing_guarantee",))
     elif case.says(Fact.TRANSACTIONAL_STORES) is not Truth.NO and case.settings.transactional_stores is None:
         wiped = "the next assignment wipes it" if case.settings.exactly_once else "exactly-once wipes it"
         missing = ("enable_transactional_statestores",)

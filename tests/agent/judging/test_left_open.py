@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database
 from agent.inventory.observations import StoreOffsets
+from agent.layout.profile import Truth
 from tests.support.scenario_case import at, case, database, judge, store, task
 
 ID = "unopenable-task"
@@ -45,6 +48,16 @@ def test_open_and_free(status, lock, number):
     for one in found:
         assert (one.severity, one.confidence) == (Severity.INFO, Confidence.CONFIRMED)
         assert one.missing_facts == ("enable_transactional_statestores",)
+
+
+def test_without_the_guarantee_it_is_asked_for():
+    """Transactional stores are configured; whether a start refuses the store depends on the guarantee."""
+    told = {"enable_transactional_statestores": "true"}
+    one = case(task(store([left_open()])), release="4.4.0", guarantee=None, told=told)
+    one = replace(one, profile=replace(one.profile, transactional=Truth.YES))
+    (found,) = judge(ID, one)
+    assert (found.severity, found.missing_facts) == (Severity.INFO, ("processing_guarantee",))
+    assert "under exactly-once" in found.summary
 
 
 @pytest.mark.parametrize("release", ["4.2.1", "4.3.1"])
