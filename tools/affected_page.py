@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
+from agent.contract.runbooks import address_of
 from agent.layout.releases import ROCKSDB_RELEASES, ReleaseRange
 from tools.releases_page import LINES, line_range
 from tools.upstream.data import Issue, load_issues
@@ -159,7 +160,7 @@ def _section(bug: Bug) -> tuple[str, ...]:
 
 
 def _reported(bug: Bug, folder: str) -> str:
-    by = ", ".join(f"[{id_}]({folder}detectors/{id_}.md)" for id_ in bug.detectors)
+    by = ", ".join(f"[{id_}]({folder}{address_of(id_, '.md')})" for id_ in bug.detectors)
     return by or bug.issue.shown_by or f"[verify]({folder}verify.md) only"
 
 

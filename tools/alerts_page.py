@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.cli.lookup import of_alert
+from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from spark_rollup.registry import NAMING
 from tools.alerts.files import groups
@@ -41,5 +42,5 @@ def _section(alert: Alert) -> str:
     todo = f"Next: {steps}\n\n" if steps else ""
     return (
         f"\n## {alert.name}\n\n{alert.summary} (severity {alert.severity}{lasts}).\n\n{meaning}\n\n{todo}"
-        f"More: [`statewarden explain {alert.runbook}`]({alert.runbook}.md)\n"
+        f"More: [`statewarden explain {alert.runbook}`]({address_of(alert.runbook, '.md')})\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.reporting import ACCEPTS
+from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
 from spark_rollup.registry import NAMING
@@ -15,8 +16,12 @@ def render_facts_page(page: str) -> str:
     rows = ["| `--set` | in Kafka | decides verdicts of |", "|---|---|---|"]
     for key in KEYS:
         units = [
-            *(f"[{x.meta.id}](detectors/{x.meta.id}.md)" for x in DETECTORS if key.name in x.meta.needs),
-            *(f"[rules/{x.id}](rules/{x.id}.md)" for x in NAMING if key.name in x.needs),
+            *(
+                f"[{x.meta.id}]({address_of(x.meta.id, '.md')})"
+                for x in DETECTORS
+                if key.name in x.meta.needs
+            ),
+            *(f"[rules/{x.id}]({address_of(f'rules/{x.id}', '.md')})" for x in NAMING if key.name in x.needs),
         ]
         if key.name == ACCEPTS:
             units = ["none: it raises no alert about what is accepted"]

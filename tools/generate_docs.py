@@ -31,7 +31,7 @@ from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.scan_picture import render_scan_picture  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
-from tools.unit_lists import render_detectors_list, render_rules_list  # noqa: E402
+from tools.unit_lists import render_runbooks_list  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
 from tools.upstream.page import render_upstream_page  # noqa: E402
 
@@ -49,14 +49,13 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/alerts.md": lambda _: render_alerts_page(),
     "docs/configuration.md": render_facts_page,
     "docs/contract.md": lambda _: render_contract_page(),
-    "docs/detectors.md": lambda _: render_detectors_list(),
     "docs/digests.md": render_digest_page,
     "docs/exit-codes.md": lambda _: render_exit_codes_page(),
     "docs/incidents.md": render_incidents_page,
     "docs/licences.md": lambda _: render_licences_page(),
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
-    "docs/rules.md": lambda _: render_rules_list(),
+    "docs/runbooks/README.md": render_runbooks_list,
     "docs/scan.svg": lambda _: render_scan_picture(),
     "docs/tables.md": lambda _: render_tables_page(),
     "docs/upstream.md": lambda _: render_upstream_page(),

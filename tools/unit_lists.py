@@ -1,11 +1,12 @@
-"""Render docs/detectors.md and docs/rules.md: all runbooks, by what a finding of each means."""
+"""Render the lists of docs/runbooks/README.md: all runbooks, by what a finding of each means."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent.cli.lookup import is_issue
 from agent.contract.events import Level
+from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from agent.judging.base import DetectorMeta
 from spark_rollup.judging.base import RuleMeta
@@ -19,51 +20,40 @@ LEVELS = {
 }
 """Level -> heading and what it means, the worst first."""
 
-DETECTORS_HEAD = """# Detectors
+Row = tuple[DetectorMeta | RuleMeta, str, Sequence[str]]
+"""A detector or rule, the name of its runbook, and what its upstream issues are called."""
 
-What an agent, `scan` or `replay` can report of one pod. Each page is a runbook: what it says, what to do, how to be
-sure. `statewarden explain ID` prints it, and takes the name of an alert or the key of an issue, too.
-
-<!-- generated (make docs) -->
-"""
-RULES_HEAD = """# Rules of the fleet audit
-
-What only several pods together show, or a changelog. Each page is a runbook, which `statewarden explain rules/ID`
-prints. [The fleet audit](rollup.md) says how to run it.
-
-<!-- generated (make docs) -->
-"""
+_HEADS = (
+    ("Detectors", "What an agent, `scan` or `replay` can report of one pod."),
+    (
+        "Rules of the fleet audit",
+        "What only several pods together show, or a changelog. [The fleet audit](../rollup.md) says how to run it.",
+    ),
+)
+MARKER = "<!-- generated from here (make docs) -->"
 
 
-def render_detectors_list() -> str:
-    """Write one table per level, in the detectors' order within a severity."""
-    rows = [(x.meta, [issue.key for issue in x.meta.upstream]) for x in DETECTORS]
-    return _page(DETECTORS_HEAD, "detectors", rows)
-
-
-def render_rules_list() -> str:
-    """Write the same for rules and for what `verify` proves on Spark."""
-    return _page(RULES_HEAD, "rules", [(meta, meta.upstream) for meta in NAMING])
-
-
-Row = tuple[DetectorMeta | RuleMeta, Sequence[str]]
-"""A detector or rule, and what its upstream issues are called."""
-
-
-def _page(head: str, folder: str, rows: Sequence[Row]) -> str:
-    parts = [head]
-    for level, (title, what) in LEVELS.items():
-        chosen = sorted((x for x in rows if x[0].level is level), key=lambda x: -x[0].severity.rank)
-        if chosen:
-            parts.append(f"\n## {title}\n\n{what}\n\n{_table(folder, chosen)}")
+def render_runbooks_list(page: str) -> str:
+    """Write one table per level, in the order of the registries within a severity; what is before the marker stays."""
+    detectors: list[Row] = [(x.meta, x.meta.id, [issue.key for issue in x.meta.upstream]) for x in DETECTORS]
+    rules: list[Row] = [(meta, f"rules/{meta.id}", meta.upstream) for meta in NAMING]
+    parts = [page.partition(MARKER)[0], MARKER, "\n"]
+    for (title, what), rows in zip(_HEADS, (detectors, rules), strict=True):
+        parts += [f"\n## {title}\n\n{what}\n", *_tables(rows)]
     return "".join(parts)
 
 
-def _table(folder: str, rows: Iterable[Row]) -> str:
-    lines = [f"| {folder[:-1]} | up to | what it found | issues |", "|---|---|---|---|"]
-    for meta, issues in rows:
+def _tables(rows: Sequence[Row]) -> Iterator[str]:
+    for level, (title, what) in LEVELS.items():
+        chosen = sorted((x for x in rows if x[0].level is level), key=lambda x: -x[0].severity.rank)
+        if chosen:
+            yield f"\n### {title}\n\n{what}\n\n{_table(chosen)}"
+
+
+def _table(rows: Iterable[Row]) -> str:
+    lines = ["| runbook | up to | what it found | issues |", "|---|---|---|---|"]
+    for meta, name, issues in rows:
         keys = ", ".join(filter(is_issue, issues))
-        lines.append(
-            f"| [{meta.id}]({folder}/{meta.id}.md) | {meta.severity.value} | {meta.title} | {keys} |"
-        )
+        address = address_of(name, ".md").removeprefix("runbooks/")
+        lines.append(f"| [{name}]({address}) | {meta.severity.value} | {meta.title} | {keys} |")
     return "\n".join(lines) + "\n"

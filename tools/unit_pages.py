@@ -1,89 +1,58 @@
-"""Render the head of a detector's or rule's page from its docstring and metadata.
+"""Render docs/runbooks: of each detector and rule what its metadata and docstring say, around what is written by hand.
 
-The head ends with a marker. What is below the marker is written by hand and kept.
+A page is one mechanism; `agent/contract/runbooks.py` says which runbook is where. The title and each part between the
+markers `ID: by hand` and `ID: generated` are kept.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from agent.detectors import DETECTORS
+from agent.contract.runbooks import BY_PAGE, anchor_of
+from agent.detectors import BY_ID
 from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proof_command
-from agent.judging.base import Detector
+from agent.judging.base import DetectorMeta
 from spark_rollup.judging.base import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 
-_FIRST = """## Where to start
-
-1. The finding itself, with evidence, times (UTC), stores and its id, now: `kubectl port-forward POD 9464`, then
-   `http://localhost:9464/` in a browser. Namespace, pod, task and the incident's id are in the alert.
-2. The same for a pod that is gone, from what it shipped: `statewarden explain INCIDENT_ID --events DIR`, with the id
-   from the alert. `DIR` (`EVENTS` below) is where agents ship to, or a copy of the bucket.
-3. Since when, and on which pods: `statewarden_task_findings{{detector="{id}"}}`, over the last day; of one incident:
-   `statewarden_incident_info{{incident_id="ID"}}`, with the id that the alert carries.
-4. Commands on `STATE` that change something need a stopped instance and a place to type them: see
-   [a stopped pod's volume](../stopped-volume.md).
-"""
-
-MARKER = "<!-- generated up to here (make docs); below, written by hand -->"
 _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
+_ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost")
+"""Parts of a docstring that the page has by hand, or that only the code needs."""
 
-_PROOF = f"""If it is suspected only, prove or refute it first, {WHERE_PROVED}
-([what it says](../verify.md)):
+_PROOF = f"""If it is only suspected, prove or refute it first, {WHERE_PROVED} ([what it says](../verify.md)):
 
     {proof_command("APP", "TASK", "STORE")}
 
-`equal` or `behind` refutes it {WHILE_UNUSED}: what the application computes from a wrong value is in store and
-changelog alike. If it is not refuted:
+`equal` or `behind` refutes it {WHILE_UNUSED}. If it is not refuted:
 
 """
+
+_WORDS = (
+    "Where to start, and the words in the commands: [runbooks](README.md). Where to type them: [a stopped pod's"
+    " volume](../stopped-volume.md)."
+)
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
     """Map each page's path to what renders it from the page as it is."""
-    pages: dict[str, Callable[[str], str]] = {}
-    for detector in DETECTORS:
-        pages[f"docs/detectors/{detector.meta.id}.md"] = _keeping_the_tail(detector_head(detector))
-    for meta in NAMING:
-        pages[f"docs/rules/{meta.id}.md"] = _keeping_the_tail(rule_head(meta))
-    return pages
+    return {f"docs/runbooks/{page}.md": partial(runbook_page, names) for page, names in BY_PAGE.items()}
 
 
-def detector_head(detector: Detector) -> str:
-    """Render what a detector says of itself."""
-    meta = detector.meta
-    upstream = [
-        f"{issue.key}: affects {', '.join(map(str, issue.releases)) or 'no release'}; fixed: {issue.fixed}"
-        for issue in meta.upstream
-    ]
-    facts = [
-        ("level", meta.level.value),
-        ("severity", f"up to {meta.severity.value}"),
-        ("kind", f"{meta.kind.value}, one per {meta.scope.value}"),
-        ("upstream", "<br>".join(upstream)),
-        ("settings that decide", ", ".join(f"`{key}`" for key in meta.needs)),
-        ("about", "no known fault: a [law](../evidence.md#laws), on every release" if meta.is_law else ""),
-    ]
-    text = _docstring(f"agent.detectors.{_module(meta.id)}")
-    page = _page(meta.id, meta.title, facts, text)
-    proof = _PROOF if can_be_proved(meta) else ""
-    return f"{page}\n## What to do\n\n{proof}{meta.next_action}\n\n{_FIRST.format(id=meta.id)}"
+def runbook_page(names: Sequence[str], page: str) -> str:
+    """Render a page, and keep of it what is written by hand.
 
-
-def rule_head(meta: RuleMeta) -> str:
-    """Render what a rule of the rollup, or of `verify` on Spark, says of itself."""
-    facts = [
-        ("level", meta.level.value),
-        ("severity", f"up to {meta.severity.value}"),
-        ("upstream", ", ".join(meta.upstream)),
-        ("settings that decide", ", ".join(f"`{key}`" for key in meta.needs)),
-    ]
-    return _page(meta.id, meta.title, facts, _docstring(module_of(meta)))
+    Args:
+        names: Detectors and `rules/ID` on it, in their order.
+        page: As it is now.
+    """
+    head = page.partition("<a id=")[0].rstrip() or "# Title"
+    return "\n\n".join([head, *(_runbook(name, page) for name in names)]) + "\n"
 
 
 def as_markdown(docstring: str) -> str:
@@ -103,25 +72,48 @@ def as_markdown(docstring: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _page(unit: str, title: str, facts: Iterable[tuple[str, str]], docstring: str) -> str:
-    rows = "\n".join(f"| {name} | {value} |" for name, value in facts if value)
+def _runbook(name: str, page: str) -> str:
+    by_hand = re.search(rf"<!-- {name}: by hand -->\n(.*?)\n<!-- {name}: generated -->", page, re.DOTALL)
     return (
-        f"# {unit}\n\n{title}.\n\n| | |\n|---|---|\n{rows}\n\n## What it says\n\n{as_markdown(docstring)}\n"
+        f'<a id="{anchor_of(name)}"></a>\n\n## {name}\n\n{_head(name)}\n\n<!-- {name}: by hand -->\n'
+        f"{by_hand[1] if by_hand else ''}\n<!-- {name}: generated -->\n\n### When it fires\n\n{_signal(name)}"
     )
 
 
-def _keeping_the_tail(head: str) -> Callable[[str], str]:
-    def render(page: str) -> str:
-        _, marker, tail = page.partition(MARKER)
-        by_hand = tail if marker else f"\n{page}" if page else ""
-        return f"{head}\n{MARKER}\n{by_hand.removeprefix(chr(10))}"
-
-    return render
-
-
-def _docstring(module: str) -> str:
-    return importlib.import_module(module).__doc__ or ""
+def _head(name: str) -> str:
+    meta = _meta(name)
+    what = f"{meta.title}. Level {meta.level.value}, severity up to {meta.severity.value}."
+    if isinstance(meta, RuleMeta):
+        return f"{what}\n\n{_WORDS}"
+    proof = _PROOF if can_be_proved(meta) else ""
+    return f"{what}\n\n{proof}**Next:** {meta.next_action}\n\n{_WORDS}"
 
 
-def _module(unit: str) -> str:
-    return unit.replace("-", "_")
+def _signal(name: str) -> str:
+    meta = _meta(name)
+    if isinstance(meta, RuleMeta):
+        module, upstream, law = module_of(meta), ", ".join(meta.upstream), ""
+    else:
+        module = f"agent.detectors.{name.replace('-', '_')}"
+        upstream = "; ".join(
+            f"{x.key} (affects {', '.join(map(str, x.releases)) or 'no release'}; fixed: {x.fixed})"
+            for x in meta.upstream
+        )
+        law = "no known fault: a [law](../evidence.md#laws), on every release" if meta.is_law else ""
+    facts = {
+        "Upstream": upstream,
+        "Settings that decide": ", ".join(f"`{key}`" for key in meta.needs),
+        "About": law,
+    }
+    rows = [f"- **{key}**: {value}" for key, value in facts.items() if value]
+    said = as_markdown(importlib.import_module(module).__doc__ or "")
+    parts = re.split(r"\n(?=- \*\*)", said)
+    kept = [x.rstrip() for x in parts if not x.startswith(_ELSEWHERE)]
+    gap = "\n" if len(kept) == 1 and rows else ""
+    return "\n".join([*kept[:1], *([""] if len(kept) > 1 else [gap] if gap else []), *kept[1:], *rows])
+
+
+def _meta(name: str) -> DetectorMeta | RuleMeta:
+    if name.startswith("rules/"):
+        return next(x for x in NAMING if x.id == name.removeprefix("rules/"))
+    return BY_ID[name].meta

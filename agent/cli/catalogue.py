@@ -13,12 +13,13 @@ from pathlib import Path
 
 from agent.cli.log_lines import names_of, section_about
 from agent.cli.lookup import is_issue, of_alert, slug_of
-from agent.cli.page_text import page_text
+from agent.cli.page_text import page_text, section_of
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
 from agent.contract.events import Level, Severity, Status
 from agent.contract.names import nearest
+from agent.contract.runbooks import NAMES, anchor_of, page_of
 from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UnreadError, UsageError
 from agent.inventory.settings import KEYS
@@ -26,13 +27,13 @@ from agent.judging.base import DetectorMeta
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
-"""What is printed: `detectors/ID.md`, `rules/ID.md`, `alerts.md`, `log-lines.md`, `stopped-volume.md`.
+"""What is printed: `runbooks`, `alerts.md`, `log-lines.md`, `stopped-volume.md`.
 
 It is in the package of a wheel, or beside the code. The package first: beside an installed one there may be a `docs`
 of another project.
 """
 
-_BESIDE = ("stopped-volume",)
+_BESIDE = {"stopped-volume": "stopped-volume.md", "runbooks": "runbooks/README.md"}
 """Pages that runbooks send people to."""
 
 _RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/]+/\d+_\d+")
@@ -41,7 +42,6 @@ _RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/
 _RECORDED = (
     "add --events DIR: an agent's spool, or where agents ship to. Its runbook: `statewarden explain DETECTOR`"
 )
-_RUNBOOK_ID = re.compile(r"(?:(detectors|rules)/)?([a-z0-9-]+)")
 
 
 def list_detectors(config: Config, *, as_json: bool) -> int:
@@ -117,12 +117,12 @@ def _alerts() -> dict[str, str]:
 
 def _alert(name: str) -> str | None:
     section = _alerts().get(name)
-    return None if section is None else page_text(section, "", {*names_to_explain()})
+    return None if section is None else page_text(section, {*names_to_explain()})
 
 
 def _log_line(asked: str) -> str | None:
     section = section_about(_log_lines(), asked)
-    return None if section is None else page_text(section, "", {*names_to_explain()})
+    return None if section is None else page_text(section, {*names_to_explain()})
 
 
 def _log_lines() -> str:
@@ -136,7 +136,8 @@ def names_to_explain() -> list[str]:
 
 
 def _rules() -> list[str]:
-    return sorted(f"rules/{page.stem}" for page in (PAGES / "rules").glob("*.md"))
+    is_installed = (PAGES / "runbooks").is_dir()
+    return sorted(x for x in NAMES if x.startswith("rules/")) if is_installed else []
 
 
 def _unknown(asked: str) -> str:
@@ -192,14 +193,16 @@ def _row(meta: DetectorMeta) -> dict[str, object]:
 
 def _page(asked: str) -> str | None:
     """Give a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
-    found = _RUNBOOK_ID.fullmatch(asked)
-    if found is None:
+    if asked in _BESIDE:
+        beside = PAGES / _BESIDE[asked]
+        return page_text(beside.read_text("utf-8"), {*names_to_explain()}) if beside.is_file() else None
+    name = asked.removeprefix("detectors/")
+    if name not in NAMES:
         return None
-    kind, name = found[1] or ("" if asked in _BESIDE else "detectors"), found[2]
-    page = PAGES / kind / f"{name}.md"
+    page = PAGES / f"{page_of(name)}.md"
     if page.is_file():
-        return page_text(page.read_text("utf-8"), kind, {*names_to_explain()})
-    return _without_page(BY_ID[name].meta) if kind == "detectors" and name in BY_ID else None
+        return page_text(section_of(page.read_text("utf-8"), anchor_of(name)), {*names_to_explain()})
+    return _without_page(BY_ID[name].meta) if name in BY_ID else None
 
 
 def _without_page(meta: DetectorMeta) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli.page_text import section_of
+from agent.contract.runbooks import anchor_of, page_of
 from agent.detectors import DETECTORS
 from tests.live.repro.run import PLAYS
 
@@ -35,15 +37,22 @@ def links(page: Path, folder: str) -> set[str]:
     return {Path(x).stem for x in re.findall(rf"\]\(([^)#]*{folder}/[^)#]+)\)", page.read_text("utf-8"))}
 
 
+def runbooks(page: Path) -> set[str]:
+    """Runbooks that a page links to, rules as `rules/ID`."""
+    found = re.findall(r"\]\([^)#]*runbooks/[\w-]+\.md#([\w-]+)\)", page.read_text("utf-8"))
+    return {re.sub("^rules-", "rules/", x) for x in found}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_can_be_acted_on(page: Path) -> None:
     """It names a detector or a rule that links back, one program, and has everything that a report needs."""
     text = page.read_text("utf-8")
     assert [name for name in SECTIONS if f"\n## {name}\n" not in text] == []
-    named = {(folder, name) for folder in ("detectors", "rules") for name in links(page, folder)}
+    named = runbooks(page)
     assert named
-    for folder, name in named:
-        assert page.stem in links(ROOT / "docs" / folder / f"{name}.md", "found"), name
+    for name in named:
+        runbook = section_of((ROOT / f"docs/{page_of(name)}.md").read_text("utf-8"), anchor_of(name))
+        assert f"found/{page.stem}.md" in runbook, name
     assert ("\n## What the disk shows\n" in text) == (page.stem in WITHOUT_DETECTOR)
     assert len(links(page, "repro")) == 1
 
@@ -85,7 +94,5 @@ def test_every_bug_without_an_issue_has_a_page() -> None:
     unreported = {
         x.meta.id for x in DETECTORS if any("no upstream issue" in bug.key for bug in x.meta.upstream)
     }
-    covered = {
-        name for page in PAGES if page.stem not in WITHOUT_DETECTOR for name in links(page, "detectors")
-    }
+    covered = {name for page in PAGES if page.stem not in WITHOUT_DETECTOR for name in runbooks(page)}
     assert unreported - covered == set(WITHOUT_PAGE)

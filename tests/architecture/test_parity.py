@@ -10,6 +10,7 @@ from typing import get_type_hints
 
 import pytest
 
+from agent.contract.runbooks import BY_PAGE, NAMES, page_of
 from agent.detectors import DETECTORS
 from agent.judging.base import Detector, DetectorMeta
 from spark_rollup import correlate as rule_registry
@@ -58,9 +59,9 @@ def test_a_detector_takes_the_case_of_its_scope(detector: Detector) -> None:
 
 @pytest.mark.parametrize("name", DETECTOR_IDS)
 def test_a_detector_has_tests_and_a_page(repository: Path, name: str) -> None:
-    """Each detector has its test file and its page."""
+    """Each detector has its test file and its runbook."""
     assert (repository / f"tests/agent/detectors/test_{name.replace('-', '_')}.py").is_file()
-    assert (repository / f"docs/detectors/{name}.md").is_file()
+    assert f'<a id="{name}"></a>' in (repository / f"docs/{page_of(name)}.md").read_text("utf-8")
 
 
 def test_beside_the_rules_is_nothing(repository: Path) -> None:
@@ -71,20 +72,21 @@ def test_beside_the_rules_is_nothing(repository: Path) -> None:
 
 @pytest.mark.parametrize("name", RULE_IDS)
 def test_a_rule_has_tests_and_a_page(repository: Path, name: str) -> None:
-    """Each rule of the rollup has its test file and its page."""
+    """Each rule of the rollup has its test file and its runbook."""
     assert (repository / f"tests/spark_rollup/correlate/test_{name.replace('-', '_')}.py").is_file()
-    assert (repository / f"docs/rules/{name}.md").is_file()
+    assert f"rules/{name}" in NAMES
 
 
 def test_what_names_an_incident_says_what_it_is_and_has_a_page(repository: Path) -> None:
-    """Rules and what `verify` proves, each once; the page begins with the docstring of its module."""
+    """Rules and what `verify` proves, each once; the page has the docstring of its module."""
     assert [x.id for x in NAMING] == [*RULE_IDS, *(x.id for x in PROOFS)]
     for meta in NAMING:
         assert importlib.import_module(module_of(meta)).META is meta
-        assert (repository / f"docs/rules/{meta.id}.md").is_file()
+        page = (repository / f"docs/{page_of(f'rules/{meta.id}')}.md").read_text("utf-8")
+        assert f'<a id="rules-{meta.id}"></a>' in page
 
 
 def test_every_page_has_its_owner(repository: Path) -> None:
-    """No page is left behind by a detector or rule that is gone."""
-    assert {page.stem for page in (repository / "docs/detectors").glob("*.md")} <= set(DETECTOR_IDS)
-    assert {page.stem for page in (repository / "docs/rules").glob("*.md")} <= {x.id for x in NAMING}
+    """No runbook and no page is left behind by a detector or rule that is gone."""
+    assert {*DETECTOR_IDS, *(f"rules/{x.id}" for x in NAMING)} == NAMES
+    assert {page.stem for page in (repository / "docs/runbooks").glob("*.md")} == {*BY_PAGE, "README"}

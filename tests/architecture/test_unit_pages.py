@@ -1,28 +1,38 @@
-"""Pages of detectors and rules: the head follows the code, what people wrote below it stays."""
+"""Runbooks: what detectors and rules say of themselves follows the code, what people wrote stays."""
 
 from __future__ import annotations
 
-from tools.unit_pages import MARKER, as_markdown, unit_pages
+from tools.unit_pages import as_markdown, runbook_page, unit_pages
+
+NAMES = ("setup", "rules/cloned-volume")
+PAGE = "# Title\n\nOne line.\n"
+BY_HAND = """
+<a id="setup"></a>
+
+an older head
+
+<!-- setup: by hand -->
+### Mitigation
+
+Look.
+
+<!-- setup: generated -->
+"""
 
 
 def test_a_page_keeps_what_people_wrote() -> None:
-    """Rendering a page again replaces its head and keeps everything below the marker."""
-    for render in unit_pages().values():
-        page = render("")
-        assert page.endswith(f"{MARKER}\n")
-        assert render(f"an older head\n{MARKER}\n## Diagnosis\n\nLook.\n") == f"{page}## Diagnosis\n\nLook.\n"
-
-
-def test_a_page_without_marker_is_all_by_hand() -> None:
-    """A page that somebody started without the head loses nothing."""
-    render = next(iter(unit_pages().values()))
-    assert render("## Diagnosis\n").endswith(f"{MARKER}\n## Diagnosis\n")
+    """Rendering replaces what is generated, and keeps the head of the page and the parts by hand."""
+    page = runbook_page(NAMES, PAGE + BY_HAND)
+    assert page.startswith(PAGE)
+    assert "<!-- setup: by hand -->\n### Mitigation\n\nLook.\n\n<!-- setup: generated -->" in page
+    assert "an older head" not in page
+    assert page.index("## setup\n") < page.index("## rules/cloned-volume\n")
 
 
 def test_rendering_twice_changes_nothing() -> None:
-    """A page that is in step stays as it is."""
+    """A page that is in step stays as it is, also a new one."""
     for render in unit_pages().values():
-        page = render("## Diagnosis\n")
+        page = render("")
         assert render(page) == page
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Severity
+from agent.contract.runbooks import NAMES, address_of
 from agent.detectors import ACCEPTABLE, BY_ID, DETECTORS
 from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import Detector, DetectorMeta
@@ -132,7 +133,7 @@ def test_what_verify_proves_pages(repository: Path) -> None:
         assert (page.severity, page.for_m, ticket.severity) == ("critical", 0, "warning")
     for meta in REFUTING:
         assert not [name for name in GROUPS if meta.id in name]
-        assert not (repository / f"docs/rules/{meta.id}.md").exists()
+        assert f"rules/{meta.id}" not in NAMES
 
 
 def test_exposures_by_release_or_settings_are_for_reading() -> None:
@@ -197,7 +198,8 @@ def test_an_alert_is_fit_for_a_notification(repository: Path, alert: Alert) -> N
     assert "{{" not in alert.summary
     assert len(alert.summary) <= 90
     assert "Next: " in alert.description or alert.severity == "none"
-    assert (repository / f"docs/{alert.runbook}.md").is_file()
+    page, _, anchor = address_of(alert.runbook, ".md").partition("#")
+    assert f'<a id="{anchor}"></a>' in (repository / f"docs/{page}").read_text(encoding="utf-8")
     assert (repository / f"deploy/dashboards/{alert.board}.json").is_file()
     assert set(re.findall(r"statewarden_\w+", alert.expr)) <= SHOWN
 
@@ -271,6 +273,6 @@ def test_links_can_be_chosen(tmp_path: Path) -> None:
     ]
     assert main(chosen) == 0
     text = (tmp_path / files.DIRECTORY / "torn-store.rules.yaml").read_text(encoding="utf-8")
-    assert "https://example.org/docs/detectors/torn-store.html" in text
+    assert "https://example.org/docs/runbooks/damaged-files.html#torn-store" in text
     assert "https://example.org/d/statewarden-pod?var-namespace=" in text
     assert len(list((tmp_path / files.DIRECTORY / "tests").glob("*.yaml"))) == len(GROUPS) + 1

@@ -121,7 +121,7 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
         "Unless it is refuted: Stop this instance",
     ):
         assert words in said["description"]
-    assert said["runbook_url"].endswith("/detectors/skipped-eos-wipe.html")
+    assert said["runbook_url"].endswith("/runbooks/uncommitted-data.html#skipped-eos-wipe")
     assert "var-pod=orders-0" in said["dashboard_url"]
     with urllib.request.urlopen(f"{proof.agents['orders-0'].url}/", timeout=60) as answer:
         assert f'id="{labels["incident_id"]}"' in answer.read().decode()

@@ -22,6 +22,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Severity  # noqa: E402 - the repository goes on the path first
+from agent.contract.runbooks import address_of  # noqa: E402
 from tests.evaluate.run import TRACES, replay_pod  # noqa: E402
 from tests.support.laws import LAWS  # noqa: E402
 
@@ -132,7 +133,10 @@ def render(rows: Sequence[Row]) -> str:
         " once without the release. What live agents see by laws alone of faults that no one reported:"
         " [planted faults](../../docs/evidence.md#laws).",
         "",
-        *(f"- [{x.meta.id}](detectors/{x.meta.id}.md): {x.meta.title[:1].lower()}{x.meta.title[1:]}" for x in LAWS),
+        *(
+            f"- [{x.meta.id}]({address_of(x.meta.id, '.md')}): {x.meta.title[:1].lower()}{x.meta.title[1:]}"
+            for x in LAWS
+        ),
         "",
         f"Of {len(damaged)} recordings with a damage, laws see {len(seen)}, and {sum(bool(x.untold) for x in damaged)}"
         f" without the release. Wrong words (warning or above, of a task that was right):"

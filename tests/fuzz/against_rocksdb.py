@@ -66,7 +66,7 @@ _UNSEEN = {
     ): "a manifest whose end became zeros exactly behind a record, as a preallocated rest is",
     ("blob", "replaced"): "a blob file of the same size in the place of another",
 }
-"""What no part of a file shows that is read here: docs/detectors/torn-store.md, blind spots."""
+"""What no part of a file shows that is read here: docs/runbooks/damaged-files.md#torn-store, blind spots."""
 
 Entries = dict[bytes, bytes]
 

@@ -51,11 +51,7 @@ def test_the_wheel_has_the_two_packages_and_the_pages_that_explain_prints(
 ) -> None:
     """All of their files and nothing else: no test, no tool, nothing that lies about in a checkout."""
     ours = {f"{name}/{file}" for name in PACKAGES for file in contents(repository / name)}
-    pages = {
-        f"agent/pages/{kind}/{file}"
-        for kind in ("detectors", "rules")
-        for file in contents(repository / "docs" / kind)
-    }
+    pages = {f"agent/pages/runbooks/{file}" for file in contents(repository / "docs/runbooks")}
     found = {file for file in contents(site) if ".dist-info/" not in file}
     assert found == ours | pages | {
         f"agent/pages/{name}.md" for name in ("alerts", "log-lines", "stopped-volume")

@@ -13,7 +13,7 @@ from tests.support.chromium import Browser
 from tools.site.versions import HOME, write_versions
 
 pytestmark = pytest.mark.packages
-SHOWN = (HOME, "docs/detectors/skipped-eos-wipe.html", "docs/tables.html", "docs/releases.html")
+SHOWN = (HOME, "docs/runbooks/uncommitted-data.html", "docs/tables.html", "docs/releases.html")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_search_finds_a_runbook(browser: Browser, site: Path, eventually: Callab
     """It needs no server."""
     browser.open(f"{(site / 'search.html').as_uri()}?q=skipped-eos-wipe")
     found = "[...document.querySelectorAll('#search-results li a')].map(x => x.getAttribute('href'))"
-    eventually(lambda: any("docs/detectors/skipped-eos-wipe.html" in x for x in browser.ask(found)))
+    eventually(lambda: any("docs/runbooks/uncommitted-data.html" in x for x in browser.ask(found)))
 
 
 @pytest.mark.parametrize(("page", "target"), [(SHOWN[1], SHOWN[1]), (SHOWN[2], HOME)])

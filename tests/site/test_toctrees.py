@@ -24,8 +24,8 @@ def test_an_index_gets_one_menu_per_heading() -> None:
 
 def test_a_folder_lists_its_own_pages_only() -> None:
     """Its captions would be headings of the menu, so it has none."""
-    page = "# Rules\n\n| rule | |\n|---|---|\n| [r](rules/r.md) | |\n| [other](detectors/o.md) | |\n"
-    assert toctrees("docs/rules", page) == "\n```{toctree}\n:hidden:\n\nr </docs/rules/r>\n```\n"
+    page = "# Runbooks\n\n| page | |\n|---|---|\n| [r](r.md) | |\n| [other](../o.md) | |\n"
+    assert toctrees("docs/runbooks/README", page) == "\n```{toctree}\n:hidden:\n\nr </docs/runbooks/r>\n```\n"
 
 
 def test_other_pages_stay_as_they_are() -> None:

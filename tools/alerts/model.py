@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from agent.contract.runbooks import address_of
+
 RUNBOOKS = "https://example.com/statewarden"
 DASHBOARDS = "https://example.com/grafana/d"
 """Bases of the links in the committed files: placeholders, which chart, `sed` or `python -m tools.alerts` replace.
@@ -82,7 +84,7 @@ class Alert:
         labels: Added to the alert, beside the severity.
         summary: Static and short.
         description: Task, pod, bug, consequence, next safe action; with placeholders.
-        runbook: Page below docs, without `.md`.
+        runbook: What `statewarden explain` prints: `detectors/ID` or `rules/ID`.
         board: Uid of the dashboard to open.
         cases: Its tests.
     """
@@ -138,7 +140,7 @@ class Links:
             "runbook": f"statewarden explain {alert.runbook} (in any agent's container)",
         }
         if self.runbooks:
-            shown["runbook_url"] = f"{self.runbooks}/{alert.runbook}.html"
+            shown["runbook_url"] = f"{self.runbooks}/{address_of(alert.runbook, '.html')}"
         if self.dashboards:
             variables = [
                 f"var-{name}={{{{ $labels.{label} }}}}"

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 CONTENTS = {
     "docs/README": "",
-    "docs/detectors": "docs/detectors/",
-    "docs/rules": "docs/rules/",
+    "docs/runbooks/README": "docs/runbooks/",
     "docs/found/README": "docs/found/",
 }
 """Page of contents -> the folder whose pages it lists; empty = all that it links to."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from agent.judging.base import Upstream
 from tools.upstream.data import Issue, load_issues, load_quiet
@@ -68,7 +69,7 @@ def render_upstream_page() -> str:
 def _spoken(issue: Issue, said: list[tuple[Upstream, str]]) -> str:
     affected = "; ".join(_once(" and ".join(map(str, upstream.releases)) for upstream, _ in said))
     fixed = "; ".join(_once(upstream.fixed for upstream, _ in said))
-    detectors = ", ".join(_once(f"[{id_}](detectors/{id_}.md)" for _, id_ in said))
+    detectors = ", ".join(_once(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said))
     return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {issue.shows} | {detectors} |"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.contract import codec
 from agent.contract.events import Severity, Status
 from agent.contract.incidents import EvidenceRole, named
+from agent.contract.runbooks import address_of
 from agent.engine.rows import StoreRow
 from agent.findings.finding import Finding
 from agent.findings.incidents import Incident
@@ -138,7 +139,8 @@ def _finding(role: EvidenceRole, finding: Finding, data: PageData) -> str:
 
 def _runbook(detector: str, base: str) -> str:
     if base:
-        return f'<a href="{escape(base)}/detectors/{escape(detector)}.html">Runbook</a>'
+        address = escape(address_of(detector, ".html"))
+        return f'<a href="{escape(base)}/{address}">Runbook</a>'
     return f"Runbook: <code>statewarden explain {escape(detector)}</code>"
 
 

@@ -66,7 +66,7 @@ def test_a_recorded_incident_is_reported_in_full() -> None:
 def test_a_runbook_is_a_link_where_its_address_is_known() -> None:
     """The operator says where the pages are; without that the page names the command that prints them."""
     told = Reader(render(page_data(incidents=tuple(gather([finding()])))))
-    assert ("href", "https://example.org/docs/detectors/torn-store.html") in told.attributes
+    assert ("href", "https://example.org/docs/runbooks/damaged-files.html#torn-store") in told.attributes
 
 
 def test_no_scripts_and_nothing_from_elsewhere() -> None:
