@@ -1,4 +1,4 @@
-"""Render docs/affected.md, which bugs a release has and what to do, and the table of our finds in README.md.
+"""Render docs/affected.md, which bugs a release has, what disk shows and what to do, and the finds in README.md.
 
 Releases and fixes are those of the detectors, or of `tools/upstream/issues.toml` where no detector speaks.
 """
@@ -14,8 +14,8 @@ from operator import itemgetter
 from agent.contract.runbooks import address_of
 from agent.layout.releases import ROCKSDB_RELEASES, ReleaseRange
 from tools.releases_page import LINES, line_range
-from tools.upstream.data import Issue, load_issues
-from tools.upstream.page import named_upstream
+from tools.upstream.data import Issue, load_issues, load_quiet
+from tools.upstream.named import named_upstream
 
 BEGIN = "<!-- found in Kafka Streams (make docs) -->"
 END = "<!-- /found in Kafka Streams -->"
@@ -25,17 +25,30 @@ _HEAD = """# Am I affected?
 
 <!-- generated from `tools/upstream/issues.toml` and the detectors' metadata by `make docs`; do not edit -->
 
-1. Find the line of your release. A row concerns you if its patch releases, guarantee and stores are yours.
-2. The link in the row leads to [what to do](#what-to-do): what lowers the risk until you can upgrade, who reports it,
-   and the page with proof and repair.
+1. Find the line of your release. Releases in brackets: only these patch releases have the bug.
+2. The link leads to the bug: what is wrong then, for which stores, what lowers the risk until you can upgrade, and the
+   runbook with proof and repair.
 3. Is it on this disk, now? `statewarden scan STATE_DIR` with your release, guarantee and standbys
    ([step by step](journeys.md#is-my-412-exactly-once-application-exposed)). "No incident" holds for that moment only;
    `statewarden run` keeps watching.
 
-`all` means every patch release that was published when the [sources were read](upstream.md). Stores are those on disk
-that have a changelog; in-memory stores have none of these bugs, unless the column says so. What loses nothing is in
-[upstream issues](upstream.md) only.
+Read were the source at the release tags, the branches 4.1 to 4.4 and trunk as of 2026-08-22, and pull requests up to
+2026-09-17; not the issue tracker itself. Of 4.2.2, which is younger, the class files of the published jar were read;
+4.1.3, 4.3.2 and 4.4.0 were not published on 2026-11-22: "branch 4.3" is what a 4.3.2 of August would hold.
+[State format](state-format.md#bugs) has the signatures at length,
+[a new release](../contributing/new-release.md) how this page stays current.
 """
+_BUGS = """
+## Bugs that do harm
+
+Stores are those on disk that have a changelog; in-memory stores have none of these bugs, unless it says so. What is
+damaged already: follow the runbook. To stay away from it: the first line of each bug.
+"""
+_HARMLESS = """
+## What loses nothing
+
+| issue | what goes wrong | affected | fixed | on disk | detector, or why none | read |
+|---|---|---|---|---|---|---|"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +100,19 @@ def as_ranges(text: str) -> tuple[ReleaseRange, ...]:
 def render_affected_page() -> str:
     """Render the whole page."""
     bugs = harmful()
-    by_rows = groupby(reversed(tuple(_lines(bugs))), key=itemgetter(1))
-    groups = [(_title([line for line, _ in group]), rows) for rows, group in by_rows]
-    lines = [_HEAD, "| release | bugs under exactly-once | under at-least-once |", "|---|---|---|"]
-    for title, rows in groups:
-        eos, alos = (_count(rows, one) for one in ("exactly-once", "at-least-once"))
-        lines.append(f"| [{title}](#{_anchor(title)}) | {eos} | {alos} |")
-    for title, rows in groups:
-        lines += ["", f"## {title}", "", "| bug | patch releases | guarantee | stores | what is wrong then |"]
-        lines += ["|---|---|---|---|---|", *(text for _, text in rows)]
-    lines += [
-        "",
-        "## What to do",
-        "",
-        "What is damaged already: follow the page of the detector. To stay away from it:",
+    harmless = [issue for issue in load_issues() if not issue.harm]
+    lines = [
+        _HEAD,
+        "| release | under either guarantee | exactly-once only | at-least-once only |",
+        "|---|---|---|---|",
     ]
-    for bug in bugs:
-        lines += ["", *_section(bug)]
+    for cells, group in groupby(reversed(tuple(_lines(bugs))), key=itemgetter(1)):
+        title = _title([line for line, _ in group])
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    lines.append(_BUGS)
+    lines += ["\n".join(_section(bug)) for bug in bugs]
+    lines += [_HARMLESS, *map(_harmless, harmless), "", "## Nothing on disk", ""]
+    lines += [f"- {why}: {', '.join(keys)}." for why, keys in load_quiet().items()]
     return "\n".join(lines) + "\n"
 
 
@@ -125,14 +134,18 @@ def render_found_table(page: str) -> str:
     return f"{before}{table}{after}"
 
 
-def _lines(bugs: tuple[Bug, ...]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Yield each published line with its rows: the guarantee that a bug needs, and the row's text."""
+def _lines(bugs: tuple[Bug, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each published line with its bugs: under either guarantee, exactly-once only, at-least-once only."""
     for line in LINES:
         own = line_range(line)
         if not any(own.overlaps(one) for one in ROCKSDB_RELEASES.values()):
             continue
-        rows = ((bug, _patches(bug, own)) for bug in bugs)
-        yield line, tuple((bug.issue.guarantee, _row(bug, patches)) for bug, patches in rows if patches)
+        of_line = [(bug, patches) for bug in bugs if (patches := _patches(bug, own))]
+        cells = (
+            [_link(bug, patches) for bug, patches in of_line if bug.issue.guarantee[:5] == needs]
+            for needs in ("", "exact", "at-le")
+        )
+        yield line, tuple(", ".join(cell) for cell in cells)
 
 
 def _patches(bug: Bug, line: ReleaseRange) -> str:
@@ -143,20 +156,34 @@ def _patches(bug: Bug, line: ReleaseRange) -> str:
     return " and ".join(f"{one.low} or later" if one.high == line.high else str(one) for one in parts)
 
 
-def _row(bug: Bug, patches: str) -> str:
-    issue, name = bug.issue, _name(bug)
-    return f"| [{name}](#{_anchor(name)}) | {patches} | {issue.guarantee or 'either'} | {issue.stores} | {issue.harm} |"
+def _link(bug: Bug, patches: str) -> str:
+    name = _name(bug)
+    return f"[{name}](#{_anchor(name)}){'' if patches == 'all' else f' ({patches})'}"
 
 
 def _section(bug: Bug) -> tuple[str, ...]:
-    found = f" Proof, with a program: [found](found/{bug.issue.found}.md)." if bug.issue.found else ""
+    issue = bug.issue
+    found = f" Proof, with a program: [found](found/{issue.found}.md)." if issue.found else ""
     return (
         f"### {_name(bug)}",
         "",
-        f"{bug.issue.until_fixed}",
+        f"**{issue.until_fixed}**",
         "",
-        f"Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug, '')}.{found}",
+        f"- Then: {issue.harm}. Guarantee: {issue.guarantee or 'either'}. Stores: {issue.stores}.",
+        f"- {issue.what} On disk: {issue.shows}",
+        f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug, '')}.{found}",
+        *([f"- No detector: {issue.why}"] if issue.why else []),
+        f"- Read: {issue.source}.",
+        "",
     )
+
+
+def _harmless(issue: Issue) -> str:
+    said = named_upstream().get(issue.key, [])
+    affected = "; ".join(dict.fromkeys(" and ".join(map(str, x.releases)) for x, _ in said)) or issue.affected
+    fixed = "; ".join(dict.fromkeys(x.fixed for x, _ in said)) or issue.fixed
+    by = ", ".join(dict.fromkeys(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said)) or issue.why
+    return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {issue.shows} | {by} | {issue.source} |"
 
 
 def _reported(bug: Bug, folder: str) -> str:
@@ -172,10 +199,6 @@ def _releases(bug: Bug) -> str:
 def _name(bug: Bug) -> str:
     name = bug.issue.key.removesuffix(_NO_ISSUE)
     return name[0].upper() + name[1:]
-
-
-def _count(rows: tuple[tuple[str, str], ...], guarantee: str) -> int:
-    return sum(not needs or needs.startswith(guarantee) for needs, _ in rows)
 
 
 def _title(lines: list[str]) -> str:

@@ -33,7 +33,6 @@ from tools.scan_picture import render_scan_picture  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
 from tools.unit_lists import render_runbooks_list  # noqa: E402
 from tools.unit_pages import unit_pages  # noqa: E402
-from tools.upstream.page import render_upstream_page  # noqa: E402
 
 
 def as_is(text: str) -> Callable[[str], str]:
@@ -58,7 +57,6 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/runbooks/README.md": render_runbooks_list,
     "docs/scan.svg": lambda _: render_scan_picture(),
     "docs/tables.md": lambda _: render_tables_page(),
-    "docs/upstream.md": lambda _: render_upstream_page(),
     **unit_pages(),
     **{path: as_is(text) for path, text in alert_files().items()},
     **chart_files(),

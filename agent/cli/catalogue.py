@@ -98,7 +98,7 @@ def explain(chosen: Namespace) -> int:
 def _explain_issue(key: str) -> int:
     concerned = [(x.meta, issue) for x in DETECTORS for issue in x.meta.upstream if issue.key == key]
     if not concerned:
-        raise UsageError(f"{key}: no detector is about it; docs/upstream.md says which issues disk can show")
+        raise UsageError(f"{key}: no detector is about it; docs/affected.md says which issues disk can show")
     for meta, issue in concerned:
         affected = " and ".join(str(r) for r in issue.releases)
         sys.stdout.write(

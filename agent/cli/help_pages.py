@@ -86,7 +86,7 @@ examples:
   statewarden detectors
   statewarden detectors --json
 
-read on: statewarden explain ID; docs/upstream.md""",
+read on: statewarden explain ID; docs/affected.md""",
     ),
     "run": HelpPage(
         "watch a state directory until SIGTERM (the sidecar)",

@@ -14,7 +14,7 @@ from agent.layout.profile import Profile
 from tools.affected_page import BEGIN, END, as_ranges, harmful, render_affected_page, render_found_table
 from tools.releases_page import line_range
 from tools.upstream.data import Issue, load_issues
-from tools.upstream.page import named_upstream
+from tools.upstream.named import named_upstream
 
 ISSUES = load_issues()
 PAGE = render_affected_page()
@@ -26,9 +26,9 @@ HARMLESS = {
 
 
 def lines_of_page() -> dict[str, str]:
-    """Table of each line of releases; one that stands for several is listed for its first and its last."""
-    sections = re.findall(r"^## (\d\.\d)(?: to (\d\.\d))?\n(.*?)(?=^## )", PAGE, flags=re.M | re.S)
-    return {line: table for first, last, table in sections for line in (first, last) if line}
+    """Row of each line of releases; one that stands for several is listed for its first and its last."""
+    rows = re.findall(r"^\| (\d\.\d)(?: to (\d\.\d))? (\|.*)", PAGE, flags=re.M)
+    return {line: row for first, last, row in rows for line in (first, last) if line}
 
 
 @pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.key)
@@ -50,13 +50,13 @@ def test_every_find_has_its_bug(repository: Path) -> None:
     assert sorted(set(re.findall(r"\(docs/found/([\w-]+)\.md\)", render_found_table("")))) == pages
 
 
-@pytest.mark.parametrize(("line", "table"), lines_of_page().items())
-def test_a_line_lists_what_the_detectors_judge_by(line: str, table: str) -> None:
+@pytest.mark.parametrize(("line", "row"), lines_of_page().items())
+def test_a_line_lists_what_the_detectors_judge_by(line: str, row: str) -> None:
     """A bug is on a line if, and only if, the product takes an application of that line for possibly affected."""
     profile = Profile(line_range(line))
     named: list[Upstream] = [upstream for detector in DETECTORS for upstream in detector.meta.upstream]
     expected = {x.key for x in named if profile.affected(x.releases) is not Affected.NO} - set(HARMLESS)
-    listed = {key.casefold() for key in re.findall(r"^\| \[([^\]]+)\]", table, flags=re.M)}
+    listed = {key.casefold() for key in re.findall(r"\[([^\]]+)\]\(#", row)}
     silent = {bug.issue.key for bug in harmful() if not bug.detectors}
     keys = {key.removesuffix(" (no upstream issue)").casefold(): key for key in expected | silent}
     assert {keys.get(name, name) for name in listed} - silent == expected
@@ -69,8 +69,8 @@ def test_lines_of_old_and_new_releases_are_there() -> None:
 
 
 def test_damage_comes_before_its_repair() -> None:
-    """Each bug in a table has its section with what to do."""
-    anchors = set(re.findall(r"^\| \[[^\]]+\]\(#([\w-]+)\)", PAGE.partition("\n## ")[2], flags=re.M))
+    """Each bug of a release has its section with what to do."""
+    anchors = set(re.findall(r"\]\(#([\w-]+)\)", PAGE))
     sections = {x.lower().replace(" ", "-") for x in re.findall(r"^### (.+)$", PAGE, flags=re.M)}
     assert anchors
     assert anchors == sections

@@ -67,7 +67,7 @@ def test_a_downgrade_is_to_the_release_before_that_can_open_the_stores(release, 
 def test_what_a_scenario_must_find_depends_on_release_and_transactional_stores(
     name, release, guarantee, is_affected
 ):
-    """docs/upstream.md, and what docs/found shows."""
+    """docs/affected.md, and what docs/found shows."""
     scenario = SCENARIOS[name]
     plan = scenario.planned(release, guarantee)
     assert scenario.affected(plan) is is_affected
