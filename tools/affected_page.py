@@ -126,7 +126,7 @@ def render_found_table(page: str) -> str:
                 if bug.issue.guarantee.startswith("exactly")
                 else bug.issue.harm
             )
-            link = f"[{_name(bug)}](docs/found/{bug.issue.found}.md)"
+            link = f"[{name_of(bug.issue.key)}](docs/found/{bug.issue.found}.md)"
             rows.append(f"| {link} | {_releases(bug)} | {who} | {_reported(bug, 'docs/')} |")
     table = "\n".join((BEGIN, *rows, END))
     before, begin, rest = page.partition(BEGIN)
@@ -157,15 +157,15 @@ def _patches(bug: Bug, line: ReleaseRange) -> str:
 
 
 def _link(bug: Bug, patches: str) -> str:
-    name = _name(bug)
-    return f"[{name}](#{_anchor(name)}){'' if patches == 'all' else f' ({patches})'}"
+    name = name_of(bug.issue.key)
+    return f"[{name}](#{anchor_of_bug(name)}){'' if patches == 'all' else f' ({patches})'}"
 
 
 def _section(bug: Bug) -> tuple[str, ...]:
     issue = bug.issue
     found = f" Proof, with a program: [found](found/{issue.found}.md)." if issue.found else ""
     return (
-        f"### {_name(bug)}",
+        f"### {name_of(bug.issue.key)}",
         "",
         f"**{issue.until_fixed}**",
         "",
@@ -196,14 +196,16 @@ def _releases(bug: Bug) -> str:
     return " and ".join(map(str, widest))
 
 
-def _name(bug: Bug) -> str:
-    name = bug.issue.key.removesuffix(_NO_ISSUE)
+def name_of(key: str) -> str:
+    """Return how a bug is called in headings."""
+    name = key.removesuffix(_NO_ISSUE)
     return name[0].upper() + name[1:]
+
+
+def anchor_of_bug(name: str) -> str:
+    """Return the anchor of a bug's section."""
+    return name.lower().replace(" ", "-")
 
 
 def _title(lines: list[str]) -> str:
     return lines[0] if len(lines) == 1 else f"{lines[-1]} to {lines[0]}"
-
-
-def _anchor(title: str) -> str:
-    return title.lower().replace(".", "").replace(" ", "-")

@@ -17,6 +17,7 @@ from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proo
 from agent.judging.base import DetectorMeta
 from spark_rollup.judging.base import RuleMeta
 from spark_rollup.registry import NAMING, module_of
+from tools.affected_page import anchor_of_bug, harmful, name_of
 
 _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
@@ -25,7 +26,7 @@ _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 _ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost")
 """Parts of a docstring that the page has by hand, or that only the code needs."""
 
-_PROOF = f"""If it is only suspected, prove or refute it first, {WHERE_PROVED} ([what it says](../verify.md)):
+_PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verify](../verify.md)):
 
     {proof_command("APP", "TASK", "STORE")}
 
@@ -34,8 +35,7 @@ _PROOF = f"""If it is only suspected, prove or refute it first, {WHERE_PROVED} (
 """
 
 _WORDS = (
-    "Where to start, and the words in the commands: [runbooks](README.md). Where to type them: [a stopped pod's"
-    " volume](../stopped-volume.md)."
+    "First: [where to start, words in commands](README.md), [a stopped pod's volume](../stopped-volume.md)."
 )
 
 
@@ -90,27 +90,30 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
+    """Render what the docstring says, but for its title and what is by hand, then issues and settings."""
     meta = _meta(name)
     if isinstance(meta, RuleMeta):
-        module, upstream, law = module_of(meta), ", ".join(meta.upstream), ""
+        module, keys = module_of(meta), list(meta.upstream)
     else:
-        module = f"agent.detectors.{name.replace('-', '_')}"
-        upstream = "; ".join(
-            f"{x.key} (affects {', '.join(map(str, x.releases)) or 'no release'}; fixed: {x.fixed})"
-            for x in meta.upstream
-        )
-        law = "no known fault: a [law](../evidence.md#laws), on every release" if meta.is_law else ""
+        module, keys = f"agent.detectors.{name.replace('-', '_')}", [x.key for x in meta.upstream]
+    said = as_markdown(importlib.import_module(module).__doc__ or "").partition("\n")[2].strip()
+    parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.strip()]
     facts = {
-        "Upstream": upstream,
+        "Bugs": ", ".join(map(_bug, keys)),
         "Settings that decide": ", ".join(f"`{key}`" for key in meta.needs),
-        "About": law,
     }
-    rows = [f"- **{key}**: {value}" for key, value in facts.items() if value]
-    said = as_markdown(importlib.import_module(module).__doc__ or "")
-    parts = re.split(r"\n(?=- \*\*)", said)
-    kept = [x.rstrip() for x in parts if not x.startswith(_ELSEWHERE)]
-    gap = "\n" if len(kept) == 1 and rows else ""
-    return "\n".join([*kept[:1], *([""] if len(kept) > 1 else [gap] if gap else []), *kept[1:], *rows])
+    rows = [x for x in parts if x.startswith("- ") and not x.startswith(_ELSEWHERE)]
+    rows += [f"- **{key}**: {value}" for key, value in facts.items() if value]
+    is_told = any(x.startswith("- **Fires") for x in rows)  # else the text before the sections says when
+    text = [] if is_told else [x for x in parts if not x.startswith("- ")]
+    return "\n\n".join([*text, "\n".join(rows)])
+
+
+def _bug(key: str) -> str:
+    """Link a bug to what is known of it."""
+    name = name_of(key)
+    anchor = anchor_of_bug(name) if key in {bug.issue.key for bug in harmful()} else "what-loses-nothing"
+    return f"[{name}](../affected.md#{anchor})"
 
 
 def _meta(name: str) -> DetectorMeta | RuleMeta:

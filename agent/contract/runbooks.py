@@ -5,7 +5,8 @@ from __future__ import annotations
 _ON_PAGE = {
     "uncommitted-data": "skipped-eos-wipe stale-eos-checkpoint rules/stale-eos-state",
     "unfinished-wipe": "interrupted-wipe false-clean-store data-beyond-changelog",
-    "offset-without-data": "unrestored-store rules/unrestored-task offset-beyond-durable store-shrank skipped-record",
+    "unrestored": "unrestored-store rules/unrestored-task skipped-record",
+    "offset-without-data": "offset-beyond-durable store-shrank",
     "old-offset": "resurrected-checkpoint rules/resurrected-checkpoint carried-checkpoint unowned-task",
     "damaged-files": "torn-store deleted-while-held malformed-checkpoint",
     "unflushed-segment": "lost-segment stale-segment-offset",
