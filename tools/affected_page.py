@@ -170,7 +170,7 @@ def _section(bug: Bug) -> tuple[str, ...]:
         f"**{issue.until_fixed}**",
         "",
         f"- Then: {issue.harm}. Guarantee: {issue.guarantee or 'either'}. Stores: {issue.stores}.",
-        f"- {issue.what} On disk: {issue.shows}",
+        f"- {issue.what}{'' if bug.detectors else f' On disk: {issue.shows}'}",
         f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug, '')}.{found}",
         *([f"- No detector: {issue.why}"] if issue.why else []),
         f"- Read: {issue.source}.",
