@@ -26,7 +26,7 @@ from tools.exit_codes_page import render_exit_codes_page  # noqa: E402
 from tools.facts_page import render_facts_page  # noqa: E402
 from tools.incidents_page import render_incidents_page  # noqa: E402
 from tools.index_page import render_index_page  # noqa: E402
-from tools.licences_page import render_licences_page  # noqa: E402
+from tools.licences_page import render_licences  # noqa: E402
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.scan_picture import render_scan_picture  # noqa: E402
@@ -51,11 +51,11 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/digests.md": render_digest_page,
     "docs/exit-codes.md": lambda _: render_exit_codes_page(),
     "docs/incidents.md": render_incidents_page,
-    "docs/licences.md": lambda _: render_licences_page(),
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/releases.md": lambda _: render_releases_page(),
     "docs/runbooks/README.md": render_runbooks_list,
     "docs/scan.svg": lambda _: render_scan_picture(),
+    "docs/supply-chain.md": render_licences,
     "docs/tables.md": lambda _: render_tables_page(),
     **unit_pages(),
     **{path: as_is(text) for path, text in alert_files().items()},

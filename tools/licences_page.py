@@ -1,4 +1,4 @@
-"""Render docs/licences.md: the licence of every dependency of the wheel and the images."""
+"""Render the end of docs/supply-chain.md: the licence of every dependency of the wheel and the images."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tools.sbom.locks import SHIPPED, read_lock
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_HEAD = """# Licences
-
+MARKER = "## Licences\n"
+_HEAD = f"""{MARKER}
 <!-- generated from `deploy/locks`, `tools/sbom/licences.toml` and pyspark's LICENSE by `make docs`; do not edit -->
 
-statewarden is under the [Apache License 2.0](../LICENSE). This page lists what it brings along. A dependency without a
-known licence, or with one that the policy does not allow, fails `make test`.
+statewarden is under the [Apache License 2.0](../LICENSE). A dependency without a known licence, or with one that the
+policy does not allow, fails `make test`.
 """
 
 _COLUMNS = {
@@ -29,17 +29,18 @@ _COLUMNS = {
 """Lock -> the extras that it serves."""
 
 
-def render_licences_page() -> str:
-    """Render the whole page."""
+def render_licences(page: str) -> str:
+    """Keep what people wrote above the marker and write the lists below it again."""
     pyspark = Path(str(files("pyspark")))
     licences = read_licences(license_of_spark(pyspark))
     release = next(one.version for one in read_lock(ROOT, "rollup") if one.name == "pyspark")
     jars = image_jars(ROOT, pyspark, release, licences)
-    return "\n".join([_HEAD, *_policy(licences), *_python(licences), *_java(licences, jars), *_TAIL]) + "\n"
+    lists = "\n".join([_HEAD, *_policy(licences), *_python(licences), *_java(licences, jars), *_TAIL])
+    return f"{page.partition(MARKER)[0]}{lists}\n"
 
 
 def _policy(licences: Licences) -> Iterator[str]:
-    yield "## Policy"
+    yield "### Policy"
     yield ""
     yield f"- Anywhere: {', '.join(sorted(licences.policy.permissive))}."
     yield (
@@ -50,7 +51,7 @@ def _policy(licences: Licences) -> Iterator[str]:
 
 
 def _python(licences: Licences) -> Iterator[str]:
-    yield "## From PyPI"
+    yield "### From PyPI"
     yield ""
     yield f"| distribution | version | licence | {' | '.join(_COLUMNS.values())} |"
     yield "|---" * (3 + len(_COLUMNS)) + "|"
@@ -64,7 +65,7 @@ def _python(licences: Licences) -> Iterator[str]:
 
 
 def _java(licences: Licences, jars: Sequence[Jar]) -> Iterator[str]:
-    yield "## Jars in the rollup's image"
+    yield "### Jars in the rollup's image"
     yield ""
     yield (
         f"{len(jars)} jars: those inside pyspark, and those for Delta, S3 and Kafka "
@@ -80,9 +81,9 @@ def _java(licences: Licences, jars: Sequence[Jar]) -> Iterator[str]:
 
 
 _TAIL = (
-    "## Debian packages in the images",
+    "### Debian packages in the images",
     "",
     "Whatever the base image has, and for the rollup OpenJDK 17 (GPL-2.0 with the Classpath Exception). "
     "Each package's terms are in the image, in `/usr/share/doc/*/copyright`. "
-    "Their list depends on the day of the build: [supply chain](supply-chain.md#bills-of-materials).",
+    "Their list depends on the day of the build: [bills of materials](#bills-of-materials).",
 )
