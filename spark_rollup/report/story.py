@@ -77,6 +77,14 @@ def pod_name(row: Row, several: bool) -> str:
     return f"{row['namespace'] or '-'}/{row['pod']}" if several else str(row["pod"])
 
 
+def size(value: object) -> str:
+    """Write a number of bytes: `812 B`, `3 GiB`."""
+    amount, units = float(str(value)), ["B", "KiB", "MiB", "GiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{amount:.0f} {units[0]}"
+
+
 def verdict_lines(rows: Iterable[Row]) -> list[str]:
     """List what rules find, the worst first, each with what to do next."""
     lines = []
