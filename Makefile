@@ -132,8 +132,11 @@ sbom: $(SUPPLY)/.set-up ## write bills of materials (CycloneDX) of the wheel and
 check-supply: $(SUPPLY)/.set-up ## the bills fit their schema and come out the same twice (half a minute)
 	@$(PY) -m pytest -m supply tests/supply $(ARGS)
 
-audit-locks: $(SUPPLY)/.set-up ## ask for advisories about everything in deploy/locks (needs the internet; ARGS=--service=osv)
-	@$(SUPPLY)/bin/python tools/sbom/audit.py $(ARGS)
+audit-locks: $(SUPPLY)/.set-up ## ask for advisories about everything in deploy/locks (needs the internet; ARGS="-s osv")
+	@for lock in deploy/locks/*.txt; do \
+	  $(SUPPLY)/bin/python -m pip_audit --strict --require-hashes --disable-pip --progress-spinner off -r "$$lock" $(ARGS) \
+	    || failed=1; \
+	done; exit $${failed:-0}
 
 # A separate environment: these tools want other versions than the rest, and nothing of ours runs in it.
 $(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
