@@ -18,7 +18,6 @@ ARGS ?=
 KEEP ?=
 STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
-BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
 SITE := $(VENV)/site
 SUPPLY := $(VENV)/supply
@@ -26,7 +25,7 @@ SUPPLY := $(VENV)/supply
 SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
-  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check sbom check-supply audit-locks evaluate bench \
+  check-containers chart-docs packages lint format types docs docs-check site site-links sbom check-supply audit-locks evaluate bench \
   lifelike hunt hunt-short nightly record verify prove new-release locks clean
 
 help: ## list the targets
@@ -66,7 +65,7 @@ test: setup ## all tests that need Python and Java only, but the long ones (at m
 test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
 
-check: lint docs-check site dashboards-check check-supply check-charts test-services test evaluate ## everything that CI runs
+check: lint docs-check site check-supply check-charts test-services test evaluate ## everything that CI runs
 
 nightly: check hunt-short ## the same, and real applications through four fixed mishaps (needs Maven, a JDK and root)
 
@@ -112,18 +111,6 @@ site-links: $(SITE)/.set-up ## ask every address outside the site (needs network
 $(SITE)/.set-up: deploy/locks/site.txt | $(STAMP)
 	@$(PY) -m venv --clear "$(SITE)"
 	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/site.txt
-	@touch "$@"
-
-dashboards: $(BOARDS)/.set-up ## write the Grafana boards
-	@$(BOARDS)/bin/python tools/dashboards/build.py
-
-dashboards-check: $(BOARDS)/.set-up ## fail if a committed board is out of step with its description
-	@$(BOARDS)/bin/python tools/dashboards/build.py --check
-
-# A separate environment, because no test needs it and its version is tied to a release of Grafana.
-$(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
-	@$(PY) -m venv --clear "$(BOARDS)"
-	@$(BOARDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/dashboards.txt
 	@touch "$@"
 
 sbom: $(SUPPLY)/.set-up ## write bills of materials (CycloneDX) of the wheel and the images into build/sbom
