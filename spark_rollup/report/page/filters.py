@@ -74,7 +74,7 @@ SCRIPT = """
   const asked = () => Object.fromEntries(keys.map(k => [k, form.elements[k]?.value.trim() ?? '']));
 
   function matches(x, q, words) {
-    if (q.s && x.dataset.s !== q.s && x.dataset.s) return false;
+    if (q.s && x.dataset.s && x.dataset.s !== q.s) return false;
     if (q.a && !has(x, 'a', q.a)) return false;
     if (q.n && !has(x, 'n', q.n)) return false;
     if (q.p && !('more' in x.dataset) && !(x.dataset.p ?? '').toLowerCase().includes(q.p.toLowerCase())) return false;
@@ -84,16 +84,12 @@ SCRIPT = """
   function apply() {
     const q = asked(), active = keys.some(k => q[k]), words = q.t.toLowerCase().split(/\\s+/).filter(Boolean);
     for (const x of blocks) x.hidden = active && !matches(x, q, words);
-    const open = new Map();
+    let shown = 0;
     for (const fold of folds) {
-      const list = fold.closest('section'), own = [...fold.querySelectorAll('[data-n]')];
-      const hits = own.filter(x => !x.hidden).length;
-      const before = open.get(list) ?? [...list.querySelectorAll('[data-n]')].filter(
-        x => !x.hidden && !x.closest('details.page')).length;
+      const hits = [...fold.querySelectorAll('[data-n]')].filter(x => !x.hidden).length;
       fold.hidden = active && !hits;
-      if (fold.querySelector('details.page')) { fold.open = active && before < AT_ONCE; continue; }
-      fold.open = active && hits > 0 && before < AT_ONCE;
-      open.set(list, before + (fold.open ? hits : 0));
+      fold.open = active && hits > 0 && shown + hits <= AT_ONCE;
+      if (fold.open) shown += hits;
       fold.firstElementChild.dataset.hits = active ? `: ${hits} match` : '';
     }
     for (const list of lists) {
@@ -124,12 +120,11 @@ SCRIPT = """
     if (target.closest('[hidden]')) { form.reset(); for (const x of [...blocks, ...folds]) x.hidden = false; }
     for (let x = target; x; x = x.parentElement) if (x.tagName === 'DETAILS') x.open = true;
     const card = target.closest('.incident');
-    if (card && (target === card || target.matches('.also'))) {
-      const folded = card.querySelector('details.evidence');
-      if (folded) folded.open = true;
+    if (card) {
+      card.querySelector('details.evidence').open = true;
       card.focus({ preventScroll: true });
-      card.scrollIntoView();
-    } else target.scrollIntoView();
+    }
+    (card ?? target).scrollIntoView();
   }
 
   const age = document.getElementById('age');

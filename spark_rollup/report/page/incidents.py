@@ -46,9 +46,9 @@ from spark_rollup.report.page.text import (
     rest,
     some,
 )  # fmt: skip
-from spark_rollup.report.page.verdict import read, unseen
+from spark_rollup.report.page.verdict import read, unseen_now
 from spark_rollup.report.restart_answer import age as span
-from spark_rollup.report.story import texts
+from spark_rollup.report.story import AFFECTED, texts
 
 INCIDENTS = 1000
 """Incidents with a card, the worst first."""
@@ -62,11 +62,6 @@ FINDINGS_OF_ONE, STEPS_OF_ONE = 20, 40
 INSTRUCTIONS, LINKS = 12, 6
 """Instructions that the list of what to do has, and links that a line has; more is no list of first things."""
 
-_AFFECTED = {
-    "yes": "this release has it",
-    "possibly": "this release may have it",
-    "no": "not in this release",
-}
 _FINDINGS = "<code>findings.jsonl</code>"
 
 
@@ -140,7 +135,7 @@ def section(data: PageData, links: Links) -> str:
 
 
 def _nothing(data: PageData) -> str:
-    calm = "calm" if data.pods and not unseen(data).now() else "doubt"
+    calm = "calm" if data.pods and not unseen_now(data) else "doubt"
     return (
         f'<p class="card {calm}"><b>No open incident</b> in what was read: {read(data)}. No finding does not mean no '
         "damage: what no agent watched is named above, and what ended before the first event is not known.</p>"
@@ -198,7 +193,7 @@ def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
     if str(incident.status) != "open":
         parts.append(escape(incident.status))
     if incident.upstream:
-        parts.append(_AFFECTED.get(str(incident.affected), f"release affected: {escape(incident.affected)}"))
+        parts.append(AFFECTED.get(str(incident.affected), f"release affected: {escape(incident.affected)}"))
     keys = [key for key in dict.fromkeys(task_key(row) for _, row in incident.findings) if key in links.drawn]
     if keys:
         found = [f'<a href="#{timeline_id(key)}">{escape(key[2])}</a>' for key in keys]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.missed import in_words
@@ -15,7 +14,6 @@ from spark_rollup.report.page.data import (
     WORDS,
     PageData,
     PodKey,
-    Row,
     is_open,
     level,
     pod_key,
@@ -45,54 +43,44 @@ MOST_PODS = 1000
 """Pods of one kind that are named behind a fold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
-    """Pods that were not seen, by what was the matter.
+SILENT, BLIND, OTHER, GAPS, ENDED = (
+    "Silent now", "Blind now", "State not known", "Not watched for a while", "Agent has ended",
+)  # fmt: skip
 
-    Args of the dataclass:
-        silent: Should report and do not: rows of `pods`.
-        ended: Their agents ended: rows of `pods`.
-        blind: Not watched up to the audit's time: rows of `timelines`.
-        gaps: Watched now, but not throughout: rows of `coverage`.
-        other: In a state that this version does not know: rows of `pods`.
-    """
-
-    silent: Sequence[Row]
-    ended: Sequence[Row]
-    blind: Sequence[Row]
-    gaps: Sequence[Row]
-    other: Sequence[Row]
-
-    def now(self) -> list[PodKey]:
-        """List the pods of which nothing is known at the audit's time although they may run."""
-        return list(dict.fromkeys(map(pod_key, (*self.silent, *self.blind, *self.other))))
+_STATES = {"silent": SILENT, "stopped": ENDED}
 
 
-def unseen(data: PageData) -> Unseen:
-    """Sort the pods that were not seen throughout by what was the matter."""
-    states: dict[str, list[Row]] = {"silent": [], "stopped": [], "watching": []}
+def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
+    """Sort the pods that were not seen throughout by what was the matter; each with the reason as HTML."""
+    found: dict[str, dict[PodKey, str]] = {head: {} for head in (SILENT, BLIND, OTHER, GAPS, ENDED)}
     for row in data.pods:
-        states.setdefault(str(row["agent_state"]), []).append(row)
-    silent, ended, _, *others = states.values()
-    taken = {pod_key(row) for row in (*silent, *ended)}
-    blind: dict[PodKey, Row] = {}
+        state = str(row["agent_state"])
+        if state in _STATES:
+            at_us = parse_us(row["last_seen"])
+            heard = f"last heard {moment(at_us)}" if at_us is not None else "never heard"
+            found[_STATES[state]][pod_key(row)] = heard
+        elif state != "watching":
+            found[OTHER][pod_key(row)] = escape(state)
+    taken = found[SILENT] | found[ENDED]
     for row in data.timelines:
         of_pod = row["lane"] == "unknown" and row["task_id"] is None and row["application_id"] is None
         lasts = row["to_us"] is None or integer(row["to_us"]) >= data.as_of_us
         if of_pod and lasts and pod_key(row) not in taken:
-            blind.setdefault(pod_key(row), row)
-    gaps = [
-        row
-        for row in data.coverage
-        if number(row["unknown_seconds"]) > 0 and pod_key(row) not in taken | set(blind)
-    ]
-    return Unseen(
-        silent=silent,
-        ended=ended,
-        blind=list(blind.values()),
-        gaps=sorted(gaps, key=lambda row: -number(row["unknown_seconds"])),
-        other=[row for rows in others for row in rows],
-    )
+            since = f"since {moment(integer(row['from_us']))}: {escape(row['detail'])}"
+            found[BLIND].setdefault(pod_key(row), since)
+    taken |= found[BLIND]
+    for row in sorted(data.coverage, key=lambda row: -number(row["unknown_seconds"])):
+        missed, of = number(row["unknown_seconds"]), number(row["span_seconds"])
+        if missed > 0 and pod_key(row) not in taken:
+            share = percent(1 - missed / of if of else 0.0)
+            found[GAPS][pod_key(row)] = f"{span(missed)} of {span(of)} missing, {share} watched"
+    return found
+
+
+def unseen_now(data: PageData) -> list[PodKey]:
+    """List the pods of which nothing is known at the audit's time although they may run."""
+    found = unseen(data)
+    return list(found[SILENT] | found[BLIND] | found[OTHER])
 
 
 def headline(data: PageData) -> str:
@@ -122,11 +110,12 @@ def _all_clear(data: PageData, names: str) -> str:
     if not data.pods:
         return "Nothing was read: no pod has reported"
     found = unseen(data)
+    gaps, ended = len(found[GAPS]), len(found[ENDED])
     unsure = sum(bool(texts(row.get("not_given"))) for row in data.releases)
     limits = [
         f"not seen: {names}" if names else "",
-        f"{count(len(found.gaps), 'pod')} with gaps" if found.gaps else "",
-        f"{count(len(found.ended), 'pod')} without an agent by now" if found.ended else "",
+        f"{count(gaps, 'pod')} with gaps" if gaps else "",
+        f"{count(ended, 'pod')} without an agent by now" if ended else "",
         f"{count(sum(data.quarantine.values()), 'line')} or files not used" if data.quarantine else "",
         f"{count(len({row['detector'] for row in data.disabled}), 'detector')} disabled"
         if data.disabled
@@ -140,7 +129,7 @@ def _all_clear(data: PageData, names: str) -> str:
 
 
 def _unseen_names(data: PageData) -> str:
-    pods = unseen(data).now()
+    pods = unseen_now(data)
     if len(pods) > 3:
         return count(len(pods), "pod")
     several = data.several()
@@ -206,9 +195,8 @@ def tiles(data: PageData) -> str:
         for word in SEVERITIES
     ]
     resolved = len(data.incidents) - len(alive)
-    found, total = unseen(data), len(data.pods)
-    missing = len(found.now())
-    seen = total - missing - len(found.ended)
+    missing, total = len(unseen_now(data)), len(data.pods)
+    seen = total - missing - len(unseen(data)[ENDED])
     kind = "warning" if missing or not total else "good" if seen else "none"
     cells.append(("" if resolved else "none", resolved, "resolved"))
     body = "".join(
@@ -220,18 +208,12 @@ def tiles(data: PageData) -> str:
 
 def box(data: PageData) -> str:
     """Name what was not seen, and what else is not in the audit; nothing if all was seen."""
-    found, several = unseen(data), data.several()
-    lines = [
-        f"<b>{head}</b> {_folded([_pod(row, why, several) for row in rows])}"
-        for head, rows, why in (
-            ("Silent now:", found.silent, "last_seen"),
-            ("Blind now:", found.blind, "detail"),
-            ("State not known:", found.other, "agent_state"),
-            ("Not watched for a while:", found.gaps, "unknown_seconds"),
-            ("Agent has ended:", found.ended, "last_seen"),
-        )
-        if rows
-    ]
+    several = data.several()
+    lines = []
+    for head, pods in unseen(data).items():
+        if pods:
+            names = [f"{pod_name(pod, several)} <small>{why}</small>" for pod, why in pods.items()]
+            lines.append(f"<b>{head}:</b> {_folded(names)}")
     if data.quarantine:
         words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
         lines.append(f"<b>Not used:</b> {words}; see the table <code>quarantine</code>")
@@ -266,22 +248,6 @@ def _disabled(data: PageData) -> str:
         f"{code(detector)} <small>on {named(pods)}: {clip(reason, 500)}</small>"
         for (detector, reason), pods in sorted(places.items())
     )
-
-
-def _pod(row: Row, why: str, several: bool) -> str:
-    return f"{pod_name(pod_key(row), several)} <small>{_why(row, why)}</small>"
-
-
-def _why(row: Row, key: str) -> str:
-    if key == "last_seen":
-        at_us = parse_us(row[key])
-        return f"last heard {moment(at_us)}" if at_us is not None else "never heard"
-    if key == "unknown_seconds":
-        missed, of = number(row[key]), number(row["span_seconds"])
-        return f"{span(missed)} of {span(of)} missing, {percent(1 - missed / of if of else 0.0)} watched"
-    if key == "detail":
-        return f"since {moment(integer(row['from_us']))}: {escape(row[key])}"
-    return escape(row[key])
 
 
 def _folded(words: Sequence[str]) -> str:
