@@ -132,40 +132,40 @@ $(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
 	@touch "$@"
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms
-	@$(PY) tools/run_part.py evaluate --page build/evidence/evaluation.md $(ARGS)
+	@$(PY) tests/evaluate/run.py --page build/evidence/evaluation.md $(ARGS)
 	@$(PY) tests/evaluate/laws.py --page build/evidence/laws.md
 
 bench: setup ## measure what the design promises
-	@$(PY) tools/run_part.py bench $(ARGS)
+	@$(PY) tests/bench/run.py $(ARGS)
 
 lifelike: setup ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
-	@$(PY) tools/run_part.py lifelike $(ARGS)
+	@$(PY) tests/lifelike/run.py $(ARGS)
 
 hunt: setup ## real applications through drawn mishaps, every word judged (ARGS="--minutes 60 --seed 1 --releases 4.4.0,3.9.2")
-	@$(PY) tools/run_part.py hunt $(ARGS)
+	@$(PY) tests/hunt/run.py $(ARGS)
 
 # Each kills or closes too early, two of them under exactly-once; a run that breaks off is played once more, and ends
 # early enough for the others to have their turn.
 SHORT := 4.3.1-eos-900001 2.5.1-eos-1000021 4.3.1-alos-900006 2.5.1-alos-610038
-HUNT_SHORT := hunt --replay $(SHORT:%=tests/hunt/short/%.json) --results build/hunt-short
+HUNT_SHORT := tests/hunt/run.py --replay $(SHORT:%=tests/hunt/short/%.json) --results build/hunt-short
 
 hunt-short: setup ## two minutes of it, always the same (needs Maven, a JDK and root)
 	@tools/setup_hunt.sh
-	@$(PY) tools/run_part.py $(HUNT_SHORT) --fetch
-	@$(PY) tools/run_part.py $(HUNT_SHORT) --minutes 4 --patience-s 90 --again 1 --enough 2
+	@$(PY) $(HUNT_SHORT) --fetch
+	@$(PY) $(HUNT_SHORT) --minutes 4 --patience-s 90 --again 1 --enough 2
 
 record: setup ## write a run of the hunt as a trace and a scenario (SEED=4.3.1-alos-17, or a result's file; needs strace)
 	@$(PY) tests/hunt/record.py $(SEED) $(ARGS)
 
 verify: setup-delivery ## `statewarden verify` on real releases (ARGS="--releases 4.3.1 --plays healthy,lost_segment")
-	@$(PY) tools/run_part.py verify $(ARGS)
+	@$(PY) tests/verify/run.py $(ARGS)
 
 check-containers: setup-charts ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
 	@tools/packages.sh containers
-	@$(PY) tools/run_part.py containers $(ARGS)
+	@$(PY) tests/containers/run.py $(ARGS)
 
 prove: setup-delivery setup-charts ## the long proofs: kill tests, soak, cluster
-	@$(PY) tools/run_part.py prove $(ARGS)
+	@$(PY) tests/prove/run.py $(ARGS)
 
 new-release: setup ## compare two releases of Kafka Streams where our facts rest on them (ARGS="--kafka DIR 4.3.1 4.4.0")
 	@$(PY) tools/new_release.py $(ARGS)
