@@ -18,7 +18,6 @@ ARGS ?=
 KEEP ?=
 STAMP := $(VENV)/.set-up
 DELIVERY_STAMP := $(VENV)/.set-up-delivery
-BOARDS := $(VENV)/dashboards
 CHARTS := $(VENV)/charts
 SITE := $(VENV)/site
 SUPPLY := $(VENV)/supply
@@ -26,7 +25,7 @@ SUPPLY := $(VENV)/supply
 SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
-  check-containers chart-docs packages lint format types docs docs-check site site-links dashboards dashboards-check sbom check-supply audit-locks evaluate bench \
+  check-containers chart-docs packages lint format types docs docs-check site site-links sbom check-supply audit-locks evaluate bench \
   lifelike hunt hunt-short nightly record verify prove new-release locks clean
 
 help: ## list the targets
@@ -66,7 +65,7 @@ test: setup ## all tests that need Python and Java only, but the long ones (at m
 test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
 
-check: lint docs-check site dashboards-check check-supply check-charts test-services test evaluate ## everything that CI runs
+check: lint docs-check site check-supply check-charts test-services test evaluate ## everything that CI runs
 
 nightly: check hunt-short ## the same, and real applications through four fixed mishaps (needs Maven, a JDK and root)
 
@@ -114,26 +113,17 @@ $(SITE)/.set-up: deploy/locks/site.txt | $(STAMP)
 	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/site.txt
 	@touch "$@"
 
-dashboards: $(BOARDS)/.set-up ## write the Grafana boards
-	@$(BOARDS)/bin/python tools/dashboards/build.py
-
-dashboards-check: $(BOARDS)/.set-up ## fail if a committed board is out of step with its description
-	@$(BOARDS)/bin/python tools/dashboards/build.py --check
-
-# A separate environment, because no test needs it and its version is tied to a release of Grafana.
-$(BOARDS)/.set-up: deploy/locks/dashboards.txt | $(STAMP)
-	@$(PY) -m venv --clear "$(BOARDS)"
-	@$(BOARDS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/dashboards.txt
-	@touch "$@"
-
 sbom: $(SUPPLY)/.set-up ## write bills of materials (CycloneDX) of the wheel and the images into build/sbom
 	@$(SUPPLY)/bin/python tools/sbom/build.py --site "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
 check-supply: $(SUPPLY)/.set-up ## the bills fit their schema and come out the same twice (half a minute)
 	@$(PY) -m pytest -m supply tests/supply $(ARGS)
 
-audit-locks: $(SUPPLY)/.set-up ## ask for advisories about everything in deploy/locks (needs the internet; ARGS=--service=osv)
-	@$(SUPPLY)/bin/python tools/sbom/audit.py $(ARGS)
+audit-locks: $(SUPPLY)/.set-up ## ask for advisories about everything in deploy/locks (needs the internet; ARGS="-s osv")
+	@for lock in deploy/locks/*.txt; do \
+	  $(SUPPLY)/bin/python -m pip_audit --strict --require-hashes --disable-pip --progress-spinner off -r "$$lock" $(ARGS) \
+	    || failed=1; \
+	done; exit $${failed:-0}
 
 # A separate environment: these tools want other versions than the rest, and nothing of ours runs in it.
 $(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
@@ -142,40 +132,40 @@ $(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
 	@touch "$@"
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms
-	@$(PY) tools/run_part.py evaluate --page build/evidence/evaluation.md $(ARGS)
+	@$(PY) tests/evaluate/run.py --page build/evidence/evaluation.md $(ARGS)
 	@$(PY) tests/evaluate/laws.py --page build/evidence/laws.md
 
 bench: setup ## measure what the design promises
-	@$(PY) tools/run_part.py bench $(ARGS)
+	@$(PY) tests/bench/run.py $(ARGS)
 
 lifelike: setup ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
-	@$(PY) tools/run_part.py lifelike $(ARGS)
+	@$(PY) tests/lifelike/run.py $(ARGS)
 
 hunt: setup ## real applications through drawn mishaps, every word judged (ARGS="--minutes 60 --seed 1 --releases 4.4.0,3.9.2")
-	@$(PY) tools/run_part.py hunt $(ARGS)
+	@$(PY) tests/hunt/run.py $(ARGS)
 
 # Each kills or closes too early, two of them under exactly-once; a run that breaks off is played once more, and ends
 # early enough for the others to have their turn.
 SHORT := 4.3.1-eos-900001 2.5.1-eos-1000021 4.3.1-alos-900006 2.5.1-alos-610038
-HUNT_SHORT := hunt --replay $(SHORT:%=tests/hunt/short/%.json) --results build/hunt-short
+HUNT_SHORT := tests/hunt/run.py --replay $(SHORT:%=tests/hunt/short/%.json) --results build/hunt-short
 
 hunt-short: setup ## two minutes of it, always the same (needs Maven, a JDK and root)
 	@tools/setup_hunt.sh
-	@$(PY) tools/run_part.py $(HUNT_SHORT) --fetch
-	@$(PY) tools/run_part.py $(HUNT_SHORT) --minutes 4 --patience-s 90 --again 1 --enough 2
+	@$(PY) $(HUNT_SHORT) --fetch
+	@$(PY) $(HUNT_SHORT) --minutes 4 --patience-s 90 --again 1 --enough 2
 
 record: setup ## write a run of the hunt as a trace and a scenario (SEED=4.3.1-alos-17, or a result's file; needs strace)
 	@$(PY) tests/hunt/record.py $(SEED) $(ARGS)
 
 verify: setup-delivery ## `statewarden verify` on real releases (ARGS="--releases 4.3.1 --plays healthy,lost_segment")
-	@$(PY) tools/run_part.py verify $(ARGS)
+	@$(PY) tests/verify/run.py $(ARGS)
 
 check-containers: setup-charts ## the agent's image beside Kafka Streams in real containers (root, podman; ARGS="pod cpu")
 	@tools/packages.sh containers
-	@$(PY) tools/run_part.py containers $(ARGS)
+	@$(PY) tests/containers/run.py $(ARGS)
 
 prove: setup-delivery setup-charts ## the long proofs: kill tests, soak, cluster
-	@$(PY) tools/run_part.py prove $(ARGS)
+	@$(PY) tests/prove/run.py $(ARGS)
 
 new-release: setup ## compare two releases of Kafka Streams where our facts rest on them (ARGS="--kafka DIR 4.3.1 4.4.0")
 	@$(PY) tools/new_release.py $(ARGS)

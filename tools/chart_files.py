@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tools.alerts.files import alert_files
+from tools.dashboards.grafana import board_files
 
-ROOT = Path(__file__).resolve().parent.parent
 TARGET = "helm/statewarden/files"
 
 
-def chart_files() -> Mapping[str, Callable[[str], str]]:
-    """Return what belongs there: path in the repository -> what renders it.
-
-    Alerts come from their generator, boards from the committed files, whose generator needs its own packages.
-    """
-    alerts = {Path(path).name: text for path, text in alert_files().items() if path.endswith(".rules.yaml")}
-    boards = sorted((ROOT / "deploy" / "dashboards").glob("*.json"))
+def chart_files() -> dict[str, str]:
+    """Return what belongs there: path in the repository -> text."""
+    alerts = {path: text for path, text in alert_files().items() if path.endswith(".rules.yaml")}
+    copies = {"alerts": alerts, "dashboards": board_files()}
     return {
-        **{f"{TARGET}/alerts/{name}": _as_is(text) for name, text in alerts.items()},
-        **{f"{TARGET}/dashboards/{board.name}": _copy_of(board) for board in boards},
+        f"{TARGET}/{folder}/{Path(path).name}": text
+        for folder, files in copies.items()
+        for path, text in files.items()
     }
-
-
-def _as_is(text: str) -> Callable[[str], str]:
-    return lambda _: text
-
-
-def _copy_of(path: Path) -> Callable[[str], str]:
-    return lambda _: path.read_text("utf-8")

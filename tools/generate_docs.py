@@ -21,6 +21,7 @@ from tools.alerts.files import alert_files  # noqa: E402
 from tools.alerts_page import render_alerts_page  # noqa: E402
 from tools.chart_files import chart_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
+from tools.dashboards.grafana import board_files  # noqa: E402
 from tools.digest_page import render_digest_page  # noqa: E402
 from tools.exit_codes_page import render_exit_codes_page  # noqa: E402
 from tools.facts_page import render_facts_page  # noqa: E402
@@ -58,8 +59,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/supply-chain.md": render_licences,
     "docs/tables.md": lambda _: render_tables_page(),
     **unit_pages(),
-    **{path: as_is(text) for path, text in alert_files().items()},
-    **chart_files(),
+    **{path: as_is(text) for path, text in (alert_files() | board_files() | chart_files()).items()},
 }
 """Path in the repository -> what renders it from the file as it is (some keep a part written by hand)."""
 

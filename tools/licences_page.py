@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from tools.sbom.jars import Jar
-from tools.sbom.licences import Licences, image_jars, license_of_spark, read_licences
-from tools.sbom.locks import SHIPPED, read_lock
+from tools.sbom.licences import SHIPPED, Jar, Licences, image_jars, read_licences, read_lock, version_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -31,10 +29,9 @@ _COLUMNS = {
 
 def render_licences(page: str) -> str:
     """Keep what people wrote above the marker and write the lists below it again."""
-    pyspark = Path(str(files("pyspark")))
-    licences = read_licences(license_of_spark(pyspark))
-    release = next(one.version for one in read_lock(ROOT, "rollup") if one.name == "pyspark")
-    jars = image_jars(ROOT, pyspark, release, licences)
+    site = Path(str(files("pyspark"))).parent
+    licences = read_licences(site)
+    jars = image_jars(ROOT, site, licences)
     lists = "\n".join([_HEAD, *_policy(licences), *_python(licences), *_java(licences, jars), *_TAIL])
     return f"{page.partition(MARKER)[0]}{lists}\n"
 
@@ -42,10 +39,10 @@ def render_licences(page: str) -> str:
 def _policy(licences: Licences) -> Iterator[str]:
     yield "### Policy"
     yield ""
-    yield f"- Anywhere: {', '.join(sorted(licences.policy.permissive))}."
+    yield f"- Anywhere: {', '.join(sorted(licences.permissive))}."
     yield (
         "- Only as separate, unmodified jars in the rollup's image, because their terms end at their own files: "
-        f"{', '.join(sorted(licences.policy.jars_only))}."
+        f"{', '.join(sorted(licences.jars_only))}."
     )
     yield ""
 
@@ -55,7 +52,7 @@ def _python(licences: Licences) -> Iterator[str]:
     yield ""
     yield f"| distribution | version | licence | {' | '.join(_COLUMNS.values())} |"
     yield "|---" * (3 + len(_COLUMNS)) + "|"
-    locks = {lock: {one.name: one.version for one in read_lock(ROOT, lock)} for lock in SHIPPED}
+    locks = {lock: {name: version_of(one) for name, one in read_lock(ROOT, lock).items()} for lock in SHIPPED}
     for name, version in sorted({item for rows in locks.values() for item in rows.items()}):
         marks = " | ".join("x" if name in locks[lock] else "" for lock in _COLUMNS)
         yield f"| {name} | {version} | {licences.python.get(name, 'unknown')} | {marks} |"

@@ -19,7 +19,6 @@ lock build --group build
 lock agent pyproject.toml
 lock rollup --extra rollup pyproject.toml
 lock java --group java
-lock dashboards --group dashboards
 lock charts --group charts
 lock rocksdict --group rocksdict
 lock supply --group supply

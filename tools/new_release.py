@@ -4,7 +4,6 @@ The mechanical half of contributing/new-release.md.
 
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0 --diff AbstractSegments
-    tools/new_release.py --jars kafka-streams-4.3.1.jar kafka-streams-4.4.0.jar
 
 A release is a tag, a branch, a commit, or one of the releases that `tools/upstream/classes.toml` gives a commit for.
 """
@@ -15,7 +14,6 @@ import argparse
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +24,6 @@ if str(ROOT) not in sys.path:
 
 from agent.layout.facts import FACTS  # noqa: E402 - the checkout, not whatever is installed
 from tools.upstream.data import Classes, known_keys, load_classes  # noqa: E402
-from tools.upstream.jars import Jar, changed_classes, read_jar  # noqa: E402
 from tools.upstream.known import not_known  # noqa: E402
 
 _KEY = re.compile(r"\bKAFKA-\d+\b")
@@ -230,46 +227,26 @@ def report(repository: Repository, release: str) -> tuple[str, bool]:
     return "\n".join(lines) + "\n", bool(new or gone or missing)
 
 
-def report_of_jars(old: Jar, new: Jar) -> tuple[str, bool]:
-    """Render the same of two published jars: without commits and issues."""
-    classes = load_classes()
-    changed, rocksdb = changed_classes(old, new, classes), new.rocksdb()
-    gone = [name for name, size in changed.items() if size == "gone" and name in classes.paths]
-    missing = not_known(new.release, rocksdb)
-    lines = [f"# {old.release} to {new.release}", "", "## Classes that changed", "", *table(changed)]
-    lines += settings_lines(old.settings, new.settings)
-    lines += tables_lines(new.release, rocksdb, missing)
-    return "\n".join(lines) + "\n", bool(gone or missing)
-
-
 def main(argv: list[str]) -> int:
     """Print the report, or the difference of one class.
 
     Returns:
         0; 1 if an issue is in no list, a class is gone or a table of ours ends before the release; 2 if Git could not
-        answer or a jar not be read.
+        answer.
     """
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("since", help="release that our facts know")
     parser.add_argument("until", help="release to be read")
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--kafka", type=Path, help="Git directory of Apache Kafka")
-    where.add_argument(
-        "--jars", action="store_true", help="compare two published jars: the releases are their paths"
-    )
+    parser.add_argument("--kafka", type=Path, required=True, help="Git directory of Apache Kafka")
     parser.add_argument("--diff", metavar="CLASS", help="print the difference of one class instead")
     options = parser.parse_args(argv)
     try:
-        if options.jars:
-            text, is_open = report_of_jars(read_jar(Path(options.since)), read_jar(Path(options.until)))
-            print(text, end="")
-            return 1 if is_open else 0
         repository = Repository(options.kafka, options.since, options.until, load_classes())
         if options.diff:
             print(repository.diff(options.diff))
             return 0
         text, is_open = report(repository, options.until)
-    except (GitError, OSError, ValueError, zipfile.BadZipFile) as error:
+    except (GitError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     print(text, end="")

@@ -12,7 +12,7 @@ from agent.contract.codec import rfc3339
 from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
 from spark_rollup.errors import UsageError
-from spark_rollup.report.story import pod_name, texts
+from spark_rollup.report.story import pod_name, size, texts
 
 Row = Mapping[str, object]
 
@@ -90,13 +90,11 @@ def answer(
     here = [pod for pod in pods if question.namespace in (None, pod["namespace"])]
     asked = [pod for pod in here if question.pod in (None, pod["pod"])]
     _check(asked, here or pods, question)
-    of_pod: dict[tuple[object, object], list[Row]] = {_key(pod): [] for pod in asked}
-    for row in rows:
-        of_pod.get(_key(row), []).append(row)
-    reported = [_Reported(pod, of_pod[_key(pod)]) for pod in asked]
+    reported = pod_answers(rows, asked)
     fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
     lines = [_as_of(as_of_us, question, fresh)]
-    unasked = {str(row["detector"]) for row in disabled if _key(row) in of_pod}
+    keys = set(map(_key, asked))
+    unasked = {str(row["detector"]) for row in disabled if _key(row) in keys}
     if unasked:
         lines.append(f"not looked for, as these detectors are disabled: {', '.join(sorted(unasked))}")
     if not verified:
@@ -109,7 +107,7 @@ def answer(
     return lines, _code([one for one in reported if not one.is_gone], fresh)
 
 
-def _code(reported: Sequence[_Reported], fresh: bool) -> Exit:
+def _code(reported: Sequence[PodAnswer], fresh: bool) -> Exit:
     """What is known to be in the way counts, whatever else is unknown; nothing is known of what is too old."""
     words = {word for one in reported for word in one.kinds}
     known = words - {UNKNOWN, *HARMLESS}
@@ -130,54 +128,87 @@ def _check(asked: Sequence[Row], there: Sequence[Row], question: Question) -> No
 
 def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
     age_s = (question.now_us - as_of_us) / 1e6
-    age = f"{_span(age_s)} old" if age_s >= 0 else f"{_span(-age_s)} ahead of this clock"
+    words = f"{age(age_s)} old" if age_s >= 0 else f"{age(-age_s)} ahead of this clock"
     source = f", by {question.source}" if question.source else ""
-    stale = "" if fresh else f": no answer rests on that (--max-age {_span(question.max_age_s or 0)})"
-    return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {age}{source}{stale}"
+    stale = "" if fresh else f": no answer rests on that (--max-age {age(question.max_age_s or 0)})"
+    return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {words}{source}{stale}"
 
 
-def _span(seconds: float) -> str:
-    return next(f"{int(seconds // size)} {unit}" for from_s, size, unit in _UNITS if seconds >= from_s)
+def age(seconds: float) -> str:
+    """Write a duration: `41 s`, `14 min`, `3 h`, `2 d`."""
+    return next(f"{int(seconds // unit_s)} {unit}" for from_s, unit_s, unit in _UNITS if seconds >= from_s)
 
 
 def _key(row: Row) -> tuple[object, object]:
     return row["namespace"], row["pod"]
 
 
-class _Reported:
+class PodAnswer:
     """One pod and the answers for what is on it."""
 
     def __init__(self, pod: Row, rows: Sequence[Row]) -> None:
         self.pod = pod
         self.rows = rows
-        self.kinds = {
-            kind: [row for row in rows if kind in texts(row["kinds"])]
-            for kind in reversed(_WORST)
-            if any(kind in texts(row["kinds"]) for row in rows)
-        }
-        if pod["doubt"] is not None and UNKNOWN not in self.kinds:
-            self.kinds[UNKNOWN] = []
-        self.worst = max(self.kinds, key=_WORST.index, default=SAFE)
+        kinds: dict[str, list[Row]] = {UNKNOWN: []} if pod["doubt"] is not None else {}
+        for row in rows:
+            for kind in texts(row["kinds"]):
+                kinds.setdefault(kind, []).append(row)
+        self.kinds = dict(sorted(kinds.items(), key=lambda item: danger(item[0]), reverse=True))
+        self.worst = next(iter(self.kinds), SAFE)
 
     @property
     def is_gone(self) -> bool:
         """Whether it said goodbye, and left nothing to be done."""
         return bool(self.pod["gone"]) and self.worst != DAMAGED
 
-    def words(self) -> list[str]:
-        """Say every kind of answer with what it means, the worst first."""
+    def words(self, kind: str) -> str:
+        """Say what an answer means for this pod."""
         if not self.kinds:
-            return [f"{SAFE}: it holds no task that can be seen"]
-        return [self._words(kind) for kind in sorted(self.kinds, key=_WORST.index, reverse=True)]
-
-    def _words(self, kind: str) -> str:
-        rows = self.kinds[kind]
+            return "it holds no task that can be seen"
         if kind == DAMAGED:
-            units = sorted({unit for row in rows for unit in texts(row["follow"])})
-            return f"{DAMAGED}: follow {', '.join(units)} first{_tasks(rows)}"
+            return self.follow(kind)
         if kind == UNKNOWN and self.pod["doubt"] is not None:
-            return f"{UNKNOWN}: {self.pod['doubt']}; what it holds by now is unknown{_tasks(rows)}"
-        return f"{kind}: {ANSWERS[kind]}{_tasks(rows)}"
+            return f"{self.pod['doubt']}; what it holds by now is unknown"
+        return ANSWERS.get(kind, "")
+
+    def follow(self, kind: str) -> str:
+        """Say what has to be done first; empty: nothing."""
+        rows = self.kinds[kind] if kind == DAMAGED else ()
+        units = sorted({unit for row in rows for unit in texts(row["follow"])})
+        return f"follow {', '.join(units)} first" if units else ""
+
+
+def pod_answers(rows: Sequence[Row], pods: Sequence[Row]) -> list[PodAnswer]:
+    """Answer for pods, in their order, each with its rows."""
+    of_pod: dict[tuple[object, object], list[Row]] = {_key(pod): [] for pod in pods}
+    for row in rows:
+        of_pod.get(_key(row), []).append(row)
+    return [PodAnswer(pod, of_pod[_key(pod)]) for pod in pods]
+
+
+def danger(kind: str) -> int:
+    """Rank an answer from harmless to dangerous; a word of a newer version is not harmless."""
+    return _WORST.index(kind) if kind in _WORST else len(_WORST)
+
+
+def reasons(row: Row) -> list[tuple[str, str]]:
+    """Give the reasons of a row as label and text."""
+    found = [("first", str(row["first_action"]))] if row["first_action"] else []
+    if row["task_id"] is None:
+        return found
+    good, bad = texts(row["healthy_elsewhere"]), texts(row["ill_elsewhere"])
+    ill = f"; not healthy: {', '.join(bad)}" if bad else ""
+    cost = f"; restoring costs {size(row['restore_bytes'])}" if row["restore_bytes"] is not None else ""
+    return [
+        *found,
+        ("elsewhere", f"{', '.join(good) or 'no healthy copy'}{ill}{cost}"),
+        ("if killed", str(row["unclean_stop"])),
+    ]
+
+
+def place(row: Row) -> str:
+    """Name what a row is about: an application, and its task."""
+    return "/".join(str(row[key]) for key in ("application_id", "task_id") if row[key] is not None)
 
 
 def _tasks(rows: Sequence[Row]) -> str:
@@ -185,37 +216,25 @@ def _tasks(rows: Sequence[Row]) -> str:
     return f" ({number} task{'' if number == 1 else 's'})" if number else ""
 
 
-def _one_pod(reported: _Reported, named: bool, fresh: bool) -> list[str]:
-    words = reported.words()
-    head = "; ".join(words) if fresh else f"{UNKNOWN}: too old; then it was {'; '.join(words)}"
-    lines = [f"{pod_name(reported.pod, named)}: {head}"]
-    for row in reported.rows:
-        task = f"/{row['task_id']}" if row["task_id"] is not None else ""
-        lines.append(f"  {row['application_id']}{task}: {', '.join(texts(row['kinds']))}")
-        if row["first_action"]:
-            lines.append(f"      first: {row['first_action']}")
-        if row["task_id"] is None:
-            continue
-        good, bad = texts(row["healthy_elsewhere"]), texts(row["ill_elsewhere"])
-        cost = f"; restoring costs {_bytes(row['restore_bytes'])}" if row["restore_bytes"] is not None else ""
-        lines += [
-            f"      elsewhere: {', '.join(good) or 'no healthy copy'}"
-            f"{'; not healthy: ' + ', '.join(bad) if bad else ''}{cost}",
-            f"      if killed: {row['unclean_stop']}",
-        ]
+def _one_pod(one: PodAnswer, named: bool, fresh: bool) -> list[str]:
+    words = "; ".join(f"{kind}: {one.words(kind)}{_tasks(rows)}" for kind, rows in one.kinds.items())
+    words = words or f"{SAFE}: {one.words(SAFE)}"
+    head = words if fresh else f"{UNKNOWN}: too old; then it was {words}"
+    lines = [f"{pod_name(one.pod, named)}: {head}"]
+    for row in one.rows:
+        lines.append(f"  {place(row)}: {', '.join(texts(row['kinds']))}")
+        lines += [f"      {label}: {text}" for label, text in reasons(row)]
     return lines
 
 
-def _all_pods(reported: Sequence[_Reported], named: bool, fresh: bool) -> list[str]:
+def _all_pods(reported: Sequence[PodAnswer], named: bool, fresh: bool) -> list[str]:
     shown = [one for one in reported if not one.is_gone]
     gone = [pod_name(one.pod, named) for one in reported if one.is_gone]
     width = max((len(pod_name(one.pod, named)) for one in shown), default=3)
     lines = [f"{'pod':<{max(width, 3)}}  {'answer':<15}  tasks"]
     for one in shown:
         found = ", ".join(
-            f"{len(rows)} {kind}{_follow(kind, rows)}"
-            for kind, rows in sorted(one.kinds.items(), key=lambda item: -_WORST.index(item[0]))
-            if rows
+            f"{len(rows)} {kind}{_follow(one, kind)}" for kind, rows in one.kinds.items() if rows
         )
         doubt = [str(one.pod["doubt"])] if one.pod["doubt"] is not None else []
         what = "; ".join([*doubt, found or ("holds none that can be seen" if not doubt else "")]).rstrip("; ")
@@ -229,15 +248,6 @@ def _all_pods(reported: Sequence[_Reported], named: bool, fresh: bool) -> list[s
     return lines
 
 
-def _follow(kind: str, rows: Sequence[Row]) -> str:
-    units = sorted({unit for row in rows for unit in texts(row["follow"])}) if kind == DAMAGED else []
-    return f" (follow {', '.join(units)} first)" if units else ""
-
-
-def _bytes(value: object) -> str:
-    size = float(str(value))
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            return f"{size:.0f} {unit}"
-        size /= 1024
-    return f"{size:.0f} GiB"
+def _follow(one: PodAnswer, kind: str) -> str:
+    words = one.follow(kind)
+    return f" ({words})" if words else ""

@@ -15,6 +15,12 @@ MAX_LINES = 400
 
 _MARKS = {change.value: change.value.replace("-", " ") for change in Change}
 
+AFFECTED = {
+    "yes": "this release has it",
+    "possibly": "this release may have it",
+    "no": "this release does not have it",
+}
+
 _FREQUENT = ("checkpoint", "size")
 """Lanes of marks that come again and again."""
 
@@ -75,6 +81,14 @@ def texts(value: object) -> list[str]:
 def pod_name(row: Row, several: bool) -> str:
     """Name a pod, with its namespace where there are several."""
     return f"{row['namespace'] or '-'}/{row['pod']}" if several else str(row["pod"])
+
+
+def size(value: object) -> str:
+    """Write a number of bytes: `812 B`, `3 GiB`."""
+    amount, units = float(str(value)), ["B", "KiB", "MiB", "GiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{amount:.0f} {units[0]}"
 
 
 def verdict_lines(rows: Iterable[Row]) -> list[str]:

@@ -9,23 +9,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.contract.codec import printable, rfc3339
-from agent.contract.events import Affected, Severity, Status
+from agent.contract.events import Severity, Status
 from agent.contract.incidents import named
 from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.judging.lineage import Row
 from spark_rollup.report.missed import in_words
-from spark_rollup.report.story import texts
+from spark_rollup.report.story import AFFECTED, texts
 from spark_rollup.report.write import Outcome
 
 _INDENT = "    "
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
-_AFFECTED = {
-    Affected.YES: "this release has it",
-    Affected.POSSIBLY: "this release may have it",
-    Affected.NO: "this release does not have it",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +158,7 @@ def _since(one: FleetIncident) -> str:
 
 
 def _cause(one: FleetIncident) -> str:
-    return f"{', '.join(one.upstream)} ({_AFFECTED[one.affected]})" if one.upstream else ""
+    return f"{', '.join(one.upstream)} ({AFFECTED[one.affected.value]})" if one.upstream else ""
 
 
 def _evidence(one: FleetIncident) -> str:

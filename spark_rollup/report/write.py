@@ -21,7 +21,6 @@ from spark_rollup.config import AGENT, FLEET
 from spark_rollup.judging.incidents import FleetIncident, gather
 from spark_rollup.report import incident_rows, last_audit, page
 from spark_rollup.report.missed import missed
-from spark_rollup.report.restart_answer import ANSWERS
 from spark_rollup.schemas import FINDING, LOCAL_FINDING
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
@@ -245,7 +244,6 @@ def _page_data(
         disabled=disabled,
         restarts=restarts,
         known_pods=known_pods,
-        answers=ANSWERS,
         written_us=(written_us := clock.now_us()),
         took_s=(written_us - began_us) / 1e6 if began_us else None,
     )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,15 +13,12 @@ from agent.judging.base import Upstream
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import ReleaseRange
 from tools import new_release
-from tools.upstream.classfile import changed_members
 from tools.upstream.data import load_classes
 from tools.upstream.known import not_known
 
 KNOWN_ROCKSDB = "7.9.2"
 SINCE, UNTIL = "3.9.0", "3.9.2"
 """Releases that our tables know, and `classes.toml` has no commit of."""
-JARS = Path(__file__).resolve().parents[1] / "data" / "new_release"
-"""Two small jars with the sources that they were compiled from."""
 
 
 class Kafka:
@@ -221,66 +216,3 @@ def test_a_fix_that_was_seen_on_a_branch(
         ]
         * is_open
     )
-
-
-# -- published jars ---------------------------------------------------------------------------------------------------
-
-
-def test_jars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What differs member by member, and what is new or gone; nothing of a class that only imports another one.
-
-    The sources are in the jars: `AbstractSegments` has other imports, lines and another place in the constant pool.
-    """
-    assert new_release.main(["--jars", str(JARS / "old.jar"), str(JARS / "new.jar")]) == 1
-    told = capsys.readouterr().out.splitlines()
-    rows = [line.split(" | ")[:2] for line in told if line.startswith("| ") and "| class |" not in line]
-    assert rows == [
-        ["| Gone", "gone"],
-        ["| New", "new"],
-        ["| RocksDBStore", "changed: <init>, more, put"],
-        ["| RocksDBStore.Old", "gone"],
-        ["| RocksDBStore.TransactionalDBAccessor", "new"],
-        ["| StreamsConfig", "changed: CACHE_CONFIG, ENABLE_CONFIG"],
-    ]
-    settings = [line for line in told if line.startswith(("- new:", "- gone:"))]
-    assert settings == ["- new: `enable.something`", "- gone: `cache.bytes`"]
-    assert "- RocksDB: NOT KNOWN: nothing says which version it is built with" in told
-
-
-def test_a_pom_beside_a_jar_says_the_version_of_rocksdb(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As `mvn` keeps it."""
-    new = tmp_path / "kafka-streams.jar"
-    shutil.copy(JARS / "new.jar", new)
-    new.with_suffix(".pom").write_text(
-        '<project xmlns="urn:pom"><dependencies><dependency><groupId>org.rocksdb</groupId>'
-        "<artifactId>rocksdbjni</artifactId><version>99.0.1</version></dependency></dependencies></project>"
-    )
-    assert new_release.main(["--jars", str(JARS / "old.jar"), str(new)]) == 1
-    assert "- RocksDB 99.0.1: NOT KNOWN" in capsys.readouterr().out
-
-
-def test_the_same_jar_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    """No row, no setting."""
-    new_release.main(["--jars", str(JARS / "new.jar"), str(JARS / "new.jar")])
-    told = capsys.readouterr().out
-    assert "None came, none went." in told
-    assert "changed" not in told.partition("## Settings")[0].replace("Classes that changed", "")
-
-
-@pytest.mark.parametrize("content", [None, {}, {"kafka/kafka-streams-version.properties": "commitId=1"}])
-def test_no_jar(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: dict[str, str] | None) -> None:
-    """A path that is no jar, or one that does not say its release: exit 2 and a sentence."""
-    if content is not None:
-        with zipfile.ZipFile(tmp_path / "a.jar", "w") as archive:
-            for name, text in content.items():
-                archive.writestr(name, text)
-    assert new_release.main(["--jars", str(tmp_path / "a.jar"), str(tmp_path / "b.jar")]) == 2
-    assert "a.jar" in capsys.readouterr().err
-
-
-def test_what_is_no_compiled_class() -> None:
-    """It is said, not compared."""
-    with pytest.raises(ValueError, match="not a compiled class"):
-        changed_members(b"text", b"text")

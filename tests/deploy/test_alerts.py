@@ -22,7 +22,6 @@ from spark_rollup.judging.base import RuleMeta
 from spark_rollup.registry import NAMING, PROOFS, REFUTING
 from spark_rollup.report import metrics as rollup_metrics
 from tools.alerts import files
-from tools.alerts.__main__ import main
 from tools.alerts.model import DASHBOARDS, RUNBOOKS, Alert
 from tools.alerts.of_units import SAYS, camel
 
@@ -245,34 +244,8 @@ def test_alertmanager_accepts_its_example(repository: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_a_link_can_be_left_out(tmp_path: Path) -> None:
-    """Whoever hosts nothing gets no dead links; the command that prints the runbook is always there."""
-    assert main(["--runbooks", "", "--dashboards", "", "--output", str(tmp_path)]) == 0
-    text = (tmp_path / files.DIRECTORY / "fleet-unaudited.rules.yaml").read_text(encoding="utf-8")
-    assert "_url" not in text
-    assert "https://" not in text
-    assert "statewarden explain rules/unaudited (in any agent's container)" in text
-
-
 def test_committed_links_have_one_base_each(repository: Path) -> None:
     """Every address in the rules begins with one of the two placeholders: replacing them is enough."""
     for path in (repository / files.DIRECTORY).glob("*.rules.yaml"):
         text = path.read_text(encoding="utf-8")
         assert text.count("https://") == text.count(f"{RUNBOOKS}/") + text.count(f"{DASHBOARDS}/"), path.name
-
-
-def test_links_can_be_chosen(tmp_path: Path) -> None:
-    """Whoever hosts runbooks and boards elsewhere renders the rules with those addresses."""
-    chosen = [
-        "--runbooks",
-        "https://example.org/docs",
-        "--dashboards",
-        "https://example.org/d",
-        "--output",
-        str(tmp_path),
-    ]
-    assert main(chosen) == 0
-    text = (tmp_path / files.DIRECTORY / "torn-store.rules.yaml").read_text(encoding="utf-8")
-    assert "https://example.org/docs/runbooks/damaged-files.html#torn-store" in text
-    assert "https://example.org/d/statewarden-pod?var-namespace=" in text
-    assert len(list((tmp_path / files.DIRECTORY / "tests").glob("*.yaml"))) == len(GROUPS) + 1

@@ -41,8 +41,6 @@ def check(words: Sequence[str]) -> str:
     script = ROOT / words[0]
     if not script.is_file():
         return f"there is no {words[0]}"
-    if script.name == "run_part.py" and not (ROOT / "tests" / words[1] / "run.py").is_file():
-        return f"there is no tests/{words[1]}/run.py"
     return _parsed(lambda: runpy.run_path(str(script), run_name="__main__"), words[0], words[1:])
 
 
@@ -71,16 +69,16 @@ def _parsed(start: Callable[[], object], name: str, arguments: Sequence[str]) ->
         try:
             start()
         except Parsed as parsed:
-            return _unknown_words(name, arguments, parsed.chosen)
+            return _unknown_words(name, parsed.chosen)
         except SystemExit as stop:
             return said.getvalue().strip() if stop.code else ""
     return f"{name} parses no arguments"
 
 
-def _unknown_words(name: str, arguments: Sequence[str], chosen: argparse.Namespace) -> str:
+def _unknown_words(name: str, chosen: argparse.Namespace) -> str:
     """Check the words that a script compares with names of its own only after parsing."""
-    part = arguments[0] if name.endswith("run_part.py") else Path(name).parent.name
-    if part not in WORDS or not name.endswith(("run.py", "run_part.py")):
+    part = Path(name).parent.name
+    if part not in WORDS or not name.endswith("run.py"):
         return ""
     attribute, known = WORDS[part]
     wrong = [word for word in getattr(chosen, attribute) if not any(word in name for name in known())]

@@ -1,4 +1,4 @@
-"""The built site in a real browser, opened as files: it fits, is legible, loads nothing else, finds, switches."""
+"""The built site in a real browser, opened as files: it fits, is legible, loads nothing else, finds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.chromium import Browser
-from tools.site.versions import HOME, write_versions
 
 pytestmark = pytest.mark.packages
-SHOWN = (HOME, "docs/runbooks/uncommitted-data.html", "docs/tables.html", "docs/releases.html")
+SHOWN = ("docs/README.html", "docs/runbooks/uncommitted-data.html", "docs/tables.html", "docs/releases.html")
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +47,3 @@ def test_search_finds_a_runbook(browser: Browser, site: Path, eventually: Callab
     browser.open(f"{(site / 'search.html').as_uri()}?q=skipped-eos-wipe")
     found = "[...document.querySelectorAll('#search-results li a')].map(x => x.getAttribute('href'))"
     eventually(lambda: any("docs/runbooks/uncommitted-data.html" in x for x in browser.ask(found)))
-
-
-@pytest.mark.parametrize(("page", "target"), [(SHOWN[1], SHOWN[1]), (SHOWN[2], HOME)])
-def test_another_version_is_chosen(
-    browser: Browser, site: Path, tmp_path: Path, eventually: Callable[..., object], page: str, target: str
-) -> None:
-    """The same page of it, or its start page where it has no such page."""
-    (tmp_path / site.name).symlink_to(site)
-    newer = tmp_path / "99.0.0"
-    for name in (HOME, SHOWN[1]):
-        (newer / name).parent.mkdir(parents=True, exist_ok=True)
-        (newer / name).write_text("<h1>Newer</h1>", "utf-8")
-    write_versions(tmp_path)
-    browser.open((tmp_path / site.name / page).as_uri(), 1400)
-    select = "document.querySelector('.sidebar-versions select')"
-    eventually(lambda: browser.ask(f"[...{select}.options].map(x => x.value)") == [newer.name, site.name])
-    assert browser.ask(f"{select}.value") == site.name
-    browser.ask(f"{select}.value = '{newer.name}'; {select}.dispatchEvent(new Event('change'))")
-    eventually(lambda: browser.ask("location.href") == (newer / target).as_uri())

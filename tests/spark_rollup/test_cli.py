@@ -261,7 +261,7 @@ class TestRealRuns:
         assert json.loads((out / "_SUCCESS.json").read_text())["disabled"] == ["torn-store"]
         page = (out / "report.html").read_text()
         assert "1 detector disabled, settings of 1 application not given)</h1>" in page
-        assert '<td class="k">torn-store</td><td>known</td><td><bdi>pod-a</bdi></td>' in page
+        assert "<code>torn-store</code> <small>on <bdi>pod-a</bdi>: known</small>" in page
         main(["why", "0_0", "--input", str(source), *misspelt])
         assert capsys.readouterr().out.splitlines()[-1].startswith("--set: no application ordres here")
         code = main(["safe-to-restart", "--max-age", "any", "--input", str(source), *misspelt])

@@ -11,11 +11,20 @@ from pathlib import Path
 import pytest
 from packaging.licenses import canonicalize_license_expression
 
-from tools.sbom.jars import Jar, bundled_jars, pinned_jars, spark_licences
-from tools.sbom.licences import Licences, Policy, image_jars, license_of_spark, read_licences
-from tools.sbom.locks import SHIPPED, read_lock
+from tools.sbom.licences import (
+    SHIPPED,
+    Jar,
+    Licences,
+    bundled_jars,
+    image_jars,
+    read_licences,
+    read_lock,
+    spark_licences,
+    version_of,
+)
 
-POLICY = Policy(frozenset({"MIT", "Apache-2.0"}), frozenset({"EPL-2.0"}))
+SITE = Path(str(files("pyspark"))).parent
+TWO = Licences(frozenset({"MIT", "Apache-2.0"}), frozenset({"EPL-2.0"}), {}, {}, {})
 FAMILIES = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-",
@@ -27,32 +36,31 @@ FAMILIES = {
 
 @pytest.fixture(scope="module")
 def licences() -> Licences:
-    return read_licences(license_of_spark(Path(str(files("pyspark")))))
+    return read_licences(SITE)
 
 
 @pytest.fixture(scope="module")
 def jars(repository: Path, licences: Licences) -> list[Jar]:
-    release = next(one.version for one in read_lock(repository, "rollup") if one.name == "pyspark")
-    return image_jars(repository, Path(str(files("pyspark"))), release, licences)
+    return image_jars(repository, SITE, licences)
 
 
 def shipped(repository: Path) -> dict[str, str]:
     """Name and version of every distribution that users get."""
-    return {one.name: one.version for lock in SHIPPED for one in read_lock(repository, lock)}
+    return {name: version_of(one) for lock in SHIPPED for name, one in read_lock(repository, lock).items()}
 
 
 def test_every_distribution_has_a_licence_that_is_allowed(repository: Path, licences: Licences) -> None:
     unfit = {
         name: licences.python.get(name, "unknown")
         for name in shipped(repository)
-        if not licences.policy.allows(licences.python.get(name, "unknown"), is_jar=False)
+        if not licences.allows(licences.python.get(name, "unknown"), is_jar=False)
     }
     assert unfit == {}
     assert set(licences.python) == set(shipped(repository)), "an entry that nothing needs"
 
 
 def test_every_jar_has_a_licence_that_is_allowed(jars: list[Jar], licences: Licences) -> None:
-    unfit = {jar.module for jar in jars if not licences.policy.allows(licences.of_jar(jar), is_jar=True)}
+    unfit = {jar.module for jar in jars if not licences.allows(licences.of_jar(jar), is_jar=True)}
     assert unfit == set()
     assert len(jars) > 300
 
@@ -63,10 +71,9 @@ def test_no_entry_of_the_table_is_idle(jars: list[Jar], licences: Licences) -> N
 
 
 def test_identifiers_are_of_spdx(licences: Licences) -> None:
-    policy = licences.policy
     for expression in (
-        *policy.permissive,
-        *policy.jars_only,
+        *licences.permissive,
+        *licences.jars_only,
         *licences.python.values(),
         *licences.maven.values(),
     ):
@@ -115,8 +122,8 @@ def fits(expression: str, found: Distribution) -> bool:
     ],
 )
 def test_the_policy(expression: str, python: bool, jar: bool) -> None:
-    assert POLICY.allows(expression, is_jar=False) is python
-    assert POLICY.allows(expression, is_jar=True) is jar
+    assert TWO.allows(expression, is_jar=False) is python
+    assert TWO.allows(expression, is_jar=True) is jar
 
 
 def test_sections_of_sparks_licence() -> None:
@@ -157,7 +164,14 @@ def test_a_jar_that_no_source_knows_is_refused(tmp_path: Path) -> None:
         bundled_jars(tmp_path, ())
 
 
-def test_pinned_jars_keep_their_checksum(repository: Path) -> None:
-    found = {jar.artifact: jar for jar in pinned_jars(repository, "4.2.1")}
+def test_pinned_jars_keep_their_checksum(jars: list[Jar]) -> None:
+    found = {jar.artifact: jar for jar in jars}
     assert found["kafka-clients"].module == "org.apache.kafka:kafka-clients"
-    assert re.fullmatch(r"[0-9a-f]{64}", found["kafka-clients"].sha256())
+    assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in jars)
+
+
+@pytest.mark.parametrize("lock", SHIPPED)
+def test_the_committed_locks_are_read(repository: Path, lock: str) -> None:
+    locked = read_lock(repository, lock)
+    assert {"prometheus-client", "psutil", "watchdog"} <= set(locked)
+    assert all(re.fullmatch(r"[0-9.]+", version_of(one)) for one in locked.values())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agent.detectors import DETECTORS
 from spark_rollup.registry import NAMING
-from tools.alerts.model import Alert, Links, rule_file, test_file
+from tools.alerts.model import Alert, rule_file, test_file
 from tools.alerts.of_health import AGENT, DEAD_MAN, ROLLUP, ROLLUP_ABSENT
 from tools.alerts.of_units import detector_alerts, rule_alerts
 from tools.alerts.recording import recording_file, recording_tests
@@ -27,7 +27,7 @@ def groups() -> Iterator[tuple[str, tuple[Alert, ...]]]:
     yield "dead-man", DEAD_MAN
 
 
-def alert_files(links: Links = Links()) -> dict[str, str]:  # noqa: B008 - a frozen value
+def alert_files() -> dict[str, str]:
     """Render every file."""
     files = {
         f"{DIRECTORY}/recording.rules.yaml": recording_file(NOTE),
@@ -35,6 +35,6 @@ def alert_files(links: Links = Links()) -> dict[str, str]:  # noqa: B008 - a fro
     }
     for name, alerts in groups():
         rules = f"{name}.rules.yaml"
-        files[f"{DIRECTORY}/{rules}"] = rule_file(f"statewarden-{name}", alerts, links, NOTE)
-        files[f"{DIRECTORY}/tests/{name}.test.yaml"] = test_file(rules, alerts, links, NOTE)
+        files[f"{DIRECTORY}/{rules}"] = rule_file(f"statewarden-{name}", alerts, NOTE)
+        files[f"{DIRECTORY}/tests/{name}.test.yaml"] = test_file(rules, alerts, NOTE)
     return files

@@ -11,9 +11,9 @@ from agent.contract.runbooks import address_of
 
 RUNBOOKS = "https://example.com/statewarden"
 DASHBOARDS = "https://example.com/grafana/d"
-"""Bases of the links in the committed files: placeholders, which chart, `sed` or `python -m tools.alerts` replace.
+"""Bases of the links in the committed files: placeholders, which the chart or `sed` replaces.
 
-An empty base leaves the link out; the annotation `runbook` says how to read the page without any.
+The annotation `runbook` says how to read the page without any.
 """
 
 INCIDENTS, FLEET_INCIDENTS = "statewarden_incident_info", "statewarden_rollup_incident_info"
@@ -125,31 +125,21 @@ class Alert:
         return fill(text, words)
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Bases of the links in annotations; empty = no such link."""
-
-    runbooks: str = RUNBOOKS
-    dashboards: str = DASHBOARDS
-
-    def annotations(self, alert: Alert) -> dict[str, str]:
-        """Everything that a notification shows; the links are attached here and nowhere else."""
-        shown = {
-            "summary": alert.summary,
-            "description": alert.template(),
-            "runbook": f"statewarden explain {alert.runbook} (in any agent's container)",
-        }
-        if self.runbooks:
-            shown["runbook_url"] = f"{self.runbooks}/{address_of(alert.runbook, '.html')}"
-        if self.dashboards:
-            variables = [
-                f"var-{name}={{{{ $labels.{label} }}}}"
-                for name, label, word in _VARIABLES
-                if word in alert.description
-            ]
-            board = f"{self.dashboards}/{alert.board}"
-            shown["dashboard_url"] = f"{board}?{'&'.join(variables)}" if variables else board
-        return shown
+def notification(alert: Alert) -> dict[str, str]:
+    """Everything that a notification shows; the links are attached here and nowhere else."""
+    variables = [
+        f"var-{name}={{{{ $labels.{label} }}}}"
+        for name, label, word in _VARIABLES
+        if word in alert.description
+    ]
+    board = f"{DASHBOARDS}/{alert.board}"
+    return {
+        "summary": alert.summary,
+        "description": alert.template(),
+        "runbook": f"statewarden explain {alert.runbook} (in any agent's container)",
+        "runbook_url": f"{RUNBOOKS}/{address_of(alert.runbook, '.html')}",
+        "dashboard_url": f"{board}?{'&'.join(variables)}" if variables else board,
+    }
 
 
 _VARIABLES = (
@@ -186,7 +176,7 @@ def fill(text: str, words: Mapping[str, str]) -> str:
     return re.sub(r"<[a-z]+>", lambda found: words[found[0]], text)
 
 
-def rule_file(group: str, alerts: Iterable[Alert], links: Links, note: str) -> str:
+def rule_file(group: str, alerts: Iterable[Alert], note: str) -> str:
     """Render a rule file of one group."""
     lines = [f"# {note}", "groups:", f"- name: {group}", "  rules:"]
     for alert in alerts:
@@ -198,20 +188,20 @@ def rule_file(group: str, alerts: Iterable[Alert], links: Links, note: str) -> s
         lines += ["    labels:", f"      severity: {quoted(alert.severity)}"]
         lines += [f"      {name}: {quoted(value)}" for name, value in alert.labels.items()]
         lines.append("    annotations:")
-        lines += [f"      {key}: {quoted(value)}" for key, value in links.annotations(alert).items()]
+        lines += [f"      {key}: {quoted(value)}" for key, value in notification(alert).items()]
     return "\n".join(lines) + "\n"
 
 
-def test_file(rules: str, alerts: Iterable[Alert], links: Links, note: str) -> str:
+def test_file(rules: str, alerts: Iterable[Alert], note: str) -> str:
     """Render the promtool tests of a rule file, which is one directory up."""
     lines = [f"# {note}", "rule_files:", f"- ../{rules}", "evaluation_interval: 1m", "tests:"]
     for alert in alerts:
         for case in alert.cases:
-            lines += _case_lines(alert, case, links)
+            lines += _case_lines(alert, case)
     return "\n".join(lines) + "\n"
 
 
-def _case_lines(alert: Alert, case: Case, links: Links) -> list[str]:
+def _case_lines(alert: Alert, case: Case) -> list[str]:
     lines = [f"- name: {quoted(f'{alert.name} ({alert.severity}) {case.name}')}", "  interval: 1m"]
     lines.append("  input_series:" if case.series else "  input_series: []")
     for series, values in case.series.items():
@@ -223,7 +213,7 @@ def _case_lines(alert: Alert, case: Case, links: Links) -> list[str]:
     labels = {**case.labels, "severity": alert.severity, **alert.labels}
     lines += [f"        {name}: {quoted(value)}" for name, value in labels.items()]
     lines.append("      exp_annotations:")
-    shown = links.annotations(alert)
+    shown = notification(alert)
     shown["description"] = alert.said(case.says, confirmed=case.confirmed)
     lines += [f"        {key}: {quoted(_as_shown(value, labels))}" for key, value in shown.items()]
     return lines

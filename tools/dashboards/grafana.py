@@ -1,19 +1,19 @@
-"""Boards as Grafana's library builds them; sole importer of grafana_foundation_sdk beside `build`."""
+"""Boards as Grafana's JSON: `deploy/dashboards/*.json`. Written for Grafana 11; `typecheck.sh` holds it against its types."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from grafana_foundation_sdk.builders import common as common_builders
-from grafana_foundation_sdk.builders import dashboard as builders
-from grafana_foundation_sdk.builders import prometheus, stat, statetimeline, table, timeseries
-from grafana_foundation_sdk.models import common
-from grafana_foundation_sdk.models import dashboard as models
-from grafana_foundation_sdk.models.prometheus import PromQueryFormat
-
+from tools.dashboards.boards_fleet import APPLICATION_BOARD, FLEET, TASK_BOARD
+from tools.dashboards.boards_pod import AGENT_BOARD, POD_BOARD
 from tools.dashboards.model import OF_NAMESPACE, Board, Kind, Meaning, Panel, Query, Variable
 
-SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
+BOARDS = (FLEET, APPLICATION_BOARD, TASK_BOARD, POD_BOARD, AGENT_BOARD)
+DIRECTORY = "deploy/dashboards"
+
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 TAG = "statewarden"
 _GREEN, _AMBER, _RED, _BLUE, _GREY, _INK = "green", "orange", "red", "blue", "#7b838c", "text"
 
@@ -41,186 +41,136 @@ _STEPS: dict[Meaning, tuple[tuple[float | None, str], ...]] = {
     Meaning.AGE: ((None, _GREEN), (3_600, _AMBER), (10_800, _RED)),
 }
 
-_BUILDERS: dict[Kind, Any] = {
-    Kind.STAT: stat.Panel, Kind.SERIES: timeseries.Panel, Kind.TABLE: table.Panel, Kind.TIMELINE: statetimeline.Panel,
+_LEGEND = {
+    "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True},
+    "tooltip": {"mode": "single", "sort": "asc"},
+}
+_OPTIONS: Mapping[Kind, Mapping[str, object]] = {
+    Kind.STAT: {
+        "colorMode": "value", "graphMode": "none", "justifyMode": "auto", "orientation": "auto",
+        "percentChangeColorMode": "standard", "reduceOptions": {"calcs": ["lastNotNull"]}, "showPercentChange": False,
+        "textMode": "auto", "wideLayout": True,
+    },
+    Kind.SERIES: _LEGEND,
+    Kind.TIMELINE: {
+        "alignValue": "left", "mergeValues": True, "perPage": 20, "rowHeight": 0.8, "showValue": "auto", **_LEGEND,
+    },
 }  # fmt: skip
+_CUSTOM: Mapping[Kind, Mapping[str, object]] = {
+    Kind.SERIES: {"axisSoftMin": 0, "fillOpacity": 8, "lineWidth": 1, "showPoints": "auto"},
+    Kind.TIMELINE: {"fillOpacity": 75, "lineWidth": 0},
+}
 
 
-def dashboard(board: Board) -> builders.Dashboard:
-    """Build one board."""
-    made = (
-        builders.Dashboard(board.title)
-        .uid(board.uid)
-        .description(board.text)
-        .tags([TAG])
-        .timezone("browser")
-        .refresh("30s")
-        .time(board.since, "now")
-        .tooltip(models.DashboardCursorSync.CROSSHAIR)
-        .readonly()
-        .with_variable(_source())
-        .link(_boards_link())
-        .annotation(_alerts())
+def board_files() -> dict[str, str]:
+    """Render every board: path -> text, keys sorted so that a change shows as a change."""
+    return {
+        f"{DIRECTORY}/{x.uid}.json": json.dumps(_board(x), indent=1, sort_keys=True) + "\n" for x in BOARDS
+    }
+
+
+def _board(board: Board) -> dict[str, object]:
+    # alerts on the time axis: a step in a curve and its alert are side by side
+    alerts = (
+        'ALERTS{alertname=~"Statewarden.+",alertstate="firing",severity=~"critical|warning",'
+        f"{OF_NAMESPACE}}}"
     )
-    for variable in board.variables:
-        made = made.with_variable(_variable(variable))
+    source = {
+        "allowCustomValue": True, "includeAll": False, "label": "Prometheus", "multi": False, "name": "datasource",
+        "query": "prometheus", "skipUrlSync": False, "type": "datasource",
+    }  # fmt: skip
+    panels = [{"id": number, **panel} for number, panel in enumerate(_panels(board), 1)]  # links stay good
+    return {
+        "annotations": {"list": [{
+            "builtIn": 0, "datasource": SOURCE, "enable": True, "expr": alerts, "hide": False, "iconColor": _RED,
+            "name": "Alerts",
+        }]},
+        "description": board.text, "editable": False, "fiscalYearStartMonth": 0, "graphTooltip": 1,
+        "links": [{
+            "asDropdown": True, "icon": "", "includeVars": True, "keepTime": True, "tags": [TAG], "targetBlank": False,
+            "title": "statewarden", "tooltip": "", "type": "dashboards",
+        }],
+        "panels": panels, "refresh": "30s", "schemaVersion": 41, "tags": [TAG],
+        "templating": {"list": [source, *map(_variable, board.variables)]},
+        "time": {"from": board.since, "to": "now"}, "timezone": "browser", "title": board.title, "uid": board.uid,
+    }  # fmt: skip
+
+
+def _variable(variable: Variable) -> dict[str, object]:
+    return {
+        "allValue": ".*", "allowCustomValue": True, "current": {"text": "All", "value": "$__all"}, "datasource": SOURCE,
+        "includeAll": True, "label": variable.label, "multi": True, "name": variable.name, "query": variable.query,
+        "refresh": 2, "skipUrlSync": False, "sort": 7, "type": "query",
+    }  # fmt: skip
+
+
+def _panels(board: Board) -> Iterator[dict[str, object]]:
+    """Give rows and panels, each below or beside the one before."""
+    top = 0
     for row in board.rows:
-        made = made.with_row(builders.Row(row.title))
+        place = {"h": 1, "w": 24, "x": 0, "y": top}
+        yield {"collapsed": False, "gridPos": place, "panels": [], "title": row.title, "type": "row"}
+        top, left, tall = top + 1, 0, 0
         for panel in row.panels:
-            made = made.with_panel(_panel(panel))
-    return made
+            if left + panel.width > 24:
+                top, left, tall = top + tall, 0, 0
+            place = {"h": panel.height, "w": panel.width, "x": left, "y": top}
+            yield {"gridPos": place, **_panel(panel)}
+            left, tall = left + panel.width, max(tall, panel.height)
+        top += tall
 
 
-def _source() -> builders.DatasourceVariable:
-    return builders.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
-
-
-def _variable(variable: Variable) -> builders.QueryVariable:
-    return (
-        builders.QueryVariable(variable.name)
-        .label(variable.label)
-        .query(variable.query)
-        .datasource(SOURCE)
-        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .sort(models.VariableSort.NATURAL_ASC)
-        .multi(True)
-        .include_all(True)
-        .all_value(".*")
-        .current(models.VariableOption(text="All", value="$__all"))
-    )
-
-
-def _boards_link() -> builders.DashboardLink:
-    return (
-        builders.DashboardLink("statewarden")
-        .type(models.DashboardLinkType.DASHBOARDS)
-        .tags([TAG])
-        .as_dropdown(True)
-        .include_vars(True)
-        .keep_time(True)
-    )
-
-
-def _alerts() -> builders.AnnotationQuery:
-    """Alerts on the time axis, so that a step in a curve and its alert are side by side."""
-    return (
-        builders.AnnotationQuery()
-        .name("Alerts")
-        .datasource(SOURCE)
-        .enable(True)
-        .icon_color(_RED)
-        .expr(
-            'ALERTS{alertname=~"Statewarden.+",alertstate="firing",severity=~"critical|warning",'
-            f"{OF_NAMESPACE}}}"
-        )
-    )
-
-
-def _panel(panel: Panel) -> Any:
-    made = (
-        _BUILDERS[panel.kind]()
-        .title(panel.title)
-        .description(panel.text)
-        .datasource(SOURCE)
-        .unit(panel.unit)
-        .span(panel.width)
-        .height(panel.height)
-        .no_value(panel.empty)
-        .thresholds(_thresholds(panel.meaning))
-    )
+def _panel(panel: Panel) -> dict[str, object]:
+    steps = [{"color": color, "value": value} for value, color in _STEPS[panel.meaning]]
+    defaults: dict[str, object] = {
+        "noValue": panel.empty, "thresholds": {"mode": "absolute", "steps": steps}, "unit": panel.unit,
+    }  # fmt: skip
     if words := _WORDS.get(panel.meaning):
-        made = made.mappings([_mapping(words)])
-    for index, query in enumerate(panel.queries):
-        made = made.with_target(_query(panel.kind, query, chr(ord("A") + index)))
-    return _SHAPES[panel.kind](made, panel)
-
-
-def _thresholds(meaning: Meaning) -> builders.ThresholdsConfig:
-    steps = [models.Threshold(value=value, color=color) for value, color in _STEPS[meaning]]
-    return builders.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps)
-
-
-def _mapping(words: dict[str, tuple[str, str]]) -> models.ValueMap:
-    return models.ValueMap(
-        options={
-            value: models.ValueMappingResult(text=text, color=color, index=index)
-            for index, (value, (text, color)) in enumerate(words.items())
+        numbers = enumerate(words.items())
+        options = {
+            value: {"color": color, "index": at, "text": text} for at, (value, (text, color)) in numbers
         }
-    )
+        defaults["mappings"] = [{"options": options, "type": "value"}]
+    if panel.kind in _CUSTOM:
+        defaults["custom"] = _CUSTOM[panel.kind]
+    more: dict[str, Any] = {"options": _OPTIONS[panel.kind]} if panel.kind in _OPTIONS else {}
+    overrides: list[dict[str, object]] = []
+    if panel.kind is Kind.TABLE:
+        overrides = list(_overrides())
+        count = "worst" if panel.meaning is Meaning.SEVERITY else "count"
+        hidden = dict.fromkeys(("Time", "__name__", "job", "instance"), True)
+        tidy = {"excludeByName": hidden, "renameByName": {"Value": count}}
+        more["transformations"] = [{"id": "organize", "options": tidy}]
+    return {
+        "datasource": SOURCE, "description": panel.text, "repeatDirection": "h", "title": panel.title,
+        "fieldConfig": {"defaults": defaults, "overrides": overrides}, "transparent": False, "type": panel.kind.value,
+        "targets": [_query(panel.kind, query, chr(ord("A") + index)) for index, query in enumerate(panel.queries)],
+        **more,
+    }  # fmt: skip
 
 
-def _query(kind: Kind, query: Query, ref_id: str) -> prometheus.Dataquery:
-    made = prometheus.Dataquery().expr(query.expr).ref_id(ref_id).datasource(SOURCE)
-    if kind is Kind.TABLE:
-        return made.instant().format(PromQueryFormat.TABLE)
-    if kind is Kind.STAT:
-        return made.instant().legend_format(query.legend or "__auto")
-    return made.range().legend_format(query.legend or "__auto")
+def _query(kind: Kind, query: Query, ref_id: str) -> dict[str, object]:
+    instant = kind in (Kind.TABLE, Kind.STAT)
+    shown = {"format": "table"} if kind is Kind.TABLE else {"legendFormat": query.legend or "__auto"}
+    return {
+        "datasource": SOURCE,
+        "expr": query.expr,
+        "instant": instant,
+        "range": not instant,
+        "refId": ref_id,
+        **shown,
+    }
 
 
-def _stat(made: stat.Panel, panel: Panel) -> stat.Panel:
-    return made.color_mode(common.BigValueColorMode.VALUE).graph_mode(common.BigValueGraphMode.NONE).reduce_options(
-        common_builders.ReduceDataOptions().calcs(["lastNotNull"])
-    )  # fmt: skip
-
-
-def _series(made: timeseries.Panel, panel: Panel) -> timeseries.Panel:
-    return (
-        made.line_width(1)
-        .fill_opacity(8)
-        .axis_soft_min(0)
-        .show_points(common.VisibilityMode.AUTO)
-        .legend(
-            common_builders.VizLegendOptions()
-            .show_legend(True)
-            .display_mode(common.LegendDisplayMode.LIST)
-            .placement(common.LegendPlacement.BOTTOM)
-        )
-    )
-
-
-def _table(made: table.Panel, panel: Panel) -> table.Panel:
-    hidden = dict.fromkeys(("Time", "__name__", "job", "instance"), True)
-    tidy = models.DataTransformerConfig(
-        id_val="organize",
-        options={
-            "excludeByName": hidden,
-            "renameByName": {"Value": "worst" if panel.meaning is Meaning.SEVERITY else "count"},
-        },
-    )
-    made = made.with_transformation(tidy)
-    for field, uid, title in (
-        ("application_id", "statewarden-application", "Open the application"),
-        ("task_id", "statewarden-task", "Open the task"),
-        ("pod", "statewarden-pod", "Open the pod"),
-    ):
-        made = made.override_by_name(
-            field, [models.DynamicConfigValue(id_val="links", value=[_link(uid, title)])]
-        )
-    color = models.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"})
-    return made.override_by_name("worst", [color])
-
-
-def _link(uid: str, title: str) -> dict[str, str]:
+def _overrides() -> Iterator[dict[str, object]]:
+    """Let fields of a table lead to other boards; colour the worst severity."""
     labels = {"namespace": "namespace", "application": "application_id", "task": "task_id", "pod": "pod"}
     variables = "&".join(f"var-{name}=${{__data.fields.{label}}}" for name, label in labels.items())
-    return {"title": title, "url": f"/d/{uid}?${{cluster:queryparam}}&{variables}&${{__url_time_range}}"}
+    for field, board in (("application_id", "application"), ("task_id", "task"), ("pod", "pod")):
+        url = f"/d/statewarden-{board}?${{cluster:queryparam}}&{variables}&${{__url_time_range}}"
+        yield _override(field, "links", [{"title": f"Open the {board}", "url": url}])
+    yield _override("worst", "custom.cellOptions", {"type": "color-text"})
 
 
-def _timeline(made: statetimeline.Panel, panel: Panel) -> statetimeline.Panel:
-    return (
-        made.merge_values(True)
-        .show_value(common.VisibilityMode.AUTO)
-        .row_height(0.8)
-        .fill_opacity(75)
-        .legend(common_builders.VizLegendOptions().show_legend(True).placement(common.LegendPlacement.BOTTOM)
-                .display_mode(common.LegendDisplayMode.LIST))
-    )  # fmt: skip
-
-
-_SHAPES: dict[Kind, Any] = {
-    Kind.STAT: _stat,
-    Kind.SERIES: _series,
-    Kind.TABLE: _table,
-    Kind.TIMELINE: _timeline,
-}
+def _override(field: str, id_: str, value: object) -> dict[str, object]:
+    return {"matcher": {"id": "byName", "options": field}, "properties": [{"id": id_, "value": value}]}

@@ -1,7 +1,7 @@
 """Build the documentation site, and fail on anything that is not right: `make site`.
 
-    tools/site/build.py                      build/site/VERSION, beside other versions that are there
-    tools/site/build.py --output DIR         the same elsewhere, for instance where earlier releases were published
+    tools/site/build.py                      build/site/VERSION
+    tools/site/build.py --output DIR         the same elsewhere
     tools/site/build.py --external           ask every address outside the site instead; nothing is built
 
 It runs in a separate environment (deploy/locks/site.txt).
@@ -23,7 +23,16 @@ sys.path.insert(0, str(ROOT))
 
 from tools.alerts.model import RUNBOOKS  # noqa: E402 - the checkout
 from tools.site.check import problems, runbooks, without_page  # noqa: E402
-from tools.site.versions import HOME, write_start, write_versions  # noqa: E402
+
+HOME = "docs/README.html"
+
+_START = f"""<!doctype html>
+<meta charset="utf-8">
+<title>statewarden</title>
+<meta http-equiv="refresh" content="0; url={HOME}">
+<a href="{HOME}">statewarden</a>
+"""
+"""The start page, as a server shows it for the folder."""
 
 
 def main(argv: list[str]) -> int:
@@ -33,7 +42,7 @@ def main(argv: list[str]) -> int:
         1 if a page has a broken link, is in no list of contents, or lacks what an alert leads to.
     """
     parser = argparse.ArgumentParser(description="Build the documentation site.")
-    parser.add_argument("--output", type=Path, default=ROOT / "build/site", help="where the versions are")
+    parser.add_argument("--output", type=Path, default=ROOT / "build/site", help="where the version goes")
     parser.add_argument("--external", action="store_true", help="check addresses outside the site")
     chosen = parser.parse_args(argv)
     with TemporaryDirectory(prefix="statewarden-site-") as folder:
@@ -42,7 +51,7 @@ def main(argv: list[str]) -> int:
             return _sphinx("linkcheck", built)
         if failed := _sphinx("html", built):
             return failed
-        write_start(built, HOME)
+        (built / "index.html").write_text(_START, "utf-8")
         wrong = problems(built) + without_page(runbooks(ROOT / "deploy/alerts"), RUNBOOKS, built / "docs")
         for line in wrong:
             print(line, file=sys.stderr)
@@ -52,7 +61,6 @@ def main(argv: list[str]) -> int:
         target = chosen.output / version
         shutil.rmtree(target, ignore_errors=True)
         shutil.move(built, target)
-    write_versions(chosen.output)
     print(target / HOME)
     return 0
 

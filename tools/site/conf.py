@@ -40,24 +40,12 @@ myst_disable_syntax = ["myst_role", "myst_target", "myst_block_break", "myst_lin
 
 html_theme = "furo"
 html_static_path = ["static"]
-templates_path = ["templates"]
 html_css_files = ["statewarden.css"]
-html_js_files = [("versions.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
 html_use_index = False
 html_permalinks_icon = "#"
-html_sidebars = {
-    "**": [
-        "sidebar/brand.html",
-        "sidebar/search.html",
-        "sidebar/scroll-start.html",
-        "sidebar/navigation.html",
-        "sidebar/scroll-end.html",
-        "sidebar/versions.html",
-    ]
-}
 highlight_language = "none"
 
 _ANCHOR = re.compile(r'<a id="([\w-]+)">')

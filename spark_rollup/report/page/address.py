@@ -1,87 +1,53 @@
-"""Where something is, in words, and where on the page it is."""
+"""Where something is, in words, where on the page it is, and what the filter knows about it."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from spark_rollup.judging.incidents import FleetIncident
-from spark_rollup.report.page.caps import NAMES_OF_ONE
-from spark_rollup.report.page.data import PageData, PodKey, Row, TaskKey, level
-from spark_rollup.report.page.text import clip, escape, name, named, parse_us
+from spark_rollup.report.page.data import PodKey, Row, TaskKey, level, natural
+from spark_rollup.report.page.text import clip, escape, name, named
+
+NAMES_OF_ONE = 200
+"""Tasks, pods and agents' incidents that one incident names; of more it gives the number."""
 
 _PLAIN = re.compile(r"i-[A-Za-z0-9._-]{1,78}")
 """Any other text may break the page, or be the address of something else on it."""
 
 
-def first_seen_us(data: PageData) -> int:
-    """Find when the covered time begins, microseconds since the epoch."""
-    times = (parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage)
-    return min(times, default=data.as_of_us)
-
-
-def task_key(row: Row) -> TaskKey:
-    """Name the task of a row."""
-    return str(row["namespace"] or ""), str(row["application_id"]), str(row["task_id"])
-
-
-def pod_key(row: Row) -> PodKey:
-    """Name the pod of a row."""
-    return str(row["namespace"] or ""), str(row["pod"])
-
-
-def natural(key: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Order names as people count: `0_2` before `0_10`."""
-    parts = re.split(r"([0-9]{1,18})", "/".join(key))
-    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
-
-
-Cards = Mapping[tuple[str, str], str]
-"""Namespace and id of every incident that has a card -> its address on the page."""
-
-
-def cards_of(incidents: Iterable[FleetIncident]) -> Cards:
+def cards_of(incidents: Iterable[FleetIncident]) -> Mapping[tuple[str, str], str]:
     """Give incidents their addresses: the id, unless it could break one or another namespace has it already."""
     found: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for one in incidents:
         address = local_id(one.id)
         if address in taken:
-            address = f"i-{_hash((one.namespace, one.id))}"
+            address = anchor("i", (one.namespace, one.id))
         taken.add(address)
         found[one.namespace, one.id] = address
     return found
 
 
-def card_of(incident: FleetIncident, cards: Cards) -> str:
-    """Find an incident's address; empty: it has no card."""
-    return cards.get((incident.namespace, incident.id), "")
-
-
 def local_id(id_: str) -> str:
     """Turn an incident's id into an address."""
-    return escape(id_) if _PLAIN.fullmatch(id_) else f"i-{_hash(id_)}"
+    return escape(id_) if _PLAIN.fullmatch(id_) else anchor("i", id_)
 
 
 def timeline_id(key: TaskKey) -> str:
-    """Give a task's drawing an address that no name from disk can break."""
-    return f"t-{_hash(key)}"
+    """Give a task's drawing an address."""
+    return anchor("t", key)
 
 
 def restart_id(key: PodKey) -> str:
     """Give a pod's answer an address."""
-    return f"r-{_hash(key)}"
+    return anchor("r", key)
 
 
-def _hash(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
-
-
-def has_namespaces(data: PageData) -> bool:
-    """Return whether pods and tasks must be named with their namespace."""
-    incidents = {x.namespace for x in data.incidents}
-    return len(incidents | {str(row["namespace"] or "") for row in data.pods}) > 1
+def anchor(kind: str, value: object) -> str:
+    """Make an address that no name from disk can break."""
+    return f"{kind}-{hashlib.sha256(repr(value).encode()).hexdigest()[:16]}"
 
 
 def pod_name(key: PodKey, several: bool) -> str:
@@ -91,10 +57,8 @@ def pod_name(key: PodKey, several: bool) -> str:
 
 def place(row: Row) -> str:
     """Name the task, store and pod that a row is about."""
-    if row["task_id"]:
-        what = name(row["task_id"])
-    else:
-        what = name(row["application_id"]) if row["application_id"] else ""
+    about = row["task_id"] or row["application_id"]
+    what = name(about) if about else ""
     store = f" / {name(row['store'])}" if row.get("store") else ""
     pod = name(row["pod"]) if row["pod"] else ""
     return f"{what}{store}{' on ' if what and pod else ''}{pod}" or "fleet"
@@ -102,25 +66,26 @@ def place(row: Row) -> str:
 
 def whole(incident: FleetIncident) -> str:
     """Write the full address: namespace (its cluster before it), application, tasks, stores, pods."""
-    service = (incident.namespace, incident.application_id)
-    parts = ["/".join(name(part) for part in service if part) or "the whole fleet"]
-    if incident.tasks:
-        parts.append(f"{'task' if len(incident.tasks) == 1 else 'tasks'} {named(_sorted(incident.tasks))}")
-    if incident.stores:
-        parts.append(
-            f"{'store' if len(incident.stores) == 1 else 'stores'} {named(_sorted(incident.stores), 4)}"
-        )
-    if incident.pods:
-        parts.append(f"{'pod' if len(incident.pods) == 1 else 'pods'} {named(_sorted(incident.pods))}")
+    parts = [_service(incident) or "the whole fleet"]
+    for noun, names, limit in (
+        ("task", incident.tasks, 12),
+        ("store", incident.stores, 4),
+        ("pod", incident.pods, 12),
+    ):
+        if names:
+            parts.append(f"{noun}{'' if len(names) == 1 else 's'} {named(_sorted(names), limit)}")
     return " &middot; ".join(parts)
 
 
 def short(incident: FleetIncident) -> str:
     """Write the address for a list or a headline."""
-    what = "/".join(name(part) for part in (incident.namespace, incident.application_id) if part)
     tasks = f" {named(_sorted(incident.tasks), 3)}" if incident.tasks else ""
     pods = f" on {named(_sorted(incident.pods), 3)}" if incident.pods else ""
-    return f"{what}{tasks}{pods}" or "the whole fleet"
+    return f"{_service(incident)}{tasks}{pods}" or "the whole fleet"
+
+
+def _service(incident: FleetIncident) -> str:
+    return "/".join(name(part) for part in (incident.namespace, incident.application_id) if part)
 
 
 def _sorted(names: Iterable[str]) -> list[str]:
@@ -128,10 +93,7 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 def marks(
-    namespaces: Iterable[object],
-    applications: Iterable[object],
-    pods: Iterable[object],
-    severity: object | None = None,
+    namespace: object, applications: Iterable[object], pods: Iterable[object], severity: object | None = None
 ) -> str:
     """Write what the filter of the page knows about a block, as attributes.
 
@@ -139,7 +101,7 @@ def marks(
     filter must not hide the block from any: `data-more` says so.
     """
     known = [pod for pod in dict.fromkeys(pods) if pod]
-    lists = (("n", namespaces), ("a", applications), ("p", known[:NAMES_OF_ONE]))
+    lists = (("n", [namespace]), ("a", applications), ("p", known[:NAMES_OF_ONE]))
     words = "".join(f' data-{key}="{_lines(values)}"' for key, values in lists)
     words += " data-more" if len(known) > NAMES_OF_ONE else ""
     return f'{words} data-s="{level(severity)}"' if severity is not None else words

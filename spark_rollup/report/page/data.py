@@ -1,11 +1,14 @@
-"""What the page shows, as plain values."""
+"""What the page shows, as plain values, and how its rows are told apart."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agent.contract.events import Status
 from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.report.page.text import parse_us
 
 Row = Mapping[str, object]
 
@@ -20,6 +23,8 @@ SEVERITIES = ("critical", "warning", "info")
 
 WORDS = {"critical": "critical", "warning": "warning", "info": "remark"}
 """How the page calls an incident of each severity."""
+
+REMARK = SEVERITIES[-1]
 
 
 def severity_rank(severity: object) -> int:
@@ -46,11 +51,10 @@ class PageData:
         timelines: `schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole.
         local: `schemas.LOCAL_FINDING` rows.
         quarantine: Number of unusable lines by reason.
-        releases: namespace, application_id and release (as text) of every application.
+        releases: namespace, application_id and not_given of every application.
         disabled: namespace, application_id, pod, detector and reason of detectors that agents have disabled.
         restarts: `schemas.RESTARTS` rows.
-        answers: What each answer of `restarts` means, from harmless to dangerous.
-        known_pods: namespace, pod, doubt (null: none) and gone of every pod; empty: only the tables are known.
+        known_pods: namespace, pod, doubt (null: none) and gone of every pod.
         written_us: When the page was written, microseconds since the epoch; 0 = not known.
         took_s: How long the run took until then, seconds; None = not known.
     """
@@ -67,7 +71,60 @@ class PageData:
     releases: Sequence[Row] = ()
     disabled: Sequence[Row] = ()
     restarts: Sequence[Row] = ()
-    answers: Mapping[str, str] = field(default_factory=dict)
     known_pods: Sequence[Row] = ()
     written_us: int = 0
     took_s: float | None = None
+
+    def several(self) -> bool:
+        """Return whether pods and tasks must be named with their namespace."""
+        spaces = {x.namespace for x in self.incidents} | {pod_key(row)[0] for row in self.pods}
+        return len(spaces) > 1
+
+    def first_seen_us(self) -> int:
+        """Find when the covered time begins, microseconds since the epoch."""
+        times = (parse_us(row["first_seen"]) or self.as_of_us for row in self.coverage)
+        return min(times, default=self.as_of_us)
+
+    def urgent(self) -> list[FleetIncident]:
+        """List open incidents that are no remarks."""
+        return [x for x in self.incidents if is_open(x) and level(x.severity) != REMARK]
+
+
+@dataclass(slots=True)
+class Links:
+    """Where things are on the page.
+
+    Args of the dataclass:
+        cards: Namespace and id of every incident that has a card -> its address.
+        drawn: Tasks whose timeline is on the page.
+        answered: Pods whose answer about a restart is on the page.
+    """
+
+    cards: Mapping[tuple[str, str], str]
+    drawn: frozenset[TaskKey] = field(default_factory=frozenset)
+    answered: frozenset[PodKey] = field(default_factory=frozenset)
+
+    def card(self, incident: FleetIncident) -> str:
+        """Find an incident's address; empty: it has no card."""
+        return self.cards.get((incident.namespace, incident.id), "")
+
+
+def is_open(incident: FleetIncident) -> bool:
+    """Return whether something still has to be done; what a newer version may say counts as open."""
+    return str(incident.status) != Status.RESOLVED.value
+
+
+def task_key(row: Row) -> TaskKey:
+    """Name the task of a row."""
+    return str(row["namespace"] or ""), str(row["application_id"]), str(row["task_id"])
+
+
+def pod_key(row: Row) -> PodKey:
+    """Name the pod of a row."""
+    return str(row["namespace"] or ""), str(row["pod"])
+
+
+def natural(key: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Order names as people count: `0_2` before `0_10`."""
+    parts = re.split(r"([0-9]{1,18})", "/".join(key))
+    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]

@@ -1,45 +1,68 @@
-"""What went wrong: one card per incident, the worst first, and one list of what to do."""
+"""What went wrong: the one list of what to do, and one card per incident, the worst first, with its evidence folded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.report.page import text
 from spark_rollup.report.page.address import (
-    Cards,
-    card_of,
-    cards_of,
+    NAMES_OF_ONE,
     local_id,
     marks,
-    task_key,
+    place,
+    short,
     timeline_id,
     whole,
-)
-from spark_rollup.report.page.caps import (
-    CARDS_BYTES,
-    EVIDENCE_BYTES,
-    INCIDENTS,
-    NAMES_OF_ONE,
-    by_severity,
+)  # fmt: skip
+from spark_rollup.report.page.data import (
+    REMARK,
+    SEVERITIES,
+    WORDS,
+    Links,
+    PageData,
+    Row,
+    is_open,
+    level,
+    severity_rank,
+    task_key,
+)  # fmt: skip
+from spark_rollup.report.page.text import (
+    NAMED,
+    clip,
+    clock,
+    code,
+    count,
+    day,
+    escape,
     fitting,
+    fold,
+    moment,
+    named,
     paged,
-)
-from spark_rollup.report.page.data import SEVERITIES, WORDS, PageData, TaskKey, level, severity_rank
-from spark_rollup.report.page.evidence import everyone, evidence
-from spark_rollup.report.page.text import NAMED, clip, count, escape, items_of, moment, span
-from spark_rollup.report.page.unseen import unseen
-from spark_rollup.report.page.verdict import is_open, read
+    parse_us,
+    rest,
+    some,
+)  # fmt: skip
+from spark_rollup.report.page.verdict import read, unseen_now
+from spark_rollup.report.restart_answer import age as span
+from spark_rollup.report.story import AFFECTED, texts
 
-LINKS = 6
-"""Timelines that one incident links to."""
+INCIDENTS = 1000
+"""Incidents with a card, the worst first."""
 
-_AFFECTED = {
-    "yes": "this release has it",
-    "possibly": "this release may have it",
-    "no": "not in this release",
-}
-_REST = "<code>incidents.jsonl</code>, their findings in <code>findings.jsonl</code>"
+EVIDENCE_BYTES, EVIDENCE_OF_ONE_BYTES = 4 << 20, 128 << 10
+"""What the evidence inside all cards, and inside one, may take."""
+
+FINDINGS_OF_ONE, STEPS_OF_ONE = 20, 40
+"""Findings of one incident, and steps of one finding; the last steps are the ones that decided."""
+
+INSTRUCTIONS, LINKS = 12, 6
+"""Instructions that the list of what to do has, and links that a line has; more is no list of first things."""
+
+_FINDINGS = "<code>findings.jsonl</code>"
 
 
 def in_order(data: PageData) -> list[FleetIncident]:
@@ -49,156 +72,216 @@ def in_order(data: PageData) -> list[FleetIncident]:
     )
 
 
-def shown(data: PageData) -> list[FleetIncident]:
-    """Choose the incidents that have a card, the worst first."""
-    few = in_order(data)[:INCIDENTS]
-    fit = fitting((_card(x, data, {}, frozenset(), set()) for x in few), CARDS_BYTES)
-    return few[: len(fit)]
-
-
-def section(data: PageData, cards: Sequence[FleetIncident], drawn: frozenset[TaskKey]) -> str:
-    """Render open incidents, remarks and what is resolved.
-
-    Args:
-        data: The page's data.
-        cards: What has a card, see `shown`.
-        drawn: Tasks whose timeline is on the page.
-    """
-    head = '<section aria-labelledby="incidents"><h2 id="incidents">Incidents</h2>'
-    if not data.incidents:
-        return f"{head}{_nothing(data)}</section>"
-    blocks = list(zip(cards, _with_evidence(cards, data, drawn), strict=True))
-    groups = (
-        ("", [html for x, html in blocks if is_open(x) and level(x.severity) != SEVERITIES[-1]], "incidents"),
-        (
-            "Remarks",
-            [html for x, html in blocks if is_open(x) and level(x.severity) == SEVERITIES[-1]],
-            "remarks",
-        ),
-        ("Resolved", [html for x, html in blocks if not is_open(x)], "resolved incidents"),
+def todo(data: PageData, links: Links) -> str:
+    """Render what open incidents ask for, the worst first; equal instructions about one application are one step."""
+    groups: dict[tuple[str, str, str], list[FleetIncident]] = {}
+    for incident in sorted(data.urgent(), key=lambda x: severity_rank(x.severity)):
+        key = (incident.namespace, incident.application_id, incident.next_action)
+        groups.setdefault(key, []).append(incident)
+    if sum(map(len, groups.values())) < 2:  # the card of a single one is right below
+        return ""
+    items = "".join(
+        f"<li>{_instruction(group, links)}</li>" for group in list(groups.values())[:INSTRUCTIONS]
     )
-    parts = [head]
-    if not groups[0][1]:
-        parts.append(_nothing(data))
-    for title, found, noun in groups:
-        if found and title:
-            parts.append(
-                f'<details class="page group"><summary>{title} &middot; {len(found)}</summary>'
-                f"{''.join(paged(found, noun))}</details>"
-            )
-        elif found:
-            parts += paged(found, noun)
-    left = in_order(data)[len(cards) :]
-    if left:
-        parts.append(
-            f'<p class="lead rest">Not on this page: {count(len(left), "incident")} more ('
-            f"{by_severity(x.severity for x in left)}{_state_words(left)}), none worse. All are in {_REST}.</p>"
-        )
-    return "".join(parts) + "</section>"
+    left = [incident for group in list(groups.values())[INSTRUCTIONS:] for incident in group]
+    more = f'<p class="who">and what {_by_severity(left)} incidents below ask for</p>' if left else ""
+    return (
+        '<section class="todo" aria-labelledby="todo"><h2 id="todo">Do this, in this order</h2>'
+        f"<ol>{items}</ol>{more}</section>"
+    )
 
 
-def _state_words(left: Sequence[FleetIncident]) -> str:
-    resolved = sum(1 for x in left if not is_open(x))
-    return f"; {resolved} of them resolved" if resolved else ""
+def _instruction(group: Sequence[FleetIncident], links: Links) -> str:
+    first, severity = group[0], level(group[0].severity)
+    where = [f'<a href="#{at}">{short(x)}</a>' if (at := links.card(x)) else short(x) for x in group[:LINKS]]
+    more = f" and {len(group) - LINKS} more" if len(group) > LINKS else ""
+    return (
+        f'<span class="chip {severity}">{severity}</span> <span class="who">{"; ".join(where)}{more}:</span> '
+        f"{clip(first.next_action)}"
+    )
+
+
+def _by_severity(incidents: Iterable[FleetIncident]) -> str:
+    return by_severity(x.severity for x in incidents)
+
+
+def by_severity(severities: Iterable[object]) -> str:
+    """Count by severity: `3 critical, 12 warning, 1 remark`."""
+    found = Counter(map(level, severities))
+    words = {x: count(found[x], "remark") if x == REMARK else f"{found[x]} {x}" for x in SEVERITIES}
+    return ", ".join(words[x] for x in SEVERITIES if found[x])
+
+
+def section(data: PageData, links: Links) -> str:
+    """Render open incidents, remarks and what is resolved."""
+    groups: dict[str, list[str]] = {"": [], "Remarks": [], "Resolved": []}
+    ordered = in_order(data) if data.incidents else []
+    cards = ordered[:INCIDENTS]
+    for incident, html in zip(cards, _cards(cards, data, links), strict=True):
+        remark = level(incident.severity) == REMARK
+        groups["Resolved" if not is_open(incident) else "Remarks" if remark else ""].append(html)
+    parts = [paged(groups[""], "incidents") if groups[""] else _nothing(data)]
+    for title, noun in (("Remarks", "remarks"), ("Resolved", "resolved incidents")):
+        if found := groups[title]:
+            parts.append(fold(f"{title} &middot; {len(found)}", paged(found, noun), "page group"))
+    left = ordered[INCIDENTS:]
+    resolved = sum(not is_open(x) for x in left)
+    over = f"; {resolved} of them resolved" if resolved else ""
+    where = (
+        f" ({_by_severity(left)}{over}), none worse. All are in <code>incidents.jsonl</code>, their findings in "
+        f"{_FINDINGS}."
+    )
+    return text.section("incidents", "Incidents", "", "".join(parts) + rest(len(left), "incident", where))
 
 
 def _nothing(data: PageData) -> str:
-    calm = "calm" if data.pods and not unseen(data).now() else "doubt"
+    calm = "calm" if data.pods and not unseen_now(data) else "doubt"
     return (
         f'<p class="card {calm}"><b>No open incident</b> in what was read: {read(data)}. No finding does not mean no '
         "damage: what no agent watched is named above, and what ended before the first event is not known.</p>"
     )
 
 
-def _with_evidence(
-    cards: Sequence[FleetIncident], data: PageData, drawn: frozenset[TaskKey]
-) -> Iterator[str]:
-    addresses = cards_of(cards)
-    left, taken = EVIDENCE_BYTES, set(addresses.values())
+def _cards(cards: Sequence[FleetIncident], data: PageData, links: Links) -> Iterator[str]:
+    left, taken = EVIDENCE_BYTES, set(links.cards.values())
     for incident in cards:
-        folded = evidence(incident, left)
+        folded = _evidence(incident, left)
         left -= len(folded.encode())
-        yield _card(incident, data, addresses, drawn, taken).replace(_HERE, folded)
+        yield _card(incident, data, links, taken, folded)
 
 
-_HERE = "<!-- evidence -->"
-
-
-def _card(
-    incident: FleetIncident, data: PageData, cards: Cards, drawn: frozenset[TaskKey], taken: set[str]
-) -> str:
+def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str], folded: str) -> str:
     """Render one incident.
 
     Args:
         incident: The incident.
         data: The page's data.
-        cards: Addresses.
-        drawn: Tasks whose timeline is on the page.
+        links: Addresses.
         taken: Addresses that are in use; those of the absorbed incidents are added.
+        folded: Its evidence.
     """
-    here, severity = card_of(incident, cards), level(incident.severity)
-    also = []
-    for one in incident.absorbed[:NAMES_OF_ONE]:
-        address = local_id(one)
-        if address not in taken:
-            taken.add(address)
-            also.append(f'<span class="also" id="{address}"></span>')
-    missing = ", ".join(f"<code>{escape(key)}</code>" for key in items_of(incident.lead.get("missing_facts")))
+    here, severity = links.card(incident), level(incident.severity)
+    also = [address for one in incident.absorbed[:NAMES_OF_ONE] if (address := local_id(one)) not in taken]
+    taken.update(also)
+    missing = ", ".join(map(code, texts(incident.lead.get("missing_facts"))))
     ask = (
         f'<p class="meta">Would decide more: {missing} (<code>--set KEY=VALUE</code>).</p>' if missing else ""
     )
     word = WORDS.get(str(incident.severity), str(incident.severity))
+    issues = f"{clip(', '.join(incident.upstream), 200)}: " if incident.upstream else ""
     done, asks = ("", "Next") if is_open(incident) else (" done", "What was to be done")
     return (
         f'<article class="card incident {severity}{done}" id="{here}" tabindex="-1"'
-        f"{marks([incident.namespace], [incident.application_id], incident.pods, severity)}>"
-        f'{"".join(also)}<h3><span class="chip {severity}">{escape(word)}</span> '
-        f'{_cause(incident)} <a class="id" href="#{here}"><code>{clip(incident.id, 80)}</code></a></h3>'
-        f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, drawn)}</p>'
+        f"{marks(incident.namespace, [incident.application_id], incident.pods, severity)}>"
+        + "".join(f'<span class="also" id="{address}"></span>' for address in dict.fromkeys(also))
+        + f'<h3><span class="chip {severity}">{escape(word)}</span> '
+        f"{issues}{clip(incident.title or incident.lead['detector'], 200)} "
+        f'<a class="id" href="#{here}">{code(incident.id)}</a></h3>'
+        f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, links)}</p>'
         f'<p class="say">{clip(incident.sentence)}</p>'
         f'<p class="action"><b>{asks}</b> {clip(incident.next_action)}</p>'
-        f"{ask}{_HERE}{everyone(incident, NAMED)}{_more(incident)}</article>"
+        f"{ask}{folded}{_everyone(incident)}{_more(incident)}</article>"
     )
 
 
-def _cause(incident: FleetIncident) -> str:
-    issues = ", ".join(incident.upstream)
-    known = f"{clip(issues, 200)}: " if issues else ""
-    return f"{known}{clip(incident.title or incident.lead['detector'], 200)}"
-
-
-def _when(incident: FleetIncident, data: PageData, drawn: frozenset[TaskKey]) -> str:
+def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
     ago = (data.as_of_us - incident.since_us) / 1e6
     parts = [f"since {moment(incident.since_us)}{f' ({span(ago)} before this audit)' if ago > 0 else ''}"]
     if incident.ended_us is not None:
         parts.append(f"ended {moment(incident.ended_us)}")
     parts.append(f'<span class="sure">{escape(incident.confidence)}</span>')
-    if not is_open(incident):
-        parts.append("resolved")
-    elif str(incident.status) != "open":
+    if str(incident.status) != "open":
         parts.append(escape(incident.status))
     if incident.upstream:
-        parts.append(_AFFECTED.get(str(incident.affected), f"release affected: {escape(incident.affected)}"))
-    keys = [key for key in dict.fromkeys(task_key(row) for _, row in incident.findings) if key in drawn]
-    links = ", ".join(f'<a href="#{timeline_id(key)}">{escape(key[2])}</a>' for key in keys[:LINKS])
-    if links:
-        parts.append(f"timeline of {links}{f' and {len(keys) - LINKS} more' if len(keys) > LINKS else ''}")
+        parts.append(AFFECTED.get(str(incident.affected), f"release affected: {escape(incident.affected)}"))
+    keys = [key for key in dict.fromkeys(task_key(row) for _, row in incident.findings) if key in links.drawn]
+    if keys:
+        found = [f'<a href="#{timeline_id(key)}">{escape(key[2])}</a>' for key in keys]
+        parts.append(f"timeline of {some(found, LINKS)}")
     return " &middot; ".join(parts)
+
+
+def _everyone(incident: FleetIncident) -> str:
+    """Name all tasks and pods, where the address of the incident names only the first."""
+    parts = []
+    for noun, values in (("Tasks", incident.tasks), ("Pods", incident.pods)):
+        if len(values) > NAMED:
+            more = ", in <code>incidents.jsonl</code>" if len(values) > NAMES_OF_ONE else ""
+            parts.append(f'<p class="meta">{noun}: {named(values, NAMES_OF_ONE)}{more}</p>')
+    return fold("All tasks and pods", "".join(parts), "evidence") if parts else ""
 
 
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
-    what = (
-        incident.lead["detector"]
-        if incident.lead["reported_by"] == AGENT
-        else f"rules/{incident.lead['detector']}"
-    )
-    parts = [f"runbook: <code>statewarden explain {clip(what, 100)}</code>"]
-    others = [one for one in incident.absorbed if one != incident.id]
+    rules = "" if incident.lead["reported_by"] == AGENT else "rules/"
+    parts = [f"runbook: <code>statewarden explain {rules}{clip(incident.lead['detector'], 100)}</code>"]
+    others = [code(one) for one in incident.absorbed if one != incident.id]
     if others:
-        words = ", ".join(f"<code>{clip(one, 80)}</code>" for one in others[:NAMED])
-        left = len(others) - NAMED
-        parts.append(
-            f"agents&#x27; {count(len(others), 'incident')} in it: {words}{f' and {left} more' if left > 0 else ''}"
-        )
+        parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others)}")
     return f'<p class="meta">{" &middot; ".join(parts)}</p>'
+
+
+def _evidence(incident: FleetIncident, left_bytes: int) -> str:
+    """Render the findings of an incident behind one line, the one that names it first; what does not fit is counted."""
+    ordered = sorted(incident.findings, key=lambda item: item[1] is not incident.lead)
+    blocks = fitting(
+        (_finding(str(role), row, incident) for role, row in ordered[:FINDINGS_OF_ONE]),
+        min(left_bytes, EVIDENCE_OF_ONE_BYTES),
+    )
+    left = by_severity(row["severity"] for _, row in ordered[len(blocks) :])
+    more = (
+        f'<p class="meta">{"Further findings, not" if blocks else "Not"} on this page: '
+        f"{left}; all in {_FINDINGS}, by their <code>incident_id</code>.</p>"
+        if left
+        else ""
+    )
+    roles = Counter(str(role) for role, _ in ordered)
+    words = ", ".join(f"{number} {escape(role)}" for role, number in roles.items())
+    head = f"Evidence: {count(len(ordered), 'finding')} <small>{words}</small>"
+    return fold(head, "".join(blocks) + more, "evidence")
+
+
+def _finding(role: str, row: Row, incident: FleetIncident) -> str:
+    state = "" if row["status"] == "open" else ", resolved"
+    said = "" if row["summary"] == incident.sentence else f"<p>{clip(row['summary'])}</p>"
+    return (
+        f'<details class="finding"{" open" if row is incident.lead else ""}><summary>'
+        f'<span class="role">{escape(role)}</span> {code(row["detector"])} {place(row)} '
+        f'<small><span class="word {level(row["severity"])}">{escape(row["severity"])}</span>, '
+        f"{escape(row['confidence'])}{state}</small></summary>"
+        f'{said}{_chain(row["evidence"])}<p class="meta">{" &middot; ".join(_facts(row))}</p></details>'
+    )
+
+
+def _facts(row: Row) -> Iterator[str]:
+    if row["reported_by"] == AGENT:
+        yield "reported by the pod&#x27;s agent; no rule of the fleet says more"
+    yield f"opened {clip(str(row['opened_at'])[:19].replace('T', ' '), 40)} UTC"
+    for word in ("confirms", "refutes", "explains"):
+        if others := texts(row[word]):
+            yield f"{word} {count(len(others), 'finding')} of agents"
+    if missing := texts(row["missing_facts"]):
+        yield f"would decide more: {', '.join(map(code, missing))} (<code>--set KEY=VALUE</code>)"
+    yield f"finding {code(row['id'])}"
+
+
+def _chain(evidence: object) -> str:
+    """List what was seen, in time order; of very many steps the last."""
+    steps = [step for step in evidence if isinstance(step, Mapping)] if isinstance(evidence, list) else []
+    times = [at_us for step in steps if (at_us := parse_us(step["at"])) is not None]
+    items, today = [], ""
+    for step in steps[-STEPS_OF_ONE:]:
+        at_us, shown, exact = parse_us(step["at"]), clip(step["at"], 40), ""
+        title = shown
+        if at_us is not None:
+            title += f" +{span((at_us - min(times)) / 1e6)}" if at_us > min(times) else ""
+            date, exact = day(at_us), f' datetime="{escape(step["at"])}"'
+            shown = f"{f'<small>{date}</small> ' if date != today else ''}{clock(at_us, millis=True)}"
+            today = date
+        where = f"<small>{clip(step['where'], 500)}</small>" if step["where"] else ""
+        items.append(
+            f'<li><time{exact} title="{title}">{shown}</time><div>{clip(step["what"])}{where}</div></li>'
+        )
+    left = len(steps) - STEPS_OF_ONE
+    more = f'<p class="meta">{count(left, "earlier step")} in {_FINDINGS}.</p>' if left > 0 else ""
+    return f'{more}<ol class="chain">{"".join(items)}</ol>' if items else ""

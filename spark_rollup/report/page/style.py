@@ -1,8 +1,6 @@
-"""The page's style sheet: light and dark from one set of colour names; `style_media` has phones and paper."""
+"""The page's style sheet: light and dark from one set of colour names, then phones and paper."""
 
-from spark_rollup.report.page.style_media import CSS as MEDIA
-
-_SCREEN = """
+CSS = """
 :root {
   color-scheme: light dark;
   --paper: #f7f6f3; --card: #ffffff; --ink: #1d2126; --soft: #5b6470; --line: #dedbd3; --edge: #8a8f96; --wash: #efede7;
@@ -80,9 +78,8 @@ h2, h3, figure, .incident, .restart { scroll-margin-top: 100px; }
 .incident .when { color: var(--soft); font-size: 14px; } .incident .say { margin: 7px 0; max-width: 60em; }
 .incident .also { display: block; scroll-margin-top: 100px; }
 .sure { font-weight: 600; color: var(--ink); }
-figure, .restart, .index li { content-visibility: auto; }
+figure, .restart { content-visibility: auto; }
 figure { contain-intrinsic-size: auto 120px; } .restart { contain-intrinsic-size: auto 44px; }
-.index li { contain-intrinsic-size: auto 24px; }
 .page { margin: 8px 0; } .page > summary { cursor: pointer; color: var(--soft); font-size: 14px; padding: 6px 2px; }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
@@ -92,8 +89,6 @@ tr:last-child td { border-bottom: 0; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 td.n, td .chip { white-space: nowrap; } td.k { overflow-wrap: anywhere; min-width: 8em; }
 td .chip { margin: 1px 0; }
-.bars { display: block; width: 192px; height: 24px; }
-.bars .critical { fill: var(--critical); } .bars .warning { fill: var(--warning); } .bars .info { fill: var(--info); }
 .strip { display: block; width: 190px; height: 12px; }
 .chip { display: inline-block; border-radius: 999px; padding: 1px 9px; font-size: 12px; font-weight: 600;
   white-space: nowrap; border: 1px solid transparent; }
@@ -126,9 +121,6 @@ details > summary { cursor: pointer; }
 .restart .tasks ul li { margin: 1px 0; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 5px 12px; margin: 6px 0 10px; font-size: 14px; }
 dd { margin: 0; }
-.index { list-style: none; padding: 0; margin: 8px 0; columns: 2; column-gap: 36px; font-size: 14px; }
-.index li { break-inside: avoid; padding: 3px 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-.index small { color: var(--soft); font-size: 13px; } .index b { font-weight: 560; margin-right: 4px; }
 .rest { border: 1px dashed var(--hatch); border-radius: 8px; padding: 8px 14px; max-width: none; margin: 10px 0; }
 .defs { position: absolute; }
 .meta { color: var(--soft); font-size: 13px; }
@@ -169,6 +161,56 @@ svg .seen { fill: var(--good); opacity: .75; } svg .unseen { fill: var(--hatch);
 .legend span { display: inline-flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 14px; }
 footer { color: var(--soft); font-size: 13px; padding-top: 26px; padding-bottom: 44px; }
 footer ul { padding-left: 18px; margin: 6px 0; }
+@media (max-width: 1100px) {
+  th, td { padding: 8px 9px; } .strip { width: 120px; }
+}
+@media screen and (max-width: 1000px) {
+  table.stack, .stack tbody { display: block; } .stack thead { display: none; }
+  .stack tr { display: flex; flex-wrap: wrap; gap: 3px 12px; padding: 10px 14px; border-bottom: 1px solid var(--line); }
+  .stack tr:last-child { border-bottom: 0; }
+  .stack td { padding: 0; border: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .stack td:empty { display: none; } .stack td:first-child { font-weight: 600; }
+  .stack td[data-name]::before { content: attr(data-name) " "; color: var(--soft); font-size: 12.5px; }
+  .stack td:has(> svg) { flex-basis: 100%; }
+  .stack td[data-name="watched"]::before { content: none; }
+}
+@media screen and (max-width: 720px) {
+  main, header, footer { padding-left: 16px; padding-right: 16px; }
+  header { padding-top: 20px; } h1 { font-size: 22px; overflow-wrap: anywhere; }
+  .tiles { grid-template-columns: repeat(auto-fit, minmax(96px, 1fr)); gap: 8px; }
+  .tile { padding: 9px 12px; } .tile b { font-size: 21px; } .tile:last-child { grid-column: span 2; }
+  nav a { padding: 6px 0; } .card, .todo, .unseen { padding: 11px 14px 13px; }
+  .filter { position: static; } .filter label { flex-basis: 40%; }
+  h2, h3, figure, .incident { scroll-margin-top: 12px; }
+  .finding { padding-left: 0; margin-left: 0; } .restart .tasks { padding-left: 22px; }
+  dl { grid-template-columns: 1fr; gap: 2px; } dd { margin-bottom: 6px; }
+  ol.chain li { grid-template-columns: 1fr; gap: 0; padding-left: 14px; }
+  ol.chain li::before { left: 4px; } ol.chain li::after { left: 4px; } ol.chain div { padding-left: 0; }
+}
+@media print {
+  @page { margin: 14mm 12mm; }
+  :root { --paper: #fff; --card: #fff; }
+  body { font-size: 11px; } nav, .skip, .filter { display: none; }
+  main, header, footer { padding-left: 0; padding-right: 0; max-width: none; }
+  h1 { font-size: 21px; } h2 { margin-top: 22px; font-size: 15px; } .incident h3 { font-size: 12.5px; }
+  h2, h3, .lead, .legend { break-after: avoid; }
+  .tiles { grid-template-columns: repeat(5, 1fr); gap: 8px; } .tile { padding: 8px 10px; } .tile b { font-size: 20px; }
+  .tile, .restart, figure, .scroll { border-color: #bbb; }
+  .card, .todo, .unseen { border-top-color: #bbb; border-right-color: #bbb; border-bottom-color: #bbb; }
+  .chip { font-size: 9.5px; padding: 0 6px; } .todo h2, .unseen h2 { font-size: 13px; } .todo li { margin: 5px 0; }
+  .card, .todo, .unseen { padding: 8px 14px 9px; }
+  .incident, .restart, figure { content-visibility: visible; }
+  .incident .when, .restart .say, .restart .tasks, dl, .facts { font-size: 10.5px; }
+  code, ol.chain small { font-size: 9.5px; }
+  .incident h3, .incident .where, summary { break-after: avoid; }
+  .action, .say, ol.chain li, tr, .todo li, .restart .tasks > li { break-inside: avoid; }
+  .meta, .legend, ol.chain time, .tile span { font-size: 10px; }
+  .scroll, figure { overflow: visible; } figure > svg { min-width: 0; width: 100%; }
+  table { font-size: 10px; } th, td { padding: 4px 6px; } th { font-size: 9.5px; white-space: normal; }
+  .strip { width: 96px; }
+  /* evidence, and what is dangerous to restart, are paper's business; folded pages of thousands are not */
+  .evidence::details-content, .finding::details-content, .restart.bad::details-content
+    { content-visibility: visible; display: block; }
+  svg, .chip, .action, .todo, .card, .unseen { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
 """
-
-CSS = _SCREEN + MEDIA

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from agent.contract.codec import FIRST_US, LAST_US
@@ -15,6 +15,9 @@ CLIP = 2000
 NAMED = 12
 """A line has so many names; of more it gives the number."""
 
+OPEN_AT_ONCE = 25
+"""So many blocks of one kind are shown at once, the others in folded pages of this size."""
+
 
 def escape(value: object) -> str:
     """Make any value safe inside an element or a quoted attribute.
@@ -24,14 +27,9 @@ def escape(value: object) -> str:
     text = "" if value is None else str(value)
     if text.isascii() and text.isprintable():  # nearly every text, and many thousands of them
         return html.escape(text, quote=True)
-    shown = "".join(
-        _visible(char) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char for char in text
-    )
-    return html.escape(shown, quote=True)
-
-
-def _visible(char: str) -> str:
-    return f"\\u{ord(char):04x}"
+    hidden = ("Cc", "Cf", "Cs", "Co")
+    shown = (f"\\u{ord(char):04x}" if unicodedata.category(char) in hidden else char for char in text)
+    return html.escape("".join(shown), quote=True)
 
 
 def clip(value: object, limit: int = CLIP) -> str:
@@ -41,15 +39,25 @@ def clip(value: object, limit: int = CLIP) -> str:
     return f"{escape(text[:limit])} &hellip; ({left} characters more)" if left > 0 else escape(text)
 
 
+def code(value: object) -> str:
+    """Write a word of a program."""
+    return f"<code>{clip(value, 100)}</code>"
+
+
 def name(value: object) -> str:
     """Write a name from disk so that its text direction cannot disturb its surroundings."""
     return f"<bdi>{clip(value, 300)}</bdi>"
 
 
-def named(values: Sequence[object], limit: int = NAMED) -> str:
-    """List names for a line of text; behind the first ones it is a number."""
-    more = f" and {len(values) - limit} more" if len(values) > limit else ""
-    return ", ".join(map(name, values[:limit])) + more
+def some(words: Sequence[str], limit: int = NAMED) -> str:
+    """List words for a line of text; behind the first ones it is a number."""
+    more = f" and {len(words) - limit} more" if len(words) > limit else ""
+    return ", ".join(words[:limit]) + more
+
+
+def named(values: Iterable[object], limit: int = NAMED) -> str:
+    """List names for a line of text."""
+    return some([name(value) for value in values], limit)
 
 
 def clock(at_us: int, *, millis: bool = False) -> str:
@@ -58,14 +66,10 @@ def clock(at_us: int, *, millis: bool = False) -> str:
     return f"{text}.{at_us % 1_000_000 // 1000:03d}" if millis else text
 
 
-def stamp(at_us: int) -> str:
-    """Write date and time, UTC."""
-    return f"{day(at_us)} {clock(at_us)} UTC"
-
-
 def moment(at_us: int) -> str:
     """Write date and time as an element that machines can read."""
-    return f'<time datetime="{_utc(at_us).strftime("%Y-%m-%dT%H:%M:%SZ")}">{stamp(at_us)}</time>'
+    exact = _utc(at_us).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f'<time datetime="{exact}">{day(at_us)} {clock(at_us)} UTC</time>'
 
 
 def day(at_us: int) -> str:
@@ -89,17 +93,6 @@ def parse_us(text: object) -> int | None:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
-def span(seconds: float) -> str:
-    """Write a duration in the unit that people would use."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 2 * 3600:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 2 * 86_400:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 86_400:.0f} days"
-
-
 def count(number: int, noun: str) -> str:
     """Write `1 pod`, `2 pods`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
@@ -121,14 +114,45 @@ def percent(share: float) -> str:
     return "100\u202f%" if text == "100.0" and share >= 1 else f"{min(float(text), 99.9):.1f}\u202f%"
 
 
-def size(value: object) -> str:
-    """Write a number of bytes: `812 B`, `3.4 GiB`."""
-    amount, units = number(value), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while amount >= 1024 and len(units) > 1:
-        amount, units = amount / 1024, units[1:]
-    return f"{amount:.0f} {units[0]}" if amount >= 100 or units[0] == "B" else f"{amount:.1f} {units[0]}"
+def fitting(blocks: Iterable[str], limit_bytes: int) -> list[str]:
+    """Take blocks from the front as long as all of them together fit; no further block is made."""
+    taken, size = [], 0
+    for block in blocks:
+        size += len(block.encode())
+        if size > limit_bytes:
+            break
+        taken.append(block)
+    return taken
 
 
-def items_of(value: object) -> list[object]:
-    """Read a list from a row; null is empty."""
-    return list(value) if isinstance(value, list | tuple) else []
+def paged(blocks: Sequence[str], noun: str, size: int = OPEN_AT_ONCE, around: str = "{}") -> str:
+    """Fold everything behind the first page, so that thousands of blocks open as fast as a few.
+
+    Args:
+        blocks: What is shown.
+        noun: What the blocks are.
+        size: Blocks of a page.
+        around: The element that holds the blocks of one page.
+    """
+    parts = [around.format("".join(blocks[:size]))]
+    for start in range(size, len(blocks), size):
+        page = blocks[start : start + size]
+        head = f"{noun} {start + 1} to {start + len(page)} of {len(blocks)}"
+        parts.append(fold(head, around.format("".join(page))))
+    return "".join(parts)
+
+
+def fold(head: str, body: str, kind: str = "page") -> str:
+    """Hide something behind one line."""
+    return f'<details class="{kind}"><summary>{head}</summary>{body}</details>'
+
+
+def rest(left: int, noun: str, where: str) -> str:
+    """Count what is not on the page, and say where all of it is; empty: nothing is left out."""
+    return f'<p class="lead rest">Not on this page: {count(left, noun)} more{where}</p>' if left > 0 else ""
+
+
+def section(id_: str, title: str, lead: str, body: str = "") -> str:
+    """Make a section of the page."""
+    words = f'<p class="lead">{lead}</p>' if lead else ""
+    return f'<section aria-labelledby="{id_}"><h2 id="{id_}">{title}</h2>{words}{body}</section>'

@@ -1,51 +1,94 @@
-"""The first lines: the verdict, how old it is, what was read."""
+"""The first lines: the verdict, how old it is, what was read, and what was not seen: by name, never as an average."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
-from agent.contract.events import Status
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.missed import in_words
-from spark_rollup.report.page.address import has_namespaces, pod_name, short
-from spark_rollup.report.page.data import SEVERITIES, WORDS, PageData, level
+from spark_rollup.report.page.address import pod_name, short
+from spark_rollup.report.page.data import (
+    REMARK,
+    SEVERITIES,
+    WORDS,
+    PageData,
+    PodKey,
+    is_open,
+    level,
+    pod_key,
+)
 from spark_rollup.report.page.text import (
+    NAMED,
+    clip,
     clock,
+    code,
     count,
     day,
     escape,
+    fold,
     integer,
-    items_of,
     moment,
     name,
     named,
+    number,
     parse_us,
-    span,
-)
-from spark_rollup.report.page.unseen import unseen
+    percent,
+    some,
+)  # fmt: skip
+from spark_rollup.report.restart_answer import age as span
+from spark_rollup.report.story import texts
 
-REMARK = SEVERITIES[-1]
-
-
-def is_open(incident: FleetIncident) -> bool:
-    """Return whether something still has to be done; what a newer version may say counts as open."""
-    return str(incident.status) != Status.RESOLVED.value
+MOST_PODS = 1000
+"""Pods of one kind that are named behind a fold."""
 
 
-def urgent(data: PageData) -> list[FleetIncident]:
-    """List open incidents that are no remarks."""
-    return [x for x in data.incidents if is_open(x) and level(x.severity) != REMARK]
+SILENT, BLIND, OTHER, GAPS, ENDED = (
+    "Silent now", "Blind now", "State not known", "Not watched for a while", "Agent has ended",
+)  # fmt: skip
+
+_STATES = {"silent": SILENT, "stopped": ENDED}
+
+
+def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
+    """Sort the pods that were not seen throughout by what was the matter; each with the reason as HTML."""
+    found: dict[str, dict[PodKey, str]] = {head: {} for head in (SILENT, BLIND, OTHER, GAPS, ENDED)}
+    for row in data.pods:
+        state = str(row["agent_state"])
+        if state in _STATES:
+            at_us = parse_us(row["last_seen"])
+            heard = f"last heard {moment(at_us)}" if at_us is not None else "never heard"
+            found[_STATES[state]][pod_key(row)] = heard
+        elif state != "watching":
+            found[OTHER][pod_key(row)] = escape(state)
+    taken = found[SILENT] | found[ENDED]
+    for row in data.timelines:
+        of_pod = row["lane"] == "unknown" and row["task_id"] is None and row["application_id"] is None
+        lasts = row["to_us"] is None or integer(row["to_us"]) >= data.as_of_us
+        if of_pod and lasts and pod_key(row) not in taken:
+            since = f"since {moment(integer(row['from_us']))}: {escape(row['detail'])}"
+            found[BLIND].setdefault(pod_key(row), since)
+    taken |= found[BLIND]
+    for row in sorted(data.coverage, key=lambda row: -number(row["unknown_seconds"])):
+        missed, of = number(row["unknown_seconds"]), number(row["span_seconds"])
+        if missed > 0 and pod_key(row) not in taken:
+            share = percent(1 - missed / of if of else 0.0)
+            found[GAPS][pod_key(row)] = f"{span(missed)} of {span(of)} missing, {share} watched"
+    return found
+
+
+def unseen_now(data: PageData) -> list[PodKey]:
+    """List the pods of which nothing is known at the audit's time although they may run."""
+    found = unseen(data)
+    return list(found[SILENT] | found[BLIND] | found[OTHER])
 
 
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
-    found = urgent(data)
-    names = _unseen_names(data)
-    missed = escape(in_words(data.coverage))
+    found, missed, names = data.urgent(), escape(in_words(data.coverage)), _unseen_names(data)
     if not found:
-        return f"Unknown: {missed}" if missed else _all_clear(data)
-    missing = f"; not seen: {names}" if names else ""
-    missing += f"; {missed}" if missed else ""
+        return f"Unknown: {missed}" if missed else _all_clear(data, names)
+    missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")
     if len(found) == 1:
         return f"1 {level(found[0].severity)} incident: {short(found[0])}{missing}"
     counts = [(sum(level(x.severity) == word for x in found), word) for word in SEVERITIES[:-1]]
@@ -63,37 +106,33 @@ def _where(found: Sequence[FleetIncident]) -> str:
     )
 
 
-def _all_clear(data: PageData) -> str:
+def _all_clear(data: PageData, names: str) -> str:
     if not data.pods:
         return "Nothing was read: no pod has reported"
-    limits = []
-    names = _unseen_names(data)
-    if names:
-        limits.append(f"not seen: {names}")
     found = unseen(data)
-    if found.gaps:
-        limits.append(f"{count(len(found.gaps), 'pod')} with gaps")
-    if found.ended:
-        limits.append(f"{count(len(found.ended), 'pod')} without an agent by now")
-    if data.quarantine:
-        limits.append(f"{count(sum(data.quarantine.values()), 'line')} or files not used")
-    unasked = {row["detector"] for row in data.disabled}
-    if unasked:
-        limits.append(f"{count(len(unasked), 'detector')} disabled")
-    unsure = sum(bool(items_of(row.get("not_given"))) for row in data.releases)
-    if unsure:
-        limits.append(f"settings of {count(unsure, 'application')} not given")
-    remarks = sum(1 for x in data.incidents if is_open(x))
+    gaps, ended = len(found[GAPS]), len(found[ENDED])
+    unsure = sum(bool(texts(row.get("not_given"))) for row in data.releases)
+    limits = [
+        f"not seen: {names}" if names else "",
+        f"{count(gaps, 'pod')} with gaps" if gaps else "",
+        f"{count(ended, 'pod')} without an agent by now" if ended else "",
+        f"{count(sum(data.quarantine.values()), 'line')} or files not used" if data.quarantine else "",
+        f"{count(len({row['detector'] for row in data.disabled}), 'detector')} disabled"
+        if data.disabled
+        else "",
+        f"settings of {count(unsure, 'application')} not given" if unsure else "",
+    ]
+    remarks = sum(map(is_open, data.incidents))
     but = f" but {count(remarks, WORDS[REMARK])}" if remarks else ""
-    within = f" ({', '.join(limits)})" if limits else ""
+    within = f" ({', '.join(filter(None, limits))})" if any(limits) else ""
     return f"Nothing wrong found in what was watched{but}{within}"
 
 
 def _unseen_names(data: PageData) -> str:
-    pods = unseen(data).now()
+    pods = unseen_now(data)
     if len(pods) > 3:
         return count(len(pods), "pod")
-    several = has_namespaces(data)
+    several = data.several()
     return ", ".join(pod_name(pod, several) for pod in pods)
 
 
@@ -101,11 +140,11 @@ def header(data: PageData) -> str:
     """Render verdict, age, and what was read."""
     return (
         f'<p class="brand">statewarden fleet audit</p><h1>{headline(data)}</h1>'
-        f'<p class="facts">{age(data)}</p><p class="facts">{read(data)}</p>'
+        f'<p class="facts">{_age(data)}</p><p class="facts">{read(data)}</p>'
     )
 
 
-def age(data: PageData) -> str:
+def _age(data: PageData) -> str:
     """Say how old the verdict is: `as of ..., newest event 2 min old, run took 41 s`."""
     parts = [f"as of {moment(data.as_of_us)}"]
     newest = max((parse_us(row["last_seen"]) or 0 for row in data.pods), default=0)
@@ -117,20 +156,19 @@ def age(data: PageData) -> str:
     if data.took_s is not None:
         parts.append(f"run took {span(data.took_s)}")
     # a page that is left open gets older: a script counts on from here
-    since = (
+    at = (
         f' <strong id="age" data-at="{data.written_us // 1000}" role="status"></strong>'
         if data.written_us
         else ""
     )
-    return f"{', '.join(parts)}{since}"
+    return f"{', '.join(parts)}{at}"
 
 
 def read(data: PageData) -> str:
     """Say what was read."""
-    applications = sorted({str(app) for row in data.pods for app in items_of(row["applications"])})
+    applications = sorted({app for row in data.pods for app in texts(row["applications"])})
     tasks = sum(integer(row["tasks_held"]) for row in data.pods)
     stores = {(row["namespace"], row["application_id"], row["task_id"]) for row in data.restarts}
-    first = min((parse_us(row["first_seen"]) or data.as_of_us for row in data.coverage), default=None)
     seen = f", {count(len(stores), 'task')} known" if len(stores) > tasks else ""
     apps = f": {named(applications, 5)}" if applications else ""
     parts = [
@@ -138,7 +176,8 @@ def read(data: PageData) -> str:
         f"{count(len(applications), 'application')}{apps}",
         f"{count(tasks, 'task')} held now{seen}",
     ]
-    if first is not None:
+    if data.coverage:
+        first = data.first_seen_us()
         until = clock(data.as_of_us) if day(first) == day(data.as_of_us) else moment(data.as_of_us)
         parts.append(f"{day(first)} {clock(first)} to {until}")
     return " &middot; ".join(parts)
@@ -150,19 +189,71 @@ def tiles(data: PageData) -> str:
     cells = [
         (
             word if word in alive else "none",
-            f"{alive.count(word)}",
+            alive.count(word),
             f"{WORDS[word]}{'s' if word == REMARK else ''}, open",
         )
         for word in SEVERITIES
     ]
     resolved = len(data.incidents) - len(alive)
-    cells.append(("none" if not resolved else "", f"{resolved}", "resolved"))
-    found, total = unseen(data), len(data.pods)
-    missing = len(found.now())
-    seen = total - missing - len(found.ended)
+    missing, total = len(unseen_now(data)), len(data.pods)
+    seen = total - missing - len(unseen(data)[ENDED])
     kind = "warning" if missing or not total else "good" if seen else "none"
-    cells.append((kind, f"{seen} of {total}", "pods seen now"))
+    cells.append(("" if resolved else "none", resolved, "resolved"))
     body = "".join(
-        f'<div class="tile {kind}"><b>{value}</b><span>{label}</span></div>' for kind, value, label in cells
+        f'<div class="tile {kind}"><b>{value}</b><span>{label}</span></div>'
+        for kind, value, label in (*cells, (kind, f"{seen} of {total}", "pods seen now"))
     )
     return f'<div class="tiles">{body}</div>'
+
+
+def box(data: PageData) -> str:
+    """Name what was not seen, and what else is not in the audit; nothing if all was seen."""
+    several = data.several()
+    lines = []
+    for head, pods in unseen(data).items():
+        if pods:
+            names = [f"{pod_name(pod, several)} <small>{why}</small>" for pod, why in pods.items()]
+            lines.append(f"<b>{head}:</b> {_folded(names)}")
+    if data.quarantine:
+        words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
+        lines.append(f"<b>Not used:</b> {words}; see the table <code>quarantine</code>")
+    missed = in_words(data.coverage)
+    if missed:
+        lines.append(f"<b>Not in the input:</b> {escape(missed)}")
+    not_given = [
+        f"{name('/'.join(str(part) for part in (row['namespace'], row['application_id']) if part))}"
+        f" <small>{escape(', '.join(keys))}</small>"
+        for row in data.releases
+        if (keys := texts(row.get("not_given")))
+    ]
+    if not_given:
+        lines.append(f"<b>Settings that no agent was given:</b> {some(not_given)}")
+    if data.disabled:
+        lines.append(f"<b>Not searched for, disabled by settings of agents:</b> {_disabled(data)}")
+    if not lines:
+        return ""
+    items = "".join(f"<li>{line}</li>" for line in lines)
+    return (
+        '<section class="unseen" aria-labelledby="unseen"><h2 id="unseen">Not seen</h2>'
+        f'<p class="lead">What happened there is unknown, not fine.</p><ul>{items}</ul></section>'
+    )
+
+
+def _disabled(data: PageData) -> str:
+    """Name the detectors that agents have disabled, why, and on which pods."""
+    places: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for row in data.disabled:
+        places[str(row["detector"]), str(row["reason"])][str(row["pod"])] = None
+    return "; ".join(
+        f"{code(detector)} <small>on {named(pods)}: {clip(reason, 500)}</small>"
+        for (detector, reason), pods in sorted(places.items())
+    )
+
+
+def _folded(words: Sequence[str]) -> str:
+    more, left = words[NAMED:MOST_PODS], len(words) - MOST_PODS
+    if not more:
+        return ", ".join(words)
+    last = f"; {count(left, 'pod')} more in the table <code>pods</code>" if left > 0 else ""
+    hidden = fold(f"and {len(words) - NAMED} more", ", ".join(more) + last)
+    return ", ".join(words[:NAMED]) + hidden

@@ -34,13 +34,6 @@ def lane(
     return row | given
 
 
-ANSWERS = {
-    "safe": "a healthy copy is elsewhere", "not-running": "no process holds it", "restore": "no copy elsewhere",
-    "unknown": "not watched", "keep": "the only healthy copy", "clean-stop-only": "stop it cleanly",
-    "damaged": "an open critical finding",
-}  # fmt: skip
-
-
 def answer(**given: object) -> dict[str, object]:
     """Make a row of the table of restarts."""
     row: dict[str, object] = {
@@ -78,9 +71,9 @@ def page(**given: object) -> PageData:
         ],
         "local": [],
         "quarantine": {},
-        "answers": ANSWERS,
     }  # fmt: skip
     values |= given
     if "incidents" not in values:
         values["incidents"] = gather(values["findings"])  # type: ignore[arg-type]
-    return PageData(**values)  # type: ignore[arg-type]
+    known = [{"doubt": None, "gone": False} | row for row in values["pods"]]  # type: ignore[attr-defined]
+    return PageData(**({"known_pods": known} | values))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The page as a whole: self-contained, safe, complete; its timelines, releases and tables."""
+"""The page as a whole: self-contained, safe, complete; its filter, timelines and tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup.report.page import render, text
-from spark_rollup.report.page.script import SCRIPT, digest
+from spark_rollup.report.page.filters import SCRIPT, digest
 from spark_rollup.report.page.style import CSS
-from tests.spark_rollup.report.page.page_check import HOSTILE, Balance, only_match, section, whole
+from tests.spark_rollup.report.page.page_check import HOSTILE, Balance, only_match, section, whole, words
 from tests.spark_rollup.report.page.page_rows import START_US, answer, finding, lane, page
 
 
@@ -32,7 +32,7 @@ def test_an_empty_fleet_has_a_page():
     """No event at all: every section says that there is nothing."""
     text = render(page(findings=[], coverage=[], pods=[], timelines=[]))
     whole(text)
-    for said in ("No pod has reported, so none can be answered for", "No task is known", "none is drawn"):
+    for said in ("No pod has reported, so none can be answered for", "none is drawn"):
         assert said in text
 
 
@@ -88,7 +88,7 @@ def test_hostile_names_stay_text(field):
     text = render(
         page(
             findings=[row], incidents=[hurt], timelines=lanes, quarantine={HOSTILE: 1}, restarts=[asked], pods=[pod],
-            releases=[{"namespace": "shop", "application_id": "orders", "release": HOSTILE}],
+            releases=[{"namespace": HOSTILE, "application_id": HOSTILE, "not_given": [HOSTILE]}],
             disabled=[{"namespace": "", "application_id": "", "pod": HOSTILE, "detector": HOSTILE, "reason": HOSTILE}],
         )
     )  # fmt: skip
@@ -152,15 +152,6 @@ def test_many_tasks_are_drawn_in_pages():
     assert sum(x.startswith("t-") for x in found.ids) == 30
 
 
-def test_drawings_of_many_applications_are_folded():
-    """Behind the first page of drawings every further application is one line."""
-    findings = [finding(id=f"f{n}", application_id=f"app-{n}") for n in range(40)]
-    lanes = [lane("holder", 1, 9, application_id=f"app-{n}") for n in range(40)]
-    drawn = section(render(page(findings=findings, timelines=lanes)), "timelines")
-    assert drawn.count("<h3>") == 25
-    assert drawn.count("&middot; 1 task</summary>") == 15
-
-
 def test_agents_words_are_marked_when_explained():
     """A local finding that a fleet finding explains says so, others are called local."""
     local = {
@@ -185,37 +176,6 @@ def test_an_agents_severity_of_a_newer_version_is_listed_with_warnings():
     assert said.index("said-critical") < said.index("said-error") < said.index("said-info")
 
 
-RELEASES = [
-    {"namespace": "shop", "application_id": name, "release": release}
-    for name, release in (("orders", "3.9.2"), ("other", "3.10.0"), ("old", "unknown"))
-]
-
-
-def test_releases_are_compared():
-    """One line per release: applications, tasks that are hit, open incidents; unknown ones last."""
-    table = section(render(page(releases=RELEASES)), "releases")
-    assert re.findall(r'<td class="k">([^<]+)</td>', table) == ["3.9.2", "3.10.0", "unknown"]
-    line = only_match(r'<td class="k">3.9.2</td>.*?</tr>', table)
-    assert re.findall(r'<td class="n"[^>]*>([^<]*)</td>', line) == ["1", "1", "1", "", ""]
-
-
-def test_the_trend_shows_when_incidents_began():
-    """One bar at the time of the beginning, all releases on one scale; nothing is said in words."""
-    early = finding(
-        id="f2",
-        opened_at="2026-11-18T11:06:45.000000Z",
-        status="resolved",
-        detector="split-owner",
-        task_id="0_1",
-    )
-    table = section(render(page(releases=RELEASES, findings=[finding(), early])), "releases")
-    bars = re.findall(r'<svg class="bars".*?</svg>', table)
-    assert 'aria-label="began: 2 critical"' in bars[0]
-    assert bars[0].count("<title>") == 2
-    assert "<title>from 11:06:40: 1 critical</title>" in bars[0]
-    assert 'aria-label="began: nothing"' in bars[1]
-
-
 def test_long_tables_are_paged_and_begin_with_what_needs_a_check():
     """Of many pods the silent and the suspicious come first, and the rest is folded."""
     (pod,) = page().pods
@@ -236,9 +196,55 @@ def test_namespaces_are_named_where_there_are_several():
     text = render(page(findings=rows, restarts=[answer(), answer(namespace="staging")]))
     whole(text)
     assert "<bdi>shop/pod-a</bdi>" in section(text, "restarts")
-    assert "<bdi>staging/orders</bdi>" in section(text, "tasks")
-    assert "<h3><bdi>shop/orders</bdi></h3>" in text
+    assert "<bdi>shop/orders/0_0</bdi>" in section(text, "timelines")
     assert "<bdi>shop/pod-a</bdi>" not in render(page(restarts=[answer()]))
+
+
+def test_the_filter_offers_what_is_there_and_is_hidden_without_the_script():
+    """Applications, pods and severities; the namespace only where there is a choice."""
+    text = render(page(findings=[finding(), finding(id="b", application_id="bills", severity="info")]))
+    form = only_match(r"<form.*?</form>", text)
+    assert form.startswith(
+        '<form id="filter" class="filter" role="search" aria-label="Filter this page" hidden>'
+    )
+    assert re.findall(r"<option>([^<]+)</option>", form) == ["bills", "orders"]
+    assert '<option value="info">remark</option>' in form
+    assert "Namespace" not in form
+    two = render(page(findings=[finding(), finding(id="b", namespace="staging")]))
+    assert "<option>shop</option><option>staging</option>" in only_match(r"<form.*?</form>", two)
+
+
+def test_every_block_knows_what_it_is_about():
+    """Cards, answers, index, drawings and agents have what the filter asks for."""
+    text = render(page(restarts=[answer()]))
+    whole(text)
+    marks = 'data-n="shop" data-a="orders" data-p="pod-a'
+    for kind in ("article", "details", "figure", "tr"):
+        assert re.search(rf"<{kind}[^>]*{marks}", text), kind
+    assert only_match(r"<article[^>]*>", text).endswith('data-s="critical">')
+
+
+def test_names_of_a_list_cannot_pass_for_several():
+    """A line end inside a name stays inside it."""
+    (pod,) = page().pods
+    text = section(render(page(pods=[{**pod, "applications": ["a\nb", "c"]}])), "restarts")
+    assert 'data-a="a\\u000ab\nc"' in text
+
+
+def test_without_a_namespace_everything_finds_its_place():
+    """Agents outside Kubernetes have none; null and empty are the same."""
+    (pod,), (seen,), base = page().pods, page().coverage, page().timelines
+    text = render(
+        page(
+            findings=[finding(namespace=None)], pods=[{**pod, "namespace": None}],
+            coverage=[{**seen, "namespace": None}],
+            timelines=[{**row, "namespace": None} for row in base], restarts=[answer(namespace=None)],
+            releases=[{"namespace": None, "application_id": "orders", "not_given": ["guarantee"]}],
+        )
+    )  # fmt: skip
+    whole(text)
+    assert "None" not in words(only_match(r"<body>.*</main>", text))
+    assert 'class="chip critical">1 critical' in section(text, "pods")
 
 
 @given(at_us=st.integers(-(2**63), 2**63 - 1))

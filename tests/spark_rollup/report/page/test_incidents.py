@@ -10,7 +10,7 @@ import pytest
 
 from agent.contract.events import Severity, Status
 from spark_rollup.judging.incidents import gather
-from spark_rollup.report.page import render, steps
+from spark_rollup.report.page import incidents, render
 from tests.spark_rollup.report.page.page_check import only_match, section, whole, words
 from tests.spark_rollup.report.page.page_rows import finding, page
 
@@ -25,7 +25,7 @@ def test_a_card_says_what_where_since_when_how_sure_and_what_next():
     for said in (
         "critical KAFKA-8187",
         "shop/orders &middot; task 0_0 &middot; store s &middot; pod pod-a",
-        "since 2026-11-18 11:08:01 UTC (14 min before this audit)",
+        "since 2026-11-18 11:08:01 UTC (13 min before this audit)",
         "confirmed &middot; this release has it",
         "broken",
         "Next restart pod-a",
@@ -125,14 +125,14 @@ def test_the_list_of_what_to_do_is_in_order_and_has_addresses():
     assert todo.count("<li>") == 2
     assert todo.index("restart pod-a") < todo.index("later")
     assert "and 3 more:" in todo
-    assert todo.count('href="#i-') == steps.ADDRESSES + 1
+    assert todo.count('href="#i-') == incidents.LINKS + 1
     assert "forget it" not in todo
     assert "a remark" not in todo
 
 
 def test_more_steps_than_a_list_can_have_are_counted():
     """By severity, with where they are."""
-    rows = [finding(id=f"f{n}", application_id=f"app-{n}") for n in range(steps.STEPS + 3)]
+    rows = [finding(id=f"f{n}", application_id=f"app-{n}") for n in range(incidents.INSTRUCTIONS + 3)]
     rows.append(finding(id="w", application_id="z", severity="warning"))
     assert "and what 3 critical, 1 warning incidents below ask for" in section(
         render(page(findings=rows)), "todo"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from spark_rollup.report.page import render, restarts
+from spark_rollup.report.restart_answer import ANSWERS
 from tests.spark_rollup.report.page.page_check import section, whole, words
-from tests.spark_rollup.report.page.page_rows import ANSWERS, answer, finding, page
-
-(POD,) = page().pods
+from tests.spark_rollup.report.page.page_rows import answer, finding, page
 
 
-def shown(**given: object) -> str:
+def shown(**given: Any) -> str:
+    names = dict.fromkeys(str(row["pod"]) for row in (*given.get("pods", ()), *given.get("restarts", ())))
+    known = [{"namespace": "shop", "pod": pod, "doubt": None, "gone": False} for pod in names or ["pod-a"]]
+    given = {"known_pods": known} | given
     text = render(page(**given))
     whole(text)
     return section(text, "restarts")
@@ -38,7 +41,7 @@ def test_the_dangerous_come_first():
     text = shown(restarts=rows, pods=[])
     assert order(text) == ["pod-d", "pod-u", "pod-s"]
     said = words(text)
-    assert "pod-d damaged 1 restore 2 do first what torn-store asks for" in said
+    assert "pod-d damaged 1 restore 2 follow torn-store first" in said
     assert "First: wait" in said
     assert "Doubt: not watched at 11:00" in said
     assert f"pod-s safe 1 {ANSWERS['safe']}" in said
@@ -50,7 +53,7 @@ def test_each_task_has_its_reasons():
         healthy_elsewhere=["pod-b"], ill_elsewhere=["pod-c (9 records behind)"], restore_bytes=3_400_000_000
     )
     said = words(shown(restarts=[row]))
-    assert "Elsewhere: pod-b; not healthy: pod-c (9 records behind); restoring costs 3.2 GiB" in said
+    assert "Elsewhere: pod-b; not healthy: pod-c (9 records behind); restoring costs 3 GiB" in said
     assert "If killed: the store is wiped" in said
 
 
@@ -62,18 +65,11 @@ def test_a_damaged_task_leads_to_its_incident():
 
 
 def test_a_silent_pod_is_unknown_whatever_it_held():
-    """Its last known tasks are shown, but the answer is that nothing is known."""
-    silent = {**POD, "agent_state": "silent"}
-    said = words(shown(pods=[silent], restarts=[answer(answer="safe", kinds=["safe"])]))
-    assert "pod-a unknown safe 1 not watched now: what it holds by now is unknown" in said
-    nothing = words(shown(pods=[silent]))
-    assert "pod-a unknown not watched now" in nothing
-
-
-def test_the_doubt_of_the_audit_wins():
-    """What the audit knows about pods is said in its words."""
-    known = [{"namespace": "shop", "pod": "pod-a", "doubt": "its agent ended at 11:20:00", "gone": True}]
-    assert "its agent ended at 11:20:00: what it holds by now is unknown" in words(shown(known_pods=known))
+    """Its last known tasks are shown, but the answer is that nothing is known, in the words of the audit."""
+    known = [{"namespace": "shop", "pod": "pod-a", "doubt": "not heard since 11:20:00", "gone": False}]
+    said = words(shown(known_pods=known, restarts=[answer(answer="safe", kinds=["safe"])]))
+    assert "pod-a unknown safe 1 not heard since 11:20:00; what it holds by now is unknown" in said
+    assert "pod-a unknown not heard since 11:20:00" in words(shown(known_pods=known))
 
 
 def test_a_pod_without_tasks_is_safe():
@@ -83,10 +79,13 @@ def test_a_pod_without_tasks_is_safe():
 
 def test_an_ended_pod_comes_last_unless_it_left_damage():
     """One that is gone for good must not hide the others."""
-    pods = [{**POD, "pod": "pod-gone", "agent_state": "stopped"}, POD]
-    assert order(shown(pods=pods)) == ["pod-a", "pod-gone"]
+    known = [
+        {"namespace": "shop", "pod": pod, "doubt": doubt, "gone": doubt is not None}
+        for pod, doubt in (("pod-gone", "its agent ended at 11:20:00"), ("pod-a", None))
+    ]
+    assert order(shown(known_pods=known)) == ["pod-a", "pod-gone"]
     left = answer(pod="pod-gone", answer="damaged", kinds=["damaged"], follow=["x"])
-    assert order(shown(pods=pods, restarts=[left])) == ["pod-gone", "pod-a"]
+    assert order(shown(known_pods=known, restarts=[left])) == ["pod-gone", "pod-a"]
 
 
 def test_an_answer_of_a_newer_version_is_listed_first():

@@ -158,12 +158,11 @@ def test_unused_lines_and_disabled_detectors_are_part_of_what_was_not_seen():
     rows = [row, row | {"pod": "pod-b"}]
     text = render(page(findings=[], coverage=[WHOLE], disabled=rows, quarantine={"not-json": 3}))
     assert headline(text).endswith("(3 lines or files not used, 1 detector disabled)")
-    assert "Not searched for: torn-store, disabled by settings" in words(section(text, "unseen"))
+    assert "disabled by settings of agents: torn-store on pod-a, pod-b: &lt;old&gt;" in words(
+        section(text, "unseen")
+    )
     assert "Not used: 3 not-json" in words(section(text, "unseen"))
-    assert (
-        '<tr><td class="k">torn-store</td><td>&lt;old&gt;</td><td><bdi>pod-a</bdi>, <bdi>pod-b</bdi></td></tr>'
-    ) in section(text, "disabled")
-    assert "Disabled detectors" not in render(page())
+    assert "disabled" not in section(render(page()), "unseen")
 
 
 def test_tiles_count_incidents_and_pods():
