@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from tests.live.plan import EOS, is_exposed, numbers
-from tests.live.stage import Stage
+from tests.lab.plan import EOS, is_exposed, numbers
+from tests.lab.stage import Stage
 
 ROOT = Path(__file__).resolve().parents[2]
 HEALTHY = {"equal", "behind", "ahead"}
