@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tests.lab.design import Run
+from tests.lab.design import Run, parse_name
+from tests.lab.draw import draw
 from tests.lab.plan import ALOS, EOS, NEWEST, Plan
 from tests.lab.scenarios import SCENARIOS
 
@@ -64,6 +65,16 @@ def run_of(name: str, release: str, guarantee: str, twist: Mapping[str, str] | N
     label = " ".join((name, *(f"{key}={value}" for key, value in (twist or {}).items())))
     stores, steps = tuple(plan.stores.split(",")), SCENARIOS[name].play.steps
     return Run(label, release, guarantee, stores, plan.partitions, (), plan.settings, steps)
+
+
+def named_run(name: str) -> Run:
+    """Give the run of a name, written or drawn.
+
+    Raises:
+        ValueError: it is not `RELEASE-alos-SEED`, or `-eos-` and the name of a scenario.
+    """
+    release, guarantee, seed = parse_name(name)
+    return run_of(seed, release, guarantee) if seed in SCENARIOS else draw(int(seed), release, guarantee)
 
 
 def plan_of(run: Run) -> Plan:

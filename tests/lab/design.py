@@ -91,11 +91,11 @@ class Run:
         )
 
 
-def parse_name(name: str) -> tuple[str, str, int]:
-    """Give release, guarantee and seed of a run's name.
+def parse_name(name: str) -> tuple[str, str, str]:
+    """Give release, guarantee and seed, or what is written, of a run's name.
 
     Raises:
         ValueError: it is not `RELEASE-alos-SEED` or `RELEASE-eos-SEED`.
     """
-    release, guarantee, seed = name.split("-")
-    return release, {short: long for long, short in SHORT.items()}[guarantee], int(seed)
+    release, guarantee, seed = name.split("-", 2)
+    return release, {short: long for long, short in SHORT.items()}[guarantee], seed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.lab.actions import ACTIONS
-from tests.lab.design import PODS, Run, Step, parse_name
+from tests.lab.design import PODS, Run, Step
 from tests.lab.plan import ALOS, EOS, TRANSACTIONAL, TRANSACTIONAL_SINCE, numbers
 from tests.lab.scenarios import BROKER_ASSIGNS
 
@@ -71,12 +71,6 @@ def draw(seed: int, release: str, guarantee: str) -> Run:
     if numbers(newest) >= numbers(TRANSACTIONAL_SINCE) and dice.random() < 0.5:
         settings[TRANSACTIONAL] = "true"
     return run
-
-
-def draw_named(name: str) -> Run:
-    """Draw the run of a name."""
-    release, guarantee, seed = parse_name(name)
-    return draw(seed, release, guarantee)
 
 
 def draw_many(seed: int, count: int, releases: Sequence[str]) -> list[Run]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.demo.agents import AgentError
+from tests.lab import written
 from tests.lab.actions import ACTIONS
 from tests.lab.catalogue import plan_of
 from tests.lab.design import Run, Step
@@ -166,7 +167,7 @@ def _play_written(broker: Broker, base: Path, run: Run, begun: float, *, keep: b
     problem = ""
     try:
         try:
-            scenario.play(stage)
+            written.perform(stage, run.steps)
         except LiveError as error:
             problem = str(error)
         saids = tuple(loudest(stage.finish(), stage.marks))

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.lab import acts_disk
 from tests.lab.brokers import Brokers, broker_release
+from tests.lab.catalogue import named_run
 from tests.lab.design import Run
-from tests.lab.draw import draw_named
 from tests.lab.ground import Ground
 from tests.lab.judge import Truth
 from tests.lab.plan import Plan
@@ -257,7 +257,9 @@ def _chosen(options: argparse.Namespace, brokers: Brokers, base: Path) -> Iterat
     if options.run:
         path = Path(options.run)
         result: Mapping[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-        run = recordable(Run.from_json(result["run"]) if result else draw_named(options.run))
+        run = recordable(Run.from_json(result["run"]) if result else named_run(options.run))
+        if run.label:
+            raise SystemExit(f"{run.label} is written: of those, --lives are recorded")
         yield lambda: record_run(brokers.for_run(run), base, run, result, options.target)
     for name in options.lives:
         for release in options.releases:

@@ -10,9 +10,10 @@ from tests.lab.plan import ALOS, EOS, is_exposed, numbers
 from tests.lab.plays import PLAYS
 from tests.lab.processes import LiveError, wait_until
 from tests.lab.recording import Recording
+from tests.lab.scenarios import LONG_COMMIT
+from tests.lab.words import time_out_commit
 
 A, B = "pod-a", "pod-b"
-LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
 
 
 @dataclass(slots=True)
@@ -307,14 +308,7 @@ def _corrupted_table(stage: Recording, delay_ms: int = 3000) -> str:
     wait_until(lambda: all(_tables(stage, pod) for pod in (A, B)), "each pod has a task of the table", 90)
     stage.settle("table", within_s=90)
     (task,) = _tables(stage, A)
-    java = stage.pods[A]
-    java.ask(f"restore-delay {delay_ms}")
-    java.ask("fail-commit")
-    seen = len(java.lines)
-    stage.send(50)
-    java.wait_for("commit-failed", after=seen)
-    java.wait_for("restored ", after=seen)
-    stage.mark("a commit has timed out, the table is restored")
+    time_out_commit(stage, delay_ms=delay_ms, until="restored ", pod=A)
     return task
 
 

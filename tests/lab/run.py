@@ -37,9 +37,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.lab import planted
 from tests.lab.again import changed
 from tests.lab.brokers import Brokers, broker_release
-from tests.lab.catalogue import LEAN, run_of
+from tests.lab.catalogue import LEAN, named_run, run_of
 from tests.lab.design import Run
-from tests.lab.draw import draw_many, draw_named
+from tests.lab.draw import draw_many
 from tests.lab.ground import CATCH_UP_S
 from tests.lab.outcome import conclusion, play_all, summary
 from tests.lab.page import render
@@ -60,7 +60,7 @@ HUNT = "hunt"
 def named(word: str) -> Run:
     """Give the run of a name, or of a result's file."""
     path = Path(word)
-    return Run.from_json(json.loads(path.read_text())["run"]) if path.is_file() else draw_named(word)
+    return Run.from_json(json.loads(path.read_text())["run"]) if path.is_file() else named_run(word)
 
 
 def choose_drawn(options: argparse.Namespace) -> list[Run]:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lab.actions import ACTIONS
+from tests.lab.catalogue import named_run
 from tests.lab.design import Run
-from tests.lab.draw import draw, draw_many, draw_named
+from tests.lab.draw import draw, draw_many
 from tests.lab.excuses import EXCUSES, FACTS
 from tests.lab.judge import TELLS_EXCESS, TELLS_LOSS
 from tests.lab.plan import ALOS, EOS, NEWEST, RELEASES, TRANSACTIONAL, numbers
@@ -21,7 +22,7 @@ RUNS = st.builds(draw, st.integers(0, 10**6), st.sampled_from(RELEASES), st.samp
 
 @given(RUNS)
 def test_a_run_is_drawn_again_from_its_name_and_read_back_from_its_file(run):
-    assert draw_named(run.name) == run
+    assert named_run(run.name) == run
     assert Run.from_json(json.loads(json.dumps(run.as_json()))) == run
 
 
@@ -81,7 +82,7 @@ def test_about_half_of_the_runs_that_can_have_transactional_stores_do():
 @pytest.mark.parametrize("name", ["4.3.1", "4.3.1-both-1", "4.3.1-eos-x"])
 def test_another_word_is_no_name(name):
     with pytest.raises((ValueError, KeyError)):
-        draw_named(name)
+        named_run(name)
 
 
 @given(RUNS)

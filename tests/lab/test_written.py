@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lab.catalogue import LEAN, plan_of, run_of
+from tests.lab.catalogue import LEAN, named_run, plan_of, run_of
 from tests.lab.design import Run, Step
+from tests.lab.plan import EOS
 from tests.lab.planted import PLAYS as PLANTED
 from tests.lab.plays import PLAYS
 from tests.lab.scenarios import SCENARIOS
+from tests.lab.stage import Stage
 from tests.lab.words import FUNCTIONS, METHODS
-from tests.lab.written import parse
+from tests.lab.written import parse, perform
 
 
 @pytest.mark.parametrize(
@@ -67,3 +69,24 @@ def test_the_lean_set_can_be_played():
     for name, release, guarantee in LEAN:
         assert guarantee in SCENARIOS[name].guarantees
         assert run_of(name, release, guarantee).name.startswith(f"{release}-")
+
+
+def test_a_written_run_is_named_as_a_drawn_one_is():
+    """`--replay` takes either."""
+    run = named_run("4.3.1-eos-lost-segment-close-join")
+    assert run == run_of("lost-segment-close-join", "4.3.1", EOS)
+    assert named_run(run.name) == run
+
+
+def test_what_is_played_is_what_a_run_says():
+    """A written run that was cut has fewer steps."""
+    done: list[str] = []
+
+    class Stub(Stage):
+        def __init__(self) -> None: ...
+
+        def kill(self, pod: str = "a") -> None:
+            done.append(f"kill {pod}")
+
+    perform(Stub(), [Step("kill", {"pod": "b"}), Step("kill")])
+    assert done == ["kill b", "kill a"]

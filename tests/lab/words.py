@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.lab.ground import Ground
 from tests.lab.plan import CHAIN, TRANSACTIONAL, downgrade_of, is_transactional, numbers
-from tests.lab.processes import JavaProcess, LiveError, wait_until
+from tests.lab.processes import LiveError, wait_until
 from tests.lab.stage import Stage, is_locked
 from tests.lab.words_disk import (
     all_but_one_closed,
@@ -100,7 +100,7 @@ def tell(stage: Stage, command: str, pod: str = "a") -> None:
 
 def time_out_commit(
     stage: Stage, times: int = 1, records: int = 50, delay_ms: int = 0, until: str = "", pod: str = "a"
-) -> JavaProcess:
+) -> None:
     """Let commits of a pod time out; perhaps wait until a restoration, which is slow, has come so far."""
     java = stage.pods[pod]
     if delay_ms:
@@ -112,7 +112,6 @@ def time_out_commit(
     stage.mark("a commit has timed out")
     if until:
         java.wait_for(until, after=seen)
-    return java
 
 
 def fail_thread(stage: Stage) -> None:

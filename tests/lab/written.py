@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,11 +39,16 @@ class Play:
 
     def __call__(self, stage: Stage) -> None:
         """Play it."""
-        for step in self.steps:
-            if step.action in METHODS:
-                getattr(stage, METHODS[step.action].__name__)(**step.args)
-            else:
-                FUNCTIONS[step.action](stage, **step.args)
+        perform(stage, self.steps)
+
+
+def perform(stage: Stage, steps: Iterable[Step]) -> None:
+    """Play the steps of a written play."""
+    for step in steps:
+        if step.action in METHODS:
+            getattr(stage, METHODS[step.action].__name__)(**step.args)
+        else:
+            FUNCTIONS[step.action](stage, **step.args)
 
 
 def parse(clause: str) -> Step:
