@@ -31,6 +31,8 @@ Listing = dict[str, str]
 class Recording(Stage):
     """Runs an application without agents and writes down every file operation of its pods."""
 
+    has_agents = False
+
     def __init__(self, broker: Broker, home: Path, name: str, plan: Plan) -> None:
         """Make the topics; no pod runs yet."""
         plain = f"{name}-{plan.release}".replace(".", "-")
@@ -48,10 +50,6 @@ class Recording(Stage):
         self.runs[pod].append((release, calls))
         how = ("-D", "-f", "-q", "-ttt", "-xx", "-s", "16777216", "--seccomp-bpf", "-e", "signal=KILL")
         return (tool("strace"), *how, "-e", f"trace={CALLS}", "-o", str(calls), tool("java"))
-
-    def start(self, pod: str = "a", release: str | None = None, **how: Any) -> None:
-        """Start an instance; no agent watches a recording."""
-        super().start(pod, release, **{**how, "watched": False})
 
     def start_together(self, *pods: str) -> None:
         """Start several instances at once, as after the end of a node."""

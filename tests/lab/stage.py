@@ -37,6 +37,8 @@ def is_locked(path: Path) -> bool:
 class Stage:
     """Runs one application; everything lies below one directory and is gone after `close`."""
 
+    has_agents = True
+
     def __init__(
         self, broker: Broker, home: Path, name: str, plan: Plan, *, application_id: str = ""
     ) -> None:
@@ -134,7 +136,7 @@ class Stage:
     ) -> None:
         """Start an instance, and its agents if they do not watch yet; wait until it is RUNNING."""
         release = release or self.release
-        if watched and pod not in self.agents:
+        if watched and self.has_agents and pod not in self.agents:
             self.watch(pod, release)
         self.mark(f"{pod} starts {release}")
         self.launch(pod, release, slow_unlink_us=slow_unlink_us, slow_sync_us=slow_sync_us)

@@ -1,4 +1,4 @@
-"""The live proof's judge excuses what is said of an exposed application, and nothing else; no broker, no Java."""
+"""What is said of any exposed application is excused, and nothing else; no broker, no Java."""
 
 from __future__ import annotations
 
