@@ -142,12 +142,12 @@ lifelike: setup ## play stories of an application on real RocksDB under the agen
 	@$(PY) tests/lifelike/run.py $(ARGS)
 
 hunt: setup ## real applications through drawn mishaps, every word judged (ARGS="--minutes 60 --seed 1 --releases 4.4.0,3.9.2")
-	@$(PY) tests/hunt/run.py $(ARGS)
+	@$(PY) tests/lab/run.py hunt $(ARGS)
 
 # Each kills or closes too early, two of them under exactly-once; a run that breaks off is played once more, and ends
 # early enough for the others to have their turn.
 SHORT := 4.3.1-eos-900001 2.5.1-eos-1000021 4.3.1-alos-900006 2.5.1-alos-610038
-HUNT_SHORT := tests/hunt/run.py --replay $(SHORT:%=tests/hunt/short/%.json) --results build/hunt-short
+HUNT_SHORT := tests/lab/run.py hunt --replay $(SHORT:%=tests/lab/short/%.json) --results build/hunt-short
 
 hunt-short: setup ## two minutes of it, always the same (needs Maven, a JDK and root)
 	@tools/setup_hunt.sh
@@ -155,7 +155,7 @@ hunt-short: setup ## two minutes of it, always the same (needs Maven, a JDK and 
 	@$(PY) $(HUNT_SHORT) --minutes 4 --patience-s 90 --again 1 --enough 2
 
 record: setup ## write a run of the hunt as a trace and a scenario (SEED=4.3.1-alos-17, or a result's file; needs strace)
-	@$(PY) tests/hunt/record.py $(SEED) $(ARGS)
+	@$(PY) tests/lab/record.py $(SEED) $(ARGS)
 
 verify: setup-delivery ## `statewarden verify` on real releases (ARGS="--releases 4.3.1 --plays healthy,lost_segment")
 	@$(PY) tests/verify/run.py $(ARGS)

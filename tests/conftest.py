@@ -70,7 +70,7 @@ ANYWHERE = (
     "tests/docs/",
     "tests/contract/",
     "tests/evaluate/",
-    "tests/hunt/",
+    "tests/lab/",
     "tests/spark_rollup/report/page/",
 )
 """Folders whose tests start no live agent and no Spark, and do not look at their own process."""

@@ -10,11 +10,11 @@ import pytest
 from agent.cli.page_text import section_of
 from agent.contract.runbooks import anchor_of, page_of
 from agent.detectors import DETECTORS
-from tests.live.repro.run import PLAYS
+from tests.lab.repro.run import PLAYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(x for x in (ROOT / "docs" / "found").glob("*.md") if x.stem != "README")
-PROGRAMS = sorted((ROOT / "tests" / "live" / "repro").glob("*.java"))
+PROGRAMS = sorted((ROOT / "tests" / "lab" / "repro").glob("*.java"))
 SECTIONS = ("Steps", "Expected and actual", "Root cause", "Impact", "Proposed fix", "Until then")
 WITHOUT_PAGE = {
     "overlaid-store": "no loss was ever seen: what it names is a replay over old files",

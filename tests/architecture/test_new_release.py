@@ -173,7 +173,7 @@ def test_a_release_that_every_table_covers() -> None:
         ("9.9.0", "99.0.1", "RocksDB 99.0.1: NOT KNOWN: in no row"),
         ("9.9.0", "10.1.3", "RocksDB 10.1.3: NOT KNOWN: its row in agent/layout/releases.py is 4.2.0 to"),
         ("9.9.0", None, "RocksDB: NOT KNOWN: nothing says"),
-        ("9.9.0", "10.1.3", "tests/live/plan.py: NOT KNOWN: 9.9.0 is not in RELEASES"),
+        ("9.9.0", "10.1.3", "tests/lab/plan.py: NOT KNOWN: 9.9.0 is not in RELEASES"),
     ],
 )
 def test_a_table_that_ends_before_a_release(release: str, rocksdb: str | None, word: str) -> None:

@@ -2,7 +2,7 @@
 
     python tests/bench/record_real.py --seconds 130 tests/bench/data/real-4.2.2.jsonl.gz
 
-Needs what `tests/live/record.py` needs. As in production a commit comes every 30 s and one flush with each; memtables
+Needs what `tests/lab/record.py` needs. As in production a commit comes every 30 s and one flush with each; memtables
 are of 1 MiB instead of 16, so that flushes in between and compactions come often. The recording is proved as those of
 `tests/data/traces` are; then blocks of data become holes of the same size, as nobody reads them.
 """
@@ -23,9 +23,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.real_load import TAIL_BYTES
-from tests.live.plan import ALOS, Plan
-from tests.live.processes import Broker, LiveError
-from tests.live.recording import Recording
+from tests.lab.plan import ALOS, Plan
+from tests.lab.processes import Broker, LiveError
+from tests.lab.recording import Recording
 
 RELEASE, PARTITIONS = "4.2.2", 4
 COMMIT_MS, MEMTABLE_BYTES = 30_000, 1 << 20

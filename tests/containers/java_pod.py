@@ -8,17 +8,18 @@ from pathlib import Path
 
 from tests.containers.pod import APPLICATION_UID, GROUP, SidecarPod, java_command
 from tests.containers.podman import environment, podman, quietly
-from tests.live.plan import EOS, Plan
-from tests.live.processes import Broker, JavaProcess
-from tests.live.stage import Stage
-from tests.live.toolbox import CACHE, application_classes
+from tests.lab.configured import configured
+from tests.lab.plan import EOS, Plan
+from tests.lab.processes import Broker, JavaProcess
+from tests.lab.stage import Stage
+from tests.lab.toolbox import CACHE, application_classes
 
 RELEASE = "4.2.0"
 """A release with KAFKA-20685: an exposure that the agent must see."""
 
 
 class ContainerStage(Stage):
-    """`tests.live.stage.Stage` whose application runs in a container, with another user, on the pod's volume."""
+    """`tests.lab.stage.Stage` whose application runs in a container, with another user, on the pod's volume."""
 
     def __init__(self, broker: Broker, pod: SidecarPod, name: str) -> None:
         """Make the topics; nothing runs yet."""
@@ -36,18 +37,7 @@ class ContainerStage(Stage):
 
     def sets(self) -> list[str]:
         """What an operator would tell the agent."""
-        settings = self.settings("a", RELEASE)
-        names = {
-            "processing_guarantee": "processing.guarantee",
-            "state_cleanup_delay_ms": "state.cleanup.delay.ms",
-            "num_standby_replicas": "num.standby.replicas",
-            "commit_interval_ms": "commit.interval.ms",
-            "session_timeout_ms": "session.timeout.ms",
-        }
-        return [
-            f"kafka_streams_version={RELEASE}",
-            *(f"{ours}={settings[theirs]}" for ours, theirs in names.items()),
-        ]
+        return [f"{name}={value}" for name, value in configured(self.settings("a", RELEASE), RELEASE).items()]
 
     def start_in_container(self) -> None:
         """Start the application; wait until it is RUNNING."""

@@ -16,7 +16,7 @@ from tests.containers.java_pod import RELEASE, ContainerStage
 from tests.containers.namespace_pod import NamespacePod, play
 from tests.containers.pod import AGENT_UID, SidecarPod
 from tests.containers.podman import AGENT, BASE, ROOT, make_rollup_image, mounted, podman, size_bytes
-from tests.live.processes import Broker, wait_until
+from tests.lab.processes import Broker, wait_until
 from tests.oracle.toolbox import rocksdict_python
 from tests.support.shipped import last_findings, shipped_records
 

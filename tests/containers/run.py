@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.containers import limits, proofs, workload
 from tests.containers.podman import ContainerError, make_agent_image, missing_tools
 from tests.containers.proofs import ProofError
-from tests.live.processes import LiveError
-from tests.live.toolbox import MissingToolError as MissingJavaToolError
+from tests.lab.processes import LiveError
+from tests.lab.toolbox import MissingToolError as MissingJavaToolError
 from tests.oracle.toolbox import MissingToolError
 
 Part = Callable[[Path], Iterator[str]]

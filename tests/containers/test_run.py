@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.containers import run
-from tests.live import toolbox as live
+from tests.lab import toolbox as live
 from tests.oracle import toolbox as oracle
 
 

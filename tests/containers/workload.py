@@ -20,8 +20,8 @@ from typing import Any
 from deploy.demo.agents import free_port
 from tests.containers.podman import AGENT, BASE, ROOT, Container, podman
 from tests.containers.proofs import require
-from tests.live.processes import Broker, wait_until
-from tests.live.toolbox import jars, tool
+from tests.lab.processes import Broker, wait_until
+from tests.lab.toolbox import jars, tool
 from tests.support.charts import objects
 from tests.support.exposed import series_of
 

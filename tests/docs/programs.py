@@ -227,7 +227,7 @@ def check_spark_submit(words: Sequence[str]) -> str:
 def check_java(words: Sequence[str]) -> str:
     """Check that the class is one of our reproductions."""
     name = words[words.index("-cp") + 2]
-    return "" if (ROOT / f"tests/live/repro/{name}.java").is_file() else f"there is no {name}.java"
+    return "" if (ROOT / f"tests/lab/repro/{name}.java").is_file() else f"there is no {name}.java"
 
 
 # -- small ones -----------------------------------------------------------------------------------------

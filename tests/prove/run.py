@@ -6,8 +6,8 @@ scanned and read by RocksDB itself; the fleet audit on
 recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; the heavy tests; alert
 noise over a simulated fleet; every Python and Spark that is promised (`tests/prove/matrix.py`); the image in
 containers; the charts in a Kubernetes control plane; stories of an application on real RocksDB (`tests/lifelike`);
-real releases of Kafka Streams under live agents (`tests/live`), ten minutes of the hunt (`tests/hunt`), and faults
-planted into Kafka Streams (`tests/hunt/planted.py`); the bugs of `docs/found` (`tests/live/repro`); the agent killed
+real releases of Kafka Streams under live agents (`tests/lab`), ten minutes of its hunt, and faults
+planted into Kafka Streams (`tests/lab/planted.py`); the bugs of `docs/found` (`tests/lab/repro`); the agent killed
 500 times under load for each sink, with an account of every event (`tests/delivery/kills.py`); a backlog of 1 GiB; an
 hour of the mixed load (`tests/bench/soak.py`; `ARGS="soak --soak-minutes 1"` shows in a minute that it works).
 """
@@ -43,10 +43,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "stores against RocksDB": ("tests/fuzz/against_rocksdb.py", "--mutations", "2000"),
     "damaged databases": ("tests/oracle/fuzz.py", "--cpu-seconds", "60"),
     "lifelike stories": ("tests/lifelike/run.py", "--jobs", "4"),
-    "live releases": ("tests/live/run.py",),
-    "hunt": ("tests/hunt/run.py", "--minutes", "10", "--seed", "2", "--results", "build/hunt-prove"),
-    "planted faults": ("tests/hunt/run.py", "--planted"),
-    "found in Kafka Streams": ("tests/live/repro/run.py",),
+    "live releases": ("tests/lab/run.py",),
+    "hunt": ("tests/lab/run.py", "hunt", "--minutes", "10", "--seed", "2", "--results", "build/hunt-prove"),
+    "planted faults": ("tests/lab/run.py", "hunt", "--planted"),
+    "found in Kafka Streams": ("tests/lab/repro/run.py",),
     "kill -9 of the agent, 500 times per sink": ("tests/delivery/kills.py", "--kills", "500"),
     "charts in a control plane": ("-m", "pytest", "-q", "-m", "cluster", "tests/cluster"),
     "backlog of 1 GiB": ("tests/bench/run.py", "spool", "--full", "--rounds", "1"),

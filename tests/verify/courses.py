@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.live.processes import LiveError, wait_until
-from tests.live.stage import Stage, is_locked
+from tests.lab.processes import LiveError, wait_until
+from tests.lab.stage import Stage, is_locked
 from tests.verify.looking import Run
 
 DAMAGE = ("missing", "extra", "different", "undecidable")

@@ -2,7 +2,7 @@
 
     python tests/verify/digests.py [--releases 3.9.2,4.3.1] [--work DIR]
 
-Needs what tests/live and tests/delivery need, and the extra `verify`.
+Needs what tests/lab and tests/delivery need, and the extra `verify`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.delivery import rollups  # noqa: E402 - the path comes first
-from tests.live.plan import ALOS, EOS, is_exposed  # noqa: E402
-from tests.live.processes import Broker, LiveError  # noqa: E402
-from tests.live.stage import Stage  # noqa: E402
+from tests.lab.plan import ALOS, EOS, is_exposed  # noqa: E402
+from tests.lab.processes import Broker, LiveError  # noqa: E402
+from tests.lab.stage import Stage  # noqa: E402
 from tests.verify.looking import Row, Run, Unwatched, tree  # noqa: E402
 from tests.verify.run import PLAYS, RELEASES  # noqa: E402
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.agent.verify.changelog_double import APP, StateDir
-from tests.live.processes import Broker
+from tests.lab.processes import Broker
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC = f"{APP}-kv-changelog"

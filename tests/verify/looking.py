@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from tests.live.plan import EOS, is_exposed, numbers
-from tests.live.stage import Stage
+from tests.lab.plan import EOS, is_exposed, numbers
+from tests.lab.stage import Stage
 
 ROOT = Path(__file__).resolve().parents[2]
 HEALTHY = {"equal", "behind", "ahead"}
@@ -153,19 +153,8 @@ def losses(stage: Stage) -> dict[str, int]:
 class Unwatched(Stage):
     """A stage without agents."""
 
+    has_agents = False
     before_stop: Callable[[], object] | None = None
-
-    def start(
-        self,
-        pod: str = "a",
-        release: str | None = None,
-        *,
-        slow_unlink_us: int = 0,
-        slow_sync_us: int = 0,
-        watched: bool = False,
-    ) -> None:
-        """Start an instance."""
-        super().start(pod, release, slow_unlink_us=slow_unlink_us, slow_sync_us=slow_sync_us, watched=watched)
 
     def stop(self, pod: str = "a") -> None:
         """Close an instance; look before, if asked."""

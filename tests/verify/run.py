@@ -2,7 +2,7 @@
 
     python tests/verify/run.py [--releases 2.8.2,4.3.1] [--work DIR]
 
-Needs what tests/live needs, and the extra `verify`.
+Needs what tests/lab needs, and the extra `verify`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.live import bugs, segments
-from tests.live.plan import (
+from tests.lab.plan import (
     ALOS,
     EOS,
     FILES,
@@ -29,8 +28,9 @@ from tests.live.plan import (
     Plan,
     numbers,
 )
-from tests.live.processes import Broker, LiveError
-from tests.live.stage import Stage
+from tests.lab.plays import PLAYS as WRITTEN
+from tests.lab.processes import Broker, LiveError
+from tests.lab.stage import Stage
 from tests.verify import courses, traced
 from tests.verify.looking import Run, Unwatched, losses, rows_of
 
@@ -96,7 +96,7 @@ def lost_segment(run: Run) -> None:
     stage = run.stage
     assert isinstance(stage, Unwatched)
     stage.before_stop = lambda: run.expect("lost, running", losses(stage))
-    segments.lost_segment(stage)
+    WRITTEN["lost-segment"](stage)
     run.expect("lost, closed", losses(stage))
 
 
@@ -180,9 +180,9 @@ PLAYS = {
     "headers": Play(healthy, settings={"dsl.store.format": "HEADERS"}, first=(4, 3)),
     "transactional": Play(healthy, settings={TRANSACTIONAL: "true"}, first=numbers(TRANSACTIONAL_SINCE)),
     "cached": Play(healthy, settings={"statestore.cache.max.bytes": 10_000_000}, first=(3, 4)),
-    "torn_cleanup": Play(loss(bugs.torn_cleanup), "kv,plain", partitions=2, last=(4, 2, 9)),
+    "torn_cleanup": Play(loss(WRITTEN["torn-cleanup"]), "kv,plain", partitions=2, last=(4, 2, 9)),
     "k7672": Play(
-        loss(bugs.unrestored),
+        loss(WRITTEN["unrestored"]),
         "kv",
         {"commit.interval.ms": 500, "state.cleanup.delay.ms": 4000},
         first=(2, 0, 1),
@@ -191,7 +191,7 @@ PLAYS = {
         guarantees=(ALOS,),
     ),
     "d13": Play(
-        loss(bugs.close_after_corruption_of_a_table, "table"),
+        loss(WRITTEN["close-after-corruption-of-a-table"], "table"),
         "table",
         first=(3, 8),
         partitions=2,

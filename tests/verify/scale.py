@@ -7,7 +7,7 @@ One value is altered, one key removed and one added. Each of `--digests` is a nu
 partition with as many records; each of `--tasks` a number of tasks that one process compares with `verify`. All
 partitions have the same records, and all tasks the same store.
 
-Needs Kafka's jars (tests/live) and the extra `verify`; with `--digests` what tests/delivery needs, too.
+Needs Kafka's jars (tests/lab) and the extra `verify`; with `--digests` what tests/delivery needs, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.agent.verify.changelog_double import StateDir
 from tests.delivery import rollups
-from tests.live.processes import Broker
+from tests.lab.processes import Broker
 from tests.verify import large
 
 PLANTED = {"missing": 1, "extra": 1, "different": 1}

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.live.toolbox import tool
+from tests.lab.toolbox import tool
 from tests.verify.looking import ROOT, Run, tree
 
 READS = frozenset(

@@ -38,9 +38,9 @@ def not_known(release: str, rocksdb: str | None) -> list[str]:
         for place, name, fixed in _fixes()
         if _is_on_branch(fixed, wanted)
     ]
-    listed = (ROOT / "tests/live/plan.py").read_text(encoding="utf-8")
+    listed = (ROOT / "tests/lab/plan.py").read_text(encoding="utf-8")
     if f'"{wanted}"' not in listed:
-        found.append(f"tests/live/plan.py: NOT KNOWN: {wanted} is not in RELEASES, no test runs it")
+        found.append(f"tests/lab/plan.py: NOT KNOWN: {wanted} is not in RELEASES, no test runs it")
     return [line for line in found if line]
 
 

@@ -1,0 +1,101 @@
+"""A run as data: what is played, before anything is started. It can be written down, read back and cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.lab.plan import ALOS, EOS
+
+PODS = ("a", "b", "c")
+SHORT = {ALOS: "alos", EOS: "eos"}
+Args = Mapping[str, Any]
+"""What was drawn for one action: numbers and words only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action of a run with what was drawn for it."""
+
+    action: str
+    args: Args = field(default_factory=dict)
+
+    def words(self) -> str:
+        """Say it in one line."""
+        return " ".join((self.action, *(f"{key}={value}" for key, value in self.args.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything that a run is.
+
+    Args of the dataclass:
+        seed: It was drawn from, together with release and guarantee; of a written play its name in the catalogue, and
+            after it what settings it has instead of its own.
+        stores: Kinds as `App.java` takes them.
+        partitions: Of the input topics.
+        pods: Instances at the beginning.
+        settings: Of Kafka Streams and `App.java`, beside the usual ones of a stage.
+        steps: In order; what is true is checked wherever one of them is `check`, and at the end.
+    """
+
+    seed: int | str
+    release: str
+    guarantee: str
+    stores: tuple[str, ...]
+    partitions: int = 1
+    pods: tuple[str, ...] = ("a",)
+    settings: Args = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What `--replay` takes, for example `4.3.1-eos-17`."""
+        return f"{self.release}-{SHORT[self.guarantee]}-{self.seed}".replace("/", "_")
+
+    @property
+    def label(self) -> str:
+        """Name of a written play, with its settings; empty: it was drawn."""
+        return self.seed if isinstance(self.seed, str) else ""
+
+    def with_steps(self, steps: Iterable[Step]) -> Run:
+        """Give the same run with other steps."""
+        return replace(self, steps=tuple(steps))
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what `from_json` reads."""
+        return {
+            "seed": self.seed,
+            "release": self.release,
+            "guarantee": self.guarantee,
+            "stores": list(self.stores),
+            "partitions": self.partitions,
+            "pods": list(self.pods),
+            "settings": dict(self.settings),
+            "steps": [[step.action, dict(step.args)] for step in self.steps],
+        }
+
+    @staticmethod
+    def from_json(row: Mapping[str, Any]) -> Run:
+        """Read what `as_json` gave."""
+        return Run(
+            row["seed"],
+            row["release"],
+            row["guarantee"],
+            tuple(row["stores"]),
+            row["partitions"],
+            tuple(row["pods"]),
+            row["settings"],
+            tuple(Step(action, args) for action, args in row["steps"]),
+        )
+
+
+def parse_name(name: str) -> tuple[str, str, str]:
+    """Give release, guarantee and seed, or what is written, of a run's name.
+
+    Raises:
+        ValueError: it is not `RELEASE-alos-SEED` or `RELEASE-eos-SEED`.
+    """
+    release, guarantee, seed = name.split("-", 2)
+    return release, {short: long for long, short in SHORT.items()}[guarantee], seed
