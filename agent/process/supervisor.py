@@ -31,8 +31,7 @@ from agent.lookout.watch_keeper import WatchKeeper, inotify_maker
 from agent.lookout.watch_loop import Mode, WatchLoop
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
-from agent.preflight.facts import Facts
-from agent.preflight.gather import gather
+from agent.preflight.facts import Facts, gather
 from agent.process.origin import make_origin
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
