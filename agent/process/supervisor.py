@@ -39,9 +39,8 @@ from agent.publish.exposition import Exposition
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
-from agent.publish.page.data import PageData
-from agent.publish.page.desk import PageCache
-from agent.publish.page.rows import make_page
+from agent.publish.page_cache import PageCache
+from agent.publish.page_data import PageData, make_page
 from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
 from agent.ship.limits import Limits
