@@ -6,19 +6,14 @@ import argparse
 import dataclasses
 import json
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 
 from agent.cli import offline
 from agent.cli.arguments import add_settings
 from agent.clock import SystemClock
 from agent.config import Config
-from agent.contract.codec import printable
 from agent.errors import ConfigError, UsageError
-from agent.preflight.facts import Level, Result
-
-_WIDTH = 110
-_INDENT = " " * 23
+from agent.preflight.telling import Result, count, paragraph
 
 
 def add_preflight(
@@ -79,7 +74,7 @@ def preflight(
     """
     # what preflight needs beside the rest is loaded only where it is asked for
     from agent.preflight.checks import exit_code, judge
-    from agent.preflight.gather import gather
+    from agent.preflight.facts import gather
 
     if assumed is not None:
         from agent.cli.what_if import judge_change
@@ -93,11 +88,11 @@ def preflight(
 
 def print_results(results: Sequence[Result], *, as_json: bool) -> None:
     """Print results: as JSON lines, or for people with the worst last, where the eye is."""
-    for result in results if as_json else sorted(results, key=lambda x: x.level.rank):
-        sys.stdout.write(json.dumps(dataclasses.asdict(result)) + "\n" if as_json else _paragraph(result))
-    if not as_json:
-        counts = {level: sum(x.level is level for x in results) for level in Level}
-        sys.stdout.write(", ".join(f"{count} {level.value}" for level, count in counts.items()) + "\n")
+    if as_json:
+        sys.stdout.writelines(json.dumps(dataclasses.asdict(x)) + "\n" for x in results)
+    else:
+        sys.stdout.writelines(map(paragraph, sorted(results, key=lambda x: x.level.rank)))
+        sys.stdout.write(count(results) + "\n")
 
 
 def _sink_refusal(config: Config) -> str:
@@ -111,13 +106,3 @@ def _sink_refusal(config: Config) -> str:
     except ConfigError as error:
         return str(error)
     return ""
-
-
-def _paragraph(result: Result) -> str:
-    mark = result.level.value if result.level is Level.OK else result.level.value.upper()
-    place = f"{printable(result.where)}: " if result.where else ""
-    lines = [f"{mark:<9}{result.check:<14}{place}{printable(result.what)}"]
-    if result.change:
-        lines.append(f"{_INDENT}change: {printable(result.change)}")
-    filled = (textwrap.fill(x, _WIDTH, subsequent_indent=_INDENT, break_long_words=False) for x in lines)
-    return "\n".join(filled) + "\n"

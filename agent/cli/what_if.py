@@ -16,7 +16,7 @@ from agent.findings.finding import Finding
 from agent.inventory.settings import Setting, SettingsBook
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import LATEST, Release
-from agent.preflight.facts import Level, Result
+from agent.preflight.telling import Level, Result
 
 CHECK = "if"
 

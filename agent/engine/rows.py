@@ -37,9 +37,66 @@ class StoreRow:
     files: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One task directory; None = unknown, and the series is absent meanwhile.
+
+    Args of the dataclass:
+        application_id: Application of the task.
+        task_id: `N_M`, `__NAME__/N_M` or `global`.
+        held: Whether a process holds the task (its lock or a store's).
+        checkpoint_offset: Largest offset in the checkpoint.
+        checkpoint_written_at_us: mtime of the checkpoint.
+        flushed_puts: Sum over stores of the highest flushed sequence number of this incarnation.
+        bytes: Live SST bytes.
+        incarnation: Number of the directory's incarnation, from 1.
+        last_seen_at_us: When the directory was last seen; None = it is there, see the snapshot's `tasks_seen_at_us`.
+        worst_severity: Worst open finding; None = none open.
+        exists: False for a directory that is gone: it is not counted, and only when it was last seen is reported.
+        stores: Its stores, where they are shown.
+        since_us: Since when it is held, or free; None = unknown.
+        checkpoint_problem: Why the checkpoint cannot be read.
+    """
+
+    application_id: str
+    task_id: str
+    held: bool | None = None
+    checkpoint_offset: int | None = None
+    checkpoint_written_at_us: int | None = None
+    flushed_puts: int | None = None
+    bytes: int | None = None
+    incarnation: int | None = None
+    last_seen_at_us: int | None = None
+    worst_severity: Severity | None = None
+    exists: bool = True
+    stores: tuple[StoreRow, ...] = ()
+    since_us: int | None = None
+    checkpoint_problem: str | None = None
+
+
 def is_held(lock: LockState | None) -> bool | None:
     """Return whether a process has a store open; None = unknown."""
     return _HELD.get(lock) if lock else None
+
+
+def task_row(task: Task, worst: Severity | None, *, with_stores: bool) -> TaskRow:
+    """Describe a task that is there, with its worst open finding."""
+    checkpoint = task.checkpoint
+    since_us = {True: task.held_since_us, False: task.released_us, None: None}[task.held]
+    return TaskRow(
+        application_id=task.application,
+        task_id=task.id,
+        held=task.held,
+        checkpoint_offset=max(checkpoint.offsets.values(), default=None) if checkpoint else None,
+        checkpoint_written_at_us=checkpoint.written_us if checkpoint else None,
+        flushed_puts=sum(store.puts for store in task.stores.values()),
+        bytes=size_of(task),
+        incarnation=task.incarnation,
+        worst_severity=worst,
+        stores=store_rows(task) if with_stores else (),
+        since_us=since_us,
+        checkpoint_problem=task.checkpoint_problem,
+    )
 
 
 def store_rows(task: Task) -> tuple[StoreRow, ...]:

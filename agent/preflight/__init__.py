@@ -1,1 +1,1 @@
-"""Preflight: is the agent in the right place, with the right rights? `gather` collects facts, `checks` judges them."""
+"""Preflight: is the agent in the right place, with the right rights? `facts` reads, `checks` judges, `telling` says."""

@@ -1,48 +1,46 @@
-"""What preflight reads and what it says, as values. Pure: nothing is opened here."""
+"""What preflight reads, as values, and how. Writes only a probe in the agent's own directories; bounded in time."""
 
 from __future__ import annotations
 
+import errno
+import importlib.util
+import os
+import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
 
-from agent.inventory.disk import Unseen
-from agent.observe.volume import Mount, Space
-from agent.watch.limits import Limit
+from agent.clock import Clock, is_clock_synchronised
+from agent.config import Config
+from agent.delivery import DIRECTORY, OBJECT_STORE, parse_target
+from agent.errors import WatchError, WatchLimitError
+from agent.home.probe import nearest, try_to_write
+from agent.inventory.disk import EntryKind, Unseen
+from agent.inventory.nested import nested
+from agent.layout import names
+from agent.layout.paths import PathRole, join
+from agent.layout.shape import is_application, is_surely_application
+from agent.observe.kernel_disk import KernelDisk
+from agent.observe.volume import Mount, Space, find_mount, measure_space
+from agent.preflight.reach import addresses, refusals
+from agent.ship.database import DATABASE_NAME
+from agent.ship.home import is_inside
+from agent.ship.queue import other_format
+from agent.watch.inotify import InotifyQueue
+from agent.watch.limits import Limit, instance_limit, watch_limit
 
 PATIENCE_S = 300.0
 """How long a sidecar waits for its application before the absence is worth a warning; as `auditor-blind` does."""
 
+SAMPLED = 8
+"""How many applications, of each as many tasks, and on each level below are read: their siblings are alike."""
 
-class Level(StrEnum):
-    """What came out of a check."""
+HOME_BYTES = 8 * 1024 * 1024
+"""Room for the baseline, twice: it is replaced in one step."""
 
-    OK = "ok"
-    WARNING = "warning"
-    FAILED = "failed"
-
-    @property
-    def rank(self) -> int:
-        """0, 1, 2: as the metric has it."""
-        return tuple(Level).index(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What one check says.
-
-    Args of the dataclass:
-        check: Id of the check.
-        level: How bad it is.
-        what: What was found, one sentence.
-        where: Path, address or kernel setting that it is about; empty = the agent itself.
-        change: Which line of which manifest to change; empty where nothing has to be.
-    """
-
-    check: str
-    level: Level
-    what: str
-    where: str = ""
-    change: str = ""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +51,6 @@ class Identity:
     gid: int
     groups: frozenset[int] = frozenset()
 
-    def is_member(self, gid: int) -> bool:
-        """Return whether a group's rights are the agent's."""
-        return gid == self.gid or gid in self.groups
-
     def __str__(self) -> str:
         """Write it as `id` does."""
         groups = ",".join(str(gid) for gid in sorted({self.gid, *self.groups}))
@@ -65,22 +59,13 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """One directory that was read.
-
-    Args of the dataclass:
-        path: As a person would write it.
-        uid: Owner.
-        gid: Group.
-        mode: Permission bits, set-group-id included.
-        is_readable: Whether the agent could list it and stat what is in it.
-        mtime_us: Modification time.
-    """
+    """One directory that was read."""
 
     path: str
     uid: int
     gid: int
-    mode: int
-    is_readable: bool
+    mode: int  # permission bits, set-group-id included
+    is_readable: bool  # the agent could list it and stat what is in it
     mtime_us: int = 0
 
     def __str__(self) -> str:
@@ -90,58 +75,31 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class StateFacts:
-    """The state directory.
+    """The state directory."""
 
-    Args of the dataclass:
-        outcome: Why it could not be listed; None = it was.
-        root: The directory itself; None = not even that could be seen.
-        below: A sample of applications, tasks and stores.
-        applications: Application directories.
-        strangers: Other directories in it, without those of the volume itself.
-        links: Symbolic links in it, which are not followed.
-        nested: Other directories that are state directories themselves, where there is no application.
-        is_application: Whether it looks like an application directory, whose parent should be watched.
-        tasks: Task directories.
-        directories: Directories that want a watch, extrapolated from the sample.
-        mount: What it is on.
-        may_write: Whether the agent could write there.
-    """
-
-    outcome: Unseen | None = None
-    root: Directory | None = None
-    below: tuple[Directory, ...] = ()
+    outcome: Unseen | None = None  # why it could not be listed
+    root: Directory | None = None  # None = not even that could be seen
+    below: tuple[Directory, ...] = ()  # a sample of applications, tasks and stores
     applications: tuple[str, ...] = ()
-    strangers: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
-    nested: tuple[str, ...] = ()
-    is_application: bool = False
+    strangers: tuple[str, ...] = ()  # other directories, without those of the volume itself
+    links: tuple[str, ...] = ()  # symbolic links, which are not followed
+    nested: tuple[str, ...] = ()  # strangers that are state directories, where there is no application
+    is_application: bool = False  # it looks like one itself: its parent should be watched
     tasks: int = 0
-    directories: int = 1
+    directories: int = 1  # that want a watch, extrapolated from the sample
     mount: Mount | Unseen = Unseen.UNREADABLE
     may_write: bool = False
 
     @property
-    def is_on_volume(self) -> bool:
-        """Whether it is, or would lie, on something that was mounted for it."""
-        return not isinstance(self.mount, Unseen) and self.mount.mount_point != "/"
-
-    @property
     def is_to_come(self) -> bool:
-        """Whether it is not there but the volume is: the application makes its `state.dir` when it starts."""
-        return self.outcome is Unseen.VANISHED and self.root is None and self.is_on_volume
+        """Whether it is not there but a volume for it is: the application makes its `state.dir` when it starts."""
+        is_on_volume = not isinstance(self.mount, Unseen) and self.mount.mount_point != "/"
+        return self.outcome is Unseen.VANISHED and self.root is None and is_on_volume
 
 
 @dataclass(frozen=True, slots=True)
 class InotifyFacts:
-    """The kernel's limits, and what it said to one queue with one watch.
-
-    Args of the dataclass:
-        watches: Limit of watches that holds.
-        instances: Limit of queues that holds.
-        queue_refusal: Why no queue could be opened; empty = it could.
-        watch_refusal: Why the state directory could not be watched; empty = it could, or was not tried.
-        watches_used_up: Whether the kernel had no watch left.
-    """
+    """The limits that hold, and what the kernel said to one queue with one watch; empty = nothing."""
 
     watches: Limit
     instances: Limit
@@ -151,86 +109,257 @@ class InotifyFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockFacts:
-    """The wall clock: time, and whether the kernel says that it is synchronised; None = it does not say."""
-
-    now_us: int
-    is_synchronised: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class OwnVolume:
-    """A directory that the agent writes to: the spool, its home, or a directory sink.
+    """A directory that the agent writes to: the spool, or a directory sink."""
 
-    Args of the dataclass:
-        path: As configured; empty = not configured.
-        is_in_state: Whether it is in the state directory.
-        refusal: Why a file could not be made there (errno name and text); empty = it could.
-        is_read_only: Whether the volume refuses because it is mounted read-only.
-        space: How full the volume is.
-        mount: What it is on.
-        shares_state_volume: Whether it is on the application's state volume.
-        need_bytes: What the agent may put there; 0 = unknown.
-        other_format: Of which format the spool there is, if not of this agent's; empty = it is, or there is none.
-    """
-
-    path: str = ""
+    path: str = ""  # as configured; empty = not configured
     is_in_state: bool = False
-    refusal: str = ""
-    is_read_only: bool = False
+    refusal: str = ""  # why a file could not be made there
     space: Space | Unseen = Unseen.UNREADABLE
     mount: Mount | Unseen = Unseen.UNREADABLE
-    shares_state_volume: bool = False
-    need_bytes: int = 0
-    other_format: str = ""
+    need_bytes: int = 0  # what the agent may still put there; 0 = unknown
+    other_format: str = ""  # of the spool there, if not this agent's
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointFacts:
-    """Where events are shipped to.
-
-    Args of the dataclass:
-        target: As configured; empty = events stay in the spool.
-        missing_library: Extra of the distribution that has to be installed; empty = nothing is missing.
-        settings_refusal: Why the sink could not be made from its settings; empty = it could, or was not tried.
-        tried: Addresses that were tried, `host:port`.
-        refusals: What each said that could not be reached.
-        may_go_another_way: A library could reach it by a proxy that is not known here.
-        directory: The directory, where the target is one.
-    """
+    """Where events are shipped to; no target = they stay in the spool."""
 
     target: str = ""
-    missing_library: str = ""
-    settings_refusal: str = ""
+    missing_library: str = ""  # extra of the distribution that has to be installed
+    settings_refusal: str = ""  # why the sink could not be made
     tried: tuple[str, ...] = ()
-    refusals: tuple[str, ...] = ()
-    may_go_another_way: bool = False
+    refusals: tuple[str, ...] = ()  # what each of them said that could not be reached
+    may_go_another_way: bool = False  # by a proxy that only the library knows
     directory: OwnVolume | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that the checks judge.
-
-    Args of the dataclass:
-        state_dir: Path of the state directory as the agent sees it.
-        waited_s: How long the agent has waited for an application; None = asked by hand, judge at once.
-        release: Release of Kafka Streams that the operator named; empty = none.
-        pod: This pod; empty = not given.
-    """
+    """Everything that the checks judge."""
 
     state_dir: str
     identity: Identity
     state: StateFacts
     inotify: InotifyFacts
-    clock: ClockFacts
+    now_us: int
+    is_synchronised: bool | None = None  # the clock, by the kernel's word; None = it does not say
     spool: OwnVolume = field(default_factory=OwnVolume)
     endpoint: EndpointFacts = field(default_factory=EndpointFacts)
-    waited_s: float | None = None
-    release: str = ""
+    waited_s: float | None = None  # how long the agent has run; None = asked by hand, judge at once
+    release: str = ""  # of Kafka Streams, as the operator named it
     pod: str = ""
 
     @property
     def is_early(self) -> bool:
         """Whether the application may still be on its way: a sidecar starts before it."""
         return self.waited_s is not None and self.waited_s < PATIENCE_S
+
+
+def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_refusal: str = "") -> Facts:
+    """Gather everything that a check asks about.
+
+    Args:
+        config: Effective settings.
+        clock: For the time.
+        waited_s: See `Facts`.
+        sink_refusal: Why the sink could not be made; empty = it was, or was not tried.
+
+    Cost:
+        A few hundred readings, whatever the size of the state directory, and up to three seconds for the network.
+    """
+    root = Path(config.agent.state_dir)
+    release = config.applications.common.get("kafka_streams_version")
+    return Facts(
+        state_dir=str(root),
+        identity=Identity(os.geteuid(), os.getegid(), frozenset(os.getgroups())),
+        state=survey(root),
+        inotify=ask_inotify(root),
+        now_us=clock.now_us(),
+        is_synchronised=is_clock_synchronised(),
+        spool=probe(config.agent.spool, root, int(config.ship.cap_mib * 1024 * 1024) + HOME_BYTES),
+        endpoint=_ask_endpoint(config, root, sink_refusal),
+        waited_s=waited_s,
+        release=release.value if release is not None else "",
+        pod=config.agent.pod,
+    )
+
+
+def survey(root: Path) -> StateFacts:
+    """Read a state directory once: rights, applications, and how many watches it wants.
+
+    Cost:
+        Listings of the applications and, of a few tasks, of everything below; 17 ms with 10,000 tasks.
+    """
+    read = _Survey(root)
+    own, listed, mount = read.directory(""), read.entries(""), find_mount(root)
+    if isinstance(listed, Unseen):
+        return StateFacts(outcome=listed, root=own[0] if own else None, mount=mount)
+    applications: list[str] = []
+    strangers: list[str] = []
+    for child in read.children(""):
+        if names.OF_THE_VOLUME.fullmatch(child):
+            continue
+        found = read.entries(child)
+        if isinstance(found, Unseen):
+            read.sample += read.directory(child)
+        else:
+            (applications if is_application({x.name for x in found}) else strangers).append(child)
+    for application in _spread(applications):
+        read.sample += read.directory(application)
+    for application in applications:
+        read.add_application(application)
+    return StateFacts(
+        root=own[0] if own else None,
+        below=tuple(read.sample),
+        applications=tuple(applications),
+        strangers=tuple(strangers),
+        links=tuple(sorted(x.name for x in listed if x.kind is EntryKind.SYMLINK)),
+        nested=() if applications else nested(read.disk, strangers),
+        is_application=is_surely_application({x.name for x in listed}),
+        tasks=read.tasks,
+        directories=1 + round(read.wanted),
+        mount=mount,
+        may_write=os.access(root, os.W_OK),
+    )
+
+
+class _Survey:
+    """One reading of a state directory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self.disk = root, KernelDisk(root)
+        self.entries = cache(
+            self.disk.list
+        )  # once in this reading: an application may have ten thousand tasks
+        self.sample: list[Directory] = []
+        self.tasks, self.wanted = 0, 0.0
+
+    def directory(self, path: str) -> list[Directory]:
+        """Read one directory; empty = it is not there, or hidden by one above."""
+        place = self._root / path
+        try:
+            found = place.lstat() if path else place.stat()
+        except OSError:
+            return []
+        mode, can_be_read = stat.S_IMODE(found.st_mode), self._can_be_read(path)
+        mtime_us = found.st_mtime_ns // 1000
+        return [Directory(str(place), found.st_uid, found.st_gid, mode, can_be_read, mtime_us)]
+
+    def children(self, path: str) -> list[str]:
+        """List the directories in a directory; empty where it cannot be listed."""
+        entries = self.entries(path)
+        return (
+            []
+            if isinstance(entries, Unseen)
+            else sorted(x.name for x in entries if x.kind is EntryKind.DIRECTORY)
+        )
+
+    def add_application(self, path: str) -> None:
+        """Count the tasks of an application, or of a topology in one, and read some of them down to the stores."""
+        self.wanted += 1
+        children = self.children(path)
+        for topology in filter(names.TOPOLOGY_DIRECTORY.fullmatch, children):
+            self.add_application(f"{path}/{topology}")
+        tasks = [x for x in children if names.TASK_DIRECTORY.fullmatch(x) or x == names.GLOBAL_DIRECTORY]
+        self.tasks += len(tasks)
+        chosen = _spread(tasks)
+        directories = sum(self._add_task(f"{path}/{task}") for task in chosen)
+        if chosen:
+            self.wanted += len(tasks) * directories / len(chosen)
+
+    def _add_task(self, path: str) -> int:
+        """Read a task, its `rocksdb`, stores and segments; return how many want a watch."""
+        count, level = 0, [path]
+        for _ in range(4):  # task, rocksdb, store, segment
+            count += len(level)
+            for one in level[:SAMPLED]:
+                self.sample += self.directory(one)
+            level = [f"{one}/{name}" for one in level for name in self.children(one)]
+        return count
+
+    def _can_be_read(self, path: str) -> bool:
+        """List it and stat something in it: both rights are needed, and bits alone do not show it."""
+        entries = self.entries(path)
+        if isinstance(entries, Unseen):
+            return entries is not Unseen.DENIED
+        return not entries or self.disk.stat(join(path, entries[0].name)) is not Unseen.DENIED
+
+
+def _spread(things: Sequence[_T]) -> list[_T]:
+    """Choose some, evenly over all."""
+    return list(things[:: max(1, len(things) // SAMPLED)][:SAMPLED])
+
+
+def ask_inotify(root: Path) -> InotifyFacts:
+    """Open a queue, watch the state directory, and give both back."""
+    limits = watch_limit(), instance_limit()
+    try:
+        queue = InotifyQueue()
+    except WatchLimitError:
+        return InotifyFacts(*limits, queue_refusal="the limit of queues is reached")
+    except WatchError as error:
+        return InotifyFacts(*limits, queue_refusal=str(error))
+    try:
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            queue.add(descriptor, PathRole.STATE_DIRECTORY)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        is_full = error.errno == errno.ENOSPC
+        return InotifyFacts(*limits, watch_refusal=error.strerror or str(error), watches_used_up=is_full)
+    finally:
+        queue.close()
+    return InotifyFacts(*limits)
+
+
+def probe(directory: str, root: Path, need_bytes: int = 0) -> OwnVolume:
+    """Read a directory that the agent writes to, and try to write; of a spool, which has a need, read the format."""
+    if not directory:
+        return OwnVolume()
+    path = Path(directory)
+    if is_inside(path, root):
+        return OwnVolume(path=directory, is_in_state=True)
+    error = try_to_write(path, root)
+    return OwnVolume(
+        path=directory,
+        refusal="" if error is None else error.strerror or str(error),
+        space=measure_space(nearest(path)),
+        mount=find_mount(nearest(path)),
+        need_bytes=max(0, need_bytes - _used_bytes(path)),
+        other_format=other_format(path / DATABASE_NAME) if need_bytes and error is None else "",
+    )
+
+
+def _used_bytes(directory: Path) -> int:
+    """Add up what is in a spool already, home included; what cannot be seen counts nothing."""
+    total = 0
+    for folder, _, files in os.walk(directory):
+        for name in files:
+            try:
+                total += (Path(folder) / name).lstat().st_size
+            except OSError:
+                continue
+    return total
+
+
+def _ask_endpoint(config: Config, root: Path, sink_refusal: str) -> EndpointFacts:
+    text = config.agent.ship_to
+    if not text:
+        return EndpointFacts()
+    target = parse_target(text)
+    if target.kind is DIRECTORY:
+        return EndpointFacts(text, directory=probe(target.url, root))
+    if target.kind.library and importlib.util.find_spec(target.kind.library) is None:
+        return EndpointFacts(text, missing_library=target.kind.extra)
+    if sink_refusal:
+        return EndpointFacts(text, settings_refusal=sink_refusal)
+    tried = addresses(target, config.ship)
+    by_tls = target.url.partition("://")[0] in target.kind.encrypted.values()  # a library has its own rules
+    return EndpointFacts(
+        text,
+        tried=tuple(f"{host}:{port}" for host, port in tried),
+        refusals=tuple(refusals(tried, config.ship.ca_file, by_tls=by_tls)),
+        may_go_another_way=target.kind is OBJECT_STORE and not config.ship.endpoint,
+    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from agent.delivery import HTTP, ShipSettings, Target
 
-LIMIT_S = 3.0
+REACH_S = 3.0
 """For all addresses together, names included: a resolver alone may take half a minute to say no."""
 
 _OWN_SHARE = 0.4
@@ -21,12 +21,7 @@ _DEFAULT_REGION = "us-east-1"
 
 
 def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
-    """List what a sink would connect to; empty where only its library knows.
-
-    Args:
-        target: A target that is no directory.
-        ship: Endpoint and region of an object store.
-    """
+    """List what a sink that is no directory would connect to; empty where only its library knows."""
     scheme = urlsplit(target.url).scheme
     if scheme in target.kind.ports:
         port = target.kind.ports[scheme]
@@ -40,27 +35,21 @@ def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
     return ((host, 443),) if at else ()
 
 
-def is_by_tls(target: Target) -> bool:
-    """Return whether the handshake is ours to try: a library has its own rules."""
-    return target.url.partition("://")[0] in target.kind.encrypted.values()
+def _host_and_port(text: str, default: int) -> Address:
+    split = urlsplit(f"//{text}")
+    return split.hostname or "", split.port or default
 
 
 def refusals(
-    tried: tuple[Address, ...], ship: ShipSettings, *, by_tls: bool, limit_s: float = LIMIT_S
+    tried: Sequence[Address], ca_file: str = "", *, by_tls: bool, limit_s: float = REACH_S
 ) -> list[str]:
-    """Try all addresses at once.
-
-    Returns:
-        One sentence for each that cannot be reached.
-    """
+    """Try all addresses at once; return one sentence for each that cannot be reached."""
     said: dict[Address, str] = dict.fromkeys(tried, f"no answer within {limit_s:g} s")
 
     def ask(address: Address) -> None:
-        said[address] = _try(address, ship, by_tls=by_tls, limit_s=limit_s)
+        said[address] = _try(address, ca_file, by_tls=by_tls, limit_s=limit_s)
 
-    threads = [
-        threading.Thread(target=ask, args=(one,), name="preflight-reach", daemon=True) for one in tried
-    ]
+    threads = [threading.Thread(target=ask, args=(x,), name="preflight-reach", daemon=True) for x in tried]
     for thread in threads:
         thread.start()
     for number, thread in enumerate(threads):
@@ -68,16 +57,15 @@ def refusals(
     return [f"{host}:{port}: {reason}" for (host, port), reason in list(said.items()) if reason]
 
 
-def _try(address: Address, ship: ShipSettings, *, by_tls: bool, limit_s: float) -> str:
+def _try(address: Address, ca_file: str, *, by_tls: bool, limit_s: float) -> str:
     try:
         with socket.create_connection(address, timeout=limit_s * _OWN_SHARE) as connection:
             if by_tls:
                 import ssl  # 3 MiB that only this question needs
 
-                context = ssl.create_default_context(cafile=ship.ca_file or None)
-                name = address[0]
+                context = ssl.create_default_context(cafile=ca_file or None)
                 with context.wrap_socket(
-                    connection, server_hostname=name, do_handshake_on_connect=False
+                    connection, server_hostname=address[0], do_handshake_on_connect=False
                 ) as secure:
                     secure.do_handshake()
     except socket.gaierror:
@@ -87,14 +75,3 @@ def _try(address: Address, ship: ShipSettings, *, by_tls: bool, limit_s: float) 
     except OSError as error:  # ssl.SSLError is one
         return error.strerror or str(error)
     return ""
-
-
-def _host_and_port(text: str, default: int) -> Address:
-    split = urlsplit(f"//{text}")
-    return split.hostname or "", split.port or default
-
-
-def written(tried: tuple[Address, ...]) -> Iterator[str]:
-    """Write addresses for people."""
-    for host, port in tried:
-        yield f"{host}:{port}"

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 
 from agent.clock import Clock
 from agent.preflight.checks import PATIENT, judge
-from agent.preflight.facts import Facts, Level, Result
+from agent.preflight.facts import Facts
+from agent.preflight.telling import Level, Result, count
 
 LOG = logging.getLogger("agent.preflight")
 
@@ -81,14 +82,7 @@ class PreflightThread:
             self._reported[result.check] = result
             extra = {"check": result.check, "where": result.where or None, "change": result.change or None}
             word = "fixed" if result.level is Level.OK else result.level.value
-            LOG.log(
-                _LOG_LEVELS[result.level],
-                "preflight: %s %s: %s",
-                result.check,
-                word,
-                result.what,
-                extra=extra,
-            )
+            told = (result.check, word, result.what)
+            LOG.log(_LOG_LEVELS[result.level], "preflight: %s %s: %s", *told, extra=extra)
         if self._rounds == 0:
-            counts = {level: sum(x.level is level for x in results) for level in Level}
-            LOG.info("preflight: %s", ", ".join(f"{count} {level.value}" for level, count in counts.items()))
+            LOG.info("preflight: %s", count(results))

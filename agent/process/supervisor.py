@@ -31,8 +31,7 @@ from agent.lookout.watch_keeper import WatchKeeper, inotify_maker
 from agent.lookout.watch_loop import Mode, WatchLoop
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
-from agent.preflight.facts import Facts
-from agent.preflight.gather import gather
+from agent.preflight.facts import Facts, gather
 from agent.process.origin import make_origin
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
@@ -40,9 +39,8 @@ from agent.publish.exposition import Exposition
 from agent.publish.health import liveness, readiness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
-from agent.publish.page.data import PageData
-from agent.publish.page.desk import PageCache
-from agent.publish.page.rows import make_page
+from agent.publish.page_cache import PageCache
+from agent.publish.page_data import PageData, make_page
 from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
 from agent.ship.limits import Limits

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from agent.detectors import BY_ID
+from agent.engine.rows import TaskRow
 from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger
 from agent.inventory.model import Task
 from agent.judging.base import Kind
-from agent.publish.snapshot import FindingsReported, TaskFindings, TaskMetrics
+from agent.publish.snapshot import FindingsReported, TaskFindings
 
 EVENT_SHOWN_US = 3_600_000_000
 """An event is over when it is reported; alerts see it for this long."""
@@ -52,14 +53,14 @@ def shown_findings(ledger: Ledger, now_us: int) -> list[Finding]:
     return [*ledger.open_findings(), *_events(ledger, now_us)]
 
 
-def gone_row(task: Task, now_us: int) -> TaskMetrics | None:
+def gone_row(task: Task, now_us: int) -> TaskRow | None:
     """Return when a task's directory that is gone was last seen, for a while."""
     if task.exists or not task.past:
         return None
     ended_us = task.past[-1].ended_us
     if now_us - ended_us > GONE_SHOWN_US:
         return None
-    return TaskMetrics(task.application, task.id, last_seen_at_us=ended_us, exists=False)
+    return TaskRow(task.application, task.id, last_seen_at_us=ended_us, exists=False)
 
 
 def _events(ledger: Ledger, now_us: int) -> Iterable[Finding]:

@@ -13,12 +13,10 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from types import TracebackType
 from typing import Any, Self
 
 from agent.clock import Clock, SystemClock
@@ -40,9 +38,6 @@ _POLL_S = 1.0
 
 _CLOCK: Clock = SystemClock()
 
-_PROBES = ("/healthz", "/readyz")
-"""What is answered however busy the server is: short, at once, and what the agent's life hangs on."""
-
 _GUARDS = (
     ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
      "base-uri 'none'; form-action 'none'"),
@@ -55,6 +50,7 @@ _GUARDS = (
 Headers = tuple[tuple[str, str], ...]
 """Names and values."""
 
+Answer = tuple[HTTPStatus, Headers, bytes | bytearray]
 _TEXT: Headers = (("Content-Type", "text/plain; charset=utf-8"),)
 _HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
 
@@ -76,8 +72,12 @@ class Answers:
     page: Callable[[], str]
 
 
-class HttpServer:
-    """Serves `/metrics`, `/healthz`, `/readyz` and `/` on its own threads. A context manager."""
+class HttpServer(ThreadingHTTPServer):
+    """Serves `/metrics`, `/healthz`, `/readyz` and `/`, each connection on a thread. A context manager."""
+
+    daemon_threads = True
+    block_on_close = False  # a client that dawdles must not hold up the agent's end
+    request_queue_size = 4 * MAX_CONNECTIONS
 
     def __init__(self, answers: Answers, host: str = "", port: int = 0) -> None:
         """Bind the port; nothing is answered before `start`.
@@ -90,19 +90,19 @@ class HttpServer:
         Raises:
             ConfigError: the address cannot be listened on.
         """
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.timeout, self.known = _POLL_S, answers
+        self.computing = threading.BoundedSemaphore(MAX_COMPUTED)
+        self._lock, self._stopping = threading.Lock(), False
+        self._open: dict[socket.socket, tuple[str, float]] = {}
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         try:
-            self._server = _Server(answers, host, port)
+            super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
             raise ConfigError(
                 f"cannot listen on {host or '*'}:{port}: {error}; choose another address"
             ) from error
-        serve = partial(self._server.serve_forever, poll_interval=_POLL_S)
-        self._thread = threading.Thread(target=serve, name="http", daemon=True)
-
-    @property
-    def port(self) -> int:
-        """Port that is listened on."""
-        return int(self._server.server_address[1])
+        self.port = int(self.server_address[1])
 
     def start(self) -> None:
         """Begin to answer."""
@@ -110,41 +110,35 @@ class HttpServer:
 
     def stop(self) -> None:
         """Stop answering and free the port."""
+        self._stopping = True
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread: it need not poll often
         if self._thread.is_alive():
-            stopper = threading.Thread(target=self._server.shutdown, name="http-stop", daemon=True)
-            stopper.start()
-            with suppress(OSError):
-                self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread: it need not poll often
-            stopper.join()
             self._thread.join()
-        self._server.server_close()
+        self.server_close()
 
     def __enter__(self) -> Self:
         """Start."""
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
 
+    def _run(self) -> None:
+        while not self._stopping:
+            self.handle_request()
+            now_s = _CLOCK.monotonic_s()
+            with self._lock:
+                for connection in [x for x, (_, until_s) in self._open.items() if until_s <= now_s]:
+                    self._hang_up(connection)
 
-class _Server(ThreadingHTTPServer):
-    """The standard library's server with one thread per connection, and bounds."""
-
-    daemon_threads = True
-    request_queue_size = 4 * MAX_CONNECTIONS
-    block_on_close = False  # a client that dawdles must not hold up the agent's end
-
-    def __init__(self, answers: Answers, host: str, port: int) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.known = answers
-        self.computing = threading.BoundedSemaphore(MAX_COMPUTED)
-        self._lock = threading.Lock()
-        self._open: dict[socket.socket, tuple[str, float]] = {}
-        super().__init__((host, port), _Handler)
+    def _hang_up(self, connection: socket.socket) -> None:
+        """Wake the thread of a connection with its end."""
+        del self._open[connection]
+        with suppress(OSError):  # it has just ended by itself
+            connection.shutdown(socket.SHUT_RDWR)
 
     def server_bind(self) -> None:
         """Bind, without asking the name service for this host's name."""
@@ -156,16 +150,9 @@ class _Server(ThreadingHTTPServer):
             if len(self._open) >= MAX_CONNECTIONS:
                 hosts = Counter(host for host, _ in self._open.values())
                 most = max(hosts.values())
-                _hang_up(next(x for x, (host, _) in self._open.items() if hosts[host] == most), self._open)
+                self._hang_up(next(x for x, (host, _) in self._open.items() if hosts[host] == most))
             self._open[request] = str(client_address[0]), _CLOCK.monotonic_s() + DEADLINE_S
         super().process_request(request, client_address)
-
-    def service_actions(self) -> None:
-        """Hang up on each connection whose time is over."""
-        now_s = _CLOCK.monotonic_s()
-        with self._lock:
-            for connection in [x for x, (_, until_s) in self._open.items() if until_s <= now_s]:
-                _hang_up(connection, self._open)
 
     def shutdown_request(self, request: Any) -> None:
         """Forget a connection that ends."""
@@ -176,13 +163,6 @@ class _Server(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Note a broken connection quietly instead of printing a traceback."""
         _LOG.debug("HTTP connection failed", exc_info=True)
-
-
-def _hang_up(connection: socket.socket, among: dict[socket.socket, tuple[str, float]]) -> None:
-    """Wake the thread of a connection with its end."""
-    del among[connection]
-    with suppress(OSError):  # it has just ended by itself
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Request:
@@ -203,7 +183,7 @@ class _Request:
 class _Handler(BaseHTTPRequestHandler):
     """One request per connection, answered as HTTP/1.0."""
 
-    server: _Server
+    server: HttpServer
     default_request_version = "HTTP/1.0"  # a request without a version gets headers like any other
     wbufsize = -1
 
@@ -213,40 +193,38 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = _Request(self.rfile)  # type: ignore[assignment]
 
     def do_GET(self) -> None:
-        """Answer a request that came in whole."""
+        """Answer a request that came in whole: a probe at once, the rest while few others are in the making."""
         path = self.path.partition("?")[0]
-        if path in _PROBES:
-            self._send(*self._find(path))
-        elif self.server.computing.acquire(blocking=False):
-            try:
-                answer = self._find(path)
-            finally:
+        is_probe = path in ("/healthz", "/readyz")  # short, at once, and what the agent's life hangs on
+        if not is_probe and not self.server.computing.acquire(blocking=False):
+            self._send(*_text(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time"))
+            return
+        try:
+            answer = self._find(path)
+        except Exception:  # noqa: BLE001 - the fence of this thread: the client gets a code, the log the rest
+            _LOG.exception("HTTP answer failed", extra={"path": path})
+            answer = _text(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error, see the log")
+        finally:
+            if not is_probe:
                 self.server.computing.release()
-            self._send(*answer)
-        else:
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, b"too many requests at a time\n")
+        self._send(*answer)
 
     do_HEAD = do_GET  # noqa: N815 - as above
 
-    def _find(self, path: str) -> tuple[HTTPStatus, Headers, bytes | bytearray]:
+    def _find(self, path: str) -> Answer:
         answers = self.server.known
-        try:
-            match path:
-                case "/metrics":
-                    return HTTPStatus.OK, *answers.metrics(
-                        self._said("Accept"), self._said("Accept-Encoding")
-                    )
-                case "/healthz":
-                    return _probe(answers.unhealthy())
-                case "/readyz":
-                    return _probe(answers.unready())
-                case "/":
-                    return HTTPStatus.OK, _HTML, answers.page().encode("utf-8", "backslashreplace")
-                case _:
-                    return HTTPStatus.NOT_FOUND, _TEXT, b"not found\n"
-        except Exception:  # noqa: BLE001 - the fence of this thread: the client gets a code, the log the rest
-            _LOG.exception("HTTP answer failed", extra={"path": path})
-            return HTTPStatus.INTERNAL_SERVER_ERROR, _TEXT, b"internal error, see the log\n"
+        match path:
+            case "/metrics":
+                return HTTPStatus.OK, *answers.metrics(self._said("Accept"), self._said("Accept-Encoding"))
+            case "/":
+                return HTTPStatus.OK, _HTML, answers.page().encode("utf-8", "backslashreplace")
+            case "/healthz" | "/readyz":
+                reason = answers.unhealthy() if path == "/healthz" else answers.unready()
+                if reason is not None:
+                    return _text(HTTPStatus.SERVICE_UNAVAILABLE, " ".join(reason.split()))
+                return _text(HTTPStatus.OK, "ok")
+            case _:
+                return _text(HTTPStatus.NOT_FOUND, "not found")
 
     def _said(self, header: str) -> str:
         return " ".join(",".join(self.headers.get_all(header, ())).split())
@@ -263,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what is no request that is served here, without a word of what it said."""
         status = HTTPStatus(code)
-        self._send(status, _TEXT, f"{status.value} {status.phrase}\n".encode("ascii"))
+        self._send(*_text(status, f"{status.value} {status.phrase}"))
 
     def version_string(self) -> str:
         """Name the server, and no versions."""
@@ -274,8 +252,5 @@ class _Handler(BaseHTTPRequestHandler):
         _LOG.debug("HTTP: %s", format % args)
 
 
-def _probe(reason: str | None) -> tuple[HTTPStatus, Headers, bytes]:
-    if reason is None:
-        return HTTPStatus.OK, _TEXT, b"ok\n"
-    line = " ".join(reason.split())
-    return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, f"{line}\n".encode("utf-8", "backslashreplace")
+def _text(status: HTTPStatus, line: str) -> Answer:
+    return status, _TEXT, f"{line}\n".encode("utf-8", "backslashreplace")

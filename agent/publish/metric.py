@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agent.engine.rows import StoreRow
-from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
+from agent.engine.rows import StoreRow, TaskRow
+from agent.publish.snapshot import MetricsSnapshot
 
 Series = Mapping[tuple[str, ...], float]
 """Label values, in the order of the family's labels -> value."""
@@ -77,7 +77,7 @@ def flags(labels: Iterable[str]) -> Series:
     return dict.fromkeys(((label,) for label in labels), 1.0)
 
 
-def of_tasks(read: Callable[[TaskMetrics], float | None]) -> Callable[[MetricsSnapshot], Series]:
+def of_tasks(read: Callable[[TaskRow], float | None]) -> Callable[[MetricsSnapshot], Series]:
     """Make a reader with one series per task; of two rows for one task the last one with a value counts."""
 
     def reader(snapshot: MetricsSnapshot) -> Series:

@@ -10,42 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.engine.rows import StoreRow
+from agent.engine.rows import TaskRow
 from agent.ship.shipper import ShipStats
 from agent.ship.stats import SpoolStats
-
-
-@dataclass(frozen=True, slots=True)
-class TaskMetrics:
-    """One task directory; None = unknown, and the series is absent meanwhile.
-
-    Args of the dataclass:
-        application_id: Application of the task.
-        task_id: `N_M`, `__NAME__/N_M` or `global`.
-        held: Whether a process holds the task (its lock or a store's).
-        checkpoint_offset: Largest offset in the checkpoint.
-        checkpoint_written_at_us: mtime of the checkpoint.
-        flushed_puts: Sum over stores of the highest flushed sequence number of this incarnation.
-        bytes: Live SST bytes.
-        incarnation: Number of the directory's incarnation, from 1.
-        last_seen_at_us: When the directory was last seen; None = it is there, see `tasks_seen_at_us`.
-        worst_severity: Worst open finding; None = none open.
-        exists: False for a directory that is gone: it is not counted, and only when it was last seen is reported.
-        stores: Its stores, where the operator wants them as series.
-    """
-
-    application_id: str
-    task_id: str
-    held: bool | None = None
-    checkpoint_offset: int | None = None
-    checkpoint_written_at_us: int | None = None
-    flushed_puts: int | None = None
-    bytes: int | None = None
-    incarnation: int | None = None
-    last_seen_at_us: int | None = None
-    worst_severity: Severity | None = None
-    exists: bool = True
-    stores: tuple[StoreRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +196,7 @@ class MetricsSnapshot:
     up: bool = False
     ready: bool = False
     applications: tuple[str, ...] = ()
-    tasks: tuple[TaskMetrics, ...] = ()
+    tasks: tuple[TaskRow, ...] = ()
     tasks_seen_at_us: int = 0
     findings: tuple[FindingCount, ...] = ()
     reported: tuple[FindingsReported, ...] = ()

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 
 from agent.contract.events import Severity
 from agent.engine.pipeline import Pipeline
-from agent.engine.rows import Key, size_of, store_rows, worst_by_task
-from agent.inventory.model import Task
+from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
 from agent.publish.finding_rows import gone_row
-from agent.publish.snapshot import TaskMetrics
 
 
 class TaskTable:
@@ -25,14 +23,14 @@ class TaskTable:
             with_stores: Whether there are rows of single stores.
         """
         self._with_stores = with_stores
-        self._rows: dict[str, dict[str, TaskMetrics]] = {}  # by application, by task
+        self._rows: dict[str, dict[str, TaskRow]] = {}  # by application, by task
         self._worst: Mapping[Key, Severity] = {}
         self._gone: set[Key] = set()
-        self._all: tuple[TaskMetrics, ...] = ()
+        self._all: tuple[TaskRow, ...] = ()
         self.there: Mapping[str, int] = {}
         """Application -> how many of its task directories are there."""
 
-    def update(self, pipeline: Pipeline, now_us: int) -> tuple[TaskMetrics, ...]:
+    def update(self, pipeline: Pipeline, now_us: int) -> tuple[TaskRow, ...]:
         """Bring the rows up to date; takes the list of tasks that were read."""
         found = worst_by_task(pipeline.ledger.open_findings())
         worst = {key: severity for key, severity in found.items() if key[1]}
@@ -53,25 +51,9 @@ class TaskTable:
         rows = self._rows.setdefault(key[0], {})
         self._gone.discard(key)
         if task is not None and task.exists:
-            rows[task.id] = _row(task, self._worst.get(key), with_stores=self._with_stores)
+            rows[task.id] = task_row(task, self._worst.get(key), with_stores=self._with_stores)
         elif task is not None and (row := gone_row(task, now_us)) is not None:
             rows[task.id] = row
             self._gone.add(key)
         else:
             rows.pop(key[1], None)
-
-
-def _row(task: Task, worst: Severity | None, *, with_stores: bool) -> TaskMetrics:
-    checkpoint = task.checkpoint
-    return TaskMetrics(
-        application_id=task.application,
-        task_id=task.id,
-        held=task.held,
-        checkpoint_offset=max(checkpoint.offsets.values(), default=None) if checkpoint else None,
-        checkpoint_written_at_us=checkpoint.written_us if checkpoint else None,
-        flushed_puts=sum(store.puts for store in task.stores.values()),
-        bytes=size_of(task),
-        incarnation=task.incarnation,
-        worst_severity=worst,
-        stores=store_rows(task) if with_stores else (),
-    )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import AgentSettings
-from agent.preflight import manifest
+from agent.preflight import telling
 from deploy.images import bare, compile_used, slim
 
 IMAGES = ("agent", "rollup")
@@ -138,8 +138,8 @@ def test_the_image_sets_what_preflight_sends_people_to(repository: Path) -> None
     variables = re.findall(r"STATEWARDEN_([A-Z_]+)=", dict(final_stage(repository, "agent"))["ENV"])
     assert {"STATE_DIR", "SPOOL"} <= set(variables)
     assert all(hasattr(AgentSettings(), name.lower()) for name in variables)
-    assert "STATEWARDEN_STATE_DIR" in manifest.STATE_DIR_ENV
-    assert "STATEWARDEN_SPOOL" in manifest.SPOOL_ENV
+    assert "STATEWARDEN_STATE_DIR" in telling.STATE_DIR_ENV
+    assert "STATEWARDEN_SPOOL" in telling.SPOOL_ENV
 
 
 def test_used_modules_are_compiled(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from agent.contract.events import Severity
+from agent.engine.rows import TaskRow
 from agent.publish.metric import (
     Exemplars,
     Metric,
@@ -16,7 +17,7 @@ from agent.publish.metric import (
     one,
     seconds,
 )
-from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
+from agent.publish.snapshot import MetricsSnapshot
 
 _G, _C = MetricKind.GAUGE, MetricKind.COUNTER
 _APP, _TASK = ("application_id",), ("application_id", "task_id")
@@ -51,7 +52,7 @@ def _task_findings(snapshot: MetricsSnapshot) -> Series:
     }
 
 
-def _severity(task: TaskMetrics) -> float | None:
+def _severity(task: TaskRow) -> float | None:
     if not task.exists:
         return None
     return task.worst_severity.rank + 1 if task.worst_severity else 0

@@ -9,14 +9,14 @@ import pytest
 
 from agent.cli.preflight import print_results
 from agent.preflight.checks import CHECKS
-from agent.preflight.facts import Level, Result
+from agent.preflight.telling import Level, Result
 
 
 def test_a_planted_directory_passes(statewarden: Callable, damaged: Path, tmp_path: Path) -> None:
     """Warnings are no failure: exit code 0, one JSON line per check."""
     said = statewarden("preflight", "--state-dir", damaged, "--spool", tmp_path / "spool", "--json")
     assert said.code == 0
-    assert [row["check"] for row in said.rows] == [check.id for check in CHECKS]
+    assert [row["check"] for row in said.rows] == list(CHECKS)
     assert set(said.rows[0]) == {"check", "level", "what", "where", "change"}
     assert next(row for row in said.rows if row["check"] == "applications")["what"].endswith("app")
 

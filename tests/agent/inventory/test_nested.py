@@ -9,7 +9,7 @@ from agent.inventory import nested as module
 from agent.inventory.nested import in_words, nested
 from agent.inventory.settings import SettingsBook
 from agent.observe.kernel_disk import KernelDisk
-from agent.preflight.survey import survey
+from agent.preflight.facts import survey
 from tests.agent.cli.commands import plant
 from tests.support.scenario_case import at
 

@@ -8,16 +8,15 @@ from typing import Any
 from agent.observe.volume import Mount, Space
 from agent.preflight.checks import judge
 from agent.preflight.facts import (
-    ClockFacts,
     Directory,
     EndpointFacts,
     Facts,
     Identity,
     InotifyFacts,
     OwnVolume,
-    Result,
     StateFacts,
 )
+from agent.preflight.telling import Result
 from agent.watch.limits import Limit
 
 NOW_US = 1_800_000_000_000_000
@@ -45,7 +44,8 @@ GOOD = Facts(
     inotify=InotifyFacts(
         Limit("fs.inotify.max_user_watches", 8192), Limit("fs.inotify.max_user_instances", 128)
     ),
-    clock=ClockFacts(NOW_US, True),
+    now_us=NOW_US,
+    is_synchronised=True,
     spool=SPOOL,
     endpoint=EndpointFacts("https://example.com", tried=("example.com:443",)),
 )

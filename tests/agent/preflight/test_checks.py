@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from agent.inventory.disk import Unseen
 from agent.observe.volume import Mount, Space
 from agent.preflight.checks import CHECKS, PATIENT, exit_code, judge
-from agent.preflight.facts import ClockFacts, Directory, Facts, Identity, Level, OwnVolume
+from agent.preflight.facts import Directory, Facts, Identity, OwnVolume
+from agent.preflight.telling import Level
 from tests.agent.preflight.preflight_support import (
     AGENT,
     GOOD,
     NOW_US,
     SPOOL,
+    STATE,
     endpoint,
     inotify,
     result,
@@ -118,10 +120,10 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         "9000 directories need a watch, 7372 are available",
         "fs.inotify.max_user_watches=32768",
     ),
-    (replace(GOOD, clock=ClockFacts(0)), "clock", Level.FAILED, "before 2025", "chrony"),
-    (replace(GOOD, clock=ClockFacts(NOW_US, False)), "clock", Level.WARNING, "unsynchronised", "chrony"),
+    (replace(GOOD, now_us=0), "clock", Level.FAILED, "before 2025", "chrony"),
+    (replace(GOOD, is_synchronised=False), "clock", Level.WARNING, "unsynchronised", "chrony"),
     (
-        replace(GOOD, clock=ClockFacts(NOW_US - 60_000_000)),
+        replace(GOOD, now_us=NOW_US - 60_000_000),
         "clock",
         Level.WARNING,
         "60 s in the future",
@@ -130,7 +132,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
     (replace(GOOD, spool=OwnVolume()), "spool", Level.WARNING, "no spool", "STATEWARDEN_SPOOL"),
     (spool(is_in_state=True), "spool", Level.FAILED, "never writes", "STATEWARDEN_SPOOL"),
     (
-        spool(refusal="Read-only file system", is_read_only=True),
+        spool(refusal="Read-only file system", mount=Mount("/", "overlay", True)),
         "spool",
         Level.FAILED,
         "no volume is mounted here",
@@ -145,7 +147,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
         "STATEWARDEN_SPOOL",
     ),
     (spool(mount=OVERLAY), "spool", Level.WARNING, "container's own layer", "emptyDir"),
-    (spool(shares_state_volume=True), "spool", Level.WARNING, "takes room", "emptyDir"),
+    (spool(mount=STATE.mount), "spool", Level.WARNING, "takes room", "emptyDir"),
     (
         spool(space=Space(1 << 20)),
         "spool",
@@ -207,7 +209,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
 def test_a_good_pod_is_quiet() -> None:
     """Nothing to say means level ok, in the order of the table, and exit code 0."""
     results = judge(GOOD)
-    assert [one.check for one in results] == [check.id for check in CHECKS]
+    assert [one.check for one in results] == list(CHECKS)
     assert [one for one in results if one.level is not Level.OK or one.change] == []
     assert exit_code(results) == 0
 
@@ -232,7 +234,7 @@ def test_the_page_has_a_row_for_every_check(repository: Path) -> None:
         [x.strip() for x in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| `"
     ]
     rows = [row[0] for row in cells if len(row) == 4]
-    assert rows == [f"`{check.id}`" for check in CHECKS]
+    assert rows == [f"`{check}`" for check in CHECKS]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.engine.rows import StoreRow
+from agent.engine.rows import StoreRow, TaskRow
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
@@ -30,7 +30,6 @@ from agent.publish.snapshot import (
     IncidentRow,
     MetricsSnapshot,
     TaskFindings,
-    TaskMetrics,
     WatchMetrics,
 )
 from agent.ship.shipper import ShipStats
@@ -50,10 +49,10 @@ FULL = MetricsSnapshot(
     ready=True,
     applications=("orders", "quiet"),
     tasks=(
-        TaskMetrics("orders", "0_0", True, 1234567890, 1_700_000_000_500_000, 42, 4096, 2, 1_700_000_001_000_000,
+        TaskRow("orders", "0_0", True, 1234567890, 1_700_000_000_500_000, 42, 4096, 2, 1_700_000_001_000_000,
                     Severity.CRITICAL, stores=(StoreRow("counts", True, 1234567890, 42, 4096),)),
-        TaskMetrics("orders", "0_1", held=None),
-        TaskMetrics("orders", "0_2", last_seen_at_us=1_700_000_000_000_000, exists=False),
+        TaskRow("orders", "0_1", held=None),
+        TaskRow("orders", "0_2", last_seen_at_us=1_700_000_000_000_000, exists=False),
     ),
     findings=(
         FindingCount("orders", "stale-eos-checkpoint", Severity.CRITICAL, 1),
@@ -202,7 +201,7 @@ def by_detector(
 
 def test_what_is_not_known_is_absent() -> None:
     """A task without a checkpoint and with an unknown holder has neither series, but keeps its severity."""
-    found = samples(scrape(MetricsSnapshot(tasks=(TaskMetrics("a", "0_0"),))))
+    found = samples(scrape(MetricsSnapshot(tasks=(TaskRow("a", "0_0"),))))
     task = frozenset({("application_id", "a"), ("task_id", "0_0")})
     assert found["statewarden_task_severity", task] == 0
     assert ("statewarden_task_held", task) not in found
@@ -302,7 +301,7 @@ def test_exemplars_name_the_newest_finding() -> None:
 
 
 @pytest.mark.parametrize("change", [lambda s: (s.tasks[0], s.tasks[0]), lambda s: s.tasks[::-1]])
-def test_doubled_rows_are_exposed_once(change: Callable[[MetricsSnapshot], tuple[TaskMetrics, ...]]) -> None:
+def test_doubled_rows_are_exposed_once(change: Callable[[MetricsSnapshot], tuple[TaskRow, ...]]) -> None:
     """A task that occurs twice, or in another order, gives each series once and the same count."""
     tasks = change(FULL)
     found = samples(scrape(MetricsSnapshot(tasks=tasks)))
@@ -314,7 +313,7 @@ def test_doubled_rows_are_exposed_once(change: Callable[[MetricsSnapshot], tuple
 @given(names=st.lists(st.text(st.characters(exclude_categories=())), min_size=1, max_size=4))
 def test_hostile_names_never_break_the_scrape(names: list[str]) -> None:
     """Any directory name gives a scrape that is UTF-8, free of duplicates and complete."""
-    tasks = tuple(TaskMetrics(name, "0_0", held=True) for name in names)
+    tasks = tuple(TaskRow(name, "0_0", held=True) for name in names)
     text = Exposition(lambda: MetricsSnapshot(tasks=tasks), DETECTORS).answer()[1].decode("utf-8")
     printable = {name.encode("utf-8", "backslashreplace") for name in names}
     held = [line for line in text.split("\n") if line.startswith("statewarden_task_held{")]

@@ -250,7 +250,7 @@ def test_an_answer_that_no_one_takes_has_the_same_deadline(
     with slow_client(server) as connection:
         connection.sendall(b" /metrics HTTP/1.1\r\n\r\n")
         eventually(partial(state.was_asked, 1))
-        eventually(lambda: not server._server._open)
+        eventually(lambda: not server._open)
         assert len(read_all(connection)) < state.size
 
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import pytest
 
 from agent.detectors import DETECTORS
-from agent.engine.rows import StoreRow
+from agent.engine.rows import StoreRow, TaskRow
 from agent.judging.base import Detector
 from agent.preflight.checks import CHECKS
 from agent.publish.catalogue import SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.exposition import Exposition
 from agent.publish.series_scope import reach_of, series_of
-from agent.publish.snapshot import MetricsSnapshot, TaskMetrics
+from agent.publish.snapshot import MetricsSnapshot
 
 TASKS, STORES = 20, 3
 
@@ -24,7 +24,7 @@ def lines(by_store: bool, detectors: Sequence[Detector] = DETECTORS) -> list[str
     """Scrape one agent with 20 tasks of 3 stores."""
     stores = tuple(StoreRow(f"store-{number}", True, 1, 1, 1) for number in range(STORES))
     tasks = tuple(
-        TaskMetrics("orders", f"0_{number}", True, 1, 1, 1, 1, 1, 1, stores=stores if by_store else ())
+        TaskRow("orders", f"0_{number}", True, 1, 1, 1, 1, 1, 1, stores=stores if by_store else ())
         for number in range(TASKS)
     )
     snapshot = MetricsSnapshot(
@@ -33,7 +33,7 @@ def lines(by_store: bool, detectors: Sequence[Detector] = DETECTORS) -> list[str
         tasks=tasks,
         exactly_once={"orders": True},
         resident_memory_bytes=1,
-        preflight={check.id: 0 for check in CHECKS},
+        preflight=dict.fromkeys(CHECKS, 0),
     )
     text = Exposition(lambda: snapshot, [reach_of(x.meta) for x in detectors]).answer()[1].decode()
     return text.splitlines()

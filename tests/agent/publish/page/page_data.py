@@ -8,18 +8,11 @@ from typing import Any
 from agent.config import load_config
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.engine.pipeline import Pipeline
-from agent.engine.rows import StoreRow
+from agent.engine.rows import StoreRow, TaskRow
 from agent.findings.finding import Finding
 from agent.findings.incidents import gather
 from agent.judging.base import Evidence
-from agent.publish.page.data import (
-    ApplicationRow,
-    BlindRow,
-    PageData,
-    SettingRow,
-    TaskRow,
-)
-from agent.publish.page.rows import make_page
+from agent.publish.page_data import ApplicationRow, BlindRow, PageData, make_page
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.run import first_time_us, replay
 from deploy.demo.scenarios import load_scenario
@@ -42,19 +35,13 @@ def finding(text: str = "it is so", severity: Severity = Severity.CRITICAL, **fi
 def page_data(**fields: object) -> PageData:
     """Make the data of a page on which nothing is wrong."""
     store = StoreRow("counts", True, 1234567, 42, 5_000_000, 3)
-    task = TaskRow("0_1", None, True, NOW_US - 3_600_000_000, None, NOW_US - 30_000_000, None, 2, (store,))
-    settings = (
-        SettingRow("processing_guarantee", "exactly_once_v2", "file", "How."),
-        SettingRow("commit_interval_ms", None, "unset"),
-    )
-    application = ApplicationRow(
-        "orders", "3.9.2", "1b2c", ("pid 7 with Kafka Streams 3.9.2",), (task,), 1, settings
-    )
+    task = TaskRow("orders", "0_1", True, since_us=NOW_US - 3_600_000_000, incarnation=2, stores=(store,),
+                   checkpoint_written_at_us=NOW_US - 30_000_000, bytes=5_000_000)  # fmt: skip
+    application = ApplicationRow("orders", "3.9.2", "1b2c", ("pid 7 with Kafka Streams 3.9.2",), (task,), 1)
     given: dict[str, object] = {
         "at_us": NOW_US, "agent_version": "1.2.3", "pod": "shop/orders-0", "state_dir": "/state", "volume": "local",
         "ready": True, "started_us": NOW_US - 86_400_000_000 * 3, "watches": 5, "applications": (application,),
         "applications_total": 1, "incidents": (), "counts": tuple((x, 0) for x in Severity), "blind": (),
-        "settings": (SettingRow("listen", ":9464", "default"), SettingRow("spool", "", "default")),
         "runbooks": "https://example.org/docs",
     }  # fmt: skip
     return PageData(**{**given, **fields})  # type: ignore[arg-type]
@@ -63,14 +50,15 @@ def page_data(**fields: object) -> PageData:
 def hostile_page(text: str) -> PageData:
     """Put one text wherever the disk or the operator has a say."""
     store = StoreRow(text, None, None, 0, 0, 0)
-    task = TaskRow(text, Severity.WARNING, None, 0, None, None, text, 1, (store,))
-    settings = (SettingRow(text, text, text, text),)
-    application = ApplicationRow(text, text, text, (text,), (task,), 3, settings)
+    task = TaskRow(
+        text, text, worst_severity=Severity.WARNING, checkpoint_problem=text, incarnation=1, stores=(store,)
+    )
+    application = ApplicationRow(text, text, text, (text,), (task,), 3)
     return page_data(
         agent_version=text, pod=text, state_dir=text, volume=text, applications=(application,),
         incidents=tuple(gather([finding(text, application_id=text, task_id=text, store=text)])),
         counts=((Severity.INFO, 0), (Severity.WARNING, 0), (Severity.CRITICAL, 3)),
-        blind=(BlindRow(NOW_US, None, text, text),), settings=settings, runbooks="https://example.org/docs",
+        blind=(BlindRow(NOW_US, None, text, text),), runbooks="https://example.org/docs",
     )  # fmt: skip
 
 

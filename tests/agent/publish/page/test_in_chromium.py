@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.publish.http import Answers, HttpServer
-from agent.publish.page.data import PageData
-from agent.publish.page.document import render
+from agent.publish.page import render
+from agent.publish.page_data import PageData
 from tests.agent.publish.page.page_data import hostile_page, replayed_page
 from tests.support.chromium import Browser
 
@@ -63,10 +63,10 @@ def test_evidence_opens_by_keyboard(browser: Browser, url: str, shown: list[Page
     steps = sum(len(finding.evidence) for finding in findings)
     browser.open(url)
     reached: list[str] = []
-    for _ in range(8):
+    for _ in range(7):
         browser.press(*TAB)
         reached.append(browser.ask("document.activeElement.innerText"))
-    assert reached == ["Skip to the incidents", "Incidents", "Tasks", "Blind intervals", "Configuration", "Metrics",
+    assert reached == ["Skip to the incidents", "Incidents", "Tasks", "Blind intervals", "Metrics",
                        "Reload", f"Evidence: {len(findings)} findings"]  # fmt: skip
     assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert not browser.ask("document.activeElement.parentElement.open")

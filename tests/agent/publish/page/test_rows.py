@@ -14,11 +14,16 @@ from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Place
 from agent.inventory.model import Application, Task
 from agent.judging.base import Verdict
-from agent.publish.page import desk as page_desk
-from agent.publish.page.data import APPLICATIONS_SHOWN, INCIDENTS_SHOWN, TASKS_SHOWN, PageData
-from agent.publish.page.desk import PageCache
-from agent.publish.page.document import render
-from agent.publish.page.rows import make_page
+from agent.publish import page_cache
+from agent.publish.page import render
+from agent.publish.page_cache import PageCache
+from agent.publish.page_data import (
+    APPLICATIONS_SHOWN,
+    INCIDENTS_SHOWN,
+    TASKS_SHOWN,
+    PageData,
+    make_page,
+)
 from agent.replay.memory_disk import MemoryDisk
 from tests.agent.publish.page.page_data import NOW_US, page_data
 
@@ -60,7 +65,7 @@ def test_ten_thousand_tasks_make_a_short_page() -> None:
     data = page_of(pipeline)
     (application,) = data.applications
     assert (len(application.tasks), application.tasks_total) == (TASKS_SHOWN, 10_000)
-    assert (application.tasks[0].id, application.tasks[1].id) == ("0_9999", "0_0")
+    assert (application.tasks[0].task_id, application.tasks[1].task_id) == ("0_9999", "0_0")
     assert (len(data.incidents), data.incidents[0].lead.task_id) == (INCIDENTS_SHOWN, "0_9999")
     assert len(data.incidents[0].findings) == 301
     assert dict(data.counts) == {Severity.INFO: 0, Severity.WARNING: 120, Severity.CRITICAL: 1}
@@ -120,20 +125,6 @@ def test_missing_facts_are_counted_once() -> None:
     assert data.undecided == len(needing) > 0
 
 
-def test_settings_show_their_origin() -> None:
-    """What the operator said of an application is there with where he said it; what he did not say as well."""
-    pipeline = big_pipeline(1)
-    config = load_config(
-        sets=["app-000:num_standby_replicas=1"], environment={"STATEWARDEN_LOG_LEVEL": "DEBUG"}
-    )
-    pipeline.settings = config.applications
-    data = make_page(pipeline, config, NOW_US, watches=0, ready=True)
-    rows = {row.name: (row.value, row.origin) for row in data.applications[0].settings}
-    assert rows["num_standby_replicas"] == ("1", "flag")
-    assert rows["commit_interval_ms"] == (None, "unset")
-    assert ("agent.log_level", "DEBUG", "environment") in [(x.name, x.value, x.origin) for x in data.settings]
-
-
 def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None:
     """A reader waits for the worker; without a reader the worker makes nothing."""
     desk = PageCache(lambda: None)
@@ -163,5 +154,5 @@ def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None
 
 def test_a_worker_that_hangs_does_not_hang_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader gets what there is, with the reason."""
-    monkeypatch.setattr(page_desk, "WAIT_S", 0.01)
+    monkeypatch.setattr(page_cache, "WAIT_S", 0.01)
     assert "the worker has not started" in PageCache(lambda: "the worker has not started").page()

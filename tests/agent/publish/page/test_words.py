@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.publish.page import words
+from agent.publish import page
 
 NOW_US = 1_700_000_000_000_000
 
@@ -14,7 +14,7 @@ NOW_US = 1_700_000_000_000_000
 )
 def test_durations(seconds: float, text: str) -> None:
     """The unit grows with the duration."""
-    assert words.span(seconds) == text
+    assert page.span(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,18 @@ def test_durations(seconds: float, text: str) -> None:
 )
 def test_sizes(count: int, text: str) -> None:
     """Sizes are binary, with three digits or so."""
-    assert words.size(count) == text
+    assert page.size(count) == text
 
 
 def test_moments() -> None:
     """A time of today has no date; a clock that was set back gives no negative age."""
-    assert words.moment(NOW_US - 5_000_000, NOW_US).endswith(">22:13:15</time> <small>5 s ago</small>")
-    assert "2023-11-13 " in words.moment(NOW_US - 86_400_000_000, NOW_US)
-    assert "in 5 s" in words.moment(NOW_US + 5_000_000, NOW_US)
+    assert page.moment(NOW_US - 5_000_000, NOW_US).endswith(">22:13:15</time> <small>5 s ago</small>")
+    assert "2023-11-13 " in page.moment(NOW_US - 86_400_000_000, NOW_US)
+    assert "in 5 s" in page.moment(NOW_US + 5_000_000, NOW_US)
 
 
 def test_numbers() -> None:
     """Thousands are set apart; what is not known is a dash."""
-    assert words.number(1234567) == "1\u202f234\u202f567"
-    assert words.number(None) == "-"
-    assert [words.plural(count, "task") for count in (0, 1, 2)] == ["0 tasks", "1 task", "2 tasks"]
+    assert page.number(1234567) == "1\u202f234\u202f567"
+    assert page.number(None) == "-"
+    assert [page.plural(count, "task") for count in (0, 1, 2)] == ["0 tasks", "1 task", "2 tasks"]

@@ -21,8 +21,7 @@ from agent.config import Config, load_config
 from agent.delivery import ShipSettings, parse_target
 from agent.inventory.disk import Unseen
 from agent.preflight import reach
-from agent.preflight.gather import ask_inotify, gather, probe_own_volume
-from agent.preflight.survey import survey
+from agent.preflight.facts import ask_inotify, gather, probe, survey
 from tests.agent.cli.commands import plant
 
 STRANGER = 54321
@@ -134,15 +133,15 @@ def test_own_volume_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
     """A probe leaves nothing, makes no directory, and never is inside the state directory."""
     state, spool = tmp_path / "state", tmp_path / "own" / "spool"
     state.mkdir()
-    found = probe_own_volume(str(spool), state, need_bytes=1000)
+    found = probe(str(spool), state, need_bytes=1000)
     assert (found.refusal, found.is_in_state, found.need_bytes) == ("", False, 1000)
     assert sorted(x.name for x in tmp_path.iterdir()) == ["state"]
     spool.mkdir(parents=True)
     (spool / "segment").write_bytes(bytes(600))
-    assert probe_own_volume(str(spool), state, need_bytes=1000).need_bytes == 400
-    assert probe_own_volume(str(state / "spool"), state).is_in_state
+    assert probe(str(spool), state, need_bytes=1000).need_bytes == 400
+    assert probe(str(state / "spool"), state).is_in_state
     assert list(state.iterdir()) == []
-    assert "Not a directory" in probe_own_volume(str(spool / "segment"), state).refusal
+    assert "Not a directory" in probe(str(spool / "segment"), state).refusal
 
 
 @ROOT_ONLY
@@ -169,7 +168,7 @@ def test_a_listening_port_is_reached_and_a_closed_one_is_not() -> None:
         target = parse_target(f"kafka://127.0.0.1:{port},127.0.0.1:1/events")
         tried = reach.addresses(target, ShipSettings())
         assert tried == (("127.0.0.1", port), ("127.0.0.1", 1))
-        said = reach.refusals(tried, ShipSettings(), by_tls=False)
+        said = reach.refusals(tried, by_tls=False)
     assert said == ["127.0.0.1:1: Connection refused"]
 
 
@@ -177,7 +176,7 @@ def test_an_endpoint_that_says_nothing_takes_bounded_time() -> None:
     """A port that accepts and never shakes hands is given up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         tried = (server.getsockname()[:2],)
-        said = reach.refusals(tried, ShipSettings(), by_tls=True, limit_s=0.1)
+        said = reach.refusals(tried, by_tls=True, limit_s=0.1)
         for thread in threading.enumerate():
             if (
                 thread.name == "preflight-reach"
@@ -219,5 +218,5 @@ def test_everything_is_read_together(tmp_path: Path) -> None:
     facts = gather(config, SystemClock(), waited_s=1.0)
     assert facts.identity.uid == os.geteuid()
     assert facts.endpoint.directory is not None
-    assert facts.clock.now_us > 0
+    assert facts.now_us > 0
     assert sorted(str(x) for x in root.rglob("*")) == before

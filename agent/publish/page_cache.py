@@ -1,22 +1,22 @@
-"""Between the page's readers and the worker: a request waits for the worker to complete a turn and report the state.
-
-Nothing is computed without a request. The inventory belongs to the worker; a reader gets an immutable value, and
-if the worker does not complete a turn, the last one and the reason.
-"""
+"""Between the readers of the agent's page and the worker."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 
-from agent.publish.page.data import PageData
+from agent.publish.page_data import PageData
 
 WAIT_S = 3.0
-"""The worker's loop turns at least once a second."""
+"""How long a request waits for the worker, whose loop turns at least once a second."""
 
 
 class PageCache:
-    """Hands the worker's answer to the request."""
+    """A request waits for the worker to complete a turn.
+
+    Nothing is computed without a request. The inventory belongs to the worker; a reader gets an immutable value, and
+    if the worker does not complete a turn, the last one and the reason.
+    """
 
     def __init__(self, unhealthy: Callable[[], str | None]) -> None:
         """Start with nothing to show; `unhealthy` says why the worker is not alive."""
@@ -33,7 +33,7 @@ class PageCache:
             self.is_asked = True
             came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
             data = self._data
-        from agent.publish.page.document import render  # 1 MiB, for those who open it
+        from agent.publish.page import render  # 1 MiB, for those who open it
 
         trouble = None if came else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
         return render(data, trouble)

@@ -1,36 +1,79 @@
-"""Inventory, ledger and configuration -> the value that the page shows, bounded however big the directory is."""
+"""What the agent's page shows: made by the worker when somebody asks, bounded however big the directory is."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
 from collections.abc import Mapping
-from operator import attrgetter
+from dataclasses import dataclass
 
 from agent import __version__
 from agent.config import Config
 from agent.contract.events import Severity, Status
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
-from agent.engine.rows import Key, store_rows, worst_by_task
+from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
 from agent.findings.incidents import Incident, gather
 from agent.inventory.model import Application, Inventory, Task
-from agent.inventory.settings import KEYS
 from agent.judging.base import silenced_by
-from agent.publish.page.data import (
-    APPLICATIONS_SHOWN,
-    BLIND_SHOWN,
-    INCIDENTS_SHOWN,
-    STORES_SHOWN,
-    TASKS_SHOWN,
-    ApplicationRow,
-    BlindRow,
-    PageData,
-    SettingRow,
-    TaskRow,
-)
+
+TASKS_SHOWN = 200
+"""Tasks with their own rows, the worst first; the rest is a number."""
+INCIDENTS_SHOWN = 100
+APPLICATIONS_SHOWN = 50
+BLIND_SHOWN = 50
 
 Worst = Mapping[Key, Severity]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationRow:
+    """One application directory, its bounded tasks, and what is known of it."""
+
+    id: str
+    releases: str
+    process_id: str | None
+    processes: tuple[str, ...]
+    tasks: tuple[TaskRow, ...]
+    tasks_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlindRow:
+    """One blind interval; `ended_us` None = it lasts."""
+
+    started_us: int
+    ended_us: int | None
+    cause: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """Everything that the page shows, at one moment. Times in microseconds."""
+
+    at_us: int
+    agent_version: str
+    pod: str  # with its namespace where known
+    state_dir: str
+    volume: str  # kind of volume; empty = not known
+    ready: bool  # the first reading is done
+    started_us: int
+    watches: int
+    applications: tuple[ApplicationRow, ...]
+    applications_total: int
+    incidents: tuple[
+        Incident, ...
+    ]  # open ones, those about state before those about the agent, the worst first
+    counts: tuple[tuple[Severity, int], ...]  # all open incidents
+    blind: tuple[BlindRow, ...]  # newest first
+    runbooks: str  # base of the links to runbooks; empty = none is known
+    facts_missing: int = 0  # settings that detectors need and that are not configured, over all applications
+    undecided: int = 0  # detectors that cannot decide everything because of that
+    missing_counts: tuple[
+        tuple[Severity, int], ...
+    ] = ()  # of `counts` those that only say that a fact is missing
+    disabled: tuple[tuple[str, str], ...] = ()  # detectors that open no finding, each with the reason
 
 
 def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, ready: bool) -> PageData:
@@ -64,7 +107,6 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         incidents=tuple(incidents[:INCIDENTS_SHOWN]),
         counts=tuple((severity, counts[severity]) for severity in Severity),
         blind=_blind(inventory),
-        settings=_own_settings(config),
         runbooks=settings.runbooks,
         facts_missing=len(facts),
         undecided=len({detector for fact in facts for detector in silenced.get(fact, ())}),
@@ -100,7 +142,6 @@ def _order(task: Task, worst: Worst) -> tuple[object, ...]:
 def _application(
     pipeline: Pipeline, application: Application, tasks: list[Task], worst: Worst
 ) -> ApplicationRow:
-    given = pipeline.settings.of(application.id).effective()
     return ApplicationRow(
         id=application.id,
         releases=str(pipeline.profiles.of(application).range),
@@ -110,31 +151,8 @@ def _application(
             + (f" with Kafka Streams {x.kafka_streams_version}" if x.kafka_streams_version else "")
             for x in application.processes
         ),
-        tasks=tuple(_task(task, worst.get((application.id, task.id))) for task in tasks),
+        tasks=tuple(task_row(task, worst.get((application.id, task.id)), with_stores=True) for task in tasks),
         tasks_total=sum(task.exists for task in application.tasks.values()),
-        settings=tuple(
-            SettingRow(key.name, given[key.name].value, given[key.name].origin, key.meaning)
-            if key.name in given
-            else SettingRow(key.name, None, "unset", key.meaning)
-            for key in KEYS
-        ),
-    )
-
-
-def _task(task: Task, worst: Severity | None) -> TaskRow:
-    checkpoint = task.checkpoint
-    rows = store_rows(task)
-    return TaskRow(
-        id=task.id,
-        worst=worst,
-        held=task.held,
-        held_since_us=task.held_since_us,
-        released_us=task.released_us,
-        checkpoint_us=checkpoint.written_us if checkpoint else None,
-        checkpoint_problem=task.checkpoint_problem,
-        incarnation=task.incarnation,
-        stores=rows[:STORES_SHOWN],
-        stores_left_out=max(0, len(rows) - STORES_SHOWN),
     )
 
 
@@ -150,11 +168,3 @@ def _blind(inventory: Inventory) -> tuple[BlindRow, ...]:
     ]
     rows.sort(key=lambda x: (x.ended_us is not None, -x.started_us))
     return tuple(rows[:BLIND_SHOWN])
-
-
-def _own_settings(config: Config) -> tuple[SettingRow, ...]:
-    full = {name: name if "." in name else f"agent.{name}" for name in config.origins}
-    return tuple(
-        SettingRow(full[name], str(attrgetter(full[name])(config)), origin)
-        for name, origin in config.origins.items()
-    )

@@ -1,9 +1,49 @@
-"""Which line of which manifest to change: every place that preflight sends a person to, once. Pure.
+"""What preflight says: results, which line of which manifest to change, and how both are written. Pure.
 
-The names are those of the charts (`helm/`) and of `deploy/manifests`.
+Names in the manifest are those of the charts (`helm/`) and of `deploy/manifests`.
 """
 
 from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent.contract.codec import printable
+
+
+class Level(StrEnum):
+    """What came out of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+    @property
+    def rank(self) -> int:
+        """0, 1, 2: as the metric has it."""
+        return tuple(Level).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one check says.
+
+    Args of the dataclass:
+        check: Id of the check.
+        level: How bad it is.
+        what: What was found, one sentence.
+        where: Path, address or kernel setting that it is about; empty = the agent itself.
+        change: Which line of which manifest to change; empty where nothing has to be.
+    """
+
+    check: str
+    level: Level
+    what: str
+    where: str = ""
+    change: str = ""
+
 
 CONTAINER = "statewarden"
 _SIDECAR = f"StatefulSet, spec.template.spec.initContainers[name={CONTAINER}]"
@@ -15,7 +55,7 @@ STATE_MOUNT = (
 )
 STATE_DIR_ENV = f"{_SIDECAR}.env STATEWARDEN_STATE_DIR"
 STATE_DIR_OF_POD = (
-    f"{_SIDECAR}.env STATEWARDEN_STATE_DIR: the mountPath and $(POD_NAME), as the application's own `state.dir`; where"
+    f"{STATE_DIR_ENV}: the mountPath and $(POD_NAME), as the application's own `state.dir`; where"
     " its mount has a subPathExpr, the same one on the agent's mount"
 )
 LINKED = (
@@ -31,6 +71,10 @@ UMASK = (
     "the application's container: start it with umask 0027 (now its directories deny their own group);"
     " existing directories: chmod -R g+rX, once, in the application's container"
 )
+ANY_GROUP = (
+    f"{_SIDECAR}.securityContext: runAsGroup as in the application's container; or {_POD}: supplementalGroups"
+    " with that gid (fsGroup alone reaches the volume's root only)"
+)
 SPOOL_MOUNT = (
     f"{_SIDECAR}.volumeMounts and spec.template.spec.volumes: an emptyDir with a sizeLimit at the parent of the path"
     " in env STATEWARDEN_SPOOL"
@@ -40,8 +84,7 @@ SPOOL_ENV = f"{_SIDECAR}.env STATEWARDEN_SPOOL"
 SPOOL_SIZE = "StatefulSet, spec.template.spec.volumes: the spool's sizeLimit; or env STATEWARDEN_SHIP_CAP_MIB"
 SHIP_TO = f"{_SIDECAR}.env STATEWARDEN_SHIP_TO"
 NETWORK = (
-    f"{_SIDECAR}.env STATEWARDEN_SHIP_TO (or STATEWARDEN_SHIP_ENDPOINT), or the NetworkPolicy's egress rules of the"
-    " application's pods"
+    f"{SHIP_TO} (or STATEWARDEN_SHIP_ENDPOINT), or the NetworkPolicy's egress rules of the application's pods"
 )
 IMAGE_EXTRAS = f"{_SIDECAR}.image: the variant with sinks (tag suffix -sinks)"
 NODE_CLOCK = "the node: run chrony, or another time service, that slews the clock"
@@ -56,14 +99,27 @@ def group_line(gid: int) -> str:
     return f"{_SIDECAR}.securityContext: runAsGroup: {gid}; or {_POD}: supplementalGroups: [{gid}]"
 
 
-def any_group_line() -> str:
-    """Name the line where the application's group is not known yet."""
-    return (
-        f"{_SIDECAR}.securityContext: runAsGroup as in the application's container; or {_POD}: supplementalGroups"
-        " with that gid (fsGroup alone reaches the volume's root only)"
-    )
-
-
 def sysctl_line(name: str, value: int) -> str:
     """Name a kernel setting of the node."""
     return f"the node (not the pod): sysctl -w {name}={value}, and the same line in /etc/sysctl.d"
+
+
+_WIDTH = 110
+_INDENT = " " * 23
+
+
+def count(results: Iterable[Result]) -> str:
+    """Count the results by level."""
+    levels = [x.level for x in results]
+    return ", ".join(f"{levels.count(level)} {level.value}" for level in Level)
+
+
+def paragraph(result: Result) -> str:
+    """Write a result for people."""
+    mark = result.level.value if result.level is Level.OK else result.level.value.upper()
+    place = f"{printable(result.where)}: " if result.where else ""
+    lines = [f"{mark:<9}{result.check:<14}{place}{printable(result.what)}"]
+    if result.change:
+        lines.append(f"{_INDENT}change: {printable(result.change)}")
+    filled = (textwrap.fill(x, _WIDTH, subsequent_indent=_INDENT, break_long_words=False) for x in lines)
+    return "\n".join(filled) + "\n"
