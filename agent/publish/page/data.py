@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.contract.events import Severity
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident
 from agent.engine.rows import StoreRow
-from agent.findings.incidents import Incident
 
 TASKS_SHOWN = 200
 """Tasks with their own rows, the worst first; the rest is a number."""
@@ -83,7 +84,7 @@ class PageData:
         watches: Directories with a kernel watch.
         applications: Bounded.
         applications_total: All there are.
-        incidents: Open ones, those about state before those about the agent, the worst first, bounded.
+        incidents: Open ones, the worst first, bounded.
         counts: Severity -> open incidents, all of them.
         facts_missing: Settings that detectors need and that are not configured, over all applications.
         undecided: Detectors that cannot decide everything because of that.
@@ -104,7 +105,7 @@ class PageData:
     watches: int
     applications: tuple[ApplicationRow, ...]
     applications_total: int
-    incidents: tuple[Incident, ...]
+    incidents: tuple[Incident[Finding], ...]
     counts: tuple[tuple[Severity, int], ...]
     blind: tuple[BlindRow, ...]
     settings: tuple[SettingRow, ...]

@@ -10,10 +10,11 @@ from operator import attrgetter
 from agent import __version__
 from agent.config import Config
 from agent.contract.events import Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident, gather
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, store_rows, worst_by_task
-from agent.findings.incidents import Incident, gather
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import KEYS
 from agent.judging.base import silenced_by
@@ -73,7 +74,7 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
     )
 
 
-def _open_incidents(pipeline: Pipeline) -> list[Incident]:
+def _open_incidents(pipeline: Pipeline) -> list[Incident[Finding]]:
     """List what is open; of an incident that is over, the remarks that are left."""
     accepts = pipeline.settings.accepts
     whole = gather(pipeline.ledger.findings(), accepts)

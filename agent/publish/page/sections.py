@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from agent.contract import codec
 from agent.contract.events import Severity, Status
-from agent.contract.incidents import EvidenceRole, named
+from agent.contract.finding import Finding
+from agent.contract.incidents import EvidenceRole, Incident
+from agent.contract.wording import named
 from agent.engine.rows import StoreRow
-from agent.findings.finding import Finding
-from agent.findings.incidents import Incident
 from agent.publish.page.data import EVIDENCE_SHOWN, ApplicationRow, BlindRow, PageData, SettingRow, TaskRow
 from agent.publish.page.words import escape, moment, name, number, plural, size
 
@@ -81,7 +81,7 @@ def _disabled(data: PageData) -> str:
     return f'<div class="card warning"><p>{some}Disabled detectors open none:</p><ul>{rows}</ul></div>'
 
 
-def _incident(incident: Incident, data: PageData) -> str:
+def _incident(incident: Incident[Finding], data: PageData) -> str:
     lead = incident.lead
     place = [name(incident.application_id)] if incident.application_id else ["the agent"]
     if incident.tasks:
@@ -107,11 +107,11 @@ def _incident(incident: Incident, data: PageData) -> str:
     )
 
 
-def _acknowledged(incident: Incident) -> str:
-    return '<span class="chip">accepted by configuration</span> ' if incident.accepted else ""
+def _acknowledged(incident: Incident[Finding]) -> str:
+    return '<span class="chip">accepted by configuration</span> ' if incident.is_accepted else ""
 
 
-def _evidence(incident: Incident, data: PageData) -> str:
+def _evidence(incident: Incident[Finding], data: PageData) -> str:
     """List the findings of an incident with what was seen, the lead first."""
     ordered = sorted(incident.findings, key=lambda row: row[1] is not incident.lead)
     listed = "".join(_finding(role, finding, data) for role, finding in ordered[:EVIDENCE_SHOWN])

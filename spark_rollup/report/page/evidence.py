@@ -31,13 +31,13 @@ def evidence(incident: FleetIncident, left_bytes: int) -> str:
     """
     ordered = sorted(incident.findings, key=lambda item: item[1] is not incident.lead)
     blocks = fitting(
-        (_finding(str(role), row, incident) for role, row in ordered[:FINDINGS_OF_ONE]),
+        (_finding(str(role), one.row, incident) for role, one in ordered[:FINDINGS_OF_ONE]),
         min(left_bytes, EVIDENCE_OF_ONE_BYTES),
     )
     left = ordered[len(blocks) :]
     rest = (
         f'<p class="meta">{"Not" if not blocks else "Further findings, not"} on this page: '
-        f"{by_severity(row['severity'] for _, row in left)}; all in {_WHERE}, by their <code>incident_id</code>.</p>"
+        f"{by_severity(one.severity for _, one in left)}; all in {_WHERE}, by their <code>incident_id</code>.</p>"
         if left
         else ""
     )
@@ -54,7 +54,7 @@ def _finding(role: str, row: Row, incident: FleetIncident) -> str:
     state = "" if row["status"] == "open" else ", resolved"
     said = "" if row["summary"] == incident.sentence else f"<p>{clip(row['summary'])}</p>"
     return (
-        f'<details class="finding"{" open" if row is incident.lead else ""}><summary>'
+        f'<details class="finding"{" open" if row is incident.lead.row else ""}><summary>'
         f'<span class="role">{escape(role)}</span> <code>{escape(row["detector"])}</code> {place(row)} '
         f'<small><span class="word {severity}">{escape(row["severity"])}</span>, '
         f"{escape(row['confidence'])}{state}</small></summary>"

@@ -126,7 +126,7 @@ def _links(data: PageData, cards: Cards) -> Mapping[TaskKey, list[str]]:
         if not address:
             continue
         link = f'<a href="#{address}"><code>{clip(incident.id, 80)}</code></a>'
-        for key in dict.fromkeys(task_key(row) for _, row in incident.findings if row["task_id"]):
+        for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings if one.task_id):
             if len(found[key]) < 4:
                 found[key].append(link)
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.page.address import (
     Cards,
@@ -143,7 +142,9 @@ def _card(
         if address not in taken:
             taken.add(address)
             also.append(f'<span class="also" id="{address}"></span>')
-    missing = ", ".join(f"<code>{escape(key)}</code>" for key in items_of(incident.lead.get("missing_facts")))
+    missing = ", ".join(
+        f"<code>{escape(key)}</code>" for key in items_of(incident.lead.row.get("missing_facts"))
+    )
     ask = (
         f'<p class="meta">Would decide more: {missing} (<code>--set KEY=VALUE</code>).</p>' if missing else ""
     )
@@ -164,7 +165,7 @@ def _card(
 def _cause(incident: FleetIncident) -> str:
     issues = ", ".join(incident.upstream)
     known = f"{clip(issues, 200)}: " if issues else ""
-    return f"{known}{clip(incident.title or incident.lead['detector'], 200)}"
+    return f"{known}{clip(incident.title or incident.lead.detector, 200)}"
 
 
 def _when(incident: FleetIncident, data: PageData, drawn: frozenset[TaskKey]) -> str:
@@ -179,7 +180,7 @@ def _when(incident: FleetIncident, data: PageData, drawn: frozenset[TaskKey]) ->
         parts.append(escape(incident.status))
     if incident.upstream:
         parts.append(_AFFECTED.get(str(incident.affected), f"release affected: {escape(incident.affected)}"))
-    keys = [key for key in dict.fromkeys(task_key(row) for _, row in incident.findings) if key in drawn]
+    keys = [key for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings) if key in drawn]
     links = ", ".join(f'<a href="#{timeline_id(key)}">{escape(key[2])}</a>' for key in keys[:LINKS])
     if links:
         parts.append(f"timeline of {links}{f' and {len(keys) - LINKS} more' if len(keys) > LINKS else ''}")
@@ -188,11 +189,8 @@ def _when(incident: FleetIncident, data: PageData, drawn: frozenset[TaskKey]) ->
 
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
-    what = (
-        incident.lead["detector"]
-        if incident.lead["reported_by"] == AGENT
-        else f"rules/{incident.lead['detector']}"
-    )
+    lead = incident.lead
+    what = lead.detector if lead.link.by_agent else f"rules/{lead.detector}"
     parts = [f"runbook: <code>statewarden explain {clip(what, 100)}</code>"]
     others = [one for one in incident.absorbed if one != incident.id]
     if others:
