@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from agent.contract.codec import moment, printable, rfc3339
 from agent.contract.events import Affected, Severity, Status
-from agent.contract.incidents import EvidenceRole, named
+from agent.contract.finding import Finding
+from agent.contract.incidents import EvidenceRole, Incident
+from agent.contract.wording import named
 from agent.engine.one_reading import plural
-from agent.findings.finding import Finding
-from agent.findings.incidents import Incident, about_state
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
@@ -30,7 +30,7 @@ WIDTH = 100
 
 
 def incident_text(
-    incident: Incident, *, paint: bool, width: int, verbose: bool, of_reading: bool = False
+    incident: Incident[Finding], *, paint: bool, width: int, verbose: bool, of_reading: bool = False
 ) -> str:
     """Write an incident: how bad, where, what, since when, how sure, and the one next step.
 
@@ -46,7 +46,7 @@ def incident_text(
         mark = f"{_COLOURS[incident.severity]}{mark}{_RESET}"
     what = incident.lead.detector
     state = [incident.confidence.value, incident.status.value]
-    state += ["accepted by configuration"] if incident.accepted else []
+    state += ["accepted by configuration"] if incident.is_accepted else []
     lines = [
         f"{mark} {what}  {printable(address(incident))}  ({', '.join(state)})",
         wrapped(printable(incident.sentence), width),
@@ -66,14 +66,14 @@ def incident_text(
         lines.append(wrapped(f"would decide more: {', '.join(incident.lead.missing_facts)}", width))
     lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
-    if of_reading and about_state(incident):
+    if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events DIR"
         lines.append(f"{_INDENT}as an agent knows it: {asked}")
     return "\n".join(lines) + "\n\n"
 
 
-def address(incident: Incident) -> str:
+def address(incident: Incident[Finding]) -> str:
     """Say where: application, tasks, and the store if there is one only."""
     tasks = named(incident.tasks)
     store = incident.stores[0] if len(incident.stores) == 1 else ""
@@ -92,13 +92,13 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
     )
 
 
-def _since(incident: Incident) -> str:
+def _since(incident: Incident[Finding]) -> str:
     ended = f", resolved {moment(incident.ended_us)}" if incident.ended_us is not None else ""
     same = incident.status is Status.RESOLVED and incident.ended_us == incident.since_us
     return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
 
 
-def _cause(incident: Incident) -> str:
+def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
         return "no known fault of Kafka Streams explains it"
     return f"{', '.join(incident.upstream)} ({_AFFECTED[incident.affected]})"

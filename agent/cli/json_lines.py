@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit
-from agent.findings.finding import Finding
-from agent.findings.incidents import Incident
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident
 
 VERSION = 1
 """Of the lines: a field may be added; one that goes or changes its meaning makes another version."""
@@ -42,7 +42,7 @@ def finding_line(finding: Finding, pod: str, role: str = "") -> str:
 
 def json_lines(
     findings: Sequence[Finding],
-    incidents: Sequence[Incident],
+    incidents: Sequence[Incident[Finding]],
     pod: str,
     code: Exit,
     reason: str,
@@ -89,7 +89,7 @@ def json_lines(
     )
 
 
-def incident_line(incident: Incident, pod: str) -> str:
+def incident_line(incident: Incident[Finding], pod: str) -> str:
     """Write one incident; its findings are the lines that name it."""
     return json.dumps(
         {
@@ -100,8 +100,7 @@ def incident_line(incident: Incident, pod: str) -> str:
             "severity": incident.severity.value,
             "confidence": incident.confidence.value,
             "status": incident.status.value,
-            "lasting": incident.lasting,
-            "accepted": incident.accepted,
+            "configured_exposure": incident.configured_exposure.value,
             "application_id": incident.application_id or None,
             "tasks": incident.tasks[:MOST_LISTED],
             "task_count": len(incident.tasks),

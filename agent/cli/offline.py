@@ -21,6 +21,7 @@ from agent.contract.codec import printable
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
 from agent.contract.exit_codes import Exit
+from agent.contract.finding import Finding
 from agent.engine.disabled import in_words
 from agent.engine.one_reading import (
     SETTLE_S,
@@ -33,7 +34,6 @@ from agent.engine.one_reading import (
 from agent.engine.pipeline import Pipeline
 from agent.engine.unused import unused
 from agent.errors import UnreadError, UsageError
-from agent.findings.finding import Finding
 from agent.inventory.disk import Disk, EntryKind, Unseen
 from agent.inventory.nested import nested
 from agent.layout.shape import is_application, is_surely_application, is_task, is_topology

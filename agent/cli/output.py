@@ -13,10 +13,10 @@ from agent.cli.json_lines import json_lines
 from agent.contract.codec import printable
 from agent.contract.events import Level, Severity, Status
 from agent.contract.exit_codes import Exit, answer
+from agent.contract.finding import Finding
+from agent.contract.incidents import Accepts, Incident, gather
 from agent.engine.one_reading import plural
 from agent.engine.unread import how_much, unread, which
-from agent.findings.finding import Finding
-from agent.findings.incidents import Accepts, Incident, about_state, gather
 from agent.inventory.model import Inventory
 
 MOST_UNDECIDED = 10
@@ -97,7 +97,7 @@ def print_findings(
         ):
             stream.write(f"{line}\n")
         return code
-    incidents = [x for x in everything if not x.lead.missing_facts or about_state(x)]
+    incidents = [x for x in everything if not x.lead.missing_facts or x.about_state]
     wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
     listed = wanted[: shown.top or MOST_INCIDENTS]
     paint = stream.isatty() and "NO_COLOR" not in os.environ
@@ -124,7 +124,7 @@ def print_findings(
     return code
 
 
-def _text(incident: Incident, shown: Shown, *, paint: bool, width: int) -> str:
+def _text(incident: Incident[Finding], shown: Shown, *, paint: bool, width: int) -> str:
     return incident_text(
         incident, paint=paint, width=width, verbose=shown.verbose, of_reading=shown.of_reading
     )
@@ -139,13 +139,17 @@ def width_of(stream: TextIO) -> int:
     return min(columns or WIDTH, WIDTH)
 
 
-def is_severe(incident: Incident) -> bool:
+def is_severe(incident: Incident[Finding]) -> bool:
     """Return whether an incident is more than a remark."""
     return incident.severity is not Severity.INFO
 
 
 def _summary(
-    incidents: Sequence[Incident], listed: Sequence[Incident], *, unsure: bool, how_much: str
+    incidents: Sequence[Incident[Finding]],
+    listed: Sequence[Incident[Finding]],
+    *,
+    unsure: bool,
+    how_much: str,
 ) -> str:
     """Say it all in one line: what is open by severity, what was, and what is not listed.
 

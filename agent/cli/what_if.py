@@ -11,8 +11,8 @@ from agent.cli.walking import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.events import Severity
+from agent.contract.finding import Finding
 from agent.engine.one_reading import coverage, judge_once
-from agent.findings.finding import Finding
 from agent.inventory.settings import Setting, SettingsBook
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import LATEST, Release

@@ -1,23 +1,26 @@
-"""What names an incident, what its findings are for it, and whose instruction comes first: the agent's and the fleet's.
+"""Incidents: one cause, one address, one next action; findings are its evidence. The agent's and the fleet's. Pure.
 
-Pure: values in, values out.
+A fleet's incident takes in the agents' incidents that are part of it and keeps their ids: its own is that of the oldest
+of them, so one id is valid everywhere; without any it is made from the first finding's id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Generic
 
-from agent.contract.events import Confidence, Level, Severity, Status
-from agent.contract.mechanisms import ONLY_OF_DAMAGE, comes_first
+from agent.contract import precedence
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.grouping import CONFIRMS, OF_ONE_AGENT, REFUTES, F, Group, Link, Member, groups
+from agent.contract.mechanisms import TITLES, comes_first
+from agent.contract.precedence import Precedence, asks_first
+from agent.contract.wording import next_action, pods_of, sentence, weight
 
-NAMED = 6
-"""Tasks or pods that a sentence names; of more it gives the number."""
-
-ALSO = 2
-"""Other sentences of the same detector that an incident's sentence repeats, the worst first."""
+Accepts = Callable[[str], Collection[str]]
+"""Application -> detectors whose lasting exposures the operator accepted."""
 
 
 class EvidenceRole(StrEnum):
@@ -29,262 +32,253 @@ class EvidenceRole(StrEnum):
     REFUTATION = "refutation"
 
 
-class Statement(Protocol):
-    """What incidents ask of a finding, the agent's or the fleet's."""
+class Configured(StrEnum):
+    """Whether an incident is an exposure by release or settings only: it lasts, and nothing is to be done at once.
+
+    ACCEPTED: the operator accepted it. It stays open, and no alert is raised.
+    """
+
+    NO = "no"
+    YES = "yes"
+    ACCEPTED = "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident(Generic[F]):
+    """One thing that went wrong, as people see it.
+
+    Args of the dataclass:
+        id: `i-` and the beginning of its first finding's id, or that of the oldest agent's incident in it: stable over
+            restarts and repeated replays.
+        absorbed: Ids of all agents' incidents in it, its own id among them where an agent gave it.
+        title: What goes wrong, by its mechanism, or by the rule; empty: a remark, of which nothing has gone wrong, or a
+            detector's that is a mechanism by itself.
+        mechanism: Slug, of the lead; where that only refutes or explains, of the agents' incident.
+        namespace: As in the tables of an audit, with the cluster before it (`eu-1/shop`) where one is known.
+        pods: Pods concerned, sorted; an agent names none.
+        tasks: Tasks concerned, sorted; none: the application or the pod as a whole.
+        stores: Stores concerned, sorted, where findings name them.
+        since_us: When it began, microseconds since the epoch.
+        ended_us: When it was resolved; None: it is open, or its end is not known.
+        sentence: What is wrong, where.
+        next_action: The one instruction to follow.
+        lead: The finding that names it.
+        findings: All, with their roles, in the order in which they opened.
+        members: Those that belong to it alone; the others are evidence of other incidents, too.
+        configured_exposure: Whether it comes from release or settings alone.
+        do_first: Whose instruction the next step is, if it is not that of the lead: another incident's id, or the
+            detector of another of its findings.
+    """
+
+    id: str
+    absorbed: tuple[str, ...]
+    title: str
+    mechanism: str
+    namespace: str
+    pods: tuple[str, ...]
+    tasks: tuple[str, ...]
+    stores: tuple[str, ...]
+    since_us: int
+    ended_us: int | None
+    sentence: str
+    next_action: str
+    lead: F
+    findings: tuple[tuple[EvidenceRole, F], ...]
+    members: tuple[F, ...]
+    configured_exposure: Configured = Configured.NO
+    do_first: str = ""
 
     @property
-    def detector(self) -> str:
-        """Id of the detector or rule."""
-        ...
+    def application_id(self) -> str:
+        """Application; empty for the agent itself, or where no finding names one."""
+        return self.lead.application_id
 
     @property
-    def level(self) -> Level:
-        """Kind of statement."""
-        ...
-
-    @property
-    def severity(self) -> Severity:
-        """How severe."""
-        ...
-
-    @property
-    def confidence(self) -> Confidence:
-        """How sure."""
-        ...
+    def cluster(self) -> str:
+        """Cluster; empty until known."""
+        return self.namespace.partition("/")[0] if "/" in self.namespace else ""
 
     @property
     def status(self) -> Status:
-        """Open or resolved."""
-        ...
+        """Of the lead."""
+        return self.lead.status
 
     @property
-    def task_id(self) -> str | None:
-        """Task; None for the application."""
-        ...
+    def severity(self) -> Severity:
+        """Of the lead."""
+        return self.lead.severity
 
     @property
-    def store(self) -> str | None:
-        """Store; None for the task."""
-        ...
+    def confidence(self) -> Confidence:
+        """Of the lead."""
+        return self.lead.confidence
 
     @property
-    def opened_at_us(self) -> int:
-        """When it opened."""
-        ...
+    def upstream(self) -> tuple[str, ...]:
+        """Issues of the lead; empty: no known fault explains it."""
+        return self.lead.upstream
 
     @property
-    def summary(self) -> str:
-        """One sentence."""
-        ...
+    def affected(self) -> Affected:
+        """Whether the release has one of them."""
+        return self.lead.affected
+
+    @property
+    def about_state(self) -> bool:
+        """Whether it is about state on disk, not about what agents know."""
+        return self.lead.level is not Level.SELF
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the operator accepted it."""
+        return self.configured_exposure is Configured.ACCEPTED
+
+    @property
+    def like_the_lead(self) -> list[str]:
+        """List the tasks of which the same is said as of the lead: others may only be exposed."""
+
+        def said(one: Finding) -> tuple[object, ...]:
+            return one.detector, one.status, one.severity, one.lasting
+
+        return sorted({x.task_id for _, x in self.findings if x.task_id and said(x) == said(self.lead)})
 
 
-_AROUND = ".,:;`'()"
-
-_EVERYWHERE, _SOMEWHERE = "*", None
-"""Beside pods: what names none concerns all, and what is about any of them concerns it."""
-
-S = TypeVar("S", bound="Statement")
-
-Weight = tuple[bool, bool, int, bool, int]
-
-
-def incident_of(finding_id: str) -> str:
-    """Make the id of the incident that begins with this finding."""
-    return f"i-{finding_id[:12]}"
-
-
-def weight(one: Statement) -> Weight:
-    """Order what can name an incident, the first first: no remark, what is open, worst, about damage, surest.
-
-    So what was severe and is over is not hidden behind a remark that is still open.
-    """
-    return (
-        one.severity is Severity.INFO,
-        one.status is not Status.OPEN,
-        -one.severity.rank,
-        one.level is not Level.DAMAGE,
-        -one.confidence.rank,
-    )
-
-
-def role(lead: Statement, one: Statement) -> EvidenceRole:
-    """The same detector says the same of other tasks and stores; what opened before the lead led to it."""
-    if one.detector == lead.detector:
-        return EvidenceRole.CAUSE if one is lead else EvidenceRole.CONFIRMATION
-    return EvidenceRole.CAUSE if one.opened_at_us < lead.opened_at_us else EvidenceRole.CONSEQUENCE
-
-
-def sentence(
-    lead: S, group: Iterable[S], names: Callable[[S], Collection[str | None]] = lambda x: (x.task_id, x.store)
-) -> str:
-    """Say what is wrong, of which other tasks the same is true, and what else the same detector says of others.
-
-    The same is what has the same sentence, but for names and numbers: one detector may say good and bad of two tasks.
+def gather(
+    findings: Iterable[F],
+    accepts: Accepts = lambda application: (),
+    link: Callable[[F], Link] = lambda finding: OF_ONE_AGENT,
+    titles: Mapping[str, str] = TITLES,
+) -> list[Incident[F]]:
+    """Put findings together to incidents; in any order of findings the same ones.
 
     Args:
-        lead: Whose sentence it is.
-        group: All findings of the incident.
-        names: Names that differ from one to the next in sentences that mean the same.
-    """
-    others = [x for x in group if x.detector == lead.detector and x.task_id and x.status is lead.status]
-    every = {name for x in (lead, *others) for name in names(x)}
-    said = {meaning(lead.summary, every)}
-    same = {x.task_id or "" for x in others if meaning(x.summary, every) in said}
-    parts = [with_other_tasks(lead.summary, "task", same - {lead.task_id})]
-    remark = lead.severity is Severity.INFO
-    for one in sorted(others, key=lambda x: (weight(x), x.opened_at_us, x.task_id or "")):
-        means = meaning(one.summary, every)
-        if means not in said and (remark or one.severity is not Severity.INFO) and len(parts) <= ALSO:
-            said.add(means)
-            parts.append(f"Also: {one.summary}")
-    return " ".join(parts)
-
-
-def meaning(text: str, names: Collection[str | None]) -> str:
-    """Give a sentence without what differs from one task to the next: names, and each word with a digit in it."""
-    return " ".join(
-        "#" if word.strip(_AROUND) in names or any(x.isdigit() for x in word) else word
-        for word in text.split()
-    )
-
-
-def with_other_tasks(summary: str, kind: str, others: Collection[str]) -> str:
-    """Add to a summary what else it is true of: `task` or `pod`, and their names."""
-    if not others:
-        return summary
-    stop = "" if summary.endswith(".") else "."
-    among = f"{'in' if kind == 'task' else 'on'} {kind}{'' if len(others) == 1 else 's'}"
-    return f"{summary}{stop} The same {among} {named(sorted(others))}."
-
-
-def repeat_for(asked: str, task_id: str | None, here: Collection[str], elsewhere: Sequence[str] = ()) -> str:
-    """Add to the instruction about one task for which others it is to be followed.
-
-    One process has several tasks: who removes the directory of one of them and starts again is too late for the rest.
-
-    Args:
-        asked: The instruction.
-        task_id: Task of which it is.
-        here: Other tasks of the same process.
-        elsewhere: Tasks of other pods, with the pods.
+        findings: Each in its last state.
+        accepts: What the operator accepted.
+        link: What the fleet knows of a finding: where, and what it confirms, refutes or explains.
+        titles: By mechanism, of rules that are a mechanism by themselves too.
 
     Returns:
-        The instruction as it is where it is about no single task's directory.
+        The worst first: open before resolved, accepted ones behind all others that are open, remarks behind what is
+        more, about state before what is about agents, by severity, by confidence, the oldest first.
     """
-    if not task_id or (task_id not in asked and "task directory" not in asked):
-        return asked
-    first = "Before the start do the same" if "remove t" in asked and "start" in asked else "Do the same"
-    # a command at the end stays one that can be copied
-    parts = [asked if asked.endswith(".") else f"{asked} ."]
-    if here:
-        parts.append(f"{first} for {named(sorted(here))}.")
-    if elsewhere:
-        parts.append(f"Then the same for {named(elsewhere)}.")
-    return " ".join(parts) if len(parts) > 1 else asked
+    pairs = [_incident(group, accepts, titles) for group in groups(findings, link)]
+    before = precedence.precedents(claim for _, claim in pairs if claim is not None)
+    agreed = (
+        replace(one, next_action=precedence.after(before[claim]), do_first=before[claim].incident_id)
+        if claim is not None and claim in before
+        else one
+        for one, claim in pairs
+    )
+    return sorted(agreed, key=_order)
 
 
-def named(names: Sequence[str]) -> str:
-    """List tasks or pods for a line of text, at most `NAMED`; the rest is a number."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+def _order(one: Incident[F]) -> tuple[bool, bool, bool, bool, int, int, int, str, str]:
+    return (
+        one.status is Status.RESOLVED,
+        one.is_accepted,
+        one.severity is Severity.INFO,
+        not one.about_state,
+        -one.severity.rank,
+        -one.confidence.rank,
+        one.since_us,
+        one.id,
+        one.namespace,
+    )
 
 
-def instruction(lead: S, group: Iterable[S]) -> S:
+def _weight(one: Member[F]) -> tuple[object, ...]:
+    """Among equals what an agent knows of, in the fleet's words: it knows what the agent says, and more."""
+    return weight(one.finding), not one.known, one.link.by_agent, one.order
+
+
+def _incident(
+    group: Group[F], accepts: Accepts, titles: Mapping[str, str]
+) -> tuple[Incident[F], Precedence | None]:
+    """Make an incident of a group, and what it asks for if it is open."""
+    rows = group.rows or group.beside
+    core = [x for x in rows if x.known] or rows  # what agents know of says where and since when
+    first = min(rows, key=_weight)
+    lead = first.finding
+    # what only bears out another finding knows no better step than that one
+    says = _instruction(first, [x for x in rows if CONFIRMS not in _relations(x, group)])
+    is_open = lead.status is Status.OPEN
+    since_us, id_ = group.first
+    mechanism = first.mechanism if group.rows else group.mechanism
+    lasts = is_open and lead.lasting and lead.level is Level.EXPOSURE
+    incident = Incident(
+        id=id_,
+        absorbed=tuple(sorted(name for _, name in group.locals_)),
+        title="" if lead.severity is Severity.INFO and mechanism in TITLES else titles.get(mechanism, ""),
+        mechanism=mechanism,
+        namespace=first.link.namespace,
+        pods=tuple(sorted({pod for x in core for pod in pods_of(x)})),
+        tasks=tuple(sorted({x.finding.task_id for x in rows if x.finding.task_id})),
+        stores=tuple(sorted({x.finding.store for x in rows if x.finding.store})),
+        since_us=min(since_us, *(x.finding.opened_at_us for x in core)),
+        ended_us=None if is_open else max(_ended_us(x.finding) for x in rows),
+        sentence=sentence(first, rows),
+        next_action=next_action(says, rows),
+        lead=lead,
+        findings=_with_roles(first, group),
+        members=tuple(x.finding for x in group.rows or group.beside[:1]),
+        configured_exposure=_configured(lead, accepts) if lasts else Configured.NO,
+        do_first="" if says.finding.detector == lead.detector else says.finding.detector,
+    )
+    if not is_open or not incident.about_state:
+        return incident, None
+    home = (incident.namespace, incident.application_id)
+    asked = precedence.claim(id_, home, incident.tasks, incident.pods, says.finding, incident.since_us)
+    return incident, asked
+
+
+def _configured(lead: Finding, accepts: Accepts) -> Configured:
+    return Configured.ACCEPTED if lead.detector in accepts(lead.application_id) else Configured.YES
+
+
+def _ended_us(one: Finding) -> int:
+    return one.opened_at_us if one.resolved_at_us is None else one.resolved_at_us
+
+
+def _instruction(lead: Member[F], group: Iterable[Member[F]]) -> Member[F]:
     """Choose the finding whose next step is the incident's: the lead, but for an open one whose step comes first."""
-    urgent = [] if _asks(lead) else [x for x in group if _asks(x)]
+    urgent = [] if asks_first(lead.finding) else [x for x in group if asks_first(x.finding)]
     return min(
         urgent,
-        key=lambda x: (comes_first(x.detector), weight(x), x.opened_at_us, x.task_id or ""),
+        key=lambda x: (
+            comes_first(x.finding.detector),
+            weight(x.finding),
+            x.finding.opened_at_us,
+            x.finding.task_id or "",
+        ),
         default=lead,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Precedence:
-    """What an open incident asks for, and where.
-
-    Args of the dataclass:
-        incident_id: The incident.
-        home: Namespace and application; of one agent the application.
-        tasks: Tasks; none: the application as a whole.
-        pods: Pods; none: all.
-        detector: Whose instruction it is.
-        comes_first: Its place before the instructions of others, from 1; 0 = none.
-        since_us: When the incident began.
-    """
-
-    incident_id: str
-    home: tuple[str, ...]
-    tasks: tuple[str, ...]
-    pods: tuple[str, ...]
-    detector: str
-    comes_first: int
-    since_us: int
+def _with_roles(lead: Member[F], group: Group[F]) -> tuple[tuple[EvidenceRole, F], ...]:
+    bound = [(x, _role(lead, x, group)) for x in group.rows]
+    beside = [(x, _beside(lead, x, group)) for x in group.beside]
+    return tuple((role, x.finding) for x, role in sorted((*bound, *beside), key=lambda x: x[0].order))
 
 
-def claim(
-    incident_id: str,
-    home: tuple[str, ...],
-    tasks: tuple[str, ...],
-    pods: tuple[str, ...],
-    says: Statement,
-    since_us: int,
-) -> Precedence:
-    """Make the claim of an incident from the finding whose instruction is its own."""
-    place = comes_first(says.detector) if _asks(says) else 0
-    return Precedence(incident_id, home, tasks, pods, says.detector, place, since_us)
+def _role(lead: Member[F], one: Member[F], group: Group[F]) -> EvidenceRole:
+    """The same detector says the same of other tasks and stores; what opened before the lead led to it."""
+    if one is lead:
+        return EvidenceRole.CAUSE
+    if CONFIRMS in _relations(one, group) or one.finding.id in lead.link.confirms:
+        return EvidenceRole.CONFIRMATION
+    if one.finding.detector == lead.finding.detector:
+        return EvidenceRole.CONFIRMATION
+    if lead.known and not one.known:
+        return EvidenceRole.CONSEQUENCE
+    is_before = one.finding.opened_at_us < lead.finding.opened_at_us
+    return EvidenceRole.CAUSE if is_before else EvidenceRole.CONSEQUENCE
 
 
-def _asks(one: Statement) -> bool:
-    """Return whether a finding's instruction comes before others. A remark is no instruction."""
-    if one.detector in ONLY_OF_DAMAGE and one.level is not Level.DAMAGE:
-        return False
-    return comes_first(one.detector) > 0 and one.status is Status.OPEN and one.severity is not Severity.INFO
+def _beside(lead: Member[F], one: Member[F], group: Group[F]) -> EvidenceRole:
+    if REFUTES in _relations(one, group):
+        return EvidenceRole.REFUTATION
+    return EvidenceRole.CAUSE if one is lead else EvidenceRole.CONSEQUENCE
 
 
-def precedents(claims: Iterable[Precedence]) -> dict[Precedence, Precedence]:
-    """Find for each incident the one about the same task whose instruction must come first.
-
-    One about the application as a whole comes first on its own pods.
-
-    Returns:
-        By claim; without those that nothing precedes.
-    """
-    every = list(claims)
-    first: dict[tuple[object, ...], Precedence] = {}
-    for one in sorted((x for x in every if x.comes_first), key=_urgency):
-        for place in _offered(one):
-            first.setdefault(place, one)
-    found = {}
-    for one in every:
-        before = min((first[x] for x in _sought(one) if x in first), key=_urgency, default=one)
-        if before != one:
-            found[one] = before
-    return found
-
-
-def after(first: Precedence) -> str:
-    """Write the next step of an incident that another one precedes."""
-    return f"First do what incident {first.incident_id} ({first.detector}) asks for; remove nothing before."
-
-
-def _urgency(one: Precedence) -> tuple[int, int, str]:
-    return one.comes_first, one.since_us, one.incident_id
-
-
-def _offered(one: Precedence) -> list[tuple[object, ...]]:
-    """List the places at which an instruction comes first: its tasks, and its pods for what names no task."""
-    kind = "any" if one.tasks else "whole"
-    pods = (*one.pods, _SOMEWHERE) if one.pods else (_EVERYWHERE, _SOMEWHERE)
-    return [*_of_tasks(one), *((kind, one.home, x) for x in pods)]
-
-
-def _sought(one: Precedence) -> list[tuple[object, ...]]:
-    """List the places at which something could come before it."""
-    kinds = ("whole",) if one.tasks else ("whole", "any")
-    pods = (*one.pods, _EVERYWHERE) if one.pods else (_SOMEWHERE,)
-    return [*_of_tasks(one), *((kind, one.home, x) for kind in kinds for x in pods)]
-
-
-def _of_tasks(one: Precedence) -> list[tuple[object, ...]]:
-    return [("task", one.home, x) for x in one.tasks]
+def _relations(one: Member[F], group: Group[F]) -> set[str]:
+    return {x.relation for x in one.known if x.incident in group.locals_}

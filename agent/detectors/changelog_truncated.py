@@ -50,7 +50,6 @@ META = DetectorMeta(
     kind=Kind.DAMAGE,
     scope=Scope.TASK,
     needs=("kafka_streams_version", "processing_guarantee"),
-    is_law=True,
     next_action=(
         "Delete no copy yet. Find out whether the application was reset, or its changelog recreated or cut"
         " (kafka-get-offsets --time latest below the old offset). After a reset: stop cleanly, keep a copy, remove this"

@@ -46,7 +46,6 @@ META = DetectorMeta(
     kind=Kind.DAMAGE,
     scope=Scope.TASK,
     needs=("processing_guarantee",),
-    is_law=True,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again:"
         " the task is restored from committed records. Do not delete the other pods' copies first. What this task wrote"

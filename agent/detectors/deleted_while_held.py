@@ -33,7 +33,6 @@ META = DetectorMeta(
     severity=Severity.WARNING,
     kind=Kind.EVENT,
     scope=Scope.TASK,
-    is_law=True,
     next_action=(
         "Find out who deleted it: a cleaner of Kafka Streams, a script, another pod on this volume, a sweep of /tmp."
         " The process works on in files without a name until its next flush or open fails. Restart this instance in"

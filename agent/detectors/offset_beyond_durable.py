@@ -53,7 +53,6 @@ META = DetectorMeta(
     severity=Severity.CRITICAL,
     kind=Kind.DAMAGE,
     scope=Scope.TASK,
-    is_law=True,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
         " and watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"

@@ -55,7 +55,6 @@ META = DetectorMeta(
     severity=Severity.WARNING,
     kind=Kind.DAMAGE,
     scope=Scope.TASK,
-    is_law=True,
     next_action=(
         "Compare the store with its changelog before anything is removed. If the changelog has the missing keys: stop"
         " this instance cleanly, keep a copy of the task directory, remove that task directory only, start again. If it"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.contract.finding import Finding
 from agent.engine.laws import give_way, laws_last
 from agent.engine.profiles import Profiles
 from agent.engine.refine import doubted, with_issues
-from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger, Place
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings, SettingsBook

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agent.contract.events import Status
-from agent.contract.incidents import incident_of
+from agent.contract.finding import Finding
+from agent.contract.grouping import incident_of
 from agent.contract.reporting import DISABLED_PREFIX
-from agent.findings.finding import Finding
 from agent.inventory.settings import Setting
 from agent.judging.base import Evidence
 

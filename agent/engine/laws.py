@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from agent.contract.events import Level, Severity
-from agent.findings.finding import Finding
+from agent.contract.finding import Finding
 from agent.findings.ledger import Ledger, Place
 from agent.judging.base import Detector, Verdict
 

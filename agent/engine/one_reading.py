@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.contract.finding import Finding
 from agent.contract.names import not_here
 from agent.engine.pipeline import Pipeline
-from agent.findings.finding import Finding
 from agent.inventory.disk import LockState
 from agent.inventory.file_times import SERVED_VOLUMES
 from agent.inventory.model import Application, Inventory

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from agent.contract.events import Change, Kind, Record, Source, Status
+from agent.contract.finding import Finding
 from agent.contract.reporting import HEARTBEAT_S, REPEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
 from agent.engine.detector_runner import Batch, DetectorRunner, DetectorStats
@@ -16,7 +17,6 @@ from agent.engine.listing import note_nested
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
 from agent.engine.schedule import Rechecks, Schedule, in_turn
-from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger, Place
 from agent.findings.said import Said, level_of
 from agent.inventory.blindness import begin_blind

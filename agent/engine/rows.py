@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.contract.events import Severity
-from agent.findings.finding import Finding
+from agent.contract.finding import Finding
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 

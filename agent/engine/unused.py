@@ -5,7 +5,7 @@ ksqlDB and renamed applications leave them. Kafka Streams never removes the dire
 
 from __future__ import annotations
 
-from agent.contract.incidents import named
+from agent.contract.wording import named
 from agent.engine.rows import size_of
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from agent.contract.events import Level, Severity
-from agent.findings.incidents import Incident
+from agent.contract.finding import Finding
+from agent.contract.incidents import Configured, Incident
 from agent.judging.base import DetectorMeta
 
 WAIT_M = {Level.DAMAGE: 5, Level.EVENT: 5, Level.EXPOSURE: 15, Level.SELF: 15}
@@ -57,7 +58,7 @@ class AlertNames:
         """Know no incident."""
         self.names: Names = {}
 
-    def of(self, incidents: Iterable[Incident], wait: Waits) -> dict[str, str]:
+    def of(self, incidents: Iterable[Incident[Finding]], wait: Waits) -> dict[str, str]:
         """Name the alerts of all incidents that are shown; others are forgotten.
 
         A name stays as long as nothing is lost by it: what is more severe has another name, and so has what would
@@ -76,7 +77,10 @@ class AlertNames:
             known = self.names.setdefault(incident.id, dict(before.get(incident.id, {})))
             lead = incident.lead.detector
             named[incident.id] = lead
-            if incident.lasting and incident.severity is not Severity.CRITICAL:
+            if (
+                incident.configured_exposure is not Configured.NO
+                and incident.severity is not Severity.CRITICAL
+            ):
                 continue  # for reading, and counted over all pods: no alert is about it alone
             kept = known.get(incident.severity.value)
             if kept is not None and _is_no_later(kept, lead, incident.severity, wait):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from agent.contract.digest import hex_digest
 from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.finding import Finding
 from agent.findings.alerts import AlertNames
-from agent.findings.finding import Finding
 from agent.findings.lineage import Entry, Lineage
 from agent.findings.proof import with_proof
 from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict

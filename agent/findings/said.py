@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from agent.contract.events import Severity, Status
+from agent.contract.finding import Finding
 from agent.contract.reporting import OPEN_IDS, REPEAT_S
-from agent.findings.finding import Finding
 
 REPEAT_US = REPEAT_S * 1_000_000
 AT_ONCE = 500

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any
 
 from agent import __version__
+from agent.contract.finding import Finding
 from agent.engine.pipeline import Pipeline
 from agent.errors import BaselineError
 from agent.findings.alerts import Names
-from agent.findings.finding import Finding
 from agent.findings.ledger import Place
 from agent.home.baseline_file import (
     CORRUPT_NAME,

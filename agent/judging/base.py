@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.finding import Evidence as Evidence
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Application, Inventory, Task
@@ -73,7 +74,6 @@ class DetectorMeta:
         refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
         upstream: Issues it names.
         mechanism: What goes wrong, unless a verdict says something else; None = what this detector alone is about.
-        is_law: It is about no known fault: it holds on every release, and yields to those that are about one.
         next_action: What is safe to do next.
         consequence: What it means for the data, one or two sentences.
         lowers_risk: What makes damage from a lasting exposure less likely; empty = none of its verdicts lasts.
@@ -97,7 +97,6 @@ class DetectorMeta:
     refreshed: bool = False
     upstream: tuple[Upstream, ...] = ()
     mechanism: Mechanism | None = None
-    is_law: bool = False
     consequence: str = ""
     lowers_risk: str = ""
     exactly_once: bool | None = None
@@ -105,6 +104,11 @@ class DetectorMeta:
     twin: Twin | None = None
     silent_where: tuple[tuple[Fact, Truth], ...] = ()
     waits_us: tuple[int, ...] | None = None
+
+    @property
+    def is_law(self) -> bool:
+        """Whether it is about what known faults do, but about none: it holds on every release, and yields to them."""
+        return self.mechanism is not None and not self.upstream
 
     @property
     def mechanism_slug(self) -> str:
@@ -116,15 +120,6 @@ class DetectorMeta:
         if self.exactly_once is not None and settings.exactly_once is not self.exactly_once:
             return True
         return any(profile.says(fact) is answer for fact, answer in self.silent_where)
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One observation in the chain that decided a verdict."""
-
-    at_us: int
-    what: str
-    where: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from agent import __version__
 from agent.clock import Clock
+from agent.contract.incidents import gather
 from agent.detectors import BY_ID
 from agent.engine.pipeline import Pipeline
 from agent.findings.alerts import waits
@@ -18,7 +19,7 @@ from agent.inventory.model import Application
 from agent.lookout.watch_loop import WatchLoop
 from agent.observe.memory import resident_bytes
 from agent.publish.finding_rows import reported_rows, shown_findings, task_rows
-from agent.publish.incident_rows import counts, exposures, incident_rows, shown_incidents
+from agent.publish.incident_rows import counts, exposures, incident_rows
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import (
     DetectorMetrics,
@@ -117,7 +118,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
     by_detector = Counter((x.application_id, x.detector, x.severity) for x in still_open)
     there = {a.id: a for a in pipeline.inventory.applications.values() if a.exists}
     settings = {name: pipeline.settings.of(name) for name in there}
-    incidents = shown_incidents(shown_findings(pipeline.ledger, now_us), pipeline.settings.accepts)
+    incidents = gather(shown_findings(pipeline.ledger, now_us), pipeline.settings.accepts)
     shown, incidents_left = incident_rows(incidents, pipeline.ledger.alert_names.of(incidents, _WAITS))
     tasks = table.update(pipeline, now_us)
     return MetricsSnapshot(

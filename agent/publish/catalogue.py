@@ -28,14 +28,14 @@ ALLOWED_LABELS = frozenset(
         "tasks",
         "confidence",
         "level",
-        "lasting",
+        "configured_exposure",
+        "do_first",
+        "named_by",
         "accepted",
-        "first",
-        "lead",
         "release",
     }
 )
-"""`incident_id`, `tasks`, `first` and `lead` only of incidents, which are bounded; `release` only of exposures;
+"""`incident_id`, `tasks`, `do_first` and `named_by` only of incidents, which are bounded; `release` only of exposures;
 `store` only where an operator opted in; `reason` only of disabled detectors; `version` only of the agent itself."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from agent.contract.finding import Finding
 from agent.detectors import BY_ID
 from agent.engine.rows import TaskRow
-from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger
 from agent.inventory.model import Task
 from agent.judging.base import Kind

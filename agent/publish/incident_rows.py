@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent.contract.events import Status
-from agent.contract.incidents import named
-from agent.findings.finding import Finding
-from agent.findings.incidents import Accepts, Incident, gather
+from agent.contract.finding import Finding
+from agent.contract.incidents import Accepts, Configured, Incident
+from agent.contract.wording import named
 from agent.publish.snapshot import Exposure, IncidentCount, IncidentRow
 
 INCIDENTS_LISTED = 100
@@ -16,31 +16,28 @@ INCIDENTS_LISTED = 100
 
 
 def incident_rows(
-    incidents: Sequence[Incident], names: Mapping[str, str] | None = None
+    incidents: Sequence[Incident[Finding]], names: Mapping[str, str] | None = None
 ) -> tuple[tuple[IncidentRow, ...], int]:
     """List incidents: what raises an alert before what is for reading only, the worst first.
 
     Args:
         incidents: In the order of people, who see what is over and what the agent does not know last.
-        names: Incident -> detector whose alert it raises; without one that of its lead.
+        names: Incident[Finding] -> detector whose alert it raises; without one that of its lead.
 
     Returns:
         The rows, and how many incidents are in none of them.
     """
-    listed = sorted(incidents, key=lambda x: (x.lasting, -x.severity.rank))[:INCIDENTS_LISTED]
+    listed = sorted(incidents, key=lambda x: (x.configured_exposure is not Configured.NO, -x.severity.rank))[
+        :INCIDENTS_LISTED
+    ]
     rows = tuple(_row(x, (names or {}).get(x.id, x.lead.detector)) for x in listed)
     return rows, len(incidents) - len(listed)
 
 
-def shown_incidents(findings: Iterable[Finding], accepts: Accepts) -> list[Incident]:
-    """Put together what is shown: what is open, and moments of the last hour."""
-    return gather(findings, accepts)
-
-
-def counts(incidents: Iterable[Incident]) -> tuple[IncidentCount, ...]:
+def counts(incidents: Iterable[Incident[Finding]]) -> tuple[IncidentCount, ...]:
     """Count open incidents by application and severity, accepted ones by themselves."""
     counted = Counter(
-        (x.application_id, x.severity, x.accepted) for x in incidents if x.status is Status.OPEN
+        (x.application_id, x.severity, x.is_accepted) for x in incidents if x.status is Status.OPEN
     )
     return tuple(IncidentCount(*key, count) for key, count in sorted(counted.items()))
 
@@ -78,26 +75,17 @@ def exposures(
     )
 
 
-def _tasks(incident: Incident) -> list[str]:
-    """List the tasks of which the same is said as of the lead: a page names no task that is only exposed."""
-    lead = incident.lead
-    said = (lead.detector, lead.status, lead.severity, lead.lasting)
-    same = (x for _, x in incident.findings if (x.detector, x.status, x.severity, x.lasting) == said)
-    return sorted({x.task_id for x in same if x.task_id})
-
-
-def _row(incident: Incident, alert: str) -> IncidentRow:
+def _row(incident: Incident[Finding], alert: str) -> IncidentRow:
     lead = incident.lead.detector
     return IncidentRow(
         incident.id,
         incident.application_id,
-        named(_tasks(incident)),
+        named(incident.like_the_lead),
         alert,
         incident.severity,
         incident.confidence,
         incident.lead.level,
-        incident.lasting,
-        incident.accepted,
-        incident.first,
+        incident.configured_exposure,
+        incident.do_first,
         "" if alert == lead else lead,
     )

@@ -12,11 +12,11 @@ from string import Template
 
 from agent.contract import codec
 from agent.contract.events import Severity, Status
-from agent.contract.incidents import EvidenceRole, named
+from agent.contract.finding import Finding
+from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.runbooks import address_of
+from agent.contract.wording import named
 from agent.engine.rows import StoreRow, TaskRow
-from agent.findings.finding import Finding
-from agent.findings.incidents import Incident
 from agent.publish.page_data import ApplicationRow, PageData
 
 EVIDENCE_SHOWN = 12
@@ -140,7 +140,7 @@ def _incidents(data: PageData) -> str:
     return "".join(parts) or '<div class="card good"><p>No open incident.</p></div>'
 
 
-def _incident(incident: Incident, data: PageData) -> str:
+def _incident(incident: Incident[Finding], data: PageData) -> str:
     lead, detector = incident.lead, escape(incident.lead.detector)
     place = [name(incident.application_id)] if incident.application_id else ["the agent"]
     if incident.tasks:
@@ -154,7 +154,7 @@ def _incident(incident: Incident, data: PageData) -> str:
         id=escape(incident.id),
         severity=incident.severity,
         confidence=incident.confidence,
-        accepted='<span class="chip">accepted by configuration</span> ' if incident.accepted else "",
+        accepted='<span class="chip">accepted by configuration</span> ' if incident.is_accepted else "",
         detector=detector,
         place=" · ".join(place),
         since=moment(incident.since_us, data.at_us),

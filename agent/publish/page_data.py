@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from agent import __version__
 from agent.config import Config
 from agent.contract.events import Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident, gather
 from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
-from agent.findings.incidents import Incident, gather
 from agent.inventory.model import Application, Inventory, Task
 from agent.judging.base import silenced_by
 
@@ -62,9 +63,7 @@ class PageData:
     watches: int
     applications: tuple[ApplicationRow, ...]
     applications_total: int
-    incidents: tuple[
-        Incident, ...
-    ]  # open ones, those about state before those about the agent, the worst first
+    incidents: tuple[Incident[Finding], ...]  # open ones, the worst first
     counts: tuple[tuple[Severity, int], ...]  # all open incidents
     blind: tuple[BlindRow, ...]  # newest first
     runbooks: str  # base of the links to runbooks; empty = none is known
@@ -115,7 +114,7 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
     )
 
 
-def _open_incidents(pipeline: Pipeline) -> list[Incident]:
+def _open_incidents(pipeline: Pipeline) -> list[Incident[Finding]]:
     """List what is open; of an incident that is over, the remarks that are left."""
     accepts = pipeline.settings.accepts
     whole = gather(pipeline.ledger.findings(), accepts)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.incidents import Configured
 from agent.engine.rows import TaskRow
 from agent.ship.shipper import ShipStats
 from agent.ship.stats import SpoolStats
@@ -59,11 +60,10 @@ class IncidentRow:
         severity: Of the finding that names it.
         confidence: Of that finding.
         level: Of that finding.
-        lasting: An exposure by release or settings.
-        accepted: One that the operator accepted.
-        first: Incident, or detector of another of its findings, whose instruction comes first; empty = none.
-        lead: Detector of the finding that names it by now, if it is another; severity, confidence, level and tasks are
-            of that finding.
+        configured_exposure: Whether it is an exposure by release or settings alone.
+        do_first: Incident, or detector of another of its findings, whose instruction comes first; empty = none.
+        named_by: Detector of the finding that names it by now, if it is another; severity, confidence, level and tasks
+            are of that finding.
     """
 
     incident_id: str
@@ -73,10 +73,9 @@ class IncidentRow:
     severity: Severity
     confidence: Confidence
     level: Level
-    lasting: bool = False
-    accepted: bool = False
-    first: str = ""
-    lead: str = ""
+    configured_exposure: Configured = Configured.NO
+    do_first: str = ""
+    named_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from agent.contract.incidents import incident_of
+from agent.contract.grouping import CONFIRMS, EXPLAINS, IS, REFUTES, incident_of
 from spark_rollup.config import AGENT
-from spark_rollup.judging.lineage import CONFIRMS, EXPLAINS, IS, REFUTES
 from spark_rollup.schemas import FINDING, LOCAL_INCIDENT
 
 _FINDING = ("namespace", "finding_id")

@@ -10,8 +10,7 @@ from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
-from spark_rollup.judging.incidents import FleetIncident
-from spark_rollup.judging.lineage import Row
+from spark_rollup.judging.incidents import FleetIncident, Row
 from spark_rollup.schemas import EVIDENCE, FINDING, INCIDENT
 from spark_rollup.spark.rows import frame_of
 
@@ -26,10 +25,10 @@ def homes(incidents: Iterable[FleetIncident]) -> dict[tuple[object, ...], str]:
         Incident ids by `_KEY`.
     """
     oldest = sorted(incidents, key=lambda x: (x.since_us, x.id))
-    found = {key(row): one.id for one in oldest for row in one.members}
+    found = {key(member.row): one.id for one in oldest for member in one.members}
     for one in oldest:
-        for _, row in one.findings:
-            found.setdefault(key(row), one.id)
+        for _, evidence in one.findings:
+            found.setdefault(key(evidence.row), one.id)
     return found
 
 
@@ -59,7 +58,7 @@ def row_of(one: FleetIncident) -> dict[str, object]:
         "absorbed": list(one.absorbed),
         "title": one.title,
         "mechanism": one.mechanism,
-        "detector": one.lead["detector"],
+        "detector": one.lead.detector,
         "severity": one.severity.value,
         "confidence": one.confidence.value,
         "status": one.status.value,
@@ -76,8 +75,8 @@ def row_of(one: FleetIncident) -> dict[str, object]:
         "sentence": one.sentence,
         "next_action": one.next_action,
         "findings": [
-            {name: role.value if name == "role" else row.get(name) for name in EVIDENCE.names}
-            for role, row in one.findings
+            {name: role.value if name == "role" else found.row.get(name) for name in EVIDENCE.names}
+            for role, found in one.findings
         ],
     }
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.contract.events import Severity, Status
-from agent.contract.incidents import named
+from agent.contract.wording import named
 from spark_rollup import __version__
-from spark_rollup.config import FLEET
+from spark_rollup.config import AGENT, FLEET
 from spark_rollup.errors import UsageError
-from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import missed
 
 FILE = "metrics.prom"
@@ -125,7 +125,7 @@ def _incident_info(facts: Facts) -> Series:
     # what agents report alone has alerts without this list: it must not keep out what only the audit knows
     listed = sorted(
         _open_incidents(facts),
-        key=lambda x: (x.severity is not Severity.CRITICAL, x.lead["reported_by"] != FLEET),
+        key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent),
     )
     return {_names(one, facts.rules): 1.0 for one in listed[:INCIDENTS_LISTED]}
 
@@ -140,10 +140,10 @@ def _open_incidents(facts: Facts) -> list[FleetIncident]:
 
 def _names(one: FleetIncident, rules: Collection[str]) -> tuple[str, ...]:
     cluster, _, namespace = one.namespace.rpartition("/")
-    alert, lead = _alert(one, rules), str(one.lead["detector"])
+    alert, lead, by_agent = _alert(one, rules), one.lead.detector, one.lead.link.by_agent
     return (
-        cluster, namespace, one.application_id, one.id, named(_tasks(one)), named(one.pods), alert,
-        one.severity.value, one.confidence.value, str(one.lead["reported_by"]), "" if alert == lead else lead,
+        cluster, namespace, one.application_id, one.id, named(one.like_the_lead), named(one.pods), alert,
+        one.severity.value, one.confidence.value, AGENT if by_agent else FLEET, "" if alert == lead else lead,
     )  # fmt: skip
 
 
@@ -153,26 +153,16 @@ def _alert(one: FleetIncident, rules: Collection[str]) -> str:
     An audit does not know what the one before it said. What has no alert is passed over, and an exposure and damage,
     whose tickets wait for different times, are not mixed.
     """
-    lead = str(one.lead["detector"])
-    if one.lead["reported_by"] != FLEET:
-        return lead
-    same = ["reported_by", "status", "severity", *([] if one.severity is Severity.CRITICAL else ["level"])]
-    own = {str(row["id"]) for row in one.members}
-    alike = (
-        str(row["detector"])
-        for _, row in one.findings
-        if str(row["id"]) in own and [row[name] for name in same] == [one.lead[name] for name in same]
-    )
-    return next((name for name in alike if name in rules), lead)
+    if one.lead.link.by_agent:
+        return one.lead.detector
 
+    def said(found: FleetFinding) -> tuple[object, ...]:
+        level = None if one.severity is Severity.CRITICAL else found.level
+        return found.link.by_agent, found.status, found.severity, level
 
-def _tasks(one: FleetIncident) -> list[str]:
-    """List the tasks of which the same is said as of the lead: others may only be exposed."""
-    said = [one.lead[name] for name in ("detector", "status", "severity")]
-    same = (
-        row for _, row in one.findings if [row[name] for name in ("detector", "status", "severity")] == said
-    )
-    return sorted({str(row["task_id"]) for row in same if row["task_id"]})
+    own = {x.id for x in one.members}
+    alike = (x.detector for _, x in one.findings if x.id in own and said(x) == said(one.lead))
+    return next((name for name in alike if name in rules), one.lead.detector)
 
 
 def _watched(facts: Facts) -> Series:
@@ -231,7 +221,7 @@ CATALOGUE: tuple[Metric, ...] = (
             "severity",
             "confidence",
             "reported_by",
-            "lead",
+            "named_by",
         ),
     ),
     Metric(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agent.contract.events import Severity
-from agent.contract.incidents import named
+from agent.contract.wording import named
 
 Row = Mapping[str, object]
 

@@ -10,10 +10,9 @@ from datetime import timedelta
 
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Severity, Status
-from agent.contract.incidents import named
-from spark_rollup.config import AGENT
-from spark_rollup.judging.incidents import FleetIncident
-from spark_rollup.judging.lineage import Row
+from agent.contract.wording import named
+from spark_rollup.config import AGENT, FLEET
+from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.story import AFFECTED, texts
 from spark_rollup.report.write import Outcome
@@ -119,8 +118,8 @@ def _incident(one: FleetIncident, shown: Shown) -> list[str]:
     mark = one.severity.value.upper().ljust(8)
     if shown.paint:
         mark = f"{_COLOURS[one.severity]}{mark}{_RESET}"
-    detector = str(one.lead["detector"])
-    by = "; its agent says so, no rule says more" if one.lead.get("reported_by") == AGENT else ""
+    detector = one.lead.detector
+    by = "; its agent says so, no rule says more" if one.lead.link.by_agent else ""
     said = f"({one.confidence.value}, {one.status.value}{by})"
     lines = [
         f"{mark} {printable(detector)}  {printable(_address(one))}  {said}",
@@ -131,8 +130,8 @@ def _incident(one: FleetIncident, shown: Shown) -> list[str]:
     if one.title or cause:
         lines += _wrapped(": ".join(x for x in (one.title, cause) if x), shown)
     if shown.verbose:
-        for role, row in one.findings:
-            lines += _wrapped(f"{role.value}: {_finding(row)}", shown)
+        for role, found in one.findings:
+            lines += _wrapped(f"{role.value}: {_finding(found)}", shown)
     elif len(one.findings) > 1:
         lines += _wrapped(f"evidence: {_evidence(one)}", shown)
     if _is_severe(one) or shown.verbose:
@@ -162,16 +161,17 @@ def _cause(one: FleetIncident) -> str:
 
 
 def _evidence(one: FleetIncident) -> str:
-    counted = Counter((role.value, str(row["detector"])) for role, row in one.findings)
+    counted = Counter((role.value, found.detector) for role, found in one.findings)
     return ", ".join(
         f"{_number(count, 'finding')} of {name} ({role})" for (role, name), count in counted.items()
     )
 
 
-def _finding(row: Row) -> str:
-    place = " ".join(str(row[name]) for name in ("task_id", "store", "pod") if row.get(name))
-    said = f"{row['severity']}, {row['confidence']}, {row['status']}; by {row['reported_by']}; id {row['id']}"
-    return f"{row['detector']} {place} ({said}): {row['summary']}"
+def _finding(one: FleetFinding) -> str:
+    place = " ".join(x for x in (one.task_id, one.store, one.link.pod) if x)
+    by = AGENT if one.link.by_agent else FLEET
+    said = f"{one.severity.value}, {one.confidence.value}, {one.status.value}; by {by}; id {one.id}"
+    return f"{one.detector} {place} ({said}): {one.summary}"
 
 
 def _wrapped(text: str, shown: Shown) -> list[str]:

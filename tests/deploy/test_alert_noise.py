@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.findings.finding import Finding
+from agent.contract.finding import Finding
 from deploy.demo.scenarios import load_scenario
 from tests.support.noise import MINUTE_US, Span, Told, incident_spans, notation
 from tests.support.rows_shown import BENIGN, TRACES, rows_shown

@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
+from agent.contract.finding import Finding  # noqa: E402
 from agent.detectors import BY_ID, DETECTORS  # noqa: E402
 from agent.engine.pipeline import Pipeline  # noqa: E402
-from agent.findings.finding import Finding  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.judging.base import Detector  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402

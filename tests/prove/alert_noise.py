@@ -31,7 +31,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402 - path first
-from agent.findings.finding import Finding  # noqa: E402
+from agent.contract.finding import Finding  # noqa: E402
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402

@@ -25,8 +25,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402 - path first
+from agent.contract.finding import Finding  # noqa: E402
 from agent.detectors import BY_ID  # noqa: E402
-from agent.findings.finding import Finding  # noqa: E402
 from tests.support.noise import MINUTE_US, NAMESPACE, Labels, Span, Told, incident_spans, promtool_test  # noqa: E402
 from tests.support.notified import Route, notified  # noqa: E402
 

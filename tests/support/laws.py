@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agent.contract.events import Severity
+from agent.contract.finding import Finding
 from agent.detectors import DETECTORS
-from agent.findings.finding import Finding
 from tests.support.scenario import TIMESTAMPED, Scenario
 
 ALOS, EOS = "at_least_once", "exactly_once_v2"

@@ -12,8 +12,8 @@ from pathlib import Path
 from agent.clock import Clock, SystemClock
 from agent.config import load_config
 from agent.contract.events import Kind, Record
+from agent.contract.finding import Finding
 from agent.engine.pipeline import Pipeline
-from agent.findings.finding import Finding
 from agent.home.canary_file import CanaryFile
 from agent.inventory.hints import Hint
 from agent.inventory.model import Task

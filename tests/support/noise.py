@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.contract.events import Status
+from agent.contract.finding import Finding
+from agent.contract.incidents import gather
 from agent.detectors import BY_ID
 from agent.findings.alerts import AlertNames, waits
-from agent.findings.finding import Finding
 from agent.judging.base import Kind
 from agent.publish.finding_rows import EVENT_SHOWN_US
-from agent.publish.incident_rows import incident_rows, shown_incidents
+from agent.publish.incident_rows import incident_rows
 from agent.publish.snapshot import IncidentRow
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -79,7 +80,7 @@ def _of_pod(pod: str, events: list[Told], end_us: int) -> list[Span]:
     names = AlertNames()
     for at_us in sorted({one.at_us for one in events} | {x for x in ends if x < end_us}):
         known.update((one.finding.id, one) for one in events if one.at_us == at_us)
-        incidents = shown_incidents(_visible(known.values(), at_us), lambda _: ())
+        incidents = gather(_visible(known.values(), at_us), lambda _: ())
         rows, _ = incident_rows(incidents, names.of(incidents, _WAITS))
         now = {labels_of(pod, row) for row in rows}
         spans += [Span(labels, shown.pop(labels), at_us) for labels in shown.keys() - now]
@@ -112,10 +113,9 @@ def labels_of(pod: str, row: IncidentRow) -> Labels:
         "severity": row.severity.value,
         "confidence": row.confidence.value,
         "level": row.level.value,
-        "lasting": "true" if row.lasting else "false",
-        "accepted": "true" if row.accepted else "false",
-        "first": row.first,
-        "lead": row.lead,
+        "configured_exposure": row.configured_exposure.value,
+        "do_first": row.do_first,
+        "named_by": row.named_by,
     }
     return tuple((name, value) for name, value in labels.items() if value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.findings.finding import Finding
+from agent.contract.finding import Finding
 from tests.support.scenario import Scenario
 
 ID = "unopenable-task"

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
+from agent.contract.finding import Finding
 from agent.detectors import DETECTORS
-from agent.findings.finding import Finding
 from agent.judging.base import Detector
 from tests.support.scenario_app import App
 from tests.support.scenario_release import Habits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Severity, Status
-from agent.findings.finding import Finding
+from agent.contract.finding import Finding
 from tests.support.scenario import WINDOWED, App, Scenario
 from tests.support.scenario_database import SimDatabase
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from agent.contract.events import Record
+from agent.contract.finding import Finding
 from agent.detectors import DETECTORS
 from agent.engine.pipeline import Pipeline
-from agent.findings.finding import Finding
 from agent.inventory.disk import EntryKind, Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.settings import Setting, SettingsBook

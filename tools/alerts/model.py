@@ -30,7 +30,7 @@ _TASKS = (
 
 _LEAD = (
     '{{ $lead := "" }}{{ with printf `FAMILY{incident_id=%q}` $labels.incident_id | query }}'
-    '{{ $lead = . | first | label "lead" }}{{ end }}'
+    '{{ $lead = . | first | label "named_by" }}{{ end }}'
 )
 """What names an incident changes while it lasts: the alert stays the same and says what it is by now."""
 
@@ -155,7 +155,7 @@ _STEP = " Next: "
 _FIRST = "{{ $first }}"
 _ASKS_FIRST = (
     '{{ $first := "" }}{{ with printf `statewarden_incident_info{incident_id=%q}` $labels.incident_id | query }}'
-    '{{ $first = . | first | label "first" }}{{ end }}'
+    '{{ $first = . | first | label "do_first" }}{{ end }}'
 )
 """As a label it would make an alert another one: beside it the old one, with the old step, would go on for a while."""
 

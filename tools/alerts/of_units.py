@@ -144,7 +144,7 @@ def _expr(unit: str, severity: Severity, scope: Scope | None) -> str:
         named = f'label_replace({chosen}, "namespace", "$1", "audited_namespace", "(.*)")'
         named = f'label_replace({named}, "cluster", "$1", "audited_cluster", "(.+)")'
         return f"max by ({SAME}, rule) ({named}) > 0"
-    lasting = "" if severity is Severity.CRITICAL else ',lasting="false"'
+    lasting = "" if severity is Severity.CRITICAL else ',configured_exposure="no"'
     chosen = f'{LOCAL}{{detector="{unit}",severity="{severity}"{lasting}}}'
     return f"max by ({SAME}, pod, detector) ({chosen}) > 0"
 
@@ -157,7 +157,7 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
         *_same_alert_cases(unit, severity, scope, for_m),
     ]
     if scope is not None:
-        after = _incident(unit, severity, scope, first="i-aaaaaaaaaaaa")
+        after = _incident(unit, severity, scope, do_first="i-aaaaaaaaaaaa")
         yields = {**SAYS, "<first>": "i-aaaaaaaaaaaa"}
         cases.append(
             Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, labels, yields)
@@ -184,7 +184,7 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
         )
         cases.append(Case("ends when the task was restored", gone, 7 + keep_m))
     if scope is not None and severity is not Severity.CRITICAL:
-        lasting = _incident(unit, severity, scope, lasting="true")
+        lasting = _incident(unit, severity, scope, configured_exposure="yes")
         cases.append(Case("stays quiet: an exposure by release or settings", {lasting: "1x200"}, 180))
     benign = _incident(unit, Severity.INFO, scope)
     if severity is Severity.INFO:
@@ -203,7 +203,7 @@ def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m:
     later = _incident(unit, severity, scope, tasks="0_3, 0_4")
     suspected = _incident(unit, severity, scope, confidence="suspected")
     more = {"<tasks>": "tasks 0_3, 0_4 of ", "<audited>": "tasks 0_3, 0_4 of "}
-    led = _incident(unit, severity, scope, lead="another-unit")
+    led = _incident(unit, severity, scope, named_by="another-unit")
     return (
         Case(
             "says that it is only suspected", {suspected: "1x200"}, for_m + 1, labels, SAYS, confirmed=False
@@ -262,7 +262,7 @@ def _incident(unit: str, severity: Severity, scope: Scope | None, **more: str) -
     if scope is None:
         labels["audited_namespace"] = labels.pop("namespace")
         return _series(OF_FLEET, {"namespace": "statewarden", **labels, "reported_by": FLEET, **more})
-    return _series(LOCAL, {**labels, "lasting": "false", "accepted": "false", **more})
+    return _series(LOCAL, {**labels, "configured_exposure": "no", **more})
 
 
 def _series(metric: str, labels: dict[str, str]) -> str:

@@ -25,7 +25,7 @@ _WORST = "cluster_namespace_application:statewarden_task_severity:max"
 _OPEN = "cluster_namespace_application_detector_severity:statewarden_findings_open:sum"
 _PLACE = "cluster, namespace, application_id, pod, task_id, detector"
 _AUDITED = (
-    "sum by (cluster, namespace, application_id, incident_id, tasks, pods, rule, lead, severity, confidence) (label_replace("
+    "sum by (cluster, namespace, application_id, incident_id, tasks, pods, rule, named_by, severity, confidence) (label_replace("
     f'statewarden_rollup_incident_info{{{OF_CLUSTER},audited_namespace=~"$namespace"}}, '
     '"namespace", "$1", "audited_namespace", "(.*)"))'
 )
@@ -65,7 +65,7 @@ FLEET = Board(
             Panel(Kind.TIMELINE, "Worst finding by application", "When it began.",
                   (Query(f"{_WORST}{{{OF_NAMESPACE}}}", "{{namespace}}/{{application_id}}"),), 24, 8,
                   meaning=Meaning.SEVERITY, empty="no application"),
-            Panel(Kind.TABLE, "Incidents of the fleet audit", "Over all pods; the report has sentence, evidence and next step. The alert is the rule's; lead names it by now.",
+            Panel(Kind.TABLE, "Incidents of the fleet audit", "Over all pods; the report has sentence, evidence and next step. The alert is the rule's; named_by names it by now.",
                   (Query(_AUDITED),), 24, 8, empty="no incident is open, or no audit ran"),
         )),
     ),

@@ -117,7 +117,7 @@ TASK = Variable("task", "Task", f"label_values(statewarden_task_severity{{{OF_AP
 
 def incidents_of(selector: str) -> str:
     """Ask for open incidents by their ids, the value being the severity (1 to 3), the worst first."""
-    by = "cluster, namespace, application_id, pod, incident_id, tasks, detector, lead, confidence, accepted"
+    by = "cluster, namespace, application_id, pod, incident_id, tasks, detector, named_by, confidence, configured_exposure"
     parts = (
         f'{rank} * max by ({by}) (statewarden_incident_info{{{selector},severity="{severity}"}})'
         for rank, severity in ((3, "critical"), (2, "warning"), (1, "info"))
@@ -133,8 +133,8 @@ def open_incidents(selector: str, severity: str) -> str:
 def incident_row(selector: str, board: str) -> Row:
     """Make the row that every board begins with: how many incidents are open, and which."""
     what = (
-        "One cause, one address, one next step; statewarden explain ID prints all of it. Its alert is the detector's; lead names "
-        "it by now, if another one does. Accepted ones raise no alert."
+        "One cause, one address, one next step; statewarden explain ID prints all of it. Its alert is the detector's; "
+        "named_by names it by now, if another one does. Accepted ones raise no alert."
     )
     return Row(f"Incidents {board}", (
         Panel(Kind.STAT, "Critical incidents", "Each is one page: data is or becomes wrong until an operator acts.",

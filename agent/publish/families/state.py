@@ -80,7 +80,7 @@ def _incident_info(snapshot: MetricsSnapshot) -> Series:
         (
             (
                 x.application_id, x.incident_id, x.tasks, x.detector, x.severity.value, x.confidence.value,
-                x.level.value, _word(yes=x.lasting), _word(yes=x.accepted), x.first, x.lead,
+                x.level.value, x.configured_exposure.value, x.do_first, x.named_by,
             )
             for x in snapshot.incidents
         ),
@@ -128,10 +128,9 @@ STATE = (
             "severity",
             "confidence",
             "level",
-            "lasting",
-            "accepted",
-            "first",
-            "lead",
+            "configured_exposure",
+            "do_first",
+            "named_by",
         ),
     ),
     Metric(

@@ -163,7 +163,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
     here, severity = links.card(incident), level(incident.severity)
     also = [address for one in incident.absorbed[:NAMES_OF_ONE] if (address := local_id(one)) not in taken]
     taken.update(also)
-    missing = ", ".join(map(code, texts(incident.lead.get("missing_facts"))))
+    missing = ", ".join(map(code, texts(incident.lead.row.get("missing_facts"))))
     ask = (
         f'<p class="meta">Would decide more: {missing} (<code>--set KEY=VALUE</code>).</p>' if missing else ""
     )
@@ -175,7 +175,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
         f"{marks(incident.namespace, [incident.application_id], incident.pods, severity)}>"
         + "".join(f'<span class="also" id="{address}"></span>' for address in dict.fromkeys(also))
         + f'<h3><span class="chip {severity}">{escape(word)}</span> '
-        f"{issues}{clip(incident.title or incident.lead['detector'], 200)} "
+        f"{issues}{clip(incident.title or incident.lead.detector, 200)} "
         f'<a class="id" href="#{here}">{code(incident.id)}</a></h3>'
         f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, links)}</p>'
         f'<p class="say">{clip(incident.sentence)}</p>'
@@ -194,7 +194,9 @@ def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
         parts.append(escape(incident.status))
     if incident.upstream:
         parts.append(AFFECTED.get(str(incident.affected), f"release affected: {escape(incident.affected)}"))
-    keys = [key for key in dict.fromkeys(task_key(row) for _, row in incident.findings) if key in links.drawn]
+    keys = [
+        key for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings) if key in links.drawn
+    ]
     if keys:
         found = [f'<a href="#{timeline_id(key)}">{escape(key[2])}</a>' for key in keys]
         parts.append(f"timeline of {some(found, LINKS)}")
@@ -213,8 +215,9 @@ def _everyone(incident: FleetIncident) -> str:
 
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
-    rules = "" if incident.lead["reported_by"] == AGENT else "rules/"
-    parts = [f"runbook: <code>statewarden explain {rules}{clip(incident.lead['detector'], 100)}</code>"]
+    lead = incident.lead
+    what = lead.detector if lead.link.by_agent else f"rules/{lead.detector}"
+    parts = [f"runbook: <code>statewarden explain {clip(what, 100)}</code>"]
     others = [code(one) for one in incident.absorbed if one != incident.id]
     if others:
         parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others)}")
@@ -225,10 +228,10 @@ def _evidence(incident: FleetIncident, left_bytes: int) -> str:
     """Render the findings of an incident behind one line, the one that names it first; what does not fit is counted."""
     ordered = sorted(incident.findings, key=lambda item: item[1] is not incident.lead)
     blocks = fitting(
-        (_finding(str(role), row, incident) for role, row in ordered[:FINDINGS_OF_ONE]),
+        (_finding(str(role), one.row, incident) for role, one in ordered[:FINDINGS_OF_ONE]),
         min(left_bytes, EVIDENCE_OF_ONE_BYTES),
     )
-    left = by_severity(row["severity"] for _, row in ordered[len(blocks) :])
+    left = by_severity(one.severity for _, one in ordered[len(blocks) :])
     more = (
         f'<p class="meta">{"Further findings, not" if blocks else "Not"} on this page: '
         f"{left}; all in {_FINDINGS}, by their <code>incident_id</code>.</p>"
@@ -245,7 +248,7 @@ def _finding(role: str, row: Row, incident: FleetIncident) -> str:
     state = "" if row["status"] == "open" else ", resolved"
     said = "" if row["summary"] == incident.sentence else f"<p>{clip(row['summary'])}</p>"
     return (
-        f'<details class="finding"{" open" if row is incident.lead else ""}><summary>'
+        f'<details class="finding"{" open" if row is incident.lead.row else ""}><summary>'
         f'<span class="role">{escape(role)}</span> {code(row["detector"])} {place(row)} '
         f'<small><span class="word {level(row["severity"])}">{escape(row["severity"])}</span>, '
         f"{escape(row['confidence'])}{state}</small></summary>"

@@ -108,7 +108,7 @@ def _incidents(data: PageData, links: Links) -> Mapping[TaskKey, list[str]]:
     found: dict[TaskKey, list[str]] = defaultdict(list)
     for incident in data.incidents:
         if address := links.card(incident):
-            for key in dict.fromkeys(task_key(row) for _, row in incident.findings if row["task_id"]):
+            for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings if one.task_id):
                 found[key].append(f'<a href="#{address}">{code(incident.id)}</a>')
     return found
 

@@ -16,7 +16,7 @@ from agent.cli.output import Reading, Shown, exit_code, print_findings
 from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.exit_codes import Exit
-from agent.findings.finding import Finding
+from agent.contract.finding import Finding
 from agent.judging.base import Evidence
 
 FINDING = Finding(
@@ -77,7 +77,7 @@ def test_findings_name_their_incident_and_each_incident_has_a_line() -> None:
     assert first == {
         "line": "incident", "version": 1, "pod": "pod-a",
         "id": FINDING.incident_id, "detector": "torn-store", "severity": "critical", "confidence": "suspected",
-        "status": "open", "lasting": False, "accepted": False, "application_id": "orders",
+        "status": "open", "configured_exposure": "no", "application_id": "orders",
         "tasks": ["0_3"], "task_count": 1, "stores": ["totals"], "store_count": 1, "finding_count": 2,
         "title": "A store goes on from an offset whose data it does not have", "sentence": later.summary,
         "next_action": later.next_action, "since": "2023-11-14T22:13:20.250000Z", "ended": None,
@@ -145,7 +145,7 @@ def test_what_is_accepted_is_shown_as_such() -> None:
     marked = [line for line in texts[0].splitlines() if "(suspected, open" in line]
     assert ["accepted by configuration" in line for line in marked] == [False, True]
     rows = rows_of(texts[1], "incident")
-    assert [(x["lasting"], x["accepted"]) for x in rows] == [(False, False), (True, True)]
+    assert [x["configured_exposure"] for x in rows] == ["no", "accepted"]
 
 
 def test_a_terminal_gets_no_line_that_it_would_break():
@@ -264,12 +264,12 @@ def test_what_is_resolved_comes_last() -> None:
 
 
 def test_state_comes_before_the_agent() -> None:
-    """What is wrong with the agent itself never is above what is wrong with the state."""
+    """What is wrong with the agent itself is never above what is wrong with the state; remarks are behind both."""
     own = replace(
         LOUD, id="3" * 16, incident_id="i-3", level=Level.SELF, detector="auditor-blind", missing_facts=()
     )
-    text = printed(own, QUIET, verbose=True)
-    assert text.index("unrestored-store") < text.index("auditor-blind")
+    text = printed(own, FINDING, QUIET, verbose=True)
+    assert text.index("orders/0_3") < text.index("auditor-blind") < text.rindex("unrestored-store  orders")
 
 
 def test_an_incident_has_place_cause_time_and_next_step() -> None:

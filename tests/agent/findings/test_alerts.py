@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.incidents import gather
 from agent.detectors import BY_ID
 from agent.findings.alerts import AlertNames, waits
-from agent.findings.finding import Finding
-from agent.findings.incidents import gather
 
 WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 SUSPECTED = Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Level, Severity, Status
-from agent.findings.incidents import Incident, gather
+from agent.contract.incidents import Incident, gather
 from tests.evaluate.run import TRACES, evaluate
 
 

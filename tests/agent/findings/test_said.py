@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.contract.events import Severity, Status
+from agent.contract.finding import Finding
 from agent.contract.reporting import OPEN_IDS
-from agent.findings.finding import Finding
 from agent.findings.ledger import Ledger
 from agent.findings.said import AT_ONCE, REPEAT_US, Said, level_of
 from tests.agent.findings.test_ledger import settle, verdict

@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 
 from agent.config import load_config
+from agent.contract.finding import Finding
 from agent.engine.pipeline import Pipeline
-from agent.findings.finding import Finding
 from agent.home.baseline import compose, understand
 from tests.agent.engine.playing import Run, operations_of, run_of, sets_of
 from tests.agent.home.restarting import STATE

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.contract.finding import Finding
 from agent.errors import BaselineError
-from agent.findings.finding import Finding
 from agent.inventory.model import Application, BlindInterval, Task
 from agent.inventory.portable import from_plain, to_plain
 from agent.inventory.recent import Recent

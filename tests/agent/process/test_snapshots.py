@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Severity
+from agent.contract.incidents import Configured
 from agent.process import snapshots as module
 from agent.process.snapshots import FULL_EVERY_S, FULL_SHARE, IDLE_EVERY_S, Snapshots, take_snapshot
 from agent.publish.task_table import TaskTable
@@ -75,15 +76,15 @@ def test_an_incident_keeps_its_alert_from_snapshot_to_snapshot(monkeypatch: pyte
     table = TaskTable()
     monkeypatch.setattr(module, "_WAITS", lambda detector, severity: 0)  # every detector has that alert
     shown = take_snapshot(run.pipeline, run.now_us, table).incidents
-    assert [x.lead for x in shown] == [""] * len(shown)
-    one = next(x for x in shown if x.severity is Severity.INFO and not x.lasting)
+    assert [x.named_by for x in shown] == [""] * len(shown)
+    one = next(x for x in shown if x.severity is Severity.INFO and x.configured_exposure is Configured.NO)
     run.pipeline.ledger.alert_names.names[one.incident_id] = {"info": "overlaid-store"}
     (after,) = (
         x
         for x in take_snapshot(run.pipeline, run.now_us, table).incidents
         if x.incident_id == one.incident_id
     )
-    assert (after.detector, after.lead) == ("overlaid-store", one.detector)
+    assert (after.detector, after.named_by) == ("overlaid-store", one.detector)
 
 
 def test_a_costly_snapshot_is_made_within_its_share(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from agent.contract.events import Confidence, Level, Severity
+from agent.contract.incidents import Configured
 from agent.engine.rows import StoreRow, TaskRow
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
@@ -66,9 +67,9 @@ FULL = MetricsSnapshot(
     unlisted=4,
     incidents=(
         IncidentRow("i-0123456789ab", "orders", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
-                    Confidence.CONFIRMED, Level.EXPOSURE, first="i-aaaaaaaaaaaa", lead="skipped-eos-wipe"),
+                    Confidence.CONFIRMED, Level.EXPOSURE, do_first="i-aaaaaaaaaaaa", named_by="skipped-eos-wipe"),
         IncidentRow("i-bbbbbbbbbbbb", "orders", "", "stale-eos-checkpoint", Severity.WARNING, Confidence.SUSPECTED,
-                    Level.EXPOSURE, lasting=True, accepted=True),
+                    Level.EXPOSURE, configured_exposure=Configured.ACCEPTED),
     ),
     incidents_unlisted=5,
     incident_counts=(

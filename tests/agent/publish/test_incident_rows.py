@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.findings.finding import Finding
-from agent.publish.incident_rows import INCIDENTS_LISTED, counts, exposures, incident_rows, shown_incidents
+from agent.contract.finding import Finding
+from agent.contract.incidents import Configured, gather
+from agent.publish.incident_rows import INCIDENTS_LISTED, counts, exposures, incident_rows
 
 EXPOSED = Finding(
     id="a" * 16, detector="stale-eos-checkpoint", level=Level.EXPOSURE, severity=Severity.WARNING,
@@ -30,31 +31,31 @@ def accepts(application: str) -> list[str]:
 def test_a_page_names_the_damaged_tasks_only() -> None:
     """Of an incident whose other tasks are merely exposed the alert must not send an operator to those."""
     others = [replace(EXPOSED, id=f"{n:016x}", task_id=f"0_{n}") for n in (1, 3)]
-    (row,), left = incident_rows(shown_incidents([EXPOSED, *others, DAMAGED], accepts))
-    assert (row.incident_id, row.tasks, row.detector, row.accepted, left) == (
+    (row,), left = incident_rows(gather([EXPOSED, *others, DAMAGED], accepts))
+    assert (row.incident_id, row.tasks, row.detector, row.configured_exposure, left) == (
         "i-1",
         "0_2",
         "skipped-eos-wipe",
-        False,
+        Configured.NO,
         0,
     )
-    (row,), _ = incident_rows(shown_incidents([EXPOSED, *others], accepts))
-    assert (row.tasks, row.lasting, row.accepted) == ("0_0, 0_1, 0_3", True, True)
+    (row,), _ = incident_rows(gather([EXPOSED, *others], accepts))
+    assert (row.tasks, row.configured_exposure) == ("0_0, 0_1, 0_3", Configured.ACCEPTED)
 
 
 def test_an_alert_that_keeps_its_name_says_what_names_the_incident() -> None:
     """Severity, confidence and tasks are those of the finding that names it by now."""
-    (row,), _ = incident_rows(shown_incidents([EXPOSED, DAMAGED], accepts), {"i-1": "false-clean-store"})
-    assert (row.detector, row.lead, row.tasks) == ("false-clean-store", "skipped-eos-wipe", "0_2")
-    (row,), _ = incident_rows(shown_incidents([EXPOSED, DAMAGED], accepts), {"i-1": "skipped-eos-wipe"})
-    assert (row.detector, row.lead) == ("skipped-eos-wipe", "")
+    (row,), _ = incident_rows(gather([EXPOSED, DAMAGED], accepts), {"i-1": "false-clean-store"})
+    assert (row.detector, row.named_by, row.tasks) == ("false-clean-store", "skipped-eos-wipe", "0_2")
+    (row,), _ = incident_rows(gather([EXPOSED, DAMAGED], accepts), {"i-1": "skipped-eos-wipe"})
+    assert (row.detector, row.named_by) == ("skipped-eos-wipe", "")
 
 
 def test_incidents_are_bounded_and_the_worst_stay() -> None:
     """However many there are, the list ends, and the rest is counted."""
     many = [replace(EXPOSED, id=f"{n:016x}", incident_id=f"i-{n}") for n in range(INCIDENTS_LISTED + 4)]
     worst = replace(DAMAGED, incident_id="i-worst")
-    rows, left = incident_rows(shown_incidents([*many, worst], lambda _: ()))
+    rows, left = incident_rows(gather([*many, worst], lambda _: ()))
     assert (len(rows), rows[0].incident_id, left) == (INCIDENTS_LISTED, "i-worst", 5)
 
 
@@ -71,8 +72,8 @@ def test_what_raises_no_alert_keeps_nothing_out_that_does() -> None:
     )  # fmt: skip
     moment = replace(suspected, incident_id="i-moment", status=Status.RESOLVED, resolved_at_us=9_000)
     blind = replace(suspected, incident_id="i-blind", level=Level.SELF, application_id="", task_id=None)
-    rows, left = incident_rows(shown_incidents([*lasting, *remarks, suspected, moment, blind], lambda _: ()))
-    assert [x.incident_id for x in rows[:3]] == ["i-suspected", "i-moment", "i-blind"]
+    rows, left = incident_rows(gather([*lasting, *remarks, suspected, moment, blind], lambda _: ()))
+    assert [x.incident_id for x in rows[:3]] == ["i-suspected", "i-blind", "i-moment"]
     assert left == INCIDENTS_LISTED + 3
 
 
@@ -80,7 +81,7 @@ def test_open_incidents_are_counted_with_accepted_ones_apart() -> None:
     """What is over is not counted."""
     payments = replace(EXPOSED, id="c" * 16, application_id="payments", incident_id="i-2")
     over = replace(DAMAGED, incident_id="i-3", status=Status.RESOLVED, resolved_at_us=2_000)
-    rows = counts(shown_incidents([EXPOSED, payments, over], accepts))
+    rows = counts(gather([EXPOSED, payments, over], accepts))
     assert [(x.application_id, x.accepted, x.count) for x in rows] == [
         ("orders", True, 1),
         ("payments", False, 1),

@@ -90,7 +90,7 @@ def test_open_incidents_are_listed_with_their_ids() -> None:
     assert labels == {
         "audited_cluster": "eu-1", "audited_namespace": "shop", "application_id": "orders",
         "incident_id": "i-000000000000", "tasks": "0_1", "pods": "orders-0, orders-1", "rule": "missing-standby",
-        "severity": "critical", "confidence": "confirmed", "reported_by": "fleet", "lead": "",
+        "severity": "critical", "confidence": "confirmed", "reported_by": "fleet", "named_by": "",
     }  # fmt: skip
     assert found["statewarden_rollup_incidents", frozenset({("severity", "critical")})] == 1
 
@@ -105,7 +105,7 @@ def test_an_incident_keeps_its_alert_when_another_rule_names_it() -> None:
         found = [
             dict(pairs) for name, pairs in samples(metrics.render(given)) if name.endswith("incident_info")
         ]
-        return [x["rule"] + "/" + x["severity"] + "/" + x.get("lead", "") for x in found]
+        return [x["rule"] + "/" + x["severity"] + "/" + x.get("named_by", "") for x in found]
 
     both = {"lineage": ["same"], "mechanism": "shared-state"}
     first = {**whole(), **both, "detector": "cloned-volume", "confidence": "suspected"}
@@ -139,7 +139,7 @@ def test_what_verify_proves_names_its_incident(meta: RuleMeta) -> None:
             for name, pairs in samples(metrics.render(given))
             if name == "statewarden_rollup_incident_info"
         )
-        return tuple(labels[x] for x in ("rule", "severity", "confidence", "reported_by", "lead"))
+        return tuple(labels[x] for x in ("rule", "severity", "confidence", "reported_by", "named_by"))
 
     assert told(proof) == (meta.id, "critical", "confirmed", "fleet", "")
     assert told({**first, "confidence": "suspected"}, proof) == (

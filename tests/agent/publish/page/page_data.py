@@ -7,10 +7,10 @@ from typing import Any
 
 from agent.config import load_config
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.incidents import gather
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import StoreRow, TaskRow
-from agent.findings.finding import Finding
-from agent.findings.incidents import gather
 from agent.judging.base import Evidence
 from agent.publish.page_data import ApplicationRow, BlindRow, PageData, make_page
 from agent.replay.memory_disk import MemoryDisk

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.contract.events import Severity
-from agent.findings.incidents import gather
+from agent.contract.incidents import gather
 from agent.publish.page import render
 from agent.publish.page_data import INCIDENTS_SHOWN, BlindRow
 from tests.agent.publish.page.page_data import (

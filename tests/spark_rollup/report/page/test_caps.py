@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.contract.events import Severity
-from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.judging.incidents import FleetIncident, read
 from spark_rollup.report.page import PageData, incidents, render
 from spark_rollup.report.page.text import fitting, paged
 from tests.spark_rollup.report.page.page_check import only_match, section, words
@@ -50,10 +49,10 @@ def many(rows: Sequence[Mapping[str, object]], groups: int) -> PageData:
         own = rows[group::groups]
         made.append(
             replace(
-                template, id=f"i-{group:012x}", application_id=f"app-{group % 40}",
-                severity=Severity(str(own[0]["severity"])),
-                tasks=tuple(sorted({str(row["task_id"]) for row in own})), lead=own[0], sentence="s" * 300,
-                pods=tuple(sorted({str(row["pod"]) for row in own})), findings=tuple((role, row) for row in own),
+                template, id=f"i-{group:012x}", sentence="s" * 300,
+                tasks=tuple(sorted({str(row["task_id"]) for row in own})),
+                lead=replace(read(own[0]), application_id=f"app-{group % 40}"),
+                pods=tuple(sorted({str(row["pod"]) for row in own})), findings=tuple((role, read(row)) for row in own),
                 absorbed=tuple(f"i-a{group:05x}{n:05x}" for n in range(min(len(own), 30))), next_action="n" * 300,
             )
         )  # fmt: skip
@@ -112,7 +111,7 @@ def test_every_finding_of_an_incident_is_shown_or_counted():
     (incident,) = page(findings=rows[:1]).incidents
     ((role, _),) = incident.findings
     text = render(
-        page(findings=rows, incidents=[replace(incident, findings=tuple((role, row) for row in rows))])
+        page(findings=rows, incidents=[replace(incident, findings=tuple((role, read(row)) for row in rows))])
     )
     assert text.count('<details class="finding"') == incidents.FINDINGS_OF_ONE
     assert "Further findings, not on this page: 5 critical, 5 warning; all in findings.jsonl" in words(text)

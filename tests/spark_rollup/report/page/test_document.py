@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_rollup.judging.incidents import read
 from spark_rollup.report.page import render, text
 from spark_rollup.report.page.filters import SCRIPT, digest
 from spark_rollup.report.page.style import CSS
@@ -59,16 +60,12 @@ def test_hostile_names_stay_text(field):
         "task_id": {"tasks": (HOSTILE,)}, "pod": {"pods": (HOSTILE,)}, "store": {"stores": (HOSTILE,)},
         "summary": {"sentence": HOSTILE}, "detector": {"title": HOSTILE},
     }  # fmt: skip
-    same = (
-        {field: HOSTILE}
-        if field in ("id", "application_id", "namespace", "next_action")
-        else shared.get(field, {})
-    )
+    same = {field: HOSTILE} if field in ("id", "namespace", "next_action") else shared.get(field, {})
+    lead = replace(read(row), upstream=(HOSTILE,))
     hurt = replace(
         incident,
-        lead=row,
-        findings=((incident.findings[0][0], row),),
-        upstream=(HOSTILE,),
+        lead=lead,
+        findings=((incident.findings[0][0], lead),),
         absorbed=(HOSTILE,),
         **same,
     )

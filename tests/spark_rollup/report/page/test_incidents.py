@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 
 from agent.contract.events import Severity, Status
-from spark_rollup.judging.incidents import gather
+from agent.contract.incidents import EvidenceRole
+from spark_rollup.judging.incidents import gather, read
 from spark_rollup.report.page import incidents, render
 from tests.spark_rollup.report.page.page_check import only_match, section, whole, words
 from tests.spark_rollup.report.page.page_rows import finding, page
@@ -43,9 +44,7 @@ def test_evidence_is_folded_and_has_roles_dates_and_places():
         finding(id="f2", task_id="0_1", opened_at="2026-11-18T11:08:02.000000Z"),
     ]
     (incident,) = gather([rows[0]])
-    both = replace(
-        incident, findings=(*incident.findings, (type(incident.findings[0][0])("refutation"), rows[1]))
-    )
+    both = replace(incident, findings=(*incident.findings, (EvidenceRole.REFUTATION, read(rows[1]))))
     text = card(render(page(findings=rows, incidents=[both])))
     assert (
         '<details class="evidence"><summary>Evidence: 2 findings <small>1 cause, 1 refutation</small>' in text
@@ -101,10 +100,9 @@ def test_equal_ids_of_two_namespaces_have_two_addresses():
 def test_a_severity_of_a_newer_version_counts_as_a_warning(severity):
     """It is shown with its own word, behind what is critical, before remarks; no page ends over it."""
     (incident,) = page().incidents
-    newer = replace(
-        incident, id="i-newer", severity=cast("Severity", severity), status=cast("Status", "paused")
-    )
-    text = render(page(incidents=[incident, newer, replace(incident, id="i-note", severity=Severity.INFO)]))
+    lead = replace(incident.lead, severity=cast("Severity", severity), status=cast("Status", "paused"))
+    remark = replace(incident, id="i-note", lead=replace(incident.lead, severity=Severity.INFO))
+    text = render(page(incidents=[incident, replace(incident, id="i-newer", lead=lead), remark]))
     whole(text)
     cards = re.findall(r'<article class="card incident (\w+)', text)
     assert cards == (["critical", "warning", "info"] if severity != "info" else ["critical", "info", "info"])

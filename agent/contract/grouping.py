@@ -1,9 +1,10 @@
-"""Which rows of the table `findings` belong to one incident. Pure, without Spark.
+"""Which findings belong to one incident, over one agent or a fleet. Pure.
 
-By mechanism and lineage, never by time alone. A row belongs together with
+By mechanism and lineage, never by time alone. An agent's finding says itself to which incident it belongs. In the fleet
+a finding of a rule belongs together with
 - the agents' incidents of its mechanism that it confirms: those become one;
-- where it confirms none, rows of its mechanism that share its `lineage` (a task, a pod, an instruction: the rule says
-  what) while both last.
+- where it confirms none, findings of its mechanism that share its `lineage` (a task, a pod, an instruction: the rule
+  says what) while both last.
 What it refutes or only takes into account it is evidence of, and joins nothing to it; but what is open and worse than
 all that these incidents say is part of the oldest of them: no incident may hide what its evidence says.
 """
@@ -11,23 +12,20 @@ all that these incidents say is part of the oldest of them: no incident may hide
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
-from agent.contract.events import Confidence, Level, Severity, Status
-from agent.contract.incidents import incident_of
+from agent.contract.events import Severity, Status
+from agent.contract.finding import Finding
 
-Row = Mapping[str, object]
-"""One row of the table `findings` (`schemas.FINDING`)."""
+F = TypeVar("F", bound=Finding)
 
 Local = tuple[str, str]
 """An agent's incident: namespace, id. Of another namespace it is another one."""
 
 IS, CONFIRMS, REFUTES, EXPLAINS = "is", "confirms", "refutes", "explains"
-"""How a row is about an agent's incident: it is a finding of it, or what the columns of these names say."""
-
-_EPOCH = datetime.fromtimestamp(0, UTC)
+"""How a finding is about an agent's incident: it is one of its own, or what a rule's columns of these names say."""
 
 _NEVER = float("inf")
 
@@ -36,7 +34,7 @@ _MOST = max(severity.rank for severity in Severity)
 
 @dataclass(frozen=True, slots=True)
 class LocalIncident:
-    """An agent's incident that a row names: how, of which mechanism, since when."""
+    """An agent's incident that a finding is about: how, of which mechanism, since when."""
 
     incident: Local
     relation: str
@@ -44,89 +42,65 @@ class LocalIncident:
     since_us: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FindingRow:
-    """A row, read: what `agent.contract.incidents` asks of a finding, and the agents' incidents that it is about.
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What the fleet knows of a finding; nothing of it is known to one agent.
 
-    It is one with those that are `bound`; rows are listed in their `order`: as they opened.
+    Args of the dataclass:
+        namespace: As in the tables: with the cluster before it (`eu-1/shop`) where one is known.
+        pod: Pod that it is about; empty: none, or several.
+        pods: Pods that it is about or was compared with.
+        by_agent: Whether an agent says it, and no rule.
+        about: Agents' incidents that it confirms, refutes or explains; an agent's finding is one of its own incident.
+        confirms: Ids of agents' findings that it confirms.
+        lineage: What findings of its mechanism have in common with it, if they belong together.
     """
 
-    row: Row
-    id: str
-    namespace: str
-    detector: str
-    mechanism: str
-    level: Level
-    severity: Severity
-    confidence: Confidence
-    status: Status
-    task_id: str | None
-    store: str | None
-    opened_at_us: int
-    ended_us: int | None
-    summary: str
-    by_agent: bool
-    known: tuple[LocalIncident, ...]
-    bound: tuple[LocalIncident, ...]
-    lineage: tuple[str, ...]
-    order: tuple[int, str, str, str, str, str, str]
+    namespace: str = ""
+    pod: str = ""
+    pods: tuple[str, ...] = ()
+    by_agent: bool = True
+    about: tuple[LocalIncident, ...] = ()
+    confirms: tuple[str, ...] = ()
+    lineage: tuple[str, ...] = ()
+
+
+OF_ONE_AGENT = Link()
+
+
+def incident_of(finding_id: str) -> str:
+    """Make the id of the incident that begins with this finding."""
+    return f"i-{finding_id[:12]}"
+
+
+class Member(Generic[F]):
+    """A finding among others: the agents' incidents that it is about, and with which of them it is one (`bound`)."""
+
+    __slots__ = ("bound", "finding", "known", "link", "mechanism", "order")
+
+    def __init__(self, one: F, link: Link) -> None:
+        """Say what a finding is one with."""
+        self.finding, self.link, self.mechanism = one, link, one.mechanism or one.detector
+        self.known = link.about
+        if link.by_agent and not link.about:
+            own = (link.namespace, one.incident_id or incident_of(one.id))
+            self.known = (LocalIncident(own, IS, self.mechanism, one.opened_at_us),)
+        self.bound = _bound(self.mechanism, self.known)
+        place = (one.task_id or "", one.store or "", link.namespace, link.pod)
+        self.order = (one.opened_at_us, one.detector, *place, one.id)
 
     @property
     def until(self) -> float:
         """When it ended; never, while it is open."""
-        if self.status is Status.OPEN:
+        if self.finding.status is Status.OPEN:
             return _NEVER
-        return self.opened_at_us if self.ended_us is None else self.ended_us
-
-
-def read(row: Row) -> FindingRow:
-    """Read one row.
-
-    Raises:
-        KeyError: a column is missing that every version had.
-        ValueError: a word is none of the table's.
-    """
-    detector, by_agent = str(row["detector"]), row.get("reported_by") == "agent"
-    namespace, opened_us = str(row.get("namespace") or ""), _micros(row["opened_at"]) or 0
-    mechanism = str(row.get("mechanism") or detector)
-    known = tuple(_known(namespace, x) for x in _list(row, "local_incidents") if isinstance(x, Mapping))
-    if by_agent and not known:
-        own = str(row.get("incident_id") or incident_of(str(row["id"])))
-        known = (LocalIncident((namespace, own), IS, mechanism, opened_us),)
-    task, store = _text(row, "task_id"), _text(row, "store")
-    return FindingRow(
-        row=row,
-        id=str(row["id"]),
-        namespace=namespace,
-        detector=detector,
-        mechanism=mechanism,
-        level=Level(str(row["level"])),
-        severity=Severity(str(row["severity"])),
-        confidence=Confidence(str(row["confidence"])),
-        status=Status(str(row["status"])),
-        task_id=task,
-        store=store,
-        opened_at_us=opened_us,
-        ended_us=_micros(row.get("resolved_at")),
-        summary=str(row["summary"]),
-        by_agent=by_agent,
-        known=known,
-        bound=_bound(mechanism, known),
-        lineage=tuple(str(x) for x in _list(row, "lineage")),
-        order=(
-            opened_us,
-            detector,
-            task or "",
-            store or "",
-            namespace,
-            str(row.get("pod") or ""),
-            str(row["id"]),
-        ),
-    )
+        return (
+            self.finding.opened_at_us if self.finding.resolved_at_us is None else self.finding.resolved_at_us
+        )
 
 
 def _bound(mechanism: str, known: Sequence[LocalIncident]) -> tuple[LocalIncident, ...]:
-    """Choose the agents' incidents that a row is one with: of its mechanism, else of that of the oldest."""
+    """Choose the agents' incidents that a finding is one with: of its mechanism, else of that of the oldest."""
     sure = [x for x in known if x.relation in (IS, CONFIRMS)]
     if len(sure) < 2:
         return tuple(sure)
@@ -135,37 +109,8 @@ def _bound(mechanism: str, known: Sequence[LocalIncident]) -> tuple[LocalInciden
     return same or tuple(x for x in sure if x is oldest or x.mechanism == oldest.mechanism)
 
 
-def _known(namespace: str, named: Row) -> LocalIncident:
-    return LocalIncident(
-        (namespace, str(named["incident_id"])),
-        str(named["relation"]),
-        str(named["mechanism"]),
-        int(str(named["since_us"])),
-    )
-
-
-def _micros(text: object) -> int | None:
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(str(text)) - _EPOCH
-    except ValueError:  # Spark writes years after 9999, too: a clock that is broken
-        return None
-    return (at.days * 86_400 + at.seconds) * 1_000_000 + at.microseconds
-
-
-def _text(row: Row, name: str) -> str | None:
-    value = row.get(name)
-    return None if value is None else str(value)
-
-
-def _list(row: Row, name: str) -> Sequence[object]:
-    value = row.get(name)
-    return value if isinstance(value, Sequence) else ()
-
-
 @dataclass(slots=True)
-class Group:
+class Group(Generic[F]):
     """What is one incident.
 
     Args of the dataclass:
@@ -175,8 +120,8 @@ class Group:
         locals_: Agents' incidents in it, with their begin (microseconds).
     """
 
-    rows: list[FindingRow] = field(default_factory=list)
-    beside: list[FindingRow] = field(default_factory=list)
+    rows: list[Member[F]] = field(default_factory=list)
+    beside: list[Member[F]] = field(default_factory=list)
     locals_: dict[Local, int] = field(default_factory=dict)
 
     @property
@@ -190,23 +135,23 @@ class Group:
         """The oldest of the agents' incidents, or else what makes its id."""
         named = [(since_us, id_) for (_, id_), since_us in self.locals_.items()]
         oldest = (self.rows or self.beside)[0]
-        return min(named, default=(oldest.opened_at_us, incident_of(oldest.id)))
+        return min(named, default=(oldest.finding.opened_at_us, incident_of(oldest.finding.id)))
 
 
-def groups(said: Iterable[FindingRow]) -> list[Group]:
-    """Group rows; in any order of them the same groups.
+def groups(findings: Iterable[F], link: Callable[[F], Link]) -> list[Group[F]]:
+    """Group findings; in any order of them the same groups.
 
     Returns:
         Every group, with its rows in their order. A row is in one group; beside, it may be in several.
     """
-    rows = sorted(said, key=lambda x: x.order)
+    rows = sorted((Member(x, link(x)) for x in findings), key=lambda x: x.order)
     sets = _Sets()
     bound = [x for x in rows if x.bound]
     for one in bound:
         sets.join(one, *(x.incident for x in one.bound))
     own = [x for x in rows if not x.known]
     _link(own, bound, sets)
-    found: dict[object, Group] = defaultdict(Group)
+    found: dict[object, Group[F]] = defaultdict(Group)
     of_row = {}
     for one in (*bound, *own):
         of_row[one] = group = found[sets.of(one)]
@@ -218,7 +163,7 @@ def groups(said: Iterable[FindingRow]) -> list[Group]:
     return [*found.values(), *made]
 
 
-def _add(group: Group, known: Iterable[LocalIncident]) -> None:
+def _add(group: Group[F], known: Iterable[LocalIncident]) -> None:
     for one in known:
         group.locals_[one.incident] = min(one.since_us, group.locals_.get(one.incident, one.since_us))
 
@@ -245,7 +190,7 @@ class _Sets:
             self._above[self.of(other)] = self.of(first)
 
 
-def _link(own: Sequence[FindingRow], bound: Sequence[FindingRow], sets: _Sets) -> None:
+def _link(own: Sequence[Member[F]], bound: Sequence[Member[F]], sets: _Sets) -> None:
     """Join what agents do not know by its lineage: to their oldest incident that has it, else with each other."""
     homes = _by_key(bound)
     left = []
@@ -259,34 +204,39 @@ def _link(own: Sequence[FindingRow], bound: Sequence[FindingRow], sets: _Sets) -
     for together in _by_key(left).values():
         until, before = together[0].until, together[0]
         for one in together[1:]:
-            if one.opened_at_us <= until:
+            if one.finding.opened_at_us <= until:
                 sets.join(before, one)
             until, before = max(until, one.until), one
 
 
-def _by_key(rows: Iterable[FindingRow]) -> Mapping[tuple[str, str, str], Sequence[FindingRow]]:
-    found: dict[tuple[str, str, str], list[FindingRow]] = defaultdict(list)
+def _by_key(rows: Iterable[Member[F]]) -> Mapping[tuple[str, str, str], Sequence[Member[F]]]:
+    found: dict[tuple[str, str, str], list[Member[F]]] = defaultdict(list)
     for one in rows:
         for key in _keys(one):
             found[key].append(one)
     return found
 
 
-def _keys(one: FindingRow) -> list[tuple[str, str, str]]:
-    return [(one.namespace, one.mechanism, key) for key in one.lineage]
+def _keys(one: Member[F]) -> list[tuple[str, str, str]]:
+    return [(one.link.namespace, one.mechanism, key) for key in one.link.lineage]
 
 
-def _first_beside(one: FindingRow, others: Iterable[FindingRow]) -> FindingRow | None:
+def _first_beside(one: Member[F], others: Iterable[Member[F]]) -> Member[F] | None:
     """Find the first of some rows, in their order, that lasted when this one did."""
-    return next((x for x in others if x.opened_at_us <= one.until and one.opened_at_us <= x.until), None)
+    return next(
+        (x for x in others if x.finding.opened_at_us <= one.until and one.finding.opened_at_us <= x.until),
+        None,
+    )
 
 
-def _urgency(rows: Iterable[FindingRow]) -> int:
+def _urgency(rows: Iterable[Member[F]]) -> int:
     """Rank the worst of what is open; a remark, and what is over, asks for nothing."""
-    return max((x.severity.rank for x in rows if x.status is Status.OPEN), default=Severity.INFO.rank)
+    return max(
+        (x.finding.severity.rank for x in rows if x.finding.status is Status.OPEN), default=Severity.INFO.rank
+    )
 
 
-def _set_beside(rows: Iterable[FindingRow], of_row: Mapping[FindingRow, Group]) -> list[Group]:
+def _set_beside(rows: Iterable[Member[F]], of_row: Mapping[Member[F], Group[F]]) -> list[Group[F]]:
     """Add rows as evidence to the incidents that they name without being one with them.
 
     What no row says any more goes where the row that settles it is, or is an incident with it alone.
@@ -298,11 +248,11 @@ def _set_beside(rows: Iterable[FindingRow], of_row: Mapping[FindingRow, Group]) 
     says = {id(group): _urgency(group.rows) for group in of_row.values()}
     made = []
     for one in rows:
+        if len(one.known) == len(one.bound):
+            continue
         named = sorted(
             set(one.known).difference(one.bound), key=lambda x: (x.since_us, x.incident, x.relation)
         )
-        if not named:
-            continue
         at_home = list(
             {id(homes[x.incident]): homes[x.incident] for x in named if x.incident in homes}.values()
         )

@@ -1,4 +1,4 @@
-"""A finding as users see it, and as the contract's record."""
+"""A finding: as users see it, as the contract's record, and read back from one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from enum import StrEnum
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.judging.base import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observation in the chain that decided a verdict."""
+
+    at_us: int
+    what: str
+    where: str
 
 
 @dataclass(frozen=True, slots=True)

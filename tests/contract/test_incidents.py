@@ -1,14 +1,20 @@
-"""Incidents: one cause, one address, one next action."""
+"""Incidents: one cause, one address, one next action; of an agent's findings and of the same in the fleet's table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from agent.contract import incidents
+from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.contract.incidents import NAMED, EvidenceRole
-from agent.findings.finding import Finding
-from agent.findings.incidents import about_state, gather
+from agent.contract.finding import Finding
+from agent.contract.incidents import Configured, EvidenceRole, Incident
+from agent.contract.wording import NAMED
+from spark_rollup.judging.incidents import gather as gather_rows
 
 WIPED = Finding(
     id="a" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL,
@@ -23,17 +29,38 @@ EXPOSED = replace(
 )  # fmt: skip
 
 
+Gather = Callable[[Sequence[Finding]], Sequence[Incident[Any]]]
+
+
+def row(one: Finding) -> dict[str, object]:
+    """The finding in the fleet's table, as an agent said it."""
+    ended = None if one.resolved_at_us is None else rfc3339(one.resolved_at_us)
+    own: dict[str, object] = {
+        "id": one.id, "namespace": "", "pod": "", "pods": [], "reported_by": "agent", "local_incidents": None,
+        "opened_at": rfc3339(one.opened_at_us), "resolved_at": ended,
+    }  # fmt: skip
+    return one.body() | own
+
+
+@pytest.fixture(params=["agent", "fleet"])
+def gather(request: pytest.FixtureRequest) -> Gather:
+    """Both ways to incidents."""
+    if request.param == "agent":
+        return incidents.gather
+    return lambda findings: gather_rows(row(x) for x in findings)
+
+
 def other(**fields: Any) -> Finding:
     """A finding of another incident about the same task."""
     return replace(WIPED, id="f" * 16, incident_id="i-2", **fields)
 
 
-def test_the_worst_open_finding_names_it():
+def test_the_worst_open_finding_names_it(gather: Gather) -> None:
     """The rest is evidence, with a role; it began with the first of them."""
     (one,) = gather([WIPED, EXPOSED])
-    assert (one.id, one.lead, one.sentence, one.next_action) == (
+    assert (one.id, one.lead.id, one.sentence, one.next_action) == (
         "i-1",
-        WIPED,
+        WIPED.id,
         WIPED.summary,
         WIPED.next_action,
     )
@@ -45,13 +72,13 @@ def test_the_worst_open_finding_names_it():
     assert one.title == "A store goes on with data that was never committed"
 
 
-def test_a_remark_has_no_mechanism_to_name():
+def test_a_remark_has_no_mechanism_to_name(gather: Gather) -> None:
     """Nothing has gone wrong: the title of the detector's mechanism would say so."""
     (one,) = gather([replace(EXPOSED, severity=Severity.INFO, status=Status.OPEN)])
     assert one.title == ""
 
 
-def test_other_tasks_are_named_in_the_sentence():
+def test_other_tasks_are_named_in_the_sentence(gather: Gather) -> None:
     """One crash of many tasks is one incident, and long lists are counted."""
     tasks = [replace(WIPED, id=f"{n:016x}", task_id=f"0_{n}") for n in range(1, NAMED + 3)]
     (one,) = gather([WIPED, *tasks[:1]])
@@ -79,7 +106,7 @@ def torn(task_id: str, store: str, summary: str, **fields: Any) -> Finding:
     )
 
 
-def test_only_what_means_the_same_is_the_same():
+def test_only_what_means_the_same_is_the_same(gather: Gather) -> None:
     """Names and numbers differ from task to task; a file that was cut and a directory that is gone are two things."""
     cut, gone = "is damaged: {} of {} bytes.", "has no directory: offset {} would be trusted."
     (one,) = gather(
@@ -97,7 +124,7 @@ def test_only_what_means_the_same_is_the_same():
     )
 
 
-def test_few_other_sentences():
+def test_few_other_sentences(gather: Gather) -> None:
     """The worst of them; a text has a bound."""
     others = [torn(f"0_{n}", "s", f"has trouble {'x' * n}.", opened_at_us=3_000 + n) for n in range(1, 9)]
     (one,) = gather([torn("0_0", "s", "is damaged."), *others])
@@ -106,7 +133,7 @@ def test_few_other_sentences():
     )
 
 
-def test_an_instruction_is_for_those_of_whom_it_was_said():
+def test_an_instruction_is_for_those_of_whom_it_was_said(gather: Gather) -> None:
     """Another severity, or another step, is no `do the same`."""
     asks = {"next_action": "Remove the task directory app/0_0."}
     here = torn("0_0", "s", "is damaged.", **asks)
@@ -119,31 +146,33 @@ def test_an_instruction_is_for_those_of_whom_it_was_said():
     assert "0_2" not in one.next_action
 
 
-def test_what_comes_after_the_lead_is_its_consequence():
+def test_what_comes_after_the_lead_is_its_consequence(gather: Gather) -> None:
     """Of another detector, that is."""
     after = replace(
         WIPED, id="c" * 16, detector="data-beyond-changelog", severity=Severity.WARNING, opened_at_us=3_000
     )
     (one,) = gather([WIPED, after])
-    assert one.findings[-1] == (EvidenceRole.CONSEQUENCE, after)
+    assert [(role, x.id) for role, x in one.findings][-1] == (EvidenceRole.CONSEQUENCE, after.id)
 
 
-def test_it_is_resolved_when_nothing_of_it_is_open():
+def test_it_is_resolved_when_nothing_of_it_is_open(gather: Gather) -> None:
     """Then it ended with the last finding, and the damage names it."""
     (one,) = gather([replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000), EXPOSED])
     assert (one.status, one.ended_us, one.lead.detector) == (Status.RESOLVED, 9_000, "skipped-eos-wipe")
 
 
-def test_the_worst_incident_comes_first_and_the_agent_last():
-    """What is open before what is resolved, state before the agent itself."""
-    own = other(detector="auditor-blind", level=Level.SELF, mechanism="auditor-blind")
+def test_the_worst_incident_comes_first(gather: Gather) -> None:
+    """Open before resolved, state before the agent; but lists are cut at their end: a remark pushes no agent out."""
+    own = other(detector="auditor-blind", level=Level.SELF, mechanism="auditor-blind", opened_at_us=1)
     resolved = replace(WIPED, id="c" * 16, incident_id="i-3", status=Status.RESOLVED, resolved_at_us=9_000)
+    remark = replace(WIPED, id="e" * 16, incident_id="i-5", severity=Severity.INFO)
     warning = replace(WIPED, id="d" * 16, incident_id="i-4", severity=Severity.WARNING)
-    assert [x.id for x in gather([own, resolved, warning, WIPED])] == ["i-1", "i-4", "i-3", "i-2"]
-    assert [about_state(x) for x in gather([own, WIPED])] == [True, False]
+    found = gather([own, resolved, remark, warning, WIPED])
+    assert [x.id for x in found] == ["i-1", "i-4", "i-2", "i-5", "i-3"]
+    assert [x.about_state for x in found[1:3]] == [True, False]
 
 
-def test_no_two_instructions_contradict():
+def test_no_two_instructions_contradict(gather: Gather) -> None:
     """Where the changelog lacks records, the copy that another incident says to remove may be the only complete one."""
     cut = other(
         detector="changelog-truncated", mechanism="short-changelog", next_action="Delete no copy yet."
@@ -160,7 +189,7 @@ def test_no_two_instructions_contradict():
     }
 
 
-def test_the_application_as_a_whole_comes_before_its_tasks():
+def test_the_application_as_a_whole_comes_before_its_tasks(gather: Gather) -> None:
     """No repair lasts while two processes work on one directory."""
     shared = other(
         detector="shared-state-dir", mechanism="shared-state", task_id=None, next_action="Stop one."
@@ -169,23 +198,23 @@ def test_the_application_as_a_whole_comes_before_its_tasks():
     assert (first.next_action[:8], second.next_action) == ("First do", "Stop one.")
 
 
-def test_a_finding_of_an_older_agent_is_its_own_incident():
+def test_a_finding_of_an_older_agent_is_its_own_incident(gather: Gather) -> None:
     """It names none: the id is made as agents make it."""
     old = replace(WIPED, incident_id="", mechanism="")
     assert [x.id for x in gather([old])] == [f"i-{old.id[:12]}"]
 
 
-def test_a_remark_that_is_open_hides_no_damage_that_is_over():
+def test_a_remark_that_is_open_hides_no_damage_that_is_over(gather: Gather) -> None:
     """The incident is resolved, and still one of that severity."""
     over = replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000)
     remark = replace(
         WIPED, id="c" * 16, detector="unopenable-task", severity=Severity.INFO, opened_at_us=9_500
     )
     (one,) = gather([over, remark])
-    assert (one.lead, one.status, one.severity) == (over, Status.RESOLVED, Severity.CRITICAL)
+    assert (one.lead.id, one.status, one.severity) == (over.id, Status.RESOLVED, Severity.CRITICAL)
 
 
-def test_a_remark_gives_no_instruction_that_comes_first():
+def test_a_remark_gives_no_instruction_that_comes_first(gather: Gather) -> None:
     """It is not printed, and nothing hangs on it."""
     cut = other(detector="changelog-truncated", mechanism="short-changelog", severity=Severity.INFO)
     assert {x.next_action for x in gather([WIPED, cut])} == {WIPED.next_action}
@@ -194,50 +223,52 @@ def test_a_remark_gives_no_instruction_that_comes_first():
 RUNNING = replace(EXPOSED, status=Status.OPEN, resolved_at_us=None, lasting=True)
 
 
-def test_an_exposure_by_release_can_be_accepted():
+def test_an_exposure_by_release_can_be_accepted() -> None:
     """It stays open, is said to be accepted, and comes behind what is not; for its own application only."""
     pressing = replace(
         EXPOSED, id="c" * 16, incident_id="i-2", status=Status.OPEN, resolved_at_us=None, opened_at_us=9_000
     )
     accepted = {"orders": ["stale-eos-checkpoint"]}
-    first, second = gather([RUNNING, pressing], lambda x: accepted.get(x, ()))
-    assert (first.id, first.lasting, first.accepted) == ("i-2", False, False)
-    assert (second.status, second.lasting, second.accepted) == (Status.OPEN, True, True)
-    (other_one,) = gather([replace(RUNNING, application_id="payments")], lambda x: accepted.get(x, ()))
-    assert (other_one.lasting, other_one.accepted) == (True, False)
+    first, second = incidents.gather([RUNNING, pressing], lambda x: accepted.get(x, ()))
+    assert (first.id, first.configured_exposure) == ("i-2", Configured.NO)
+    assert (second.status, second.configured_exposure) == (Status.OPEN, Configured.ACCEPTED)
+    (other_one,) = incidents.gather(
+        [replace(RUNNING, application_id="payments")], lambda x: accepted.get(x, ())
+    )
+    assert other_one.configured_exposure is Configured.YES
 
 
-def test_a_task_that_ended_uncleanly_is_never_accepted():
+def test_a_task_that_ended_uncleanly_is_never_accepted() -> None:
     """It names the incident before the tasks that only run on the release; damage does as well."""
     ended = replace(RUNNING, id="c" * 16, task_id="0_1", opened_at_us=5_000, lasting=False)
     for worse in (ended, WIPED):
-        (one,) = gather([RUNNING, worse], lambda _: ["stale-eos-checkpoint", "skipped-eos-wipe"])
-        assert (one.lead, one.lasting, one.accepted) == (worse, False, False)
+        (one,) = incidents.gather([RUNNING, worse], lambda _: ["stale-eos-checkpoint", "skipped-eos-wipe"])
+        assert (one.lead, one.configured_exposure) == (worse, Configured.NO)
 
 
-def test_what_is_over_does_not_last():
+def test_what_is_over_does_not_last() -> None:
     """A resolved exposure is neither lasting nor accepted."""
     over = replace(RUNNING, status=Status.RESOLVED, resolved_at_us=2_000)
-    (one,) = gather([over], lambda _: [RUNNING.detector])
-    assert (one.lasting, one.accepted) == (False, False)
+    (one,) = incidents.gather([over], lambda _: [RUNNING.detector])
+    assert one.configured_exposure is Configured.NO
 
 
-def test_it_names_the_incident_that_comes_first():
+def test_it_names_the_incident_that_comes_first(gather: Gather) -> None:
     """So that an alert, whose text is fixed, can say the same as the incident."""
     urgent = other(detector="shared-state-dir", task_id=None)
-    said = {x.id: x.first for x in gather([WIPED, urgent])}
+    said = {x.id: x.do_first for x in gather([WIPED, urgent])}
     assert said == {"i-1": "i-2", "i-2": ""}
 
 
-def test_only_damage_of_a_set_up_comes_first():
+def test_only_damage_of_a_set_up_comes_first(gather: Gather) -> None:
     """Two processes on one state do; a volume that does not last does not."""
     for level, first in ((Level.DAMAGE, "i-2"), (Level.EXPOSURE, "")):
         told = other(detector="setup", task_id=None, level=level)
-        assert {x.id: x.first for x in gather([WIPED, told])} == {"i-1": first, "i-2": ""}
+        assert {x.id: x.do_first for x in gather([WIPED, told])} == {"i-1": first, "i-2": ""}
 
 
-def test_it_names_the_finding_whose_instruction_it_follows():
+def test_it_names_the_finding_whose_instruction_it_follows(gather: Gather) -> None:
     """Where that is not the one that names it, an alert must not say the step of the one that does."""
     cut = replace(WIPED, id="c" * 16, detector="changelog-truncated", severity=Severity.WARNING)
     (one,) = gather([WIPED, cut])
-    assert (one.lead.detector, one.first) == ("skipped-eos-wipe", "changelog-truncated")
+    assert (one.lead.detector, one.do_first) == ("skipped-eos-wipe", "changelog-truncated")

@@ -1,0 +1,142 @@
+"""What an incident says, and asks for: its sentence and its one instruction, each with whom else it is about. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from agent.contract.events import Level, Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.grouping import F, Member
+from agent.contract.mechanisms import Mechanism
+
+NAMED = 6
+"""Tasks or pods that a sentence names; of more it gives the number."""
+
+ALSO = 2
+"""Other sentences of the same detector that an incident's sentence repeats, the worst first."""
+
+_AROUND = ".,:;`'()"
+
+
+def weight(one: Finding) -> tuple[bool, bool, int, bool, bool, int]:
+    """Order what can name an incident, the first first: no remark, what is open, worst, about damage, surest.
+
+    So what was severe and is over is not hidden behind a remark that is still open. Of what is equally bad, what needs
+    something at once comes before what merely runs on an affected release.
+    """
+    return (
+        one.severity is Severity.INFO,
+        one.status is not Status.OPEN,
+        -one.severity.rank,
+        one.level is not Level.DAMAGE,
+        one.lasting,
+        -one.confidence.rank,
+    )
+
+
+def sentence(lead: Member[F], rows: Sequence[Member[F]]) -> str:
+    """Say what is wrong, of which other tasks, or pods, the same is true, and what else is said of other tasks.
+
+    The same is what has the same sentence, but for names and numbers: one detector may say good and bad of two tasks.
+    """
+    said_by, about = lead.finding, lead.finding.summary
+    others = [
+        x for x in rows if x.finding.detector == said_by.detector and x.finding.status is said_by.status
+    ]
+    if not said_by.task_id and any(x.link.pod for x in rows):
+        others = [x for x in others if x.link.pod]
+        means = _meanings([lead, *others])
+        pods = {x.link.pod for x in others if means(x.finding.summary) == means(about)}
+        return _with_others(about, "pod", pods - {lead.link.pod})
+    others = [x for x in others if x.finding.task_id]
+    means = _meanings([lead, *others])
+    said = {means(about)}
+    same = {x.finding.task_id or "" for x in others if means(x.finding.summary) in said}
+    parts = [_with_others(about, "task", same - {said_by.task_id or ""})]
+    remark = said_by.severity is Severity.INFO
+    for one in sorted(
+        (x.finding for x in others), key=lambda x: (weight(x), x.opened_at_us, x.task_id or "")
+    ):
+        if (
+            means(one.summary) not in said
+            and (remark or one.severity is not Severity.INFO)
+            and len(parts) <= ALSO
+        ):
+            said.add(means(one.summary))
+            parts.append(f"Also: {one.summary}")
+    return " ".join(parts)
+
+
+def _meanings(rows: Iterable[Member[F]]) -> Callable[[str], str]:
+    """Make what reduces sentences of these findings to their meaning."""
+    every = {name for x in rows for name in _names(x)}
+    return lambda text: _meaning(text, every)
+
+
+def _meaning(text: str, names: Collection[str | None]) -> str:
+    """Give a sentence without what differs from one task to the next: names, and each word with a digit in it."""
+    return " ".join(
+        "#" if word.strip(_AROUND) in names or any(x.isdigit() for x in word) else word
+        for word in text.split()
+    )
+
+
+def _with_others(summary: str, kind: str, others: Collection[str]) -> str:
+    """Add to a summary what else it is true of: `task` or `pod`, and their names."""
+    if not others:
+        return summary
+    stop = "" if summary.endswith(".") else "."
+    among = f"{'in' if kind == 'task' else 'on'} {kind}{'' if len(others) == 1 else 's'}"
+    return f"{summary}{stop} The same {among} {named(sorted(others))}."
+
+
+def next_action(says: Member[F], rows: Sequence[Member[F]]) -> str:
+    """Write the instruction, and for which other tasks and pods it is to be followed.
+
+    Those of which the same is open or over, as severe, and asks for the same.
+    """
+    means, pod = _meanings(rows), says.link.pod
+
+    def asks(one: Finding) -> tuple[object, ...]:
+        return one.detector, one.status, one.severity, means(one.next_action)
+
+    said = asks(says.finding)
+    same = [(x.finding.task_id, x.link.pod) for x in rows if x.finding.task_id and asks(x.finding) == said]
+    here = {task for task, where in same if where == pod} - {says.finding.task_id}
+    elsewhere = sorted({f"{task} on {where}" for task, where in same if where not in ("", pod)})
+    return _repeat_for(says.finding.next_action, says.finding.task_id, here, elsewhere)
+
+
+def _repeat_for(asked: str, task_id: str | None, here: Collection[str], elsewhere: Sequence[str]) -> str:
+    """Add to the instruction about one task for which others it is to be followed.
+
+    One process has several tasks: who removes the directory of one of them and starts again is too late for the rest.
+    What is about no single task's directory stays as it is.
+    """
+    if not task_id or (task_id not in asked and "task directory" not in asked):
+        return asked
+    first = "Before the start do the same" if "remove t" in asked and "start" in asked else "Do the same"
+    # a command at the end stays one that can be copied
+    parts = [asked if asked.endswith(".") else f"{asked} ."]
+    if here:
+        parts.append(f"{first} for {named(sorted(here))}.")
+    if elsewhere:
+        parts.append(f"Then the same for {named(elsewhere)}.")
+    return " ".join(parts) if len(parts) > 1 else asked
+
+
+def named(names: Sequence[str]) -> str:
+    """List tasks or pods for a line of text, at most `NAMED`; the rest is a number."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _names(one: Member[F]) -> tuple[str, ...]:
+    """Names that differ in sentences of the same meaning."""
+    return (*pods_of(one), *one.link.pods, *(x for x in (one.finding.task_id, one.finding.store) if x))
+
+
+def pods_of(one: Member[F]) -> tuple[str, ...]:
+    """List the pods that a finding is about; `pods` also has those that it was compared with."""
+    is_of_several = not one.link.pod or one.mechanism == Mechanism.SHARED_STATE.slug
+    return one.link.pods if is_of_several else (one.link.pod,)
