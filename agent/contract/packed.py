@@ -24,8 +24,8 @@ take as JSON. An event has room for 16,384 buckets in all; more databases get fe
 from __future__ import annotations
 
 import struct
-from binascii import b2a_base64
-from collections.abc import Iterable
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agent.contract import buckets
@@ -81,3 +81,8 @@ def pack(rows: Iterable[Bucket]) -> str:
         return b2a_base64(b"".join(_ROW.pack(*row) for row in rows), newline=False).decode("ascii")
     except struct.error as error:
         raise OverflowError(f"a bucket has too many entries to be packed: {error}") from error
+
+
+def unpack(packed: str) -> Iterator[Bucket]:
+    """Give the buckets of a database."""
+    return map(Bucket._make, _ROW.iter_unpack(a2b_base64(packed)))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent import __version__
 from agent.contract import buckets as contract
-from agent.contract.buckets import StoreDigest, StoreKind, StoreState
+from agent.contract.buckets import StoreDigest, StoreState
 from agent.errors import LayoutError, UsageError
 from agent.inventory.disk import Disk, LockState, Unseen
 from agent.layout import names
@@ -19,7 +19,7 @@ from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.verify.buckets import Buckets
-from agent.verify.kinds import Kind, is_index, record_key, record_value
+from agent.verify.kinds import STORE_KINDS, Kind, is_index, record_key, record_value
 from agent.verify.places import Store
 from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
 from agent.verify.stores import Claims, Database
@@ -31,15 +31,6 @@ SAMPLE = 50
 
 PAUSE_EVERY = 1_000
 """Entries between two pauses: some milliseconds of work."""
-
-_KINDS = {
-    Kind.KEY_VALUE: StoreKind.KEY_VALUE,
-    Kind.VERSIONED: StoreKind.VERSIONED,
-    Kind.WINDOW: StoreKind.WINDOW,
-    Kind.TIME_FIRST_WINDOW: StoreKind.WINDOW,
-    Kind.SESSION: StoreKind.SESSION,
-    Kind.TIME_FIRST_SESSION: StoreKind.SESSION,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +124,7 @@ class _Reading:
             application_id=store.application,
             task_id=store.task,
             store=store.name,
-            kind=_KINDS[kind],
+            kind=STORE_KINDS[kind],
             state=self._state(all(one.is_exact for one in databases)),
             topic=topic,
             partition=store.partition,

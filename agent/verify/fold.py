@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from agent.contract.changelog import MARKERS, Times
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.kinds import Kind, big_endian, record_content, store_key, time_of
 from agent.verify.rule import KnownKeys, Logged
 from agent.verify.scratch import Scratch
-from agent.verify.shape import Times
-
-MARKERS = 2
-"""Offsets in a row that markers of transactions may take; compaction leaves out more."""
 
 Progress = Callable[[int, int], None]
 """Called with how many offsets are done, of how many."""

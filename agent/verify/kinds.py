@@ -12,6 +12,8 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
+from agent.contract.buckets import StoreKind
+from agent.contract.changelog import tail_bytes, window_ms
 from agent.errors import LayoutError
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -47,6 +49,16 @@ class Kind(StrEnum):
         """Whether entries are spread over segments by their time."""
         return self not in (Kind.KEY_VALUE, Kind.VERSIONED)
 
+
+STORE_KINDS = {
+    Kind.KEY_VALUE: StoreKind.KEY_VALUE,
+    Kind.VERSIONED: StoreKind.VERSIONED,
+    Kind.WINDOW: StoreKind.WINDOW,
+    Kind.TIME_FIRST_WINDOW: StoreKind.WINDOW,
+    Kind.SESSION: StoreKind.SESSION,
+    Kind.TIME_FIRST_SESSION: StoreKind.SESSION,
+}
+"""What the records of a store look like: those of a kind and of its time-first form do not differ."""
 
 _TIME_FIRST = {Kind.TIME_FIRST_WINDOW: Kind.WINDOW, Kind.TIME_FIRST_SESSION: Kind.SESSION}
 _BASE, _INDEX = b"\0", b"\1"
@@ -109,10 +121,11 @@ def time_of(kind: Kind, key: bytes) -> int:
     Raises:
         LayoutError: the key is too short.
     """
-    after = 12 if _TIME_FIRST.get(kind, kind) is Kind.WINDOW else 16
-    if len(key) < after:
+    found = window_ms(STORE_KINDS[kind], key)
+    if found is None:
+        after = tail_bytes(STORE_KINDS[kind])
         raise LayoutError(f"key of {len(key)} bytes, a {kind} store has {after} behind the key of a record")
-    return read_long(key, len(key) - after)
+    return found
 
 
 def store_key(kind: Kind, key: bytes) -> bytes:

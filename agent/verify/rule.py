@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from agent.contract.changelog import Key
 from agent.verify.kinds import Content
 
 
@@ -100,32 +101,22 @@ def _word(have: Content | None, seen: _Seen, known: KnownKeys) -> Word:
     return Word.AHEAD if seen.fits_uncommitted else _judge_unknown(seen, known)
 
 
-class _Seen:
-    """What the records of one key come to."""
+class _Seen(Key[Logged]):
+    """What the records of one key come to beside what the store holds."""
+
+    __slots__ = ("_have", "fits_committed", "fits_uncommitted")
 
     def __init__(self, have: Content | None, offset: int | None) -> None:
+        super().__init__(offset)
         self._have = have
-        self._offset = -1 if offset is None else offset
-        self.low: Logged | None = None
-        self.newest: Logged | None = None
-        self.has_later = self.has_later_deletion = self.has_value = False
         self.fits_committed = self.fits_uncommitted = False
 
-    def take(self, record: Logged) -> None:
-        is_later = record.offset > self._offset
-        if not is_later and not record.is_committed:
-            return
-        self.has_value |= record.content is not None
-        if record.is_committed:
-            self.newest = record
-        if not is_later:
-            self.low = record
-            return
-        self.has_later = True
-        self.has_later_deletion |= record.content is None
-        if self._have is not None and _fits(self._have, record):
+    def take(self, record: Logged) -> bool:
+        is_later = super().take(record)
+        if is_later and self._have is not None and _fits(self._have, record):
             self.fits_committed |= record.is_committed
             self.fits_uncommitted |= not record.is_committed
+        return is_later
 
 
 def _judge_unknown(seen: _Seen, known: KnownKeys) -> Word:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import gcd
 
+from agent.contract.changelog import Times
 from agent.errors import LayoutError
 from agent.verify.kinds import (
     DEFAULT,
@@ -20,45 +20,7 @@ from agent.verify.kinds import (
 )
 from agent.verify.versions import could_be_versioned
 
-ADDITIONAL_MS = 24 * 3_600_000
-"""What Kafka Streams adds to a store's retention for its changelog: windowstore.changelog.additional.retention.ms by
-default, fixed for versioned stores."""
-LEAST_INTERVAL_MS = 60_000
-
 Entry = tuple[bytes, str, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """How long a store keeps what, milliseconds.
-
-    Args of the dataclass:
-        retention_ms: Behind stream time; not known: 0.
-        interval_ms: Length of a segment.
-        oldest_ms: Where the retention is not known: where the oldest segment begins that may be judged.
-    """
-
-    retention_ms: int
-    interval_ms: int
-    oldest_ms: int | None = None
-
-    def segment(self, at_ms: int) -> int:
-        """Return where the segment of a time begins."""
-        return at_ms // self.interval_ms * self.interval_ms
-
-    def live_from(self, stream_ms: int) -> int:
-        """Return where the oldest segment begins that is not expired."""
-        return self.segment(stream_ms - self.retention_ms) if self.oldest_ms is None else self.oldest_ms
-
-
-def times_of(retention_ms: int) -> Times:
-    """Return the times of a store of segments.
-
-    Source:
-        RocksDbWindowBytesStoreSupplier, RocksDbSessionBytesStoreSupplier, Stores (2.6.0 to 4.3.1): half the
-        retention, at least a minute.
-    """
-    return Times(retention_ms, max(retention_ms // 2, LEAST_INTERVAL_MS))
 
 
 def times_of_disk(segments: Iterable[int]) -> Times:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from agent.contract.changelog import ADDITIONAL_MS, Times, times_of
 from agent.errors import LayoutError, UsageError
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.verify.changelog import Changelogs
@@ -18,7 +19,7 @@ from agent.verify.kinds import Kind
 from agent.verify.places import Store
 from agent.verify.rule import DAMAGE, KnownKeys, Word, sum_up
 from agent.verify.scratch import Scratch
-from agent.verify.shape import ADDITIONAL_MS, Times, kind_of_one, kind_of_segments, times_of, times_of_disk
+from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
 from agent.verify.stores import CLOSED, Claims, Database
 from agent.verify.view import View
 

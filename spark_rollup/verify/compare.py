@@ -1,120 +1,151 @@
-"""Compares buckets: a copy with its changelog, or two copies with each other."""
+"""Compares buckets: a copy with its changelog, or two copies with each other. Values only, no Spark."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from spark_rollup.verify.digests import BUCKET, PRINTS
+from agent.contract.buckets import Bucket
+from spark_rollup.verify.plan import Judged
 
 COUNTS = ("buckets", "equal", "differing", "unknown", "missing", "extra", "different")
 """What is counted of each copy: buckets of both sides, those that are equal, differ, or cannot be judged; and at least
 how many keys are missing, extra, or have another value in those that differ."""
 
-_SIDES = ("entries", *PRINTS)
-_LOG = ("least", "most", "open", "blind", "odd", "stream_ms")
+Place = tuple[int, int]
+"""Segment and bucket."""
 
 
-def with_changelog(stored: DataFrame, logged: DataFrame, copies: DataFrame) -> DataFrame:
-    """Compare copies with their changelogs.
+@dataclass(slots=True)
+class Cell:
+    """One bucket of a copy, or what a changelog says of it.
 
-    Args:
-        stored: `Digests.buckets`.
-        logged: `changelog.expected`.
-        copies: `changelog.copies_frame`.
-
-    Output columns: copy, segment, expired (the segment is older than what is kept: nothing is said of it), odd,
-        `COUNTS`.
-    Grain: one row per copy and segment.
+    Args of the dataclass:
+        entries: Entries at the offset.
+        keys: XOR of their keys' hashes.
+        first: XOR of their first hashes.
+        second: XOR of their second hashes.
+        least: Entries that a copy has at least, if it went on after its offset.
+        most: Entries that it has at most.
+        open: Keys of which it is not known whether they are there.
+        blind: Keys in a segment that says no offset.
     """
-    both = _joined(stored, logged, _LOG).join(
-        F.broadcast(copies.select("copy", "interval_ms", "retention_ms", "last_segment", "may_have_gone")),
-        "copy",
-        "inner",
-    )
-    stream = both.groupBy("copy").agg(F.max("stream_ms").alias("latest_ms"))
-    both = both.join(F.broadcast(stream), "copy", "inner")
-    oldest_ms = F.greatest("latest_ms", "last_segment") - F.col("retention_ms")
-    live_from = oldest_ms - F.pmod(oldest_ms, F.col("interval_ms"))
-    expired = F.coalesce(F.col("segment") < live_from, F.lit(False))
-    return _counted(both, _judged(), ("copy", "segment", expired.alias("expired")))
+
+    entries: int = 0
+    keys: int = 0
+    first: int = 0
+    second: int = 0
+    least: int = 0
+    most: int = 0
+    open: int = 0
+    blind: int = 0
 
 
-def with_each_other(stored: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Compare copies at the same offset; both must be exact.
+@dataclass(slots=True)
+class Expected:
+    """What a changelog says that a copy holds.
 
-    Args:
-        stored: `Digests.buckets`.
-        pairs: Columns copy, other, segment, in which they are compared.
-
-    Output columns: copy, other, segment, `COUNTS`: `missing` is what the other copy has alone.
-    Grain: one row per pair and segment.
+    Args of the dataclass:
+        stream_ms: Latest time of a window; None = none.
+        odd: Keys of no form that the kind has.
+        cells: Buckets with any key.
     """
-    mine = pairs.join(stored, ["copy", "segment"], "inner")
-    others = pairs.join(stored.withColumnRenamed("copy", "other"), ["other", "segment"], "inner")
-    keys = ("copy", "other", "segment", "bucket")
-    return _counted(_joined(mine, others, (), keys), _plainly(), ("copy", "other", "segment"))
+
+    stream_ms: int | None = None
+    odd: int = 0
+    cells: dict[Place, Cell] = field(default_factory=dict)
 
 
-def _joined(
-    stored: DataFrame, logged: DataFrame, more: tuple[str, ...], keys: tuple[str, ...] = BUCKET
-) -> DataFrame:
-    """Put both sides of each bucket into one row; a bucket that one side lacks is empty there."""
-    own = stored.select(*keys, *(F.col(name).alias(f"own_{name}") for name in _SIDES))
-    right = logged.select(*keys, *(F.col(name).alias(f"log_{name}") for name in _SIDES), *more)
-    zeros = [f"{side}_{name}" for side in ("own", "log") for name in _SIDES]
-    counts = [name for name in more if name != "stream_ms"]
-    return own.join(right, list(keys), "full").fillna(0, subset=[*zeros, *counts])
+class Compared(NamedTuple):
+    """What came of one comparison.
+
+    Args of the tuple:
+        copy: Copy.
+        other: The copy that it was compared with; None = its changelog. `missing` is what the other one has alone.
+        odd: Keys of the changelog of no form that the kind has.
+        counts: `COUNTS`, summed up over what is not expired.
+        segments: Segments that differ.
+        expired: Segments that are older than what is kept: nothing is said of them.
+    """
+
+    copy: int
+    other: int | None
+    odd: int
+    counts: Mapping[str, int]
+    segments: list[int]
+    expired: list[int]
 
 
-def _same(*names: str) -> Column:
-    found = F.lit(True)
-    for name in names:
-        found = found & (F.col(f"own_{name}") == F.col(f"log_{name}"))
-    return found
+def with_changelog(one: Judged, stored: Mapping[Place, Cell], logged: Expected) -> Compared:
+    """Compare a copy with its changelog."""
+    live_from = None
+    if one.times is not None:
+        newest_ms = max((place.segment for place in one.source.places), default=0)
+        stream_ms = newest_ms if logged.stream_ms is None else max(newest_ms, logged.stream_ms)
+        live_from = one.times.live_from(stream_ms)
+    counts, segments, expired = _counted(stored, logged.cells, live_from, may_have_gone=one.may_have_gone)
+    return Compared(one.source.copy, None, logged.odd, counts, segments, expired)
 
 
-def _judged() -> dict[str, Column]:
-    """Judge a bucket against a changelog of which some keys may not be known."""
-    own, nothing = F.col("own_entries"), F.lit(0).cast("bigint")
-    closed = F.col("open") == 0
-    whole = closed & ~F.col("may_have_gone")
-    plain = _plainly()
-    # beyond the bounds whatever the unknown keys are
-    too_few = F.greatest(F.col("least") - own, nothing)
-    too_many = F.when(F.col("may_have_gone"), nothing).otherwise(F.greatest(own - F.col("most"), nothing))
-    return {
-        "missing": F.when(whole, plain["missing"]).otherwise(too_few),
-        "extra": F.when(whole, plain["extra"]).otherwise(too_many),
-        "different": F.when(closed, plain["different"]).otherwise(nothing),
-    }
-
-
-def _plainly() -> dict[str, Column]:
-    """Count at least how many keys differ in a bucket of which both sides are known."""
-    own, other, nothing, one = F.col("own_entries"), F.col("log_entries"), F.lit(0).cast("bigint"), F.lit(1)
-    swapped = F.when((own == other) & ~_same("keys"), one).otherwise(nothing)
-    return {
-        "missing": F.greatest(other - own, swapped),
-        "extra": F.greatest(own - other, swapped),
-        "different": F.when(_same("entries", "keys") & ~_same("first", "second"), one).otherwise(nothing),
-    }
-
-
-def _counted(both: DataFrame, judged: dict[str, Column], by: tuple[str | Column, ...]) -> DataFrame:
-    same = _same(*_SIDES)
-    if "blind" in both.columns:
-        same = same & (F.col("blind") == 0)
-    rows = both.withColumns(
-        {name: F.when(same, F.lit(0).cast("bigint")).otherwise(column) for name, column in judged.items()}
+def with_other(
+    copy: int, other: int, stored: Mapping[int, Mapping[Place, Cell]], segments: Iterable[int]
+) -> Compared:
+    """Compare segments of two copies at the same offset; both must be exact."""
+    chosen = set(segments)
+    mine, others = (
+        {place: cell for place, cell in stored[one].items() if place[0] in chosen} for one in (copy, other)
     )
-    differs = (F.col("missing") + F.col("extra") + F.col("different")) > 0
-    odd = [F.sum("odd").alias("odd")] if "odd" in rows.columns else []
-    return rows.groupBy(*by).agg(
-        F.count("*").alias("buckets"),
-        F.count_if(same).alias("equal"),
-        F.count_if(differs).alias("differing"),
-        F.count_if(~same & ~differs).alias("unknown"),
-        *(F.sum(name).alias(name) for name in ("missing", "extra", "different")),
-        *odd,
-    )
+    counts, differing, _ = _counted(mine, others, None, may_have_gone=False)
+    return Compared(copy, other, 0, counts, differing, [])
+
+
+def _counted(
+    own: Mapping[Place, Cell], log: Mapping[Place, Cell], live_from: int | None, *, may_have_gone: bool
+) -> tuple[dict[str, int], list[int], list[int]]:
+    """Count what is equal and what is not; a bucket that one side lacks is empty there."""
+    counts = dict.fromkeys(COUNTS, 0)
+    differing: set[int] = set()
+    expired: set[int] = set()
+    nothing = Cell()
+    for place in own.keys() | log.keys():
+        if live_from is not None and place[0] < live_from:
+            expired.add(place[0])
+            continue
+        found = _judged(own.get(place, nothing), log.get(place, nothing), may_have_gone=may_have_gone)
+        counts["buckets"] += 1
+        if found is None:
+            counts["equal"] += 1
+        elif any(found):
+            counts["differing"] += 1
+            differing.add(place[0])
+            for name, number in zip(COUNTS[4:], found, strict=True):
+                counts[name] += number
+        else:
+            counts["unknown"] += 1
+    return counts, sorted(differing), sorted(expired)
+
+
+def _judged(own: Cell, log: Cell, *, may_have_gone: bool) -> tuple[int, int, int] | None:
+    """Count at least how many keys of a bucket are missing, extra, or have another value; None = it is equal.
+
+    What is not known: keys that are open, and whether the changelog lacks keys that were there.
+    """
+    has_same_keys = own.entries == log.entries and own.keys == log.keys
+    has_same_values = own.first == log.first and own.second == log.second
+    if has_same_keys and has_same_values and not log.blind:
+        return None
+    if log.open or may_have_gone:
+        # beyond the bounds whatever the unknown keys are
+        missing = max(log.least - own.entries, 0)
+        extra = 0 if may_have_gone else max(own.entries - log.most, 0)
+    else:
+        swapped = int(own.entries == log.entries and own.keys != log.keys)
+        missing = max(log.entries - own.entries, swapped)
+        extra = max(own.entries - log.entries, swapped)
+    return missing, extra, int(has_same_keys and not has_same_values and not log.open)
+
+
+def cell_of(bucket: Bucket) -> Cell:
+    """Give a bucket of a digest: all of it is known."""
+    return Cell(bucket.entries, bucket.keys, bucket.first, bucket.second, bucket.entries, bucket.entries)

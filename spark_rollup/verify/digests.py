@@ -1,17 +1,18 @@
-"""Digests as agents wrote them: one header per copy of a store, and all buckets as a frame."""
+"""Digests as agents wrote them: one header per copy of a store, and their buckets as a frame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from agent.contract.buckets import FIELDS, FORMAT, StoreKind, StoreState
+from agent.contract.buckets import FIELDS, FORMAT, Bucket, StoreKind, StoreState
 from agent.contract.events import Kind
-from agent.contract.packed import OF_EVENT
+from agent.contract.packed import OF_EVENT, unpack
 from spark_rollup.bronze import load as bronze_load
 from spark_rollup.bronze.place import Place as Source
 from spark_rollup.columns import is_notable, scoped
@@ -23,14 +24,8 @@ from spark_rollup.sources.changelogs import Part
 COPY = ("namespace", "application_id", "task_id", "store", "pod")
 """Key of a copy of a store."""
 
-BUCKET = ("copy", "segment", "bucket")
-"""Key of a bucket."""
-
 UNSEGMENTED = 0
 """Column `segment` of stores that have none."""
-
-PRINTS = ("keys", "first", "second")
-"""What a bucket holds beside the number of its entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +96,12 @@ class Digests:
 
     Args of the dataclass:
         copies: The newest digest of each copy.
-        buckets: Columns copy, segment, bucket, entries, `PRINTS`.
+        stored: The same with their buckets: columns copy, topic, partition, kind, databases. Grain: one row per copy.
         unread: Number of lines that are not digests of this format.
     """
 
     copies: Sequence[Copy]
-    buckets: DataFrame
+    stored: DataFrame
     unread: int
 
 
@@ -127,13 +122,10 @@ def load(spark: SparkSession, where: Source) -> Digests:
         F.lit(False),
     )
     read = lines.where(usable).withColumn("copy", F.xxhash64(*COPY))
-    newest = W.partitionBy("copy").orderBy(F.desc("made_us"))
+    by_age = W.partitionBy("copy").orderBy(F.desc("made_us"))
+    newest = read.withColumn("age", F.row_number().over(by_age)).where(F.col("age") == 1)
     content = "packed" if is_shipped else "buckets"
-    heads = (
-        read.withColumn("databases", F.transform("databases", lambda one: one.dropFields(content)))
-        .withColumn("age", F.row_number().over(newest))
-        .where(F.col("age") == 1)
-    )
+    heads = newest.withColumn("databases", F.transform("databases", lambda one: one.dropFields(content)))
     copies = sorted(
         map(_copy, heads.collect()), key=lambda one: (one.part, one.store, one.namespace, one.pod)
     )
@@ -145,18 +137,7 @@ def load(spark: SparkSession, where: Source) -> Digests:
             f"--digests {where} holds no digest that can be used ({unread} lines are something else{upgrade}): "
             f"`statewarden digest` makes them"
         )
-    chosen = spark.createDataFrame([(one.copy, one.made_us) for one in copies], "copy long, made_us long")
-    exploded = read.join(F.broadcast(chosen), ["copy", "made_us"], "left_semi").select(
-        "copy", F.explode("databases").alias("database")
-    )
-    segment = F.coalesce("database.segment_ms", F.lit(UNSEGMENTED).cast("bigint")).alias("segment")
-    rows = _unpacked(F.col("database.packed")) if is_shipped else F.col("database.buckets")
-    return Digests(
-        copies,
-        # a digest may have been delivered twice
-        exploded.select("copy", segment, F.inline(rows)).dropDuplicates(list(BUCKET)),
-        unread,
-    )
+    return Digests(copies, newest.select("copy", "topic", "partition", "kind", "databases"), unread)
 
 
 def _written(spark: SparkSession, where: str) -> DataFrame:
@@ -177,22 +158,12 @@ def _shipped(spark: SparkSession, bronze: Source) -> DataFrame:
     return events.select(*OF_EVENT, F.get("digests", F.lit(0)).alias("digest")).select(*OF_EVENT, "digest.*")
 
 
-def _unpacked(packed: Column) -> Column:
-    """Unpack what `agent.contract.packed` packs into `agent.contract.buckets.BUCKET_FIELDS`."""
-    number = F.regexp_extract_all(F.hex(F.unbase64(packed)), F.lit("[0-9A-F]{64}"), F.lit(0))
-    return F.transform(
-        number,
-        lambda row: F.struct(
-            _number(row, 0, 4).alias("bucket"),
-            _number(row, 4, 4).alias("entries"),
-            *(_number(row, 8 * place, 8).alias(name) for place, name in enumerate(PRINTS, 1)),
-        ),
-    )
-
-
-def _number(row: Column, at: int, width: int) -> Column:
-    """Read a big-endian number of a row in hex: of 8 bytes with its sign, of 4 without."""
-    return F.conv(F.substring(row, 2 * at + 1, 2 * width), 16, -10).cast("bigint")
+def buckets_of(databases: Iterable[Any]) -> Iterator[tuple[int, Bucket]]:
+    """Give segment and bucket of all databases of a row of `Digests.stored`."""
+    for one in databases:
+        buckets = unpack(one["packed"]) if "packed" in one else (Bucket(*row) for row in one["buckets"])
+        for bucket in buckets:
+            yield one["segment_ms"] or UNSEGMENTED, bucket
 
 
 def _copy(row: object) -> Copy:

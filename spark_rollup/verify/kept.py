@@ -24,8 +24,10 @@ from agent.contract.buckets import StoreKind
 from spark_rollup.errors import UnreadError, UsageError
 from spark_rollup.verify.plan import Judged
 
-FORMAT = 1
+FORMAT = 2
 """How buckets are counted and kept; those of another number are counted again."""
+
+_COLUMNS = ("stream_ms", "odd", "cells")
 
 NOTE, TABLE = "kept.json", "buckets-"
 
@@ -56,7 +58,7 @@ def question(one: Judged, topic_id: str | None) -> str | None:
         return None
     places = [(place.segment, place.offset) for place in copy.places]
     parts = (
-        topic_id, *copy.part, one.ends.earliest, copy.kind.value, one.interval_ms, copy.buckets, copy.offset, places,
+        topic_id, *copy.part, one.ends.earliest, copy.kind.value, one.retention_ms, copy.buckets, copy.offset, places,
     )  # fmt: skip
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -100,7 +102,7 @@ def reused(spark: SparkSession, kept: Kept, asked: Mapping[int, str]) -> DataFra
         kept: What there is.
         asked: Copy -> its question, which was answered.
 
-    Output columns: those of `changelog.expected`.
+    Output columns: copy, stream_ms, odd, cells.
     """
     copies = spark.createDataFrame(list(asked.items()), "copy long, question string")
     table = spark.read.parquet(str(kept.folder / str(kept.table)))
@@ -113,7 +115,7 @@ def save(spark: SparkSession, kept: Kept, logged: DataFrame, asked: Mapping[int,
     Args:
         spark: The session.
         kept: What was kept before.
-        logged: `changelog.expected` of all copies, cut loose from what was kept.
+        logged: `parts.compared`, cut loose from what was kept.
         asked: Copy -> its question.
 
     Raises:
@@ -126,8 +128,10 @@ def save(spark: SparkSession, kept: Kept, logged: DataFrame, asked: Mapping[int,
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        rows = logged.join(F.broadcast(chosen), "copy", "inner").drop("copy")
-        rows.write.mode("overwrite").option("compression", "zstd").parquet(str(folder / table))
+        rows = logged.where(F.col("other").isNull()).join(F.broadcast(chosen), "copy", "inner")
+        rows.select("question", *_COLUMNS).write.mode("overwrite").option("compression", "zstd").parquet(
+            str(folder / table)
+        )
         note = {"format": [FORMAT, buckets.FORMAT], "table": table, "questions": sorted(by_question)}
         part = folder / f".{NOTE}"
         part.write_text(json.dumps(note) + "\n", encoding="ascii")

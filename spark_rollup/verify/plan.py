@@ -12,18 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.contract.buckets import StoreKind
+from agent.contract.changelog import ADDITIONAL_MS, MARKERS, Times, times_of
 from spark_rollup.sources.changelogs import Ends, Part, Topic
 from spark_rollup.verify.digests import Copy
-
-ADDITIONAL_MS = 24 * 3600 * 1000
-"""`windowstore.changelog.additional.retention.ms`: a changelog is kept so much longer than its windows. Default of all
-releases (`StreamsConfig`)."""
-
-MIN_INTERVAL_MS = 60_000
-"""Shortest segment. Source: `WindowStoreBuilder` and `Stores`, 2.0 to 4.3: max(retention / 2, 60 s)."""
-
-MARKERS = 2
-"""A changelog that ends so many offsets behind the last record holds nothing later: a commit marker takes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +40,11 @@ class Judged:
     doubt: str | None
 
     @property
-    def interval_ms(self) -> int | None:
-        """How much time a segment spans."""
+    def times(self) -> Times | None:
+        """How long segments span and are kept; None = the kind has none."""
         if not self.source.kind.is_segmented or self.retention_ms is None:
             return None
-        return max(self.retention_ms // 2, MIN_INTERVAL_MS)
+        return times_of(self.retention_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +107,12 @@ def _with_settings(copy: Copy, ends: Ends, settings: Mapping[str, int], now_us: 
         ends.earliest > 0 or not copy.is_settled or not _is_whole(copy, ends, settings, now_us),
         copy.doubt,
     )
-    interval_ms = judged.interval_ms
-    if interval_ms and any(place.segment % interval_ms for place in copy.places):
+    times = judged.times
+    if times and any(place.segment % times.interval_ms for place in copy.places):
         return Undecidable(
             copy,
-            f"its segments do not fit the topic's retention ({retention_ms} ms, a segment every {interval_ms} ms)",
+            f"its segments do not fit the topic's retention ({retention_ms} ms, a segment every {times.interval_ms} "
+            f"ms)",
         )
     return judged
 

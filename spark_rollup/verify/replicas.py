@@ -6,10 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spark_rollup.verify.compare import COUNTS
+from spark_rollup.verify.compare import Compared
 from spark_rollup.verify.digests import Copy
-
-Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +65,8 @@ def _of_store(copies: Sequence[Copy]) -> Iterable[Pair]:
     ]
 
 
-def differences(compared: Sequence[Pair], rows: Sequence[Row]) -> list[Difference]:
-    """List the pairs that differ.
-
-    Args:
-        compared: All that were compared.
-        rows: What `compare.with_each_other` gives, as values.
-    """
-    counted: dict[tuple[object, object], dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTS, 0))
-    for row in rows:
-        sums = counted[row["copy"], row["other"]]
-        for name in COUNTS:
-            sums[name] += int(str(row[name]))
-    found = [(pair, counted[pair.one.copy, pair.other.copy]) for pair in compared]
-    return [Difference(pair, counts) for pair, counts in found if counts["differing"]]
+def differences(pairs_compared: Sequence[Pair], compared: Sequence[Compared]) -> list[Difference]:
+    """List the pairs that differ."""
+    found = {(one.copy, one.other): one.counts for one in compared}
+    both = [Difference(pair, found[pair.one.copy, pair.other.copy]) for pair in pairs_compared]
+    return [one for one in both if one.counts["differing"]]

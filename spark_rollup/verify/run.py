@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from agent.contract.events import Severity, Status
 from spark_rollup import __version__
@@ -24,7 +22,8 @@ from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
 from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.rows import rows_of
-from spark_rollup.verify import changelog, compare, kept, plan, suspicions
+from spark_rollup.verify import kept, parts, plan, suspicions
+from spark_rollup.verify.compare import Compared
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
 from spark_rollup.verify.replicas import Pair, differences, pairs
@@ -100,9 +99,9 @@ def run(options: VerifyOptions) -> Outcome:
     with opened(options.opening, None, kinds, delta=delta) as (spark, place):
         session.fit(spark, size_bytes(place), options.opening.conf)
         digests = load(spark, place)
-        judged, again = _against_changelogs(spark, digests, options) if options.brokers else ([], 0)
-        chosen = pairs(digests.copies)
-        different = differences(chosen, _against_each_other(spark, digests, chosen))
+        chosen, asked = pairs(digests.copies), _asked(spark, digests, options)
+        compared, again = _compared(spark, digests, asked, chosen, options)
+        judged, different = verdicts(asked.planned, compared), differences(chosen, compared)
         said = _suspicions(spark, place, digests, options)
         found = findings(spark, judged, different, said, options.brokers)
         rows = _write(spark, found, judged, options.output)
@@ -135,29 +134,55 @@ def _suspicions(
     return []
 
 
-def _against_changelogs(
-    spark: SparkSession, digests: Digests, options: VerifyOptions
-) -> tuple[list[Verdict], int]:
-    """Give verdicts, and how many of them took no reading of a changelog."""
-    assert options.brokers is not None
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is compared with changelogs.
+
+    Args of the dataclass:
+        planned: All copies; none without brokers.
+        topics: Topic -> what the brokers say of it.
+    """
+
+    planned: Sequence[plan.Planned] = ()
+    topics: Mapping[str, changelogs.Topic] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> list[plan.Judged]:
+        """Copies that can be compared."""
+        return [one for one in self.planned if isinstance(one, plan.Judged)]
+
+
+def _asked(spark: SparkSession, digests: Digests, options: VerifyOptions) -> _Asked:
+    if not options.brokers:
+        return _Asked()
     names = sorted({copy.part[0] for copy in digests.copies})
     topics = changelogs.describe(spark, options.brokers, options.client, names)
-    planned = plan.plan(digests.copies, topics, options.now_us)
-    judged = [one for one in planned if isinstance(one, plan.Judged)]
-    if not judged:
-        return verdicts(planned, []), 0
-    asked = _questions(judged, topics) if options.keep else {}
-    known = kept.load(options.keep) if options.keep else None
-    again = {copy: one for copy, one in asked.items() if known and one in known.questions}
+    return _Asked(plan.plan(digests.copies, topics, options.now_us), topics)
+
+
+def _compared(
+    spark: SparkSession, digests: Digests, asked: _Asked, chosen: Sequence[Pair], options: VerifyOptions
+) -> tuple[list[Compared], int]:
+    """Compare; returns what came of it, and for how many copies no changelog was read."""
+    judged = asked.judged
+    if not judged and not chosen:
+        return [], 0
+    known = kept.load(options.keep) if options.keep and judged else None
+    questions = _questions(judged, asked.topics) if known else {}
+    again = {copy: one for copy, one in questions.items() if known and one in known.questions}
     fresh = [one for one in judged if one.source.copy not in again]
-    parts = [_expected(spark, fresh, options)] if fresh else []
-    parts += [kept.reused(spark, known, again)] if known and again else []
-    logged = materialize(reduce(DataFrame.unionByName, parts))
+    by_first: dict[int, list[Pair]] = defaultdict(list)
+    for pair in chosen:
+        by_first[pair.one.copy].append(pair)
+    work = parts.Work({one.source.copy: one for one in judged}, by_first, keeps=known is not None)
+    records = _records(spark, fresh, options) if fresh else None
+    reused = kept.reused(spark, known, again) if known and again else None
+    found = parts.compared(spark, digests, work, records, reused)
     if known:
-        kept.save(spark, known, logged, asked)
-    copies = changelog.copies_frame(spark, judged)
-    stored = digests.buckets.join(F.broadcast(copies.select("copy")), "copy", "left_semi")
-    return verdicts(planned, rows_of(compare.with_changelog(stored, logged, copies))), len(again)
+        found = materialize(found)
+        kept.save(spark, known, found, questions)
+    rows = found.select(*Compared._fields).collect()
+    return [Compared(*row) for row in rows], len(again)
 
 
 def _questions(judged: Sequence[plan.Judged], topics: Mapping[str, changelogs.Topic]) -> dict[int, str]:
@@ -166,26 +191,18 @@ def _questions(judged: Sequence[plan.Judged], topics: Mapping[str, changelogs.To
     return {copy: one for copy, one in named if one is not None}
 
 
-def _expected(spark: SparkSession, judged: Sequence[plan.Judged], options: VerifyOptions) -> DataFrame:
+def _records(spark: SparkSession, judged: Sequence[plan.Judged], options: VerifyOptions) -> DataFrame:
     """Read the changelogs of copies."""
     assert options.brokers is not None
     settled, later = plan.ranges(judged)
     records = sum(until - first for ranges in (settled, later) for first, until in ranges.values())
     session.fit(spark, records * RECORD_BYTES, options.opening.conf)
-    return changelog.expected(
+    return parts.hashed(
+        spark,
+        judged,
         changelogs.read(spark, options.brokers, options.client, settled, committed=True),
         changelogs.read(spark, options.brokers, options.client, later, committed=False),
-        changelog.copies_frame(spark, judged),
-        changelog.places_frame(spark, judged),
     )
-
-
-def _against_each_other(spark: SparkSession, digests: Digests, chosen: Sequence[Pair]) -> Sequence[Row]:
-    rows = [(pair.one.copy, pair.other.copy, segment) for pair in chosen for segment in pair.segments]
-    if not rows:
-        return []
-    frame = spark.createDataFrame(rows, "copy long, other long, segment long")
-    return rows_of(compare.with_each_other(digests.buckets, F.broadcast(frame)))
 
 
 def _write(spark: SparkSession, found: DataFrame, judged: Sequence[Verdict], output: Path) -> Sequence[Row]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby
 
 from agent.contract.codec import rfc3339
-from spark_rollup.verify.compare import COUNTS
+from spark_rollup.verify.compare import COUNTS, Compared
 from spark_rollup.verify.digests import Copy
 from spark_rollup.verify.plan import Empty, Judged, Planned, Undecidable
 
@@ -79,15 +78,14 @@ class Verdict:
         return ", ".join(words)
 
 
-def verdicts(planned: Sequence[Planned], rows: Sequence[Row]) -> list[Verdict]:
+def verdicts(planned: Sequence[Planned], compared: Sequence[Compared]) -> list[Verdict]:
     """Judge every copy.
 
     Args:
         planned: All copies.
-        rows: What `compare.with_changelog` gives, as values.
+        compared: What came of those that can be judged.
     """
-    ordered = sorted(rows, key=lambda row: int(str(row["copy"])))
-    counted = {copy: list(found) for copy, found in groupby(ordered, key=lambda row: row["copy"])}
+    by_copy = {one.copy: one for one in compared if one.other is None}
     found = []
     for one in planned:
         match one:
@@ -96,24 +94,20 @@ def verdicts(planned: Sequence[Planned], rows: Sequence[Row]) -> list[Verdict]:
             case Empty():
                 found.append(Verdict(one.source, Word.EQUAL, counts=dict.fromkeys(COUNTS, 0)))
             case Judged():
-                found.append(_judged(one, counted.get(one.source.copy, [])))
+                found.append(_judged(one, by_copy[one.source.copy]))
     return found
 
 
-def _judged(one: Judged, rows: Sequence[Row]) -> Verdict:
-    if any(row["odd"] for row in rows):
+def _judged(one: Judged, compared: Compared) -> Verdict:
+    if compared.odd:
         name, number = one.source.part
         return Verdict(
             one.source,
             Word.UNDECIDABLE,
             f"{name}-{number} has keys that are not those of a {one.source.kind.value} store",
         )
-    live = [row for row in rows if not row["expired"]]
-    expired = frozenset(int(str(row["segment"])) for row in rows if row["expired"])
-    counts = {name: sum(int(str(row[name])) for row in live) for name in COUNTS}
-    segments = (
-        tuple(sorted(int(str(row["segment"])) for row in live if row["differing"])) if one.interval_ms else ()
-    )
+    counts, expired = compared.counts, frozenset(compared.expired)
+    segments = tuple(compared.segments) if one.times else ()
     if counts["differing"]:
         return Verdict(one.source, Word.DIFFERS, _unknown(one, counts), counts, segments, one.doubt, expired)
     if not counts["unknown"]:

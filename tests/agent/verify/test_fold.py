@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
+from agent.contract.changelog import times_of
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.fold import Folded, Plan, fold, prefix_of
 from agent.verify.kinds import Kind
 from agent.verify.rule import Logged
 from agent.verify.scratch import Scratch
-from agent.verify.shape import times_of
 from tests.agent.verify.changelog_double import AT_MS, Cluster, Topic
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agent.contract.changelog import times_of
 from agent.errors import LayoutError
 from agent.verify.kinds import DEFAULT, TIMESTAMPED, Kind, big_endian, store_key
-from agent.verify.shape import kind_of_one, kind_of_segments, times_of
+from agent.verify.shape import kind_of_one, kind_of_segments
 from agent.verify.versions import LATEST
 
 HOUR_MS = 3_600_000

@@ -12,10 +12,11 @@ from pyspark.sql import SparkSession
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
-from agent.contract.buckets import StoreDigest, StoreKind, StoreState
+from agent.contract.buckets import StoreDigest, StoreKind
 from agent.verify.buckets import Buckets
 from spark_rollup.sources.changelogs import Ends, Topic
-from spark_rollup.verify import changelog, compare, digests, plan, verdicts
+from spark_rollup.verify import digests, parts, plan, verdicts
+from spark_rollup.verify.compare import Compared
 from spark_rollup.verify.verdicts import Word
 from tests.spark_rollup.support.digest_files import (
     HOUR_MS,
@@ -54,11 +55,10 @@ def judge(
     }
     planned = plan.plan(read.copies, topics, NOW_US)
     judged = [one for one in planned if isinstance(one, plan.Judged)]
-    copies, places = changelog.copies_frame(spark, judged), changelog.places_frame(spark, judged)
+    work = parts.Work({one.source.copy: one for one in judged}, {})
     records = frame(spark, logs)
-    logged = changelog.expected(records, records, copies, places)
-    rows = compare.with_changelog(read.buckets, logged, copies).collect()
-    said = verdicts.verdicts(planned, [row.asDict() for row in rows])
+    found = parts.compared(spark, read, work, parts.hashed(spark, judged, records, records), None)
+    said = verdicts.verdicts(planned, [Compared(*row) for row in found.select(*Compared._fields).collect()])
     return {one.source.pod: one for one in said}
 
 
@@ -234,7 +234,7 @@ def test_a_versioned_store_is_its_latest_versions(spark, tmp_path):
     )
 
 
-def test_spark_hashes_as_the_agent_does(spark):
+def test_spark_hashes_as_the_agent_does(spark, tmp_path):
     """Every combination of empty, short and long keys and values, of both signs of the hash."""
     choose = random.Random(6)
     entries = {choose.randbytes(n % 70): choose.randbytes((n * 7) % 300) for n in range(500)}
@@ -243,15 +243,11 @@ def test_spark_hashes_as_the_agent_does(spark):
     for key, value in entries.items():
         buckets.add(key, value)
     log = [Record(n, key, value) for n, (key, value) in enumerate(entries.items())]
-    judged = plan.Judged(
-        digests.Copy(
-            1, "", "p", "a", "0_0", "s", StoreKind.KEY_VALUE, StoreState.CLOSED, (TOPIC, 0), None, 0, 8,
-            (digests.Place(0, 999, True, 0, 0),),
-        ),
-        Ends(0, 1000, 1000), None, None, False, None,
-    )  # fmt: skip
-    copies, places = changelog.copies_frame(spark, [judged]), changelog.places_frame(spark, [judged])
-    empty = frame(spark, {TOPIC: []})
-    rows = changelog.expected(frame(spark, {TOPIC: log}), empty, copies, places).orderBy("bucket").collect()
-    names = ("bucket", "entries", "keys", "first", "second")
-    assert [tuple(row[name] for name in names) for row in rows] == [tuple(row) for row in buckets.rows()]
+    read = digests.load(spark, write(tmp_path, [digest(database({}, 999), buckets=8, offset=999)]))
+    (copy,) = read.copies
+    judged = plan.Judged(copy, Ends(0, 1000, 1000), None, None, False, None)
+    work = parts.Work({copy.copy: judged}, {}, keeps=True)
+    records = parts.hashed(spark, [judged], frame(spark, {TOPIC: log}), frame(spark, {TOPIC: []}))
+    (row,) = parts.compared(spark, read, work, records, None).collect()
+    found = sorted(tuple(cell)[1:6] for cell in row["cells"])
+    assert found == [tuple(bucket) for bucket in buckets.rows()]

@@ -1,0 +1,182 @@
+"""Compares every copy on the executors: rows of one partition of one changelog come to one place, in order.
+
+Spark reads, hashes and sorts; what the rows mean is said by `fold` and `compare`, in its Python workers. What a worker
+keeps in memory are the buckets of the copies of one partition: Spark's sort spills, and rows pass one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from itertools import groupby
+from typing import Any
+
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from agent.contract.buckets import SECOND, StoreKind
+from spark_rollup.verify.compare import Cell, Expected, Place, cell_of, with_changelog, with_other
+from spark_rollup.verify.digests import Digests, buckets_of
+from spark_rollup.verify.fold import Fold, Hashed
+from spark_rollup.verify.plan import Judged
+from spark_rollup.verify.replicas import Pair
+
+_PART = ("topic", "partition", "kind")
+_KEY = ("key", "key_2")
+_OF_COPY = ("copy", "databases", "stream_ms", "odd", "cells")
+_OF_RECORD = ("tail", "offset", "is_committed", "at_ms", "latest_ms", "first", "second")
+
+_TAIL_BYTES = 16
+
+_CELLS = f"array<struct<{', '.join(f'{name}: long' for name in ('segment', 'bucket', *Cell.__slots__))}>>"
+_COMPARED = (
+    "copy long, other long, odd long, counts map<string, long>, segments array<long>, expired array<long>, "
+    f"stream_ms long, cells {_CELLS}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be compared.
+
+    Args of the dataclass:
+        judged: Copy -> how it is compared with its changelog.
+        pairs: Copy -> the pairs whose first it is.
+        keeps: Whether what changelogs said is given, too.
+    """
+
+    judged: Mapping[int, Judged]
+    pairs: Mapping[int, Sequence[Pair]]
+    keeps: bool = False
+
+
+def compared(
+    spark: SparkSession, digests: Digests, work: Work, records: DataFrame | None, known: DataFrame | None
+) -> DataFrame:
+    """Compare all.
+
+    Args:
+        spark: The session.
+        digests: The copies.
+        work: What is compared.
+        records: `hashed`; None = no changelog is read.
+        known: What earlier runs read: columns copy, stream_ms, odd, cells; None = nothing.
+
+    Output columns: those of `Compared`; with `Work.keeps` also stream_ms and cells.
+    Grain: one row per copy of `Work.judged`, and per pair.
+    """
+    wanted = (
+        {*work.judged}
+        | {pair.other.copy for several in work.pairs.values() for pair in several}
+        | {*work.pairs}
+    )
+    copies = spark.createDataFrame([(copy,) for copy in sorted(wanted)], "copy long")
+    heads = digests.stored.join(F.broadcast(copies), "copy", "left_semi")
+    if known is not None:
+        heads = heads.join(known, "copy", "left")
+    rows = heads if records is None else heads.unionByName(records, allowMissingColumns=True)
+    for name in (*_KEY, *_OF_COPY, *_OF_RECORD):
+        if name not in rows.columns:
+            rows = rows.withColumn(name, F.lit(None))
+    # the number is given: Spark must not put together, or take apart, what it is asked to bring to one place
+    number = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    rows = rows.repartition(number, *_PART)
+    if any(one.source.kind is StoreKind.VERSIONED for one in work.judged.values()):
+        rows = rows.withColumn("latest_ms", F.max("at_ms").over(W.partitionBy(*_PART)))
+    order = (*_PART, *_KEY, "offset", F.desc("is_committed"))
+    rows = rows.select(*_PART, *_KEY, *_OF_COPY, *_OF_RECORD).sortWithinPartitions(*order)
+    everywhere = spark.sparkContext.broadcast(work)
+    found = rows.rdd.mapPartitions(lambda part: of_rows(part, everywhere))
+    return spark.createDataFrame(found, _COMPARED, verifySchema=False)
+
+
+def hashed(spark: SparkSession, judged: Sequence[Judged], settled: DataFrame, later: DataFrame) -> DataFrame:
+    """Prepare records.
+
+    Args:
+        spark: The session.
+        judged: The copies that they are for.
+        settled: Committed records, of which those up to a copy's offset count.
+        later: All records, of which those behind a copy's offset count.
+
+    Output columns: topic, partition, kind, key and key_2 (two hashes), tail (the key's last bytes, of a segmented
+        store), offset, is_committed, at_ms, first, second (null = a tombstone).
+    """
+    kinds = sorted({(*one.source.part, one.source.kind.value) for one in judged})
+    wanted = F.broadcast(spark.createDataFrame(kinds, "topic string, partition int, kind string"))
+    both = settled.withColumn("is_committed", F.lit(True)).unionByName(
+        later.withColumn("is_committed", F.lit(False))
+    )
+    rows = both.where(F.col("key").isNotNull()).join(wanted, ["topic", "partition"], "inner")
+    at_ms = F.unix_millis("timestamp")
+    time = F.unhex(F.lpad(F.hex(at_ms), 16, "0"))
+    is_versioned = F.col("kind") == StoreKind.VERSIONED.value
+    value = F.when(is_versioned, F.concat(time, F.col("value"))).otherwise(F.col("value"))
+    is_segmented = F.col("kind").isin([kind.value for kind in StoreKind if kind.is_segmented])
+    second = F.lit(SECOND).cast("bigint")
+    return rows.select(
+        *_PART,
+        F.xxhash64("key").alias("key"), F.xxhash64(second, "key").alias("key_2"),
+        F.when(is_segmented, F.substring("key", -_TAIL_BYTES, _TAIL_BYTES)).alias("tail"),
+        "offset", "is_committed", at_ms.alias("at_ms"),
+        F.when(value.isNotNull(), F.xxhash64(F.col("key"), value)).alias("first"),
+        F.when(value.isNotNull(), F.xxhash64(second, F.col("key"), value)).alias("second"),
+    )  # fmt: skip
+
+
+def of_rows(rows: Iterable[Any], work: Broadcast[Work]) -> Iterator[tuple[object, ...]]:
+    """Compare the copies of some partitions of changelogs.
+
+    Args:
+        rows: By partition; in each the copies, then the records by key and offset.
+        work: What is to be compared.
+    """
+    for _, of_part in groupby(rows, key=lambda row: row[:3]):
+        yield from _of_part(groupby(of_part, key=lambda row: row[3:5]), work.value)
+
+
+def _of_part(keys: Iterator[tuple[Any, Iterator[Any]]], work: Work) -> Iterator[tuple[object, ...]]:
+    _, heads = next(keys)
+    stored: dict[int, dict[Place, Cell]] = {}
+    expected: dict[int, Expected] = {}
+    folds = []
+    for row in heads:
+        stored[row.copy] = {
+            (segment, bucket.bucket): cell_of(bucket) for segment, bucket in buckets_of(row.databases)
+        }
+        judged = work.judged.get(row.copy)
+        if judged is not None and row.cells is not None:
+            cells = {(cell[0], cell[1]): Cell(*cell[2:]) for cell in row.cells}
+            expected[row.copy] = Expected(row.stream_ms, row.odd, cells)
+        elif judged is not None:
+            folds.append(Fold(judged))
+            expected[row.copy] = folds[-1].expected
+    _fold(keys, folds)
+    for copy in stored:
+        if copy in expected:
+            found = with_changelog(work.judged[copy], stored[copy], expected[copy])
+            yield *found, *(_told(expected[copy]) if work.keeps else (None, None))
+        for pair in work.pairs.get(copy, ()):
+            yield *with_other(copy, pair.other.copy, stored, pair.segments), None, None
+
+
+def _fold(keys: Iterator[tuple[Any, Iterator[Any]]], folds: Sequence[Fold]) -> None:
+    latest_ms = None
+    for (key, _), records in keys:
+        is_first = True
+        for *_, tail, offset, is_committed, at_ms, latest_ms, first, second in records:  # noqa: B007 - the same in all
+            if is_first:
+                for fold in folds:
+                    fold.begin(key, tail)
+                is_first = False
+            record = Hashed(offset, is_committed, at_ms, None if first is None else (first, second))
+            for fold in folds:
+                fold.take(record)
+        for fold in folds:
+            fold.end(latest_ms)
+
+
+def _told(expected: Expected) -> tuple[int | None, list[tuple[int, ...]]]:
+    return expected.stream_ms, [(*place, *astuple(cell)) for place, cell in expected.cells.items()]
