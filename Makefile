@@ -58,7 +58,7 @@ dist: setup ## build sdist and wheel below dist/, the same bytes each time, and 
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
-test: setup ## all tests that need Python and Java only, but the long ones (at most 5 minutes)
+test: setup ## all tests that need Python and Java only, but the long ones
 	@$(PY) tools/run_tests.py test $(ARGS)
 
 test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones

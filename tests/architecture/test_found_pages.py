@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from agent.detectors import DETECTORS
 from tests.live.repro.run import PLAYS
+from tests.support.every import every
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(x for x in (ROOT / "docs" / "found").glob("*.md") if x.stem != "README")
@@ -35,7 +34,7 @@ def links(page: Path, folder: str) -> set[str]:
     return {Path(x).stem for x in re.findall(rf"\]\(([^)#]*{folder}/[^)#]+)\)", page.read_text("utf-8"))}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_can_be_acted_on(page: Path) -> None:
     """It names a detector or a rule that links back, one program, and has everything that a report needs."""
     text = page.read_text("utf-8")
@@ -58,7 +57,7 @@ def test_every_program_is_on_one_page_and_played() -> None:
         assert verdicts & {"LOST", "STUCK"}, program.stem
 
 
-@pytest.mark.parametrize(("name", "release"), sorted({x[:2] for x in PLAYS}))
+@every("name, release", sorted({x[:2] for x in PLAYS}))
 def test_a_page_names_what_is_played(name: str, release: str) -> None:
     """Each release on which a program is played is on its page."""
     page = next(page for page in PAGES if name in links(page, "repro"))
@@ -68,7 +67,7 @@ def test_a_page_names_what_is_played(name: str, release: str) -> None:
 OUTPUT = re.compile(r"^```\nkafka-streams (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every("page", PAGES, ids=lambda page: page.stem)
 def test_output_on_a_page_ends_as_it_is_played(page: Path) -> None:
     """What a program printed has the verdicts that it is played for, in this order."""
     text = page.read_text("utf-8")

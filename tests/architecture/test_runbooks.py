@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.support.every import every
 
 PAGES = sorted(
     page
@@ -34,13 +34,13 @@ def steps(text: str) -> list[str]:
     return re.split(r"^\d+\. ", text, flags=re.MULTILINE)[1:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+@every("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_a_page_has_every_section(page: Path) -> None:
     """Meaning, impact, diagnosis, mitigation, and what it gets wrong."""
     assert [name for name in SECTIONS if name not in sections(page)] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+@every("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_a_diagnosis_can_be_typed_in(page: Path) -> None:
     """Each step names a command, a file or a query, and each look into a log says from when to when."""
     found = steps(sections(page)["Diagnosis"])
@@ -51,7 +51,7 @@ def test_a_diagnosis_can_be_typed_in(page: Path) -> None:
             assert WINDOW.search(step), step
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+@every("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_a_mitigation_is_ordered_and_ends(page: Path) -> None:
     """The steps are numbered and say when to stop."""
     text = sections(page)["Mitigation"]
@@ -59,7 +59,7 @@ def test_a_mitigation_is_ordered_and_ends(page: Path) -> None:
     assert re.search(r"done when|stop\b|nothing to do", text, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+@every("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_a_removal_comes_after_a_copy(page: Path) -> None:
     """Nobody is told to remove a directory before he was told to keep a copy of it."""
     text = sections(page)["Mitigation"]
