@@ -21,8 +21,6 @@ DELIVERY_STAMP := $(VENV)/.set-up-delivery
 CHARTS := $(VENV)/charts
 SITE := $(VENV)/site
 SUPPLY := $(VENV)/supply
-# The rollup's tests beside the agent's; tests/conftest.py says which is which.
-SHARES := --dist loadscope
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
   check-containers chart-docs packages lint format types docs docs-check site site-links sbom check-supply audit-locks evaluate bench \
@@ -59,18 +57,18 @@ dist: setup ## build sdist and wheel below dist/, the same bytes each time, and 
 demo: setup ## three recorded incidents under live agents, then the fleet verdict (under 3 minutes)
 	@$(PY) deploy/demo/run_demo.py $(if $(KEEP),--keep)
 
-test: setup ## all tests that need Python and Java only, but the long ones (at most 5 minutes)
-	@$(PY) -m pytest -n 3 $(SHARES) -m "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster and not supply" $(ARGS)
+test: setup ## all tests that need Python and Java only, but the long ones
+	@$(PY) tools/run_tests.py test $(ARGS)
 
 test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
-	@$(PY) -m pytest -n 2 $(SHARES) -m "(delivery or packages or tables or slow) and not heavy" $(ARGS)
+	@$(PY) tools/run_tests.py services $(ARGS)
 
 check: lint docs-check site check-supply check-charts test-services test evaluate ## everything that CI runs
 
 nightly: check hunt-short ## the same, and real applications through four fixed mishaps (needs Maven, a JDK and root)
 
 check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
-	@$(PY) -m pytest -n 2 -m charts tests/charts $(ARGS)
+	@$(PY) -m pytest -m charts tests/charts $(ARGS)
 
 check-cluster: setup-charts setup-delivery ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
 	@tests/cluster/build.sh charts cluster

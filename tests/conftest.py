@@ -12,9 +12,6 @@ from typing import TypeVar
 
 import pytest
 from hypothesis import settings
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
-from xdist.workermanage import WorkerController
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 POLL_S = 0.01
@@ -23,7 +20,7 @@ PATIENCE_S = 120.0
 T = TypeVar("T")
 
 # Deadlines measure the machine, not the code. CI looks at more examples and always at the same ones.
-settings.register_profile("local", deadline=None, max_examples=50)
+settings.register_profile("local", deadline=None, max_examples=20)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, database=None)
 settings.load_profile("ci" if IN_CI else "local")
 
@@ -54,39 +51,6 @@ def repository() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-SPARK, AGENT = "spark", "agent"
-
-ANYWHERE = (
-    "tests/agent/detectors/",
-    "tests/agent/engine/",
-    "tests/agent/findings/",
-    "tests/agent/inventory/",
-    "tests/agent/judging/",
-    "tests/agent/layout/",
-    "tests/agent/observe/rocksdb/",
-    "tests/agent/quantities/",
-    "tests/architecture/",
-    "tests/benign/",
-    "tests/docs/",
-    "tests/contract/",
-    "tests/evaluate/",
-    "tests/lab/",
-    "tests/spark_rollup/report/page/",
-)
-"""Folders whose tests start no live agent and no Spark, and do not look at their own process."""
-
-BESIDE = {
-    "tests/delivery/test_rollup_sources.py": "commands",
-    "tests/delivery/test_rollup_bronze.py": "commands",
-    "tests/delivery/test_digests.py": "commands",
-    "tests/delivery/test_workload_identity.py": "identity",
-    "tests/delivery/test_rollup_streams.py": "streams",
-}
-"""Files beside real services whose tests start no live agent: what shares a Spark session has one name."""
-
-FIRST = (SPARK, AGENT, *dict.fromkeys(BESIDE.values()))
-"""The longest shares, longest first: the short ones fill up what is left."""
-
 TABLES = "delta"
 """Fixture of tests that write bronze. Its jars are not there where `make test` was all that was ever run."""
 
@@ -95,34 +59,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what writes bronze, so that each target runs the same tests wherever it is started."""
     if TABLES in getattr(item, "fixturenames", ()):
         item.add_marker("tables")
-
-
-class SharesScheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """What needs Spark for one worker, what starts live agents for another, then the rest.
-
-    A second session would plan everything again in a Java that knows nothing yet. Live agents are never beside each
-    other: they would put their load on each other's time. Marks of a group (`--dist loadgroup`) would say the same,
-    but xdist 3.8 does not see them with pytest 9.2.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        if (folder := next((folder for folder in ANYWHERE if nodeid.startswith(folder)), None)) is not None:
-            return folder
-        if nodeid.startswith("tests/spark_rollup/"):
-            return SPARK
-        return BESIDE.get(nodeid.partition("::")[0], AGENT)
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        for long in reversed(FIRST):
-            if long in self.workqueue:
-                self.workqueue.move_to_end(long, last=False)
-        super()._assign_work_unit(node)
-
-
-@pytest.hookimpl(optionalhook=True)  # mutants are tried without xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Make these shares where scopes are asked for (`--dist loadscope`)."""
-    return SharesScheduling(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_collection_finish() -> None:
@@ -149,8 +85,7 @@ def skipped_reports(config: pytest.Config) -> list[pytest.TestReport | pytest.Co
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Fail the run in CI if anything was skipped: there, a skip is a proof that nobody made."""
-    is_worker = hasattr(session.config, "workerinput")
-    if IN_CI and not is_worker and exitstatus == pytest.ExitCode.OK and skipped_reports(session.config):
+    if IN_CI and exitstatus == pytest.ExitCode.OK and skipped_reports(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -11,6 +11,7 @@ from agent.contract.events import Affected
 from agent.detectors import DETECTORS
 from agent.judging.base import Upstream
 from agent.layout.profile import Profile
+from tests.support.every import every
 from tools.affected_page import BEGIN, END, as_ranges, harmful, render_affected_page, render_found_table
 from tools.releases_page import line_range
 from tools.upstream.data import Issue, load_issues
@@ -31,7 +32,7 @@ def lines_of_page() -> dict[str, str]:
     return {line: row for first, last, row in rows for line in (first, last) if line}
 
 
-@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.key)
+@every("issue", ISSUES, ids=lambda issue: issue.key)
 def test_harm_comes_with_what_to_do(issue: Issue) -> None:
     """What is wrong is never listed without what to set or do, nor anything else of the page without harm."""
     assert bool(issue.harm) == bool(issue.until_fixed)
@@ -50,7 +51,7 @@ def test_every_find_has_its_bug(repository: Path) -> None:
     assert sorted(set(re.findall(r"\(docs/found/([\w-]+)\.md\)", render_found_table("")))) == pages
 
 
-@pytest.mark.parametrize(("line", "row"), lines_of_page().items())
+@every("line, row", lines_of_page().items())
 def test_a_line_lists_what_the_detectors_judge_by(line: str, row: str) -> None:
     """A bug is on a line if, and only if, the product takes an application of that line for possibly affected."""
     profile = Profile(line_range(line))

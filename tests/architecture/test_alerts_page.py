@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.cli import main
+from tests.support.every import every
 from tools.alerts.files import groups
 from tools.alerts.model import Alert
 
@@ -12,14 +13,14 @@ ALERTS = [alert for _, group in groups() for alert in group]
 WATCHERS = [alert for name, group in groups() if name.endswith("-health") for alert in group]
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+@every("alert", ALERTS, ids=lambda alert: alert.name)
 def test_every_alert_is_explained(capsys: pytest.CaptureFixture[str], alert: Alert) -> None:
     """Its name is enough: the runbook of its detector or rule, or its own section."""
     assert main(["explain", alert.name]) == 0
     assert capsys.readouterr().out.startswith("# ")
 
 
-@pytest.mark.parametrize("alert", WATCHERS, ids=lambda alert: alert.name)
+@every("alert", WATCHERS, ids=lambda alert: alert.name)
 def test_an_alert_about_watchers_says_what_it_means_and_what_to_do(
     capsys: pytest.CaptureFixture[str], alert: Alert
 ) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from agent.cli.page_text import section_of
 from agent.contract.runbooks import anchor_of, page_of
 from agent.detectors import DETECTORS
 from tests.lab.repro.run import PLAYS
+from tests.support.every import every
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(x for x in (ROOT / "docs" / "found").glob("*.md") if x.stem != "README")
@@ -43,7 +42,7 @@ def runbooks(page: Path) -> set[str]:
     return {re.sub("^rules-", "rules/", x) for x in found}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_can_be_acted_on(page: Path) -> None:
     """It names a detector or a rule that links back, one program, and has everything that a report needs."""
     text = page.read_text("utf-8")
@@ -67,7 +66,7 @@ def test_every_program_is_on_one_page_and_played() -> None:
         assert verdicts & {"LOST", "STUCK"}, program.stem
 
 
-@pytest.mark.parametrize(("name", "release"), sorted({x[:2] for x in PLAYS}))
+@every("name, release", sorted({x[:2] for x in PLAYS}))
 def test_a_page_names_what_is_played(name: str, release: str) -> None:
     """Each release on which a program is played is on its page."""
     page = next(page for page in PAGES if name in links(page, "repro"))
@@ -77,7 +76,7 @@ def test_a_page_names_what_is_played(name: str, release: str) -> None:
 OUTPUT = re.compile(r"^```\nkafka-streams (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@every("page", PAGES, ids=lambda page: page.stem)
 def test_output_on_a_page_ends_as_it_is_played(page: Path) -> None:
     """What a program printed has the verdicts that it is played for, in this order."""
     text = page.read_text("utf-8")

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
+
+from tests.support.every import every
 
 LOCKS = (
     "agent",
@@ -71,7 +72,7 @@ def asked(repository: Path) -> dict[str, set[str]]:
     }
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@every("lock", LOCKS)
 def test_every_entry_is_pinned_by_hash(repository: Path, lock: str) -> None:
     """Each distribution has one exact version and at least one sha256."""
     for name, entry in locked(repository, lock).items():
@@ -79,7 +80,7 @@ def test_every_entry_is_pinned_by_hash(repository: Path, lock: str) -> None:
         assert "--hash=sha256:" in entry, name
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@every("lock", LOCKS)
 def test_what_is_asked_for_is_locked(repository: Path, lock: str) -> None:
     """Every dependency that pyproject.toml declares for this set is in its lock."""
     assert asked(repository)[lock] <= set(locked(repository, lock))
@@ -100,7 +101,7 @@ def extras_asked(entry: str) -> Iterator[Requirement]:
             yield needed
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@every("lock", LOCKS)
 def test_extras_are_locked_by_their_names(repository: Path, lock: str) -> None:
     """A pin without its extra does not bind the pip of Python 3.11, which then wants the newest release and fails."""
     entries = locked(repository, lock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
+from tests.support.every import every
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTED = ("puts", "flushed", "entries", "sequence", "restored", "applied", "records")
@@ -79,13 +79,13 @@ def mixtures(source: str) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("path", JUDGES, ids=lambda path: path.stem)
+@every("path", JUDGES, ids=lambda path: path.stem)
 def test_no_detector_compares_puts_with_offsets(path):
     """A detector asks a question of `agent.quantities` and gets yes, no or maybe."""
     assert mixtures(path.read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize(
+@every(
     "line",
     [
         "if mark.puts < mark.offset: pass",
@@ -104,9 +104,7 @@ def test_the_check_finds_a_mixture(line):
     assert set(mixtures(line)) == {1}
 
 
-@pytest.mark.parametrize(
-    "line", ["a = fact.offset - mark.offset", "b = puts > 10_000", "c = flushed_us > offset_us"]
-)
+@every("line", ["a = fact.offset - mark.offset", "b = puts > 10_000", "c = flushed_us > offset_us"])
 def test_the_check_leaves_like_with_like(line):
     """Offsets with offsets, puts with numbers, and times are fine."""
     assert mixtures(line) == []

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from agent.cli.page_text import section_of
 from agent.contract.runbooks import NAMES, anchor_of, page_of
+from tests.support.every import every
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = ("Mitigation", "Meaning", "Diagnosis", "False positives", "Blind spots", "When it fires")
@@ -33,13 +32,13 @@ def steps(text: str) -> list[str]:
     return re.split(r"^\d+\. ", text, flags=re.MULTILINE)[1:]
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@every("name", sorted(NAMES))
 def test_a_page_has_every_section(name: str) -> None:
     """What to do first, then what it means, the evidence, and what it gets wrong."""
     assert [x for x in sections(name) if x in SECTIONS] == list(SECTIONS)
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@every("name", sorted(NAMES))
 def test_a_diagnosis_can_be_typed_in(name: str) -> None:
     """Each step names a command, a file or a query, and each look into a log says from when to when."""
     found = steps(sections(name)["Diagnosis"])
@@ -50,7 +49,7 @@ def test_a_diagnosis_can_be_typed_in(name: str) -> None:
             assert WINDOW.search(step), step
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@every("name", sorted(NAMES))
 def test_a_mitigation_is_ordered_and_ends(name: str) -> None:
     """The steps are numbered and say when to stop."""
     text = sections(name)["Mitigation"]
@@ -58,7 +57,7 @@ def test_a_mitigation_is_ordered_and_ends(name: str) -> None:
     assert re.search(r"done when|stop\b|nothing to do", text, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@every("name", sorted(NAMES))
 def test_a_removal_comes_after_a_copy(name: str) -> None:
     """Nobody is told to remove a directory before he was told to keep a copy of it."""
     text = sections(name)["Mitigation"]

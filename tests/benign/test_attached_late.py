@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.conftest import IN_CI
 from tests.support.scenario import TIMESTAMPED, App, Scenario
 from tests.support.scenario_benign import last
 
@@ -18,6 +19,8 @@ TOLD = {"state_cleanup_delay_ms": 30_000, "commit_interval_ms": 1000, "delete_re
 RELEASES = ["2.0.1", "2.1.1", "2.3.1", "2.5.1", "2.6.2", "2.8.2", "3.6.1", "3.9.2", "4.1.2", "4.3.1"]
 STRIDE = 17
 """Coprime to the length of what is repeated, so that every phase of it is hit."""
+APART = 1 if IN_CI else 3
+"""Locally three releases that follow each other share the moments."""
 
 
 def begins(run: Scenario) -> App:
@@ -106,7 +109,8 @@ def test_quiet_whenever_the_agent_starts(release, guarantee, story):
     run = Scenario(release, guarantee, told=TOLD, stores={"s": TIMESTAMPED})
     story(run)
     said = {}
-    for index in range(0, len(run.world.operations) + STRIDE, STRIDE):
+    first = RELEASES.index(release) % APART * STRIDE
+    for index in range(first, len(run.world.operations) + STRIDE, STRIDE * APART):
         world = run.world.attached_at(index)
         loud = [x for x in world.findings() if x.severity.rank >= 1]
         if loud:

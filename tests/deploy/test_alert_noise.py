@@ -12,13 +12,15 @@ import pytest
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from deploy.demo.scenarios import load_scenario
+from tests.support.every import every
 from tests.support.noise import MINUTE_US, Span, Told, incident_spans, notation
 from tests.support.rows_shown import BENIGN, TRACES, rows_shown
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", BENIGN)
+@pytest.mark.timeout(900)
+@every("name", BENIGN)
 def test_a_benign_run_never_pages(name: str) -> None:
     """At no moment of the run is there a series that a paging alert looks at."""
     scenario = load_scenario(TRACES / name)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent.detectors import DETECTORS
 from spark_rollup.registry import NAMING
+from tests.support.every import every
 from tests.support.rows_shown import TRACES, rows_shown
 from tools.alerts.files import groups
 from tools.alerts.model import Alert
@@ -21,7 +20,7 @@ def test_every_unit_has_its_twin() -> None:
     assert set(UNITS) - set(TWINS) == WITHOUT
 
 
-@pytest.mark.parametrize("detector", [name for name in TWINS if not name.startswith("fleet-")])
+@every("detector", [name for name in TWINS if not name.startswith("fleet-")])
 def test_a_twin_shows_what_its_alerts_are_tested_with(detector: str) -> None:
     """Over the whole run the detector shows the stated severity, or nothing."""
     twin = TWINS[detector]
@@ -29,7 +28,7 @@ def test_a_twin_shows_what_its_alerts_are_tested_with(detector: str) -> None:
     assert severities == ({twin.shows.value} if twin.shows else set())
 
 
-@pytest.mark.parametrize("name", TWINS)
+@every("name", TWINS)
 def test_every_alert_of_a_unit_is_tested_with_its_twin(name: str) -> None:
     """Each has a promtool case that names the recording and expects silence, or is the reading of an info."""
     twin = TWINS[name]

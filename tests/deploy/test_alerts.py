@@ -21,6 +21,7 @@ from agent.publish.catalogue import CATALOGUE
 from spark_rollup.judging.base import RuleMeta
 from spark_rollup.registry import NAMING, PROOFS, REFUTING
 from spark_rollup.report import metrics as rollup_metrics
+from tests.support.every import every
 from tools.alerts import files
 from tools.alerts.model import DASHBOARDS, RUNBOOKS, Alert
 from tools.alerts.of_units import SAYS, camel
@@ -59,7 +60,7 @@ def test_every_detector_and_rule_has_its_file(repository: Path) -> None:
     assert tests == found
 
 
-@pytest.mark.parametrize("meta", METAS, ids=IDS)
+@every("meta", METAS)
 def test_an_alert_says_what_its_unit_says(meta: Any) -> None:
     """Severity, name, series, runbook and next action come from the metadata of the detector or rule."""
     local = meta in OF_DETECTORS
@@ -77,7 +78,7 @@ def test_an_alert_says_what_its_unit_says(meta: Any) -> None:
         assert "<incident>" in alert.description
 
 
-@pytest.mark.parametrize("meta", METAS, ids=IDS)
+@every("meta", METAS)
 def test_what_is_suspected_is_not_said_to_be_so(meta: Any) -> None:
     """The text by which a suspicion is read asserts nothing, and asks for the proof where there is one."""
     for alert in unit_alerts(meta):
@@ -91,7 +92,7 @@ def test_what_is_suspected_is_not_said_to_be_so(meta: Any) -> None:
             assert alert.suspected.endswith(f" Next: {proof_first(how, meta.next_action)}")
 
 
-@pytest.mark.parametrize("meta", METAS, ids=IDS)
+@every("meta", METAS)
 def test_an_alert_that_keeps_its_name_claims_nothing_of_its_own_any_more(meta: Any) -> None:
     """Where another finding names the incident, its confidence says nothing of the first; the step is the other's."""
     for alert in unit_alerts(meta):
@@ -164,7 +165,7 @@ def test_the_agents_alert_and_the_fleets_share_their_labels() -> None:
                 assert alert.labels == {"reporter": "agent" if meta in OF_DETECTORS else "fleet"}
 
 
-@pytest.mark.parametrize("detector", DETECTORS, ids=lambda x: x.meta.id)
+@every("detector", DETECTORS, ids=lambda x: x.meta.id)
 def test_a_detector_says_what_follows_for_the_data(detector: Detector) -> None:
     """Whoever is woken reads it in the alert; a rule may leave it to its level."""
     assert detector.meta.consequence.endswith(".")
@@ -190,7 +191,7 @@ def test_few_page() -> None:
     ]
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda x: x.name)
+@every("alert", ALERTS, ids=lambda x: x.name)
 def test_an_alert_is_fit_for_a_notification(repository: Path, alert: Alert) -> None:
     """The summary is static and short, the description names the place and the next step, links lead somewhere."""
     assert "<" not in alert.summary
@@ -203,7 +204,7 @@ def test_an_alert_is_fit_for_a_notification(repository: Path, alert: Alert) -> N
     assert set(re.findall(r"statewarden_\w+", alert.expr)) <= SHOWN
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda x: x.name)
+@every("alert", ALERTS, ids=lambda x: x.name)
 def test_an_alert_has_cases_on_both_sides(alert: Alert) -> None:
     """At least 3 cases: it fires, not yet, it stays quiet; the dead man's has nothing to be quiet about."""
     assert len(alert.cases) >= 3

@@ -14,6 +14,7 @@ import pytest
 from agent.publish.catalogue import CATALOGUE
 from spark_rollup.report.metrics import CATALOGUE as ROLLUP_CATALOGUE
 from tests.support.boards import boards, filled, queries
+from tests.support.every import every
 from tools.alerts.recording import RECORDED
 
 BOARDS = boards()
@@ -39,7 +40,7 @@ def test_the_five_boards_keep_their_addresses() -> None:
     assert not [uid for uid, board in BOARDS.items() if board.get("id")]
 
 
-@pytest.mark.parametrize("uid", UIDS)
+@every("uid", UIDS)
 def test_variables_are_chained(uid: str) -> None:
     """The data source is a variable, and each variable is narrowed by those before it."""
     first, *others = BOARDS[uid]["templating"]["list"]
@@ -51,7 +52,7 @@ def test_variables_are_chained(uid: str) -> None:
         assert (variable["includeAll"], variable["allValue"]) == (True, ".*")
 
 
-@pytest.mark.parametrize("uid", UIDS)
+@every("uid", UIDS)
 def test_every_variable_is_used_and_every_used_one_is_there(uid: str) -> None:
     """A variable without effect misleads; one that is missing breaks the query."""
     board = BOARDS[uid]
@@ -60,7 +61,7 @@ def test_every_variable_is_used_and_every_used_one_is_there(uid: str) -> None:
     assert used == named
 
 
-@pytest.mark.parametrize("uid", UIDS)
+@every("uid", UIDS)
 def test_panels_explain_themselves(uid: str) -> None:
     """Each panel says what it means, has a unit, thresholds, and words for having no data."""
     for panel in panels(BOARDS[uid]):
@@ -76,7 +77,7 @@ def test_panels_explain_themselves(uid: str) -> None:
             )
 
 
-@pytest.mark.parametrize("uid", UIDS)
+@every("uid", UIDS)
 def test_panels_do_not_overlap(uid: str) -> None:
     """The grid is 24 wide, and no two panels take the same place."""
     taken: set[tuple[int, int]] = set()

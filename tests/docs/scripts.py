@@ -17,6 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.docs.pages import ROOT
+from tools.run_tests import SUITES
 
 
 class Parsed(BaseException):
@@ -41,6 +42,8 @@ def check(words: Sequence[str]) -> str:
     script = ROOT / words[0]
     if not script.is_file():
         return f"there is no {words[0]}"
+    if script.name == "run_tests.py":
+        return check_pytest(["-m", SUITES[words[1]].marks, *words[2:]])
     return _parsed(lambda: runpy.run_path(str(script), run_name="__main__"), words[0], words[1:])
 
 

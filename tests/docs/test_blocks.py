@@ -24,6 +24,7 @@ from tests.docs.shown import (
     printed,
 )
 from tests.docs.table import Entry, entries, filled, is_about, marker, table, value_of
+from tests.support.every import every
 
 OWNERS = (
     "# the application\n",
@@ -55,7 +56,7 @@ def test_data_can_be_read(block: Block, tmp_path: Path) -> None:
     READ[block.language](block, tmp_path)
 
 
-@pytest.mark.parametrize("block", list(blocks()), ids=lambda x: x.place)
+@every("block", list(blocks()), ids=lambda x: x.place)
 def test_a_block_is_checked_or_says_why_not(block: Block) -> None:
     """What is none of ours to check has an entry in the table; all else begins with a program that is known."""
     if block.language in DATA or marker(block) or printed(block) or is_verdict(block):

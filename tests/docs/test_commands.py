@@ -25,6 +25,7 @@ from tests.docs.shown import (
 )
 from tests.docs.table import filled
 from tests.docs.verdicts import VERDICT, printed_again
+from tests.support.every import every
 
 SESSIONS = [line for line in lines_of_blocks() if VERDICT.match("\n".join(line.shown))]
 OUTPUT = [block for block in blocks() if printed(block)]
@@ -65,19 +66,19 @@ def fault(line: Line, command: Command, small: World, *, in_a_sentence: bool) ->
     return programs.check(words)
 
 
-@pytest.mark.parametrize("line", lines_of_blocks(), ids=lambda line: line.place)
+@every("line", lines_of_blocks(), ids=lambda line: line.place)
 def test_a_line_of_a_block(line: Line, small: World) -> None:
     """It can be typed as it is, but for its placeholders."""
     assert faults(line, small, in_a_sentence=False) == []
 
 
-@pytest.mark.parametrize("line", lines_of_sentences(), ids=lambda line: line.place)
+@every("line", lines_of_sentences(), ids=lambda line: line.place)
 def test_a_command_in_a_sentence(line: Line, small: World) -> None:
     """It may be the name of a command or leave out what is required; what is there is right."""
     assert faults(line, small, in_a_sentence=True) == []
 
 
-@pytest.mark.parametrize("line", parts(), ids=lambda line: line.place)
+@every("line", parts(), ids=lambda line: line.place)
 def test_a_command_without_its_program(line: Line, small: World) -> None:
     """It is right for one of our programs."""
     (command,) = commands(line.text)
@@ -86,7 +87,7 @@ def test_a_command_without_its_program(line: Line, small: World) -> None:
     assert "" in said
 
 
-@pytest.mark.parametrize("line", addresses(), ids=lambda line: line.place)
+@every("line", addresses(), ids=lambda line: line.place)
 def test_an_address_is_served(line: Line) -> None:
     """The agent answers there."""
     assert programs.check_address(line.text) == ""
@@ -110,7 +111,7 @@ def test_a_command_of_every_machine_is_run(line: Line, small: World, tmp_path: P
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("block", OUTPUT, ids=lambda block: block.place)
+@every("block", OUTPUT, ids=lambda block: block.place)
 def test_output_by_itself_is_what_is_printed(block: Block, small: World) -> None:
     """Piece by piece, in this order."""
     entry = printed(block)
@@ -125,7 +126,7 @@ def test_output_by_itself_is_what_is_printed(block: Block, small: World) -> None
     assert missing(shown, said) == []
 
 
-@pytest.mark.parametrize("text", [x.text for x in VERDICTS] + ["\n".join(x.shown) + "\n" for x in SESSIONS])
+@every("text", [x.text for x in VERDICTS] + ["\n".join(x.shown) + "\n" for x in SESSIONS])
 def test_verdicts_are_in_the_words_of_today(text: str) -> None:
     """What `verify` would print of the same numbers, to the letter."""
     assert printed_again(text) == text

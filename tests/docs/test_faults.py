@@ -12,6 +12,7 @@ from tests.docs.pages import Block
 from tests.docs.shapes import missing
 from tests.docs.shell import Command, Line, commands, typed
 from tests.docs.verdicts import printed_again
+from tests.support.every import every
 
 WRONG = {
     "statewarden scna STATE_DIR": "invalid choice",
@@ -54,7 +55,7 @@ WRONG = {
 """Command -> what is said of it."""
 
 
-@pytest.mark.parametrize("text", list(WRONG))
+@every("text", list(WRONG))
 def test_what_is_wrong_is_found(text: str) -> None:
     """Misspelt, left out, not there, or with a remark behind that a shell would take for arguments."""
     (command,) = commands(text)

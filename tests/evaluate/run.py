@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,14 +24,10 @@ sys.path.insert(0, str(ROOT))
 from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
 from agent.contract.finding import Finding  # noqa: E402
 from agent.detectors import BY_ID, DETECTORS  # noqa: E402
-from agent.engine.pipeline import Pipeline  # noqa: E402
-from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.judging.base import Detector  # noqa: E402
-from agent.replay.memory_disk import MemoryDisk  # noqa: E402
-from agent.replay.run import first_time_us, replay  # noqa: E402
+from tests.support.replays import replayed  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
-QUIET_US = 20 * 60 * 1_000_000
 TWO_FACTS = ("processing_guarantee", "kafka_streams_version", "enable_transactional_statestores")
 """What everybody knows; the third only where a recording says so (4.4 and later)."""
 
@@ -146,7 +141,7 @@ def replay_pod(
     emit: Callable[[Record], None] = lambda record: None,
     detectors: tuple[Detector, ...] = DETECTORS,
 ) -> list[Finding]:
-    """Replay one pod with the settings that an operator would give.
+    """Replay one pod with the settings that an operator would give, or take what an earlier replay gave.
 
     Args:
         trace: The recording.
@@ -156,25 +151,11 @@ def replay_pod(
         emit: Takes every record.
         detectors: Only these.
     """
-    book = SettingsBook({key: Setting(str(value), "flag") for key, value in settings.items()})
-    disk = MemoryDisk()
-    pipeline = Pipeline(
-        disk,
-        book,
-        first_time_us(trace),
-        emit,
-        on_fault=lambda detector, error: faults.append(f"{trace.parent.name}: {detector}: {error!r}"),
-        detectors=detectors,
-    )
-    replay(trace, pipeline, disk, QUIET_US, delays=_delays(delay_ms))
-    return pipeline.ledger.findings()
-
-
-def _delays(delay_ms: int) -> Iterator[int] | None:
-    if delay_ms == 0:
-        return None
-    dice = random.Random(delay_ms)
-    return iter(lambda: dice.randint(1, delay_ms * 1_000), None)
+    found = replayed(trace, settings, delay_ms=delay_ms, detectors=detectors)
+    faults += [f"{trace.parent.name}: {detector}: {error}" for detector, error in found.faults]
+    for record in found.records:
+        emit(record)
+    return list(found.findings)
 
 
 def _compare(outcome: Outcome, expected: list[dict[str, object]], allowed: list[str]) -> None:

@@ -215,6 +215,7 @@ class TestRealRuns:
         assert main(["why", *asked, "7_7"]) == 2
         assert "no event of task 7_7; known tasks: 0_0" in capsys.readouterr().err
 
+    @pytest.mark.slow  # an audit; `test_recorded` has the one of `make test`
     def test_what_an_agent_says_alone_fails_the_audit(self, one_rule, spark, tmp_path, capsys):
         """An open critical that no rule knows of: exit code 1, on the terminal, in every output; no all-clear."""
         fleet = Fleet("shop", "orders")
