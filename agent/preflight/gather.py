@@ -12,7 +12,6 @@ from agent.clock import Clock, is_clock_synchronised
 from agent.config import Config
 from agent.delivery import DIRECTORY, OBJECT_STORE, parse_target
 from agent.errors import WatchError, WatchLimitError
-from agent.home.probe import nearest, try_to_write
 from agent.inventory.disk import Unseen
 from agent.layout.paths import PathRole
 from agent.observe.volume import Mount, find_mount, measure_space
@@ -20,12 +19,12 @@ from agent.preflight import reach
 from agent.preflight.facts import ClockFacts, EndpointFacts, Facts, Identity, InotifyFacts, OwnVolume
 from agent.preflight.survey import survey
 from agent.ship.database import DATABASE_NAME
-from agent.ship.home import is_inside
+from agent.ship.home import is_inside, nearest, try_to_write
 from agent.ship.queue import other_format
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import instance_limit, watch_limit
 
-HOME_BYTES = 8 * 1024 * 1024
+BASELINE_BYTES = 8 * 1024 * 1024
 """Room for the baseline, twice: it is replaced in one step."""
 
 
@@ -135,11 +134,11 @@ def probe_endpoint(config: Config, root: Path, sink_refusal: str = "") -> Endpoi
 
 
 def _spool_need(config: Config) -> int:
-    return int(config.ship.cap_mib * 1024 * 1024) + HOME_BYTES
+    return int(config.ship.cap_mib * 1024 * 1024) + BASELINE_BYTES
 
 
 def _used_bytes(directory: Path) -> int:
-    """Add up what is in a spool already, home included; what cannot be seen counts nothing."""
+    """Add up what is in a spool already; what cannot be seen counts nothing."""
     total = 0
     for folder, _, files in os.walk(directory):
         for name in files:
