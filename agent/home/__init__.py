@@ -1,1 +1,1 @@
-"""What the agent writes for itself, in its own directory: baseline and canary. Never below a state directory."""
+"""What the agent writes for itself, beside the spool: baseline and canary. Never below a state directory."""

@@ -1,4 +1,4 @@
-"""What the agent remembers over a restart: inventory and findings ⇄ lines of the baseline file.
+"""What the agent remembers over a restart: inventory and findings ⇄ lines of the baseline.
 
 Written in slices between other work, when something changed, and never for more than a hundredth of the time.
 """
@@ -17,16 +17,10 @@ from agent.engine.pipeline import Pipeline
 from agent.errors import BaselineError
 from agent.findings.alerts import Names
 from agent.findings.ledger import Place
-from agent.home.baseline_file import (
-    CORRUPT_NAME,
-    MAX_TEXT_BYTES,
-    OTHER_FORMAT_NAME,
-    BaselineFile,
-    Line,
-)
 from agent.inventory.blindness import close_blind, note_blind
 from agent.inventory.model import Application, BlindInterval, Inventory, Task
 from agent.inventory.portable import from_plain, to_plain
+from agent.ship.baseline import BaselineTable, Line
 
 LOG = logging.getLogger(__name__)
 
@@ -42,10 +36,6 @@ MAX_TASKS = 50_000
 """Tasks that are remembered, those with the newest changes; five times the design size."""
 
 RUNNING = "running"
-
-
-class OtherFormatError(BaselineError):
-    """Written in another format than this agent's."""
 
 
 @dataclass(slots=True)
@@ -116,17 +106,15 @@ def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remember
     """Put lines together again.
 
     Raises:
-        OtherFormatError: they are of another format.
-        BaselineError: they are not a whole baseline of this state directory.
+        BaselineError: they are not a whole baseline of this format and of this state directory.
     """
     head = next(lines, {})
     if not isinstance(head.get("format"), int):
         raise BaselineError("it does not begin with a format")
     if head["format"] != FORMAT:
-        raise OtherFormatError(
+        raise BaselineError(
             f"statewarden {head.get('agent', 'of another version')} wrote it in format {head['format']}, and this one"
-            f" ({__version__}) knows {FORMAT}; it is kept as {OTHER_FORMAT_NAME} and may be deleted: only what a"
-            " restart remembers is in it, no event"
+            f" ({__version__}) knows {FORMAT}"
         )
     if head.get("state_dir") != state_dir:
         raise BaselineError(f"it is of another state directory: {head.get('state_dir')!r}")
@@ -178,11 +166,11 @@ def _add_line(found: Remembered, line: Line) -> None:
 
 
 class BaselineKeeper:
-    """Keeps the baseline file in step with a pipeline; used by the worker only."""
+    """Keeps the baseline in step with a pipeline; used by the worker only."""
 
-    def __init__(self, file: BaselineFile, pipeline: Pipeline, state_dir: str) -> None:
-        """Keep `pipeline` in `file`."""
-        self._file, self._pipeline, self._state_dir = file, pipeline, state_dir
+    def __init__(self, table: BaselineTable, pipeline: Pipeline, state_dir: str) -> None:
+        """Keep `pipeline` in `table`."""
+        self._table, self._pipeline, self._state_dir = table, pipeline, state_dir
         self._lines: Iterator[Line] | None = None
         self._began_us = 0
         self._cost_s = 0.0
@@ -201,23 +189,29 @@ class BaselineKeeper:
         """Read what the agent before this one left.
 
         Returns:
-            What it held; None if there is none. One that cannot be used is set aside.
+            What it held; None if there is none. One that cannot be used is deleted: no event is in it.
         """
-        until_us = self._file.written_us()
-        if until_us is None:
-            return None
+        until_us = None
         try:
-            found = understand(self._file.lines(), self._state_dir, until_us)
+            until_us = self._table.written_us()
+            if until_us is not None:
+                return understand(self._table.lines(), self._state_dir, until_us)
+            why = "it was set aside with the database"
         except BaselineError as error:
-            LOG.error("baseline cannot be used, starting without one: %s", error)
-            try:
-                self._file.set_aside(
-                    OTHER_FORMAT_NAME if isinstance(error, OtherFormatError) else CORRUPT_NAME
-                )
-            except BaselineError as trouble:
-                LOG.error("%s", trouble)
-            return Lost(until_us, str(error))
-        return found
+            why = str(error)
+        lost = (
+            self._table.lost()
+        )  # with a database that was set aside at the start, or by what was read just now
+        if until_us is None and lost is None:
+            return None
+        if lost is not None:
+            until_us, why = (lost[0] if until_us is None else until_us), lost[1]
+        LOG.error("baseline cannot be used, starting without one: %s", why)
+        try:
+            self._table.forget()
+        except BaselineError as trouble:
+            LOG.error("%s", trouble)
+        return Lost(until_us or 0, why)
 
     def save_if_due(self, now_us: int, now_s: float, clock_s: Any) -> None:
         """Write the next slice, if one is due.
@@ -231,8 +225,7 @@ class BaselineKeeper:
             return
         try:
             if self._lines is None:
-                if self._pipeline.revision == self._revision:
-                    self._file.touch(now_us)
+                if self._pipeline.revision == self._revision and self._table.touch(now_us):
                     self._next_s = now_s + EVERY_S
                     return
                 self._begin(now_us, RUNNING)
@@ -247,7 +240,7 @@ class BaselineKeeper:
     def finish(self, now_us: int, reason: str) -> None:
         """Write a last baseline, whole, before the agent ends."""
         try:
-            self._file.abandon()
+            self._table.abandon()
             self._begin(now_us, reason)
             while not self._write_slice():
                 continue
@@ -263,20 +256,18 @@ class BaselineKeeper:
         assert self._lines is not None
         size = 0
         for line in islice(self._lines, SLICE):
-            self._file.write(line)
+            self._table.write(line)
             size += 1
-            if self._file.text_bytes > MAX_TEXT_BYTES:
-                raise BaselineError(f"more than {MAX_TEXT_BYTES} bytes of text: too much for a baseline")
         if size == SLICE:
             return False
-        self._file.commit(self._began_us)
+        self._table.commit(self._began_us)
         self._lines = None
         self._revision = self._writing
         self.written += 1
         return True
 
     def _give_up(self, error: BaselineError) -> None:
-        self._file.abandon()
+        self._table.abandon()
         self._lines = None
         self.failures += 1
         LOG.error("baseline not written: %s", error)

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent.errors import HomeError
-from agent.home.directory import OwnHome
 
 LOG = logging.getLogger(__name__)
 
@@ -69,12 +68,12 @@ def number_of(name: str) -> int | None:
     return int(digits) if name.startswith(_STEM) and digits.isdecimal() else None
 
 
-def make_canary(home: OwnHome | None) -> CanaryFile | None:
+def make_canary(own: Path | None) -> CanaryFile | None:
     """Make the canary; without room for one the agent watches all the same, and says that nothing proves it."""
-    if home is None:
+    if own is None:
         return None
     try:
-        return CanaryFile(home.directory / "canary")
+        return CanaryFile(own / "canary")
     except HomeError as error:
         LOG.error("watching without a canary: %s", error)
         return None

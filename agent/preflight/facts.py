@@ -16,7 +16,6 @@ from agent.clock import Clock, is_clock_synchronised
 from agent.config import Config
 from agent.delivery import DIRECTORY, OBJECT_STORE, parse_target
 from agent.errors import WatchError, WatchLimitError
-from agent.home.probe import nearest, try_to_write
 from agent.inventory.disk import EntryKind, Unseen
 from agent.inventory.nested import nested
 from agent.layout import names
@@ -26,7 +25,7 @@ from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import Mount, Space, find_mount, measure_space
 from agent.preflight.reach import addresses, refusals
 from agent.ship.database import DATABASE_NAME
-from agent.ship.home import is_inside
+from agent.ship.home import is_inside, nearest, try_to_write
 from agent.ship.queue import other_format
 from agent.watch.inotify import InotifyQueue
 from agent.watch.limits import Limit, instance_limit, watch_limit
@@ -37,7 +36,7 @@ PATIENCE_S = 300.0
 SAMPLED = 8
 """How many applications, of each as many tasks, and on each level below are read: their siblings are alike."""
 
-HOME_BYTES = 8 * 1024 * 1024
+BASELINE_BYTES = 8 * 1024 * 1024
 """Room for the baseline, twice: it is replaced in one step."""
 
 _T = TypeVar("_T")
@@ -177,7 +176,7 @@ def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_
         inotify=ask_inotify(root),
         now_us=clock.now_us(),
         is_synchronised=is_clock_synchronised(),
-        spool=probe(config.agent.spool, root, int(config.ship.cap_mib * 1024 * 1024) + HOME_BYTES),
+        spool=probe(config.agent.spool, root, int(config.ship.cap_mib * 1024 * 1024) + BASELINE_BYTES),
         endpoint=_ask_endpoint(config, root, sink_refusal),
         waited_s=waited_s,
         release=release.value if release is not None else "",
@@ -333,7 +332,7 @@ def probe(directory: str, root: Path, need_bytes: int = 0) -> OwnVolume:
 
 
 def _used_bytes(directory: Path) -> int:
-    """Add up what is in a spool already, home included; what cannot be seen counts nothing."""
+    """Add up what is in a spool already; what cannot be seen counts nothing."""
     total = 0
     for folder, _, files in os.walk(directory):
         for name in files:

@@ -19,11 +19,9 @@ from agent.config import AgentSettings, Config
 from agent.contract.events import Change, Kind, Origin, Record
 from agent.engine.one_reading import strangers
 from agent.engine.pipeline import Pipeline
-from agent.errors import ConfigError, HomeError, SpoolError, SpoolFullError, SpoolInUseError
+from agent.errors import ConfigError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.home.baseline import BaselineKeeper, resume
-from agent.home.baseline_file import BaselineFile
 from agent.home.canary_file import make_canary
-from agent.home.directory import OwnHome
 from agent.inventory.disk import LockState
 from agent.lookout.self_limits import Ceilings, SelfLimits
 from agent.lookout.walk import WATCHING
@@ -68,7 +66,7 @@ class Supervisor:
     def __init__(self, config: Config, clock: Clock | None = None) -> None:
         """Wire everything; nothing runs before `run`.
 
-        Spool, home or sink that cannot be used are reported, and the agent runs without them: a sidecar
+        Spool, own directory or sink that cannot be used are reported, and the agent runs without them: a sidecar
         that does not start keeps the application from starting.
 
         Raises:
@@ -107,10 +105,10 @@ class Supervisor:
             wants_summaries=bool(settings.spool),  # nothing else takes them; one that was refused counts them
         )
         self._events = self._make_events(config, origin)
-        self._home = self._make_home(settings)
+        self._own = self._make_own(settings, origin)
         self._baseline = (
-            BaselineKeeper(BaselineFile(self._home.directory), self._pipeline, str(self._root.absolute()))
-            if self._home
+            BaselineKeeper(self._own.baseline, self._pipeline, str(self._root.absolute()))
+            if self._own
             else None
         )
         self._digests = self._make_digests(config)
@@ -252,8 +250,8 @@ class Supervisor:
             self._events.stop(STOP_EVENTS_S)
         if self._spool is not None:
             self._spool.close()
-        if self._home is not None:
-            self._home.close()
+        if self._own is not None:
+            self._own.close()
         if self._http is not None:
             self._http.stop()
         LOG.info("stopped", extra={"reason": self._reason})
@@ -286,11 +284,15 @@ class Supervisor:
             LOG.error("running without a spool, events are only logged: %s", error)
             return None
 
-    def _make_home(self, settings: AgentSettings) -> OwnHome | None:
-        directory = settings.home or (settings.spool and str(Path(settings.spool) / "home"))
+    def _make_own(self, settings: AgentSettings, origin: Origin) -> Spool | None:
+        """Give where baseline and canary are kept: in a spool's directory, or in one of their own without records."""
+        if not settings.home or settings.home == settings.spool:
+            if settings.spool and self._spool is None:
+                LOG.error("running without a home, a restart will remember nothing: it would be in the spool")
+            return self._spool
         try:
-            return OwnHome(Path(directory), self._root) if directory else None
-        except HomeError as error:
+            return Spool(Path(settings.home), origin, clock=self._clock, state_directory=self._root)
+        except SpoolError as error:
             LOG.error("running without a home, a restart will remember nothing: %s", error)
             return None
 
@@ -299,12 +301,12 @@ class Supervisor:
             return None
         from agent.process.digest_maker import DigestMaker  # an agent without digests loads nothing of it
 
-        work = self._home.directory if self._home else None
+        work = self._own.directory if self._own else None
         return DigestMaker(config, work, self._pipeline.inventory, self._emit, self._clock)
 
     def _make_lookout(self, settings: AgentSettings, disk: KernelDisk) -> WatchLoop:
         mailbox = Mailbox()
-        canary = make_canary(self._home)
+        canary = make_canary(self._own.directory if self._own else None)
         make = inotify_maker(self._root, mailbox, self._clock, canary.directory if canary else None)
         polls = settings.watch_mode == "poll"
         ceilings = Ceilings(settings.cpu_share, int(settings.memory_mib * 1024 * 1024))

@@ -18,6 +18,7 @@ from agent.ship import priority
 from agent.ship.batches import Batch
 from agent.ship.database import (
     DATABASE_NAME,
+    PAGE_BYTES,
     Database,
     NoRoomError,
     OtherFormatError,
@@ -37,6 +38,12 @@ _SCHEMA = (
     "CREATE INDEX by_batch ON records (batch)",
     f"PRAGMA user_version={FORMAT}",
 )
+_BASELINE_TABLES = (
+    "CREATE TABLE IF NOT EXISTS baseline (n INTEGER PRIMARY KEY, packed BLOB)",
+    "CREATE TABLE IF NOT EXISTS baseline_head"
+    " (n INTEGER PRIMARY KEY, until_us INTEGER, generation INTEGER, row_count INTEGER)",
+)
+_BASELINE_PAGES = "SELECT coalesce(sum(length(packed) / ? + 2), 0) FROM baseline WHERE n != ?"
 _INSERT = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)"
 _SUMS = (
     "SELECT batch, pod_uid, boot_id, min(sequence), max(sequence), count(*), sum(length(line)), min(at_us),"
@@ -80,13 +87,15 @@ class Queue:
         """
         self._limits = limits
         self._aside = aside_files(directory)
-        self._place = self._used_bytes = 0
+        self._place = self._used_bytes = self._baseline_bytes = 0
         self.database = Database(directory / DATABASE_NAME)
         self.is_open = False
         self._shipped: set[int] = set()
         self.batches: dict[int, Batch] = {}
         self.number = 1
         """Of the batch that is open: those before it are sealed."""
+        self.lost: tuple[int, str] | None = None
+        """Until when a baseline was right that was set aside, and why; until there is another one."""
 
     @property
     def sealed(self) -> list[Batch]:
@@ -110,6 +119,9 @@ class Queue:
                         self.database.run(statement)
             elif version != FORMAT:
                 raise OtherFormatError(_other(version))
+            for statement in _BASELINE_TABLES:
+                self.database.run(statement)
+            self._count_baseline()
             found = [Batch(*row) for row in self.database.run(f"{_SUMS} GROUP BY batch ORDER BY batch")]
             self._place = max(self._last_place(rank) for rank in range(priority.HIGHEST + 1))
             with suppress(NoRoomError):
@@ -132,6 +144,7 @@ class Queue:
         self.close()
         self.batches, self._shipped = {}, set()
         try:
+            self.lost = (self.database.path.stat().st_mtime_ns // 1000, why)
             set_aside(self.database.path, why)
             if _size_of(self._aside) > self._limits.cap_bytes // 2:
                 self.drop_aside()
@@ -153,12 +166,23 @@ class Queue:
         """Let the database grow up to the cap, and never into the last of the volume: the log needs that."""
         _, free_bytes = self._volume()
         most = self._limits.cap_bytes - self._limits.log_bytes - _size_of(self._aside)
-        self.database.limit(min(most, self.database.file_bytes() + free_bytes // 2))
+        self.database.limit(min(most + self._baseline_bytes, self.database.file_bytes() + free_bytes // 2))
+
+    def make_room_for_baseline(self, n: int, size_bytes: int) -> None:
+        """Let the database grow by what a row of the baseline takes: that does not count against the cap."""
+        self._count_baseline(n, size_bytes)
+        self.limit()
+
+    def _count_baseline(self, n: int = -1, size_bytes: int = 0) -> None:
+        ((pages,),) = self.database.run(_BASELINE_PAGES, (PAGE_BYTES - 4, n))
+        more = size_bytes // (PAGE_BYTES - 4) + 2 if size_bytes else 0
+        self._baseline_bytes = (pages + more) * PAGE_BYTES
 
     def used_bytes(self) -> int:
         """Return how much of the cap is in use; where the disk does not say, what it said last."""
         with suppress(StoreError):
-            self._used_bytes = self.database.used_bytes() + _size_of(self._aside)
+            used_bytes = self.database.used_bytes() - self._baseline_bytes
+            self._used_bytes = max(0, used_bytes) + _size_of(self._aside)
         return self._used_bytes
 
     def append(self, pod_uid: str, boot_id: str, sequence: int, kind: str, at_us: int, line: bytes) -> None:

@@ -25,10 +25,11 @@ from agent.clock import Clock
 from agent.contract.events import Origin, Record
 from agent.errors import SpoolError
 from agent.ship import drops
+from agent.ship.baseline import BaselineTable
 from agent.ship.batches import SAFE_BOOT_ID, Parcel
 from agent.ship.database import DamagedError, NoRoomError, StoreError
 from agent.ship.drops import Account, Cause
-from agent.ship.home import SpoolHome
+from agent.ship.home import OwnDirectory
 from agent.ship.limits import Limits
 from agent.ship.queue import Queue
 from agent.ship.stats import SpoolStats, stats_of
@@ -73,9 +74,10 @@ class Spool:
         self._mutex = threading.RLock()
         self._opened_s = self._synced_s = clock.monotonic_s()
         self._is_dirty = self._closed = False
-        self._home = SpoolHome(directory, state_directory)
+        self._home = OwnDirectory(directory, state_directory)
         self._queue = Queue(directory, limits)
         self._writer = Writer(self._queue, origin, clock, limits)
+        self.baseline = BaselineTable(self._queue, self._alone)
         try:
             self._writer.start()
         except NoRoomError as error:
@@ -83,6 +85,11 @@ class Spool:
         except StoreError as error:
             self._home.close()
             raise SpoolError(f"cannot prepare spool {directory}: {error}; check its volume") from error
+
+    @property
+    def directory(self) -> Path:
+        """The agent's own directory."""
+        return self._home.path
 
     def append(self, record: Record) -> int:
         """Stamp a record with the next sequence and keep it.
@@ -100,7 +107,7 @@ class Spool:
         """
         with self._mutex:
             if self._closed:
-                raise SpoolError(f"spool {self._home.directory} is closed")
+                raise SpoolError(f"spool {self.directory} is closed")
             if self._queue.number not in self._queue.batches:
                 self._opened_s = self._clock.monotonic_s()
             sequence = self._writer.put(record)
@@ -221,9 +228,16 @@ class Spool:
         self.close()
 
     @contextmanager
+    def _alone(self, what: str) -> Iterator[None]:
+        with self._mutex, self._fenced(what):
+            if not self._queue.is_open and not self._closed:
+                self._writer.start()
+            yield
+
+    @contextmanager
     def _fenced(self, what: str) -> Iterator[None]:
         """Turn the database's errors into the spool's; damage sets the database aside."""
-        where = self._home.directory
+        where = self.directory
         try:
             yield
         except DamagedError as error:

@@ -12,15 +12,16 @@ that what is measured was full.
 from __future__ import annotations
 
 import fcntl
-import gzip
 import json
 import shutil
+import sqlite3
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -130,16 +131,17 @@ def main(tasks: int = 1_000, chunk: int = 250, version: Version = AFTER) -> dict
         )
         told["kib_per_task"] = (told["full_mib"] - told["empty_mib"]) * 1024 / tasks
         agent.stop()
-        told["kept"] = _longest(work / "home" / "baseline.jsonl.gz")
+        told["kept"] = _longest(work / "home" / "spool.db")
     return told
 
 
 def _longest(baseline: Path) -> dict[str, int]:
     kept: Counter[str] = Counter()
-    with gzip.open(baseline, "rt", encoding="ascii") as lines:
-        for line in lines:
-            for name, length in _lengths(json.loads(line)):
-                kept[name] = max(kept[name], length)
+    with closing(sqlite3.connect(baseline)) as connection:
+        for (packed,) in connection.execute("SELECT packed FROM baseline"):
+            for line in zlib.decompress(packed).splitlines():
+                for name, length in _lengths(json.loads(line)):
+                    kept[name] = max(kept[name], length)
     return dict(kept)
 
 

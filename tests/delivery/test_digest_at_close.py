@@ -134,7 +134,7 @@ def test_the_event_is_the_line_that_the_command_writes(
     assert said["made_us"] <= event["observed_at_us"] <= wanted["made_us"]
     assert said | {"made_us": 0} == wanted | {"made_us": 0}
     assert (said["state"], said["offset"], said["databases"][0]["entries"]) == ("closed", 1999, 2000)
-    assert not list((tmp_path / "agent" / "spool" / "home").glob("statewarden-verify-*"))
+    assert not list((tmp_path / "agent" / "spool").glob("statewarden-verify-*"))
 
 
 def test_a_store_that_goes_on_has_a_digest_of_each_close(
@@ -156,7 +156,7 @@ def test_a_store_that_goes_on_has_a_digest_of_each_close(
 def test_an_open_ends_the_making(agent: Agent, application: Application, state: Path, tmp_path: Path) -> None:
     """No event of it, nothing left behind; the process that made it is gone."""
     application.does(*(line.format(1999) for line in CLOSE))
-    home = tmp_path / "agent" / "spool" / "home"
+    home = tmp_path / "agent" / "spool"
     eventually(lambda: list(home.glob("statewarden-verify-*")))
     application.does("tasklock 0_0", "open 0_0 counts")
     eventually(lambda: outcomes(agent).get("overtaken") == 1)

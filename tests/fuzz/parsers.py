@@ -13,7 +13,6 @@ from pathlib import Path
 from agent.contract.codec import ContractError, decode
 from agent.errors import StatewardenError
 from agent.home.baseline import understand
-from agent.home.baseline_file import Line
 from agent.layout.checkpoint import parse_checkpoint
 from agent.layout.paths import classify
 from agent.layout.process_file import parse_process_file
@@ -21,6 +20,7 @@ from agent.layout.rocksdb_text import old_log_times_us, parse_current, parse_ide
 from agent.observe.rocksdb.log_records import read_records
 from agent.observe.rocksdb.manifest import parse_manifest
 from agent.replay.trace import read_trace
+from agent.ship.baseline import Line
 from agent.watch.inotify import parse_events
 from tests.support.rocksdb_writer import frame
 

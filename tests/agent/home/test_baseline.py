@@ -1,19 +1,22 @@
-"""The baseline as lines and as a file: whole or not believed, bounded, replaced in one step."""
+"""The baseline as lines and as rows: whole or not believed, bounded, replaced in one step."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import BaselineError
-from agent.home import baseline_file
 from agent.home.baseline import (
     EVERY_S,
     FORMAT,
@@ -21,14 +24,16 @@ from agent.home.baseline import (
     SLICE,
     BaselineKeeper,
     Lost,
-    OtherFormatError,
     Remembered,
     resume,
     understand,
 )
-from agent.home.baseline_file import CORRUPT_NAME, NAME, OTHER_FORMAT_NAME, BaselineFile
+from agent.ship import baseline as rows
+from agent.ship.database import DamagedError, Database, NoRoomError
+from agent.ship.spool import Spool
 from tests.agent.engine.playing import Run, application, checkpoint, opening, second
 from tests.agent.home.restarting import STATE, lines_of
+from tests.agent.ship.ship_support import HandClock, finding, open_spool, transition
 
 
 def busy_run(tasks: int = 3) -> Run:
@@ -43,6 +48,9 @@ def busy_run(tasks: int = 3) -> Run:
     return run
 
 
+LINES = lines_of(busy_run().pipeline, second(100))
+
+
 @dataclass
 class Kept:
     """A keeper of a pipeline's baseline, with a clock to turn by hand."""
@@ -52,8 +60,9 @@ class Kept:
     now_s: float = 100.0
 
     def __post_init__(self) -> None:
-        self.file = BaselineFile(self.directory)
-        self.keeper = BaselineKeeper(self.file, self.run.pipeline, STATE)
+        self.spool = open_spool(self.directory, HandClock())
+        self.table = self.spool.baseline
+        self.keeper = BaselineKeeper(self.table, self.run.pipeline, STATE)
 
     def save_if_due(self, later_s: float = 0.0) -> None:
         """Let time pass and give the keeper its turn."""
@@ -62,19 +71,32 @@ class Kept:
 
     def again(self) -> Remembered | Lost | None:
         """Load as the next agent would."""
-        return BaselineKeeper(BaselineFile(self.directory), self.run.pipeline, STATE).load()
+        self.spool.close()
+        with open_spool(self.directory, HandClock()) as spool:
+            return BaselineKeeper(spool.baseline, self.run.pipeline, STATE).load()
+
+
+@contextmanager
+def restarted(directory: Path, at_us: int = second(200)) -> Iterator[tuple[Run, Spool]]:
+    """Start another agent on what is there."""
+    fresh = Run(started_us=at_us)
+    with open_spool(directory, HandClock()) as spool:
+        resume(BaselineKeeper(spool.baseline, fresh.pipeline, STATE), fresh.pipeline, fresh.now_us)
+        yield fresh, spool
 
 
 def test_what_is_written_is_what_was_known(tmp_path: Path) -> None:
-    """Dossier and findings are the same after the way through the file."""
+    """Dossier and findings are the same after the way through the database, and beside records that wait."""
     kept = Kept(tmp_path)
+    kept.spool.append(finding())
     kept.keeper.finish(second(100), "SIGTERM")
     found = kept.again()
     assert isinstance(found, Remembered)
     assert found.inventory.applications == kept.run.pipeline.inventory.applications
     assert found.findings == kept.run.pipeline.ledger.remembered()
     assert (found.until_us, found.reason) == (second(100), "SIGTERM")
-    assert sorted(os.listdir(tmp_path)) == [NAME]
+    with open_spool(tmp_path, HandClock()) as spool:
+        assert spool.stats().records == 1
 
 
 def test_an_incident_keeps_its_alert_over_a_restart(tmp_path: Path) -> None:
@@ -83,8 +105,9 @@ def test_an_incident_keeps_its_alert_over_a_restart(tmp_path: Path) -> None:
     names = {"i-0123456789ab": {"critical": "skipped-eos-wipe"}}
     kept.run.pipeline.ledger.alert_names.names = names
     kept.keeper.finish(second(100), "SIGTERM")
-    after = Run()
-    resume(BaselineKeeper(BaselineFile(tmp_path), after.pipeline, STATE), after.pipeline, second(101))
+    kept.spool.close()
+    with restarted(tmp_path) as (after, _):
+        pass
     assert after.pipeline.ledger.alert_names.names == names
 
 
@@ -93,12 +116,12 @@ def test_it_is_written_when_something_changed_and_dated_when_not(tmp_path: Path)
     kept = Kept(tmp_path)
     kept.save_if_due()
     assert kept.keeper.written == 1
-    first = kept.file.written_us()
+    first = kept.table.written_us()
     kept.save_if_due(EVERY_S / 2)
-    assert kept.file.written_us() == first
+    assert kept.table.written_us() == first
     kept.save_if_due(EVERY_S)
     assert kept.keeper.written == 1
-    assert kept.file.written_us() == (first or 0) + round(EVERY_S * 1.5e6)
+    assert kept.table.written_us() == (first or 0) + round(EVERY_S * 1.5e6)
     kept.run.play(*checkpoint(200, 9))
     kept.save_if_due(EVERY_S)
     assert kept.keeper.written == 2
@@ -109,7 +132,7 @@ def test_many_tasks_are_written_in_slices(tmp_path: Path) -> None:
     kept = Kept(tmp_path, busy_run(tasks=2 * SLICE))
     turns = 0
     while not kept.keeper.written:
-        assert kept.file.written_us() is None
+        assert kept.table.written_us() is None
         kept.save_if_due()
         turns += 1
     assert turns == 3
@@ -118,43 +141,80 @@ def test_many_tasks_are_written_in_slices(tmp_path: Path) -> None:
 
 def test_no_baseline_is_nothing_to_report(tmp_path: Path) -> None:
     """The first start knows nothing and misses nothing."""
-    kept = Kept(tmp_path)
-    assert kept.again() is None
-    fresh = Run()
-    resume(BaselineKeeper(kept.file, fresh.pipeline, STATE), fresh.pipeline, fresh.now_us)
-    assert not fresh.pipeline.inventory.blind
+    with restarted(tmp_path) as (fresh, _):
+        assert not fresh.pipeline.inventory.blind
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "not gzip", "no end", "other text"])
-def test_a_damaged_baseline_is_set_aside_and_reported(tmp_path: Path, damage: str) -> None:
-    """It is not believed in part; the time since it was right is blind, and the file is kept for people."""
+def changed(directory: Path, statement: str, *values: object) -> None:
+    """Change the database of an agent that has ended."""
+    with sqlite3.connect(directory / "spool.db") as connection:
+        assert connection.execute(statement, values).rowcount
+    connection.close()
+
+
+def packed(lines: list) -> bytes:
+    """Write a row as the agent does."""
+    return zlib.compress(b"\n".join(json.dumps(line).encode() for line in lines))
+
+
+DAMAGE: dict[str, tuple[Any, ...]] = {
+    "cut": ("UPDATE baseline SET packed = substr(packed, 1, length(packed) / 2)",),
+    "flipped": ("UPDATE baseline SET packed = substr(packed, 1, 40) || x'ff' || substr(packed, 42)",),
+    "empty": ("UPDATE baseline SET packed = x''",),
+    "gone": ("DELETE FROM baseline",),
+    "no end": ("UPDATE baseline SET packed = ?", packed(LINES[:-1])),
+    "no object": ("UPDATE baseline SET packed = ?", packed([[1]])),
+    "not JSON": ("UPDATE baseline SET packed = ?", zlib.compress(b"{")),
+    "older": ("UPDATE baseline SET packed = ?", packed([LINES[0] | {"format": FORMAT - 1}, *LINES[1:]])),
+    "newer": ("UPDATE baseline SET packed = ?", packed([LINES[0] | {"format": FORMAT + 1}, *LINES[1:]])),
+    "database": ("PRAGMA user_version=99",),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_one_that_cannot_be_used_is_reported_and_begun_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    """Damage, or another format: not believed in part; the time since it was right is blind."""
     kept = Kept(tmp_path)
     kept.keeper.finish(second(100), "SIGTERM")
-    path = tmp_path / NAME
-    content = path.read_bytes()
-    text = gzip.decompress(content).splitlines(keepends=True)
-    path.write_bytes(
-        {
-            "cut": content[: len(content) // 2],
-            "flipped": content[:40] + bytes([content[40] ^ 0xFF]) + content[41:],
-            "empty": b"",
-            "not gzip": b"{}\n",
-            "no end": gzip.compress(b"".join(text[:-1])),
-            "other text": gzip.compress(b"[1]\n"),
-        }[damage]
-    )
-    os.utime(path, ns=(second(100) * 1000,) * 2)
-    fresh = Run(second(200))
-    resume(BaselineKeeper(BaselineFile(tmp_path), fresh.pipeline, STATE), fresh.pipeline, fresh.now_us)
-    (interval,) = fresh.pipeline.inventory.blind
-    assert (interval.cause, interval.started_us, interval.ended_us) == (
-        "baseline-lost",
-        second(100),
-        second(200),
-    )
-    assert os.listdir(tmp_path) == [CORRUPT_NAME]
-    fresh.rest(60_000_000)
-    assert "baseline-lost" in {x.summary.partition("(")[2].partition(",")[0] for x in findings(fresh)}
+    kept.spool.close()
+    statement, *values = DAMAGE[damage]
+    if damage == "database":  # set aside as a whole: what is known is when it was written last
+        with sqlite3.connect(tmp_path / "spool.db") as connection:
+            connection.execute(statement)
+        connection.close()
+        os.utime(tmp_path / "spool.db", ns=(second(100) * 1000,) * 2)
+    else:
+        changed(tmp_path, statement, *values)
+    with restarted(tmp_path) as (fresh, spool):
+        (interval,) = fresh.pipeline.inventory.blind
+        assert (interval.cause, interval.started_us, interval.ended_us) == (
+            "baseline-lost",
+            second(100),
+            second(200),
+        )
+        if damage in ("older", "newer"):
+            assert f"knows {FORMAT}" in str(interval.detail)
+        assert str(interval.detail) in caplog.text
+        fresh.rest(60_000_000)
+        assert "baseline-lost" in {x.summary.partition("(")[2].partition(",")[0] for x in findings(fresh)}
+        assert any("baseline-lost" in str(record.body.get("summary")) for record in fresh.records)
+        BaselineKeeper(spool.baseline, fresh.pipeline, STATE).finish(second(300), "SIGTERM")
+    with restarted(tmp_path, second(400)) as (after, _):
+        assert [x.cause for x in after.pipeline.inventory.blind] == ["baseline-lost", "agent-away"]
+
+
+def test_damage_of_the_database_under_a_running_agent_costs_one_baseline(tmp_path: Path) -> None:
+    """It is set aside with the records; the next turn writes a whole one though nothing has changed."""
+    kept = Kept(tmp_path)
+    kept.save_if_due()
+    kept.spool._writer.start_over(DamagedError("malformed"))
+    assert kept.table.lost()
+    kept.save_if_due(EVERY_S)
+    assert kept.keeper.written == 2
+    assert kept.table.lost() is None
+    assert isinstance(kept.again(), Remembered)
 
 
 def findings(run: Run) -> list:
@@ -162,42 +222,11 @@ def findings(run: Run) -> list:
     return [x for x in run.pipeline.ledger.findings() if x.detector == "auditor-blind"]
 
 
-@pytest.mark.parametrize("step", [-1, 1])
-def test_a_baseline_of_another_format_is_set_aside(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, step: int
-) -> None:
-    """An older or a newer one: neither understood nor overwritten, said in log and finding; a new one begins."""
-    kept = Kept(tmp_path)
-    lines = lines_of(kept.run.pipeline, second(100))
-    lines[0] |= {"format": FORMAT + step, "agent": "9.8.7"}
-    with pytest.raises(OtherFormatError, match=f"this one .* knows {FORMAT}"):
-        understand(iter(lines), STATE, 0)
-    written = gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
-    (tmp_path / NAME).write_bytes(written)
-    os.utime(tmp_path / NAME, ns=(second(100) * 1000, second(100) * 1000))
-    fresh = Run(started_us=second(200))
-    keeper = BaselineKeeper(BaselineFile(tmp_path), fresh.pipeline, STATE)
-    resume(keeper, fresh.pipeline, fresh.now_us)
-    assert os.listdir(tmp_path) == [OTHER_FORMAT_NAME]
-    fresh.rest(60_000_000)
-    (interval,) = fresh.pipeline.inventory.blind
-    for said in (caplog.text, str(interval.detail)):
-        assert f"statewarden 9.8.7 wrote it in format {FORMAT + step}" in said
-        assert f"kept as {OTHER_FORMAT_NAME} and may be deleted" in said
-    assert any("baseline-lost" in str(record.body.get("summary")) for record in fresh.records)
-    keeper.finish(second(300), "SIGTERM")
-    assert (tmp_path / OTHER_FORMAT_NAME).read_bytes() == written
-    assert isinstance(kept.again(), Remembered)
-
-
 def test_another_state_directory_is_not_remembered() -> None:
     """A volume that was given to another application brings no ghosts along."""
     lines = lines_of(busy_run().pipeline, second(100))
     with pytest.raises(BaselineError, match="another state directory"):
         understand(iter(lines), "/elsewhere", 0)
-
-
-LINES = lines_of(busy_run().pipeline, second(100))
 
 
 @settings(max_examples=30)
@@ -224,34 +253,56 @@ def test_no_lines_are_more_than_refused(data: st.DataObject) -> None:
 
 
 def test_a_full_disk_keeps_the_former_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be written is counted and given up; nothing half-written stays, and it is tried again later."""
+    """What cannot be written is counted and given up, and it is tried again later."""
     kept = Kept(tmp_path)
     kept.save_if_due()
-    before = (tmp_path / NAME).read_bytes()
+    before = list(kept.table.lines())
     kept.run.play(*checkpoint(200, 9))
+    real = Database.run
 
-    def full(*args: object, **more: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full(self: Database, statement: str, values: tuple[object, ...] = ()) -> list:
+        if "INTO baseline " in statement:
+            raise NoRoomError("database or disk is full")
+        return real(self, statement, values)
 
     with monkeypatch.context() as patch:
-        patch.setattr(gzip, "open", full)
+        patch.setattr(Database, "run", full)
         kept.save_if_due(EVERY_S)
     assert kept.keeper.failures == 1
-    assert (tmp_path / NAME).read_bytes() == before
-    assert os.listdir(tmp_path) == [NAME]
+    assert list(kept.table.lines()) == before
     kept.save_if_due(RETRY_S / 2)
     assert kept.keeper.written == 1
     kept.save_if_due(RETRY_S)
     assert kept.keeper.written == 2
 
 
+def test_records_that_fill_the_spool_leave_the_baseline_its_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written again and again, larger and smaller; the directory grows by two baselines at most."""
+    monkeypatch.setattr(rows, "_LEVEL", 0)
+    with open_spool(tmp_path, HandClock(), cap_bytes=1 << 20) as spool:
+        table = spool.baseline
+        for size in (10, 400, 20, 400, 400):
+            for _ in range(400):
+                spool.append(transition(1500))
+            for _ in range(size):
+                table.write({"x": "y" * 1000})
+            table.commit(1)
+            assert len(list(table.lines())) == size
+        assert spool.stats().bytes <= 1 << 20
+    assert sum(x.stat().st_size for x in tmp_path.iterdir()) < (1 << 20) + 3 * 400_000
+
+
 @pytest.mark.parametrize(
-    ("name", "limit"), [("MAX_FILE_BYTES", 10), ("MAX_TEXT_BYTES", 100), ("MAX_LINE_BYTES", 20)]
+    ("name", "limit"), [("MAX_TEXT_BYTES", 100), ("MAX_LINE_BYTES", -rows.ROW_TEXT_BYTES + 20)]
 )
 def test_reading_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: int) -> None:
-    """A file, its text or a line beyond what the agent writes is not read to its end."""
+    """A row or a text beyond what the agent writes is not unpacked to its end, and such a one is not written."""
     kept = Kept(tmp_path)
     kept.keeper.finish(second(100), "SIGTERM")
-    monkeypatch.setattr(baseline_file, name, limit)
+    monkeypatch.setattr(rows, name, limit)
     with pytest.raises(BaselineError):
-        list(BaselineFile(tmp_path).lines())
+        list(kept.table.lines())
+    kept.keeper.finish(second(101), "SIGTERM")
+    assert (kept.keeper.written, kept.keeper.failures) == ((1, 1) if name == "MAX_TEXT_BYTES" else (2, 0))
