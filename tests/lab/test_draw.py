@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.detectors import DETECTORS
+from spark_rollup.registry import NAMING
 from tests.lab.actions import ACTIONS
 from tests.lab.catalogue import named_run
 from tests.lab.design import Run
@@ -93,9 +95,7 @@ def test_the_truth_is_read_before_stream_time_jumps_on_after_an_action(run):
         is_due = step.action != "check" and (is_due or step.action not in ("records", "again"))
 
 
-def test_what_actions_cause_are_detectors_and_rules(repository):
-    known = {
-        path.stem for folder in ("detectors", "rules") for path in (repository / "docs" / folder).glob("*.md")
-    }
+def test_what_actions_cause_are_detectors_and_rules():
+    known = {x.meta.id for x in DETECTORS} | {x.id for x in NAMING}
     assert {name for action in ACTIONS.values() for name in action.tells} <= known
     assert {*EXCUSES, *FACTS, *TELLS_LOSS, *TELLS_EXCESS} <= known
