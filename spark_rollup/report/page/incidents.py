@@ -44,11 +44,10 @@ from spark_rollup.report.page.text import (
     paged,
     parse_us,
     rest,
-    some,
 )  # fmt: skip
 from spark_rollup.report.page.verdict import read, unseen_now
 from spark_rollup.report.restart_answer import age as span
-from spark_rollup.report.story import AFFECTED, texts
+from spark_rollup.report.story import AFFECTED, some, texts
 
 INCIDENTS = 1000
 """Incidents with a card, the worst first."""
@@ -217,7 +216,7 @@ def _more(incident: FleetIncident) -> str:
     parts = [f"runbook: <code>statewarden explain {rules}{clip(incident.lead['detector'], 100)}</code>"]
     others = [code(one) for one in incident.absorbed if one != incident.id]
     if others:
-        parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others)}")
+        parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}")
     return f'<p class="meta">{" &middot; ".join(parts)}</p>'
 
 
