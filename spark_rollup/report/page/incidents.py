@@ -114,7 +114,7 @@ def by_severity(severities: Iterable[object]) -> str:
 def section(data: PageData, links: Links) -> str:
     """Render open incidents, remarks and what is resolved."""
     groups: dict[str, list[str]] = {"": [], "Remarks": [], "Resolved": []}
-    ordered = in_order(data) if data.incidents else []
+    ordered = in_order(data)
     cards = ordered[:INCIDENTS]
     for incident, html in zip(cards, _cards(cards, data, links), strict=True):
         remark = level(incident.severity) == REMARK
