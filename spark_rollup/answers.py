@@ -22,9 +22,6 @@ from spark_rollup.spark.rows import rows_of
 
 Row = Mapping[str, object]
 
-_NAMED = 20
-"""So many tasks are named where one is not known."""
-
 
 def why(
     spark: SparkSession,
@@ -94,7 +91,7 @@ def _one_place(
     if len(here) == 1:
         return here[0]
     if not places:
-        raise UsageError(f"no event of task {task}{_some_tasks(tasks)}")
+        raise UsageError(f"no event of task {task}{f'; known tasks: {story.some(tasks)}' if tasks else ''}")
     known = here or sorted(places)
     names = ", ".join(sorted({name for _, name in known})) or "none"
     if len({space for space, _ in known}) > 1:
@@ -108,13 +105,6 @@ def _one_place(
 def _tasks(events: DataFrame) -> list[str]:
     rows = events.select("task_id").where(F.col("task_id").isNotNull()).distinct().collect()
     return sorted((str(row[0]) for row in rows), key=lambda name: [int(x) for x in re.findall(r"\d+", name)])
-
-
-def _some_tasks(tasks: Sequence[str]) -> str:
-    if not tasks:
-        return ""
-    more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
-    return f"; known tasks: {', '.join(tasks[:_NAMED])}{more}"
 
 
 def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = None) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.contract.reporting import GUARANTEES, HEARTBEAT_S, REPORTED_SETTINGS
+from spark_rollup.clock import epoch_us
 from spark_rollup.errors import UnreadError, UsageError
 
 SILENT_AFTER_S = 3 * HEARTBEAT_S
@@ -77,10 +78,7 @@ def parse_as_of(text: str, option: str = "--as-of") -> int:
         raise UsageError(
             f"{option} {text!r} is not an ISO 8601 time, for example 2026-11-20T14:00:00Z"
         ) from error
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+    return epoch_us(when if when.tzinfo else when.replace(tzinfo=UTC))
 
 
 def parse_age(text: str) -> int | None:

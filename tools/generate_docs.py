@@ -22,14 +22,16 @@ from tools.alerts_page import render_alerts_page  # noqa: E402
 from tools.chart_files import chart_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.dashboards.grafana import board_files  # noqa: E402
-from tools.digest_page import render_digest_page  # noqa: E402
-from tools.exit_codes_page import render_exit_codes_page  # noqa: E402
-from tools.facts_page import render_facts_page  # noqa: E402
-from tools.incidents_page import render_incidents_page  # noqa: E402
 from tools.index_page import render_index_page  # noqa: E402
 from tools.licences_page import render_licences  # noqa: E402
+from tools.parts_of_pages import (  # noqa: E402
+    render_digest_page,
+    render_exit_codes_page,
+    render_facts_page,
+    render_incidents_page,
+    render_rollup_metrics,
+)
 from tools.releases_page import render_releases_page  # noqa: E402
-from tools.rollup_metrics_page import render_rollup_metrics  # noqa: E402
 from tools.scan_picture import render_scan_picture  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
 from tools.unit_lists import render_runbooks_list  # noqa: E402

@@ -12,7 +12,7 @@ from agent.contract.codec import rfc3339
 from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
 from spark_rollup.errors import UsageError
-from spark_rollup.report.story import pod_name, size, texts
+from spark_rollup.report.story import pod_name, size, some, texts
 
 Row = Mapping[str, object]
 
@@ -36,9 +36,6 @@ _WORST = list(ANSWERS)
 
 UNVERIFIED = "not considered: what `verify` proves or refutes (audit and --input take --verified DIR)"
 """Said where an answer rests on the agents' events alone."""
-
-MAX_NAMES = 20
-"""So many pods are named where one is not known."""
 
 _UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, "s"))
 
@@ -119,7 +116,7 @@ def _check(asked: Sequence[Row], there: Sequence[Row], question: Question) -> No
         names = sorted({str(pod["pod"]) for pod in there})
         what = f"pod {question.pod}" if question.pod else f"namespace {question.namespace}"
         where = f" in namespace {question.namespace}" if question.pod and question.namespace else ""
-        raise UsageError(f"no event of {what}{where}; known: {', '.join(names[:MAX_NAMES])}")
+        raise UsageError(f"no event of {what}{where}; known: {some(names)}")
     spaces = sorted({str(pod["namespace"]) for pod in asked})
     if question.pod and len(spaces) > 1:
         choices = ", ".join(space or "''" for space in spaces)
@@ -243,8 +240,7 @@ def _all_pods(reported: Sequence[PodAnswer], named: bool, fresh: bool) -> list[s
             f"{pod_name(one.pod, named):<{max(width, 3)}}  {word:<15}  {what if fresh else f'then: {what}'}"
         )
     if gone:
-        more = f" and {len(gone) - MAX_NAMES} more" if len(gone) > MAX_NAMES else ""
-        lines.append(f"gone, by the last word of their agents: {', '.join(gone[:MAX_NAMES])}{more}")
+        lines.append(f"gone, by the last word of their agents: {some(gone)}")
     return lines
 
 

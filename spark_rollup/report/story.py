@@ -78,6 +78,12 @@ def texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else []
 
 
+def some(names: Sequence[str], limit: int = 20) -> str:
+    """List names; behind the first ones it is a number."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
 def pod_name(row: Row, several: bool) -> str:
     """Name a pod, with its namespace where there are several."""
     return f"{row['namespace'] or '-'}/{row['pod']}" if several else str(row["pod"])

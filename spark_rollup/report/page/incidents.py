@@ -44,11 +44,10 @@ from spark_rollup.report.page.text import (
     paged,
     parse_us,
     rest,
-    some,
 )  # fmt: skip
 from spark_rollup.report.page.verdict import read, unseen_now
 from spark_rollup.report.restart_answer import age as span
-from spark_rollup.report.story import AFFECTED, texts
+from spark_rollup.report.story import AFFECTED, some, texts
 
 INCIDENTS = 1000
 """Incidents with a card, the worst first."""
@@ -115,7 +114,7 @@ def by_severity(severities: Iterable[object]) -> str:
 def section(data: PageData, links: Links) -> str:
     """Render open incidents, remarks and what is resolved."""
     groups: dict[str, list[str]] = {"": [], "Remarks": [], "Resolved": []}
-    ordered = in_order(data) if data.incidents else []
+    ordered = in_order(data)
     cards = ordered[:INCIDENTS]
     for incident, html in zip(cards, _cards(cards, data, links), strict=True):
         remark = level(incident.severity) == REMARK
@@ -220,7 +219,7 @@ def _more(incident: FleetIncident) -> str:
     parts = [f"runbook: <code>statewarden explain {clip(what, 100)}</code>"]
     others = [code(one) for one in incident.absorbed if one != incident.id]
     if others:
-        parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others)}")
+        parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}")
     return f'<p class="meta">{" &middot; ".join(parts)}</p>'
 
 

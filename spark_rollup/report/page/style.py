@@ -17,6 +17,10 @@ CSS = """
     --hold: #6ea3d3; --puts: #83713f; --offset: #c49be6; --hatch: #6b737c;
   }
 }
+.critical { --tone: var(--critical); --tone-wash: var(--critical-wash); }
+.warning { --tone: var(--warning); --tone-wash: var(--warning-wash); }
+.info { --tone: var(--info); --tone-wash: var(--info-wash); }
+.good { --tone: var(--good); --tone-wash: var(--good-wash); }
 * { box-sizing: border-box; }
 body {
   margin: 0; background: var(--paper); color: var(--ink);
@@ -39,10 +43,9 @@ h3 { font-size: 15px; font-weight: 640; margin: 22px 0 6px; }
 .lead { color: var(--soft); margin: 0 0 12px; max-width: 46em; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px; margin: 22px 0 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px 11px; }
-.tile b { display: block; font-size: 27px; line-height: 1.15; font-weight: 620; font-variant-numeric: tabular-nums; }
+.tile b { display: block; font-size: 27px; line-height: 1.15; font-weight: 620; font-variant-numeric: tabular-nums;
+  color: var(--tone, inherit); }
 .tile span { color: var(--soft); font-size: 13px; }
-.tile.critical b { color: var(--critical); } .tile.warning b { color: var(--warning); }
-.tile.info b { color: var(--info); } .tile.good b { color: var(--good); }
 .tile.none b { color: var(--soft); font-weight: 400; }
 .todo, .unseen, .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 .todo, .unseen { padding: 12px 20px 14px; margin: 18px 0 0; border-left: 4px solid var(--critical); }
@@ -68,9 +71,8 @@ section.empty:has(#incidents) { display: block; }
 h2, h3, figure, .incident, .restart { scroll-margin-top: 100px; }
 .card { padding: 12px 20px 12px; margin: 12px 0; }
 .card.calm, .card.doubt { border-left: 4px solid var(--good); } .card.doubt { border-left-color: var(--hatch); }
-.incident { border-left: 4px solid var(--hatch); content-visibility: auto; contain-intrinsic-size: auto 210px; }
-.incident.critical { border-left-color: var(--critical); } .incident.warning { border-left-color: var(--warning); }
-.incident.info { border-left-color: var(--info); } .incident.done { border-left-color: var(--line); }
+.incident { border-left: 4px solid var(--tone); content-visibility: auto; contain-intrinsic-size: auto 210px; }
+.incident.done { border-left-color: var(--line); }
 .incident:target, .incident:has(.also:target) { outline: 3px solid var(--info); outline-offset: 1px; }
 .incident:focus:not(:target) { outline: none; } .incident h3 { margin: 0 0 4px; font-size: 16px; line-height: 1.4; }
 .incident h3 .chip { margin-right: 4px; } .incident .id { font-weight: 400; color: var(--soft); white-space: nowrap; }
@@ -91,12 +93,8 @@ td.n, td .chip { white-space: nowrap; } td.k { overflow-wrap: anywhere; min-widt
 td .chip { margin: 1px 0; }
 .strip { display: block; width: 190px; height: 12px; }
 .chip { display: inline-block; border-radius: 999px; padding: 1px 9px; font-size: 12px; font-weight: 600;
-  white-space: nowrap; border: 1px solid transparent; }
-.chip.critical { color: var(--critical); background: var(--critical-wash); }
-.chip.warning { color: var(--warning); background: var(--warning-wash); }
-.chip.info { color: var(--info); background: var(--info-wash); }
-.chip.good { color: var(--good); background: var(--good-wash); }
-.chip.quiet { color: var(--soft); border-color: var(--line); }
+  white-space: nowrap; border: 1px solid transparent; color: var(--tone); background: var(--tone-wash); }
+.chip.quiet { color: var(--soft); background: none; border-color: var(--line); }
 details > summary { cursor: pointer; }
 .evidence { margin: 8px 0 0; } .evidence > summary { font-size: 14px; font-weight: 560; padding: 4px 0; }
 .evidence > summary small { font-weight: 400; color: var(--soft); }
@@ -105,8 +103,7 @@ details > summary { cursor: pointer; }
 .finding > p { max-width: 60em; }
 .role { display: inline-block; font-size: 12px; font-weight: 600; color: var(--soft); border: 1px solid var(--line);
   border-radius: 5px; padding: 0 6px; margin-right: 2px; }
-.word { font-weight: 600; } .word.critical { color: var(--critical); } .word.warning { color: var(--warning); }
-.word.info { color: var(--info); }
+.word { font-weight: 600; color: var(--tone); }
 .action { border-left: 3px solid var(--good); padding: 7px 13px; background: var(--good-wash); max-width: 60em;
   border-radius: 0 6px 6px 0; } .action b { color: var(--good); margin-right: 4px; }
 .done .action { border-left-color: var(--line); background: none; color: var(--soft); }
@@ -151,11 +148,7 @@ svg .offset { fill: none; stroke: var(--offset); stroke-width: 1.6; }
 svg .tick { stroke: var(--card); stroke-width: 1.2; }
 svg .made { fill: var(--good); } svg .gone { stroke: var(--critical); stroke-width: 2; fill: none; }
 svg .blind { stroke: var(--hatch); stroke-width: 1; } svg .unwatched { fill: var(--wash); opacity: .8; }
-svg .flag { stroke-width: 1.6; stroke-dasharray: 4 3; fill: none; }
-svg .flag.critical { stroke: var(--critical); } svg .flag.warning { stroke: var(--warning); }
-svg .flag.info { stroke: var(--info); }
-svg .pin.critical { fill: var(--critical); } svg .pin.warning { fill: var(--warning); }
-  svg .pin.info { fill: var(--info); }
+svg .flag { stroke: var(--tone); stroke-width: 1.6; stroke-dasharray: 4 3; fill: none; } svg .pin { fill: var(--tone); }
 svg .seen { fill: var(--good); opacity: .75; } svg .unseen { fill: var(--hatch); }
 .legend { display: flex; flex-wrap: wrap; gap: 6px 20px; margin: 4px 0 12px; font-size: 13px; color: var(--soft); }
 .legend span { display: inline-flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 14px; }

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from agent.contract.codec import FIRST_US, LAST_US
+from spark_rollup.clock import epoch_us
+from spark_rollup.report.story import some
 
 CLIP = 2000
 """Longer texts are cut: agents' words are free text."""
@@ -49,12 +51,6 @@ def name(value: object) -> str:
     return f"<bdi>{clip(value, 300)}</bdi>"
 
 
-def some(words: Sequence[str], limit: int = NAMED) -> str:
-    """List words for a line of text; behind the first ones it is a number."""
-    more = f" and {len(words) - limit} more" if len(words) > limit else ""
-    return ", ".join(words[:limit]) + more
-
-
 def named(values: Iterable[object], limit: int = NAMED) -> str:
     """List names for a line of text."""
     return some([name(value) for value in values], limit)
@@ -87,10 +83,7 @@ def parse_us(text: object) -> int | None:
         when = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    if when.tzinfo is None:
-        return None
-    elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+    return epoch_us(when) if when.tzinfo else None
 
 
 def count(number: int, noun: str) -> str:

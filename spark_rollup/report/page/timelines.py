@@ -21,8 +21,8 @@ from spark_rollup.report.page.text import (
     paged,
     parse_us,
     rest,
-    some,
 )  # fmt: skip
+from spark_rollup.report.story import some
 
 TIMELINES_BYTES = 1_250_000
 """What all drawings may take."""

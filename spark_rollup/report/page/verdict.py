@@ -34,10 +34,9 @@ from spark_rollup.report.page.text import (
     number,
     parse_us,
     percent,
-    some,
 )  # fmt: skip
 from spark_rollup.report.restart_answer import age as span
-from spark_rollup.report.story import texts
+from spark_rollup.report.story import some, texts
 
 MOST_PODS = 1000
 """Pods of one kind that are named behind a fold."""
@@ -227,7 +226,7 @@ def box(data: PageData) -> str:
         if (keys := texts(row.get("not_given")))
     ]
     if not_given:
-        lines.append(f"<b>Settings that no agent was given:</b> {some(not_given)}")
+        lines.append(f"<b>Settings that no agent was given:</b> {some(not_given, NAMED)}")
     if data.disabled:
         lines.append(f"<b>Not searched for, disabled by settings of agents:</b> {_disabled(data)}")
     if not lines:

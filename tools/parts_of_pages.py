@@ -1,0 +1,143 @@
+"""Render docs/exit-codes.md, and parts of pages that people wrote: tables of settings, mechanisms, digests, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+
+from agent.cli.help_pages import PAGES as AGENT
+from agent.contract import buckets, packed
+from agent.contract.exit_codes import Exit, codes_of
+from agent.contract.field import Field
+from agent.contract.help_page import HelpPage
+from agent.contract.mechanisms import INSTRUCTIONS_FIRST, Mechanism
+from agent.contract.reporting import ACCEPTS
+from agent.contract.runbooks import address_of
+from agent.detectors import DETECTORS
+from agent.inventory.settings import KEYS
+from spark_rollup.help_pages import PAGES as ROLLUP
+from spark_rollup.registry import NAMING, REFUTING
+from spark_rollup.report.metrics import CATALOGUE, FILE
+
+_CODES = """\
+# Exit codes
+
+<!-- generated from `agent/contract/exit_codes.py` and the help of each command by `make docs`; do not edit -->
+
+One table for every command of `statewarden` and `statewarden-rollup`. A [gate](kubernetes.md#a-gate-before-the-start)
+opens on 0 only. 3 is no all-clear and no finding: something is there, and what it holds is not known. What was found
+counts, whatever else could not be read: 1 goes before 3.
+
+"""
+
+_METRICS = f"""
+## The fleet audit
+
+Every successful `statewarden-rollup audit` leaves these in `OUTPUT/{FILE}` for a textfile collector, and with
+`--pushgateway URL` pushes them as job `statewarden-rollup`. All are gauges. `audited_namespace` is the namespace of the
+audited pods; `namespace` and `pod` of the scrape are those of the job.
+
+"""
+
+
+def render_exit_codes_page() -> str:
+    """Render one table of exit codes, and what each command says with them."""
+    codes = [*((str(code.value), code.meaning) for code in Exit), ("130, 143", "Ctrl-C, SIGTERM")]
+    commands = _commands("statewarden", AGENT) + _commands("statewarden-rollup", ROLLUP)
+    return _CODES + _table(("code", "says"), codes) + commands
+
+
+def _commands(program: str, pages: Mapping[str, HelpPage]) -> str:
+    own = (Exit.CLEAR, Exit.FOUND, Exit.UNREAD)
+    rows = [(f"`{name}`", *(codes_of(page.codes).get(x, "") for x in own)) for name, page in pages.items()]
+    head = f"\n## {program}\n\nCodes 2 and 4 are those of the table above.\n\n"
+    return head + _table(("command", "0", "1", "3"), rows)
+
+
+def render_rollup_metrics() -> str:
+    """Render what docs/metrics.md says of the rollup's metrics."""
+    rows = [
+        (
+            f"`{metric.name}`",
+            ", ".join(f"`{label}`" for label in metric.labels) or "-",
+            metric.stability,
+            f"{metric.help}{f' Unit: {metric.unit}.' if metric.unit else ''}",
+        )
+        for metric in CATALOGUE
+    ]
+    return _METRICS + _table(("metric", "labels", "stability", "meaning"), rows)
+
+
+def render_facts_page(page: str) -> str:
+    """Render the last part of docs/configuration.md: which verdicts each setting decides."""
+    rows = []
+    for key in KEYS:
+        units = [
+            *(
+                f"[{x.meta.id}]({address_of(x.meta.id, '.md')})"
+                for x in DETECTORS
+                if key.name in x.meta.needs
+            ),
+            *(f"[rules/{x.id}]({address_of(f'rules/{x.id}', '.md')})" for x in NAMING if key.name in x.needs),
+        ]
+        if key.name == ACCEPTS:
+            units = ["none: it raises no alert about what is accepted"]
+        rows.append((f"`{key.name}`", f"`{key.kafka_name}`", ", ".join(units) or "none asks for it"))
+    return _below(
+        page, "## What each setting decides", _table(("`--set`", "in Kafka", "decides verdicts of"), rows)
+    )
+
+
+def render_incidents_page(page: str) -> str:
+    """Render the last part of docs/incidents.md: mechanisms and the order of instructions."""
+    of_detectors = [(x.meta.id, x.meta.mechanism) for x in DETECTORS]
+    declared = {*of_detectors, *((x.id, x.mechanism) for x in (*NAMING, *REFUTING))}
+    rows = []
+    for one in Mechanism:
+        seen_by = sorted(id_ for id_, mechanism in declared if mechanism is one)
+        rows.append((f"`{one.slug}`", one.title, ", ".join(f"`{id_}`" for id_ in seen_by)))
+    first = ", ".join(f"`{id_}`" for id_ in INSTRUCTIONS_FIRST)
+    last = (
+        "\nAny other detector or rule is a mechanism by itself. Instructions that come before all others, in this "
+        f"order: {first}.\n"
+    )
+    return _below(page, "## Mechanisms", _table(("mechanism", "what goes wrong", "seen by"), rows) + last)
+
+
+def render_digest_page(page: str) -> str:
+    """Render the last part of docs/digests.md: the fields of a digest file and of its event."""
+    parts = (
+        ("One line is one store:", buckets.FIELDS),
+        ("One of `databases`:", buckets.DATABASE_FIELDS),
+        ("One of its `buckets`:", buckets.BUCKET_FIELDS),
+    )
+    tables = [f"{title}\n\n{_fields(fields)}" for title, fields in parts]
+    return _below(
+        page, "## The file", "\n".join([_words(buckets), *tables, f"## The event\n\n{_words(packed)}"])
+    )
+
+
+def _words(module: ModuleType) -> str:
+    """Give the docstring of a module without its first line."""
+    return f"{(module.__doc__ or '').strip().partition(chr(10) * 2)[2]}\n"
+
+
+def _fields(fields: Iterable[Field]) -> str:
+    rows = []
+    for row in fields:
+        values = f" One of {', '.join(f'`{value}`' for value in row.values)}." if row.values else ""
+        unit = f" Unit: {row.unit}." if row.unit else ""
+        rows.append((f"`{row.name}`", row.type.value, f"{row.meaning}{values}{unit}"))
+    return _table(("field", "type", "meaning"), rows)
+
+
+def _below(page: str, heading: str, text: str) -> str:
+    """Keep what people wrote above a heading, and write again what is below it."""
+    marker = f"{heading}\n"
+    return f"{page.partition(marker)[0]}{marker}\n{text}"
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(heads)
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines) + "\n"
