@@ -73,6 +73,13 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Add what narrows a command down to some stores."""
+    parser.add_argument("--application", metavar="ID", help="only this application.id")
+    parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
+    parser.add_argument("--store", metavar="NAME", help="only stores of this name")
+
+
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     parser.add_argument("state_dir", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir")

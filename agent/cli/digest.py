@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.cli.arguments import add_settings
+from agent.cli.arguments import add_selection, add_settings
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
 from agent.cli.verify import asked_stores
@@ -40,9 +40,7 @@ def add_digest(
         metavar="FILE",
         help="*.jsonl or *.jsonl.gz; a file that is there is replaced",
     )
-    parser.add_argument("--application", metavar="ID", help="only this application.id")
-    parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
-    parser.add_argument("--store", metavar="NAME", help="only stores of this name")
+    add_selection(parser)
     parser.add_argument(
         "--kind",
         action="append",

@@ -89,10 +89,10 @@ def preflight(
 def print_results(results: Sequence[Result], *, as_json: bool) -> None:
     """Print results: as JSON lines, or for people with the worst last, where the eye is."""
     if as_json:
-        sys.stdout.writelines(json.dumps(dataclasses.asdict(x)) + "\n" for x in results)
+        sys.stdout.write("".join(json.dumps(dataclasses.asdict(x)) + "\n" for x in results))
     else:
-        sys.stdout.writelines(map(paragraph, sorted(results, key=lambda x: x.level.rank)))
-        sys.stdout.write(count(results) + "\n")
+        told = map(paragraph, sorted(results, key=lambda x: x.level.rank))
+        sys.stdout.write("".join(told) + count(results) + "\n")
 
 
 def _sink_refusal(config: Config) -> str:

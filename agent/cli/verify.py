@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from agent.cli.arguments import add_selection
 from agent.cli.offline import require_state_directory
 from agent.cli.progress import progress_line
 from agent.cli.streams import complain
@@ -41,9 +42,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--client-config", default="", metavar="FILE", help="key=value lines by librdkafka's names: TLS, SASL"
     )
-    parser.add_argument("--application", metavar="ID", help="only this application.id")
-    parser.add_argument("--task", metavar="N_M", help="only this task, for example 0_1")
-    parser.add_argument("--store", metavar="NAME", help="only stores of this name")
+    add_selection(parser)
     group = parser.add_argument_group(
         "what no file says", "Give it where an error asks for it, by store; each may be repeated."
     )

@@ -369,7 +369,7 @@ class Supervisor:
         return liveness(self._heartbeat_s, self._clock.monotonic_s())
 
     def _unready(self) -> str | None:
-        return readiness(watch_armed=self._lookout.is_ready, first_scan_done=self._lookout.is_ready)
+        return readiness(is_ready=self._lookout.is_ready)
 
 
 _LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})

@@ -28,14 +28,6 @@ def liveness(heartbeat_s: float | None, now_s: float, limit_s: float = HEARTBEAT
     return None
 
 
-def readiness(*, watch_armed: bool, first_scan_done: bool) -> str | None:
-    """Judge whether findings can be relied on.
-
-    Returns:
-        The reason why the agent is not ready, or None.
-    """
-    if not watch_armed:
-        return "the watch is not armed"
-    if not first_scan_done:
-        return "the first scan is not done"
-    return None
+def readiness(*, is_ready: bool) -> str | None:
+    """Return why findings cannot be relied on; None = they can: the watch is armed, and the first scan is done."""
+    return None if is_ready else "the watch is not armed"

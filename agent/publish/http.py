@@ -218,11 +218,10 @@ class _Handler(BaseHTTPRequestHandler):
                 return HTTPStatus.OK, *answers.metrics(self._said("Accept"), self._said("Accept-Encoding"))
             case "/":
                 return HTTPStatus.OK, _HTML, answers.page().encode("utf-8", "backslashreplace")
-            case "/healthz" | "/readyz":
-                reason = answers.unhealthy() if path == "/healthz" else answers.unready()
-                if reason is not None:
-                    return _text(HTTPStatus.SERVICE_UNAVAILABLE, " ".join(reason.split()))
-                return _text(HTTPStatus.OK, "ok")
+            case "/healthz":
+                return _probe(answers.unhealthy())
+            case "/readyz":
+                return _probe(answers.unready())
             case _:
                 return _text(HTTPStatus.NOT_FOUND, "not found")
 
@@ -254,3 +253,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _text(status: HTTPStatus, line: str) -> Answer:
     return status, _TEXT, f"{line}\n".encode("utf-8", "backslashreplace")
+
+
+def _probe(reason: str | None) -> Answer:
+    if reason is None:
+        return _text(HTTPStatus.OK, "ok")
+    return _text(HTTPStatus.SERVICE_UNAVAILABLE, " ".join(reason.split()))

@@ -11,6 +11,7 @@ import logging
 import ssl
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,8 +37,8 @@ class EventQueue:
     def __init__(self, least: Severity, origin: Origin, namespace: str) -> None:
         """Report findings of severity `least` or above as Events of the pod `origin`."""
         self._least, self._origin, self._namespace = least, origin, namespace
-        self._ranks: dict[str, tuple[int, int]] = {}
-        self._begun: dict[str, tuple[int, int]] = {}  # finding -> Events so far, time of the first
+        # finding -> its rank, Events so far, time of the first
+        self._known: dict[str, tuple[tuple[int, int], int, int]] = {}
         self.waiting: dict[str, Event] = {}
         self.suppressed = 0
         self._tokens, self._refilled_s = float(BURST), 0.0
@@ -48,16 +49,17 @@ class EventQueue:
             return
         body, rank = record.body, severity_rank(record.body)
         id_, is_open = str(body["finding_id"]), body["status"] == Status.OPEN.value
-        before, is_said = self._ranks.get(id_), body.get("said_us") is not None
-        if is_open and (rank[0] < self._least.rank or (before is not None and rank <= before)):
+        known = self._known.get(id_)
+        if is_open and (rank[0] < self._least.rank or (known is not None and rank <= known[0])):
             return
-        if is_said or is_open:
-            self._ranks[id_] = rank
-        if is_said or (not is_open and self._ranks.pop(id_, None) is None):
+        count, since_us = known[1:] if known and known[1] else (0, record.observed_at_us)
+        if body.get("said_us") is not None:
+            self._known[id_] = rank, count, since_us
             return
-        count, since_us = self._begun.pop(id_, (0, record.observed_at_us))
         if is_open:
-            self._begun[id_] = (count + 1, since_us)
+            self._known[id_] = rank, count + 1, since_us
+        elif self._known.pop(id_, None) is None:
+            return
         self.waiting.pop(id_, None)
         if len(self.waiting) >= WAITING_KEPT:
             del self.waiting[next(iter(self.waiting))]
@@ -92,11 +94,8 @@ class KubernetesEvents:
             raise ConfigError(
                 "kubernetes.events is on, but no API server is known: set kubernetes.api outside a pod"
             )
-        self._url, self._account, self._clock = (
-            urlsplit(settings.api),
-            Path(settings.service_account_dir),
-            clock,
-        )
+        self._url, self._account = urlsplit(settings.api), Path(settings.service_account_dir)
+        self._clock = clock
         self._namespace = origin.namespace or self._read("namespace")
         self._read("token")
         try:
@@ -140,20 +139,18 @@ class KubernetesEvents:
             if ready is None:
                 return True
             id_, event = ready
+            about = {"event": event["metadata"]["name"]}
             try:
                 status = self._send(event)
             except Exception as error:  # noqa: BLE001 - the fence of this thread
-                _LOG.warning(
-                    "kubernetes: an Event was not sent",
-                    extra={"event": event["metadata"]["name"], "reason": str(error)},
-                )
+                _LOG.warning("kubernetes: an Event was not sent", extra={**about, "reason": str(error)})
                 return False
             if status == http.client.TOO_MANY_REQUESTS or status >= 500:
                 return False
             self._counts["sent" if status < 300 else "failed"] += 1
             if status >= 300:
                 refused = "kubernetes: the API server refuses an Event; allow create and patch on events"
-                _LOG.error(refused, extra={"event": event["metadata"]["name"], "status_code": status})
+                _LOG.error(refused, extra={**about, "status_code": status})
             with self._mutex:
                 self._desk.done(id_, event)
 
@@ -166,20 +163,15 @@ class KubernetesEvents:
         return self._request("PATCH", place, patch) if status == http.client.CONFLICT else status
 
     def _request(self, method: str, place: str, body: Mapping[str, Any]) -> int:
-        host, kind = self._url.hostname or "", "merge-patch+json" if method == "PATCH" else "json"
-        connection = http.client.HTTPSConnection(
-            host, self._url.port, timeout=TIMEOUT_S, context=self._context
-        )
-        try:
-            headers = {
-                "Content-Type": f"application/{kind}",
-                "Authorization": f"Bearer {self._read('token')}",
-            }
-            path = f"/api/v1/namespaces/{self._namespace}/events{place}"
-            connection.request(method, path, json.dumps(body), headers)
+        kind = "merge-patch+json" if method == "PATCH" else "json"
+        head = {"Content-Type": f"application/{kind}", "Authorization": f"Bearer {self._read('token')}"}
+        path = f"/api/v1/namespaces/{self._namespace}/events{place}"
+        where = self._url.hostname or "", self._url.port
+        with closing(
+            http.client.HTTPSConnection(*where, timeout=TIMEOUT_S, context=self._context)
+        ) as connection:
+            connection.request(method, path, json.dumps(body), head)
             return connection.getresponse().status
-        finally:
-            connection.close()
 
     def _read(self, name: str) -> str:
         """Read a file of the service account; the token is rotated, so it is read each time."""

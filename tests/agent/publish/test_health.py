@@ -19,8 +19,7 @@ def test_a_worker_that_never_started_is_not_alive() -> None:
     assert liveness(None, 5.0) == "the worker has not started"
 
 
-def test_ready_needs_watch_and_scan() -> None:
-    """Both must be there; the first that is missing is named."""
-    assert readiness(watch_armed=True, first_scan_done=True) is None
-    assert readiness(watch_armed=False, first_scan_done=True) == "the watch is not armed"
-    assert readiness(watch_armed=True, first_scan_done=False) == "the first scan is not done"
+def test_ready_as_soon_as_the_watch_is_armed() -> None:
+    """Until then the reason is given."""
+    assert readiness(is_ready=True) is None
+    assert readiness(is_ready=False) == "the watch is not armed"
