@@ -255,7 +255,7 @@ def test_no_queue_is_left(tmp_path: Path, eventually: Eventually) -> None:
     launcher = [*unshared, "sh", "-c", script, sys.executable]
     make_task(tmp_path / "state")
     with watched(tmp_path, launcher) as one:
-        assert one.agent_metric("slowed", "watch-limit") == 1
+        eventually(lambda: one.agent_metric("slowed", "watch-limit") == 1)
         write_checkpoint(tmp_path / "state" / "app" / "0_0", 2)
         eventually(lambda: one.offset() == 2)
         records = one.stop()
