@@ -17,7 +17,10 @@ from agent.cli.page_text import page_text, section_of
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
-from agent.contract.events import Level, Severity, Status
+from agent.contract.events import Status
+from agent.contract.finding import Finding, read_back
+from agent.contract.grouping import Link, incident_of
+from agent.contract.incidents import Incident, gather
 from agent.contract.names import nearest
 from agent.contract.runbooks import NAMES, anchor_of, page_of
 from agent.detectors import BY_ID, DETECTORS
@@ -85,11 +88,11 @@ def explain(chosen: Namespace) -> int:
     if not found:
         sys.stdout.write(_listing(chosen.id, about))
         return 0
-    worst = max(found, key=_weight)
+    worst = _incidents(found)[0].lead
     if len(found) > 1:
         sys.stdout.write(_heading(chosen.id, found, worst))
     sys.stdout.write("\n".join(_story(x, worst) for x in found))
-    page = _page(str(worst["detector"]))
+    page = _page(worst.detector)
     if page is not None:
         sys.stdout.write(f"\n{page}")
     return 0
@@ -218,7 +221,8 @@ def _find(events: Path, asked: str, later: dict[str, None]) -> list[dict[str, ob
 
     Why a line of a later version is not read is added to `later`.
     """
-    return _last(events, asked, lambda x: asked in (x.get("finding_id"), x.get("incident_id")), later)
+    digits = asked.removeprefix("i-")  # of an agent that names no incident they are its finding's
+    return _last(events, digits, lambda x: asked in (x["finding_id"], _incident_of(x)), later)
 
 
 def _about(events: Path, address: str, later: dict[str, None]) -> list[dict[str, object]]:
@@ -226,11 +230,13 @@ def _about(events: Path, address: str, later: dict[str, None]) -> list[dict[str,
     application = address.partition("/")[0]
     found = _last(events, application, lambda x: x.get("application_id") == application, later)
     concerned = {
-        str(x.get("incident_id") or x["finding_id"])
-        for x in found
-        if address in (application, f"{application}/{x.get('task_id')}")
+        _incident_of(x) for x in found if address in (application, f"{application}/{x.get('task_id')}")
     }
-    return [x for x in found if str(x.get("incident_id") or x["finding_id"]) in concerned]
+    return [x for x in found if _incident_of(x) in concerned]
+
+
+def _incident_of(found: dict[str, object]) -> str:
+    return str(found.get("incident_id") or incident_of(str(found["finding_id"])))
 
 
 def _last(
@@ -253,32 +259,29 @@ def _last(
 
 
 def _listing(address: str, found: Sequence[dict[str, object]]) -> str:
-    """List incidents by id: open ones first, then the worst, then the newest."""
-    groups: dict[str, list[dict[str, object]]] = {}
-    for one in found:
-        groups.setdefault(str(one.get("incident_id") or one["finding_id"]), []).append(one)
-    rows = []
-    for id_, group in groups.items():
-        lead = max(group, key=_weight)
-        detectors = dict.fromkeys(str(x["detector"]) for x in group)
-        since = rfc3339(int(str(group[0]["opened_at_us"])))[:19].replace("T", " ")
-        pods = ", ".join(sorted({str(x["pod"]) for x in group if x.get("pod")}))
-        said = f"{id_}  {lead['status']:<9}{lead['severity']:<9} since {since} UTC  {pods}  {', '.join(detectors)}"
-        rows.append((_weight(lead), int(str(group[0]["opened_at_us"])), printable(said)))
-    lines = "".join(f"{row[2]}\n" for row in sorted(rows, reverse=True))
-    count = f"{len(rows)} incident{'' if len(rows) == 1 else 's'}"
-    return f"{address}: {count}, open ones first; statewarden explain ID --events DIR\n\n{lines}"
+    """List incidents by id, the worst first."""
+    lines = []
+    for one in _incidents(found):
+        detectors = ", ".join(dict.fromkeys(x.detector for _, x in one.findings))
+        since = rfc3339(one.since_us)[:19].replace("T", " ")
+        said = f"{one.id}  {one.status:<9}{one.severity:<9} since {since} UTC  {', '.join(one.pods)}  {detectors}"
+        lines.append(f"{printable(said)}\n")
+    count = f"{len(lines)} incident{'' if len(lines) == 1 else 's'}"
+    return f"{address}: {count}, open ones first; statewarden explain ID --events DIR\n\n{''.join(lines)}"
 
 
-def _weight(found: dict[str, object]) -> tuple[bool, int, bool]:
-    """Order findings as an incident does that is named by one of them: open, severe, damage before exposure."""
-    severity = Severity(str(found["severity"])).rank
-    return found["status"] == Status.OPEN, severity, found.get("level") == Level.DAMAGE
+def _incidents(found: Sequence[dict[str, object]]) -> list[Incident[Finding]]:
+    pods = {str(x["finding_id"]): str(x.get("pod") or "") for x in found}
+
+    def link(one: Finding) -> Link:
+        return Link(pod=pods[one.id])
+
+    return gather(map(read_back, found), link=link)
 
 
-def _heading(asked: str, found: Sequence[dict[str, object]], worst: dict[str, object]) -> str:
+def _heading(asked: str, found: Sequence[dict[str, object]], worst: Finding) -> str:
     count = sum(x["status"] == Status.OPEN for x in found)
-    said = f"{worst['severity']} {worst['detector']} ({worst['confidence']}, {worst['status']})"
+    said = f"{worst.severity} {worst.detector} ({worst.confidence}, {worst.status})"
     return (
         printable(f"{asked}: {said}; {len(found)} findings, {count} of them open, the oldest first") + "\n\n"
     )
@@ -295,16 +298,16 @@ def _lines(events: Path) -> Iterator[bytes]:
             raise UnreadError(f"{path}: cannot be read: {error}") from error
 
 
-def _last_line(found: dict[str, object], worst: dict[str, object]) -> str:
+def _last_line(found: dict[str, object], worst: Finding) -> str:
     """Say what to do. Of an incident there is one next step, that of the finding which names it."""
-    if found["detector"] == worst["detector"] and found["status"] == worst["status"]:
+    if found["detector"] == worst.detector and found["status"] == worst.status:
         return f"next: {printable(str(found['next_action']))}"
-    if worst["status"] == Status.OPEN and found["status"] != Status.OPEN:
+    if worst.status is Status.OPEN and found["status"] != Status.OPEN:
         return "over: follow what is open"
-    return printable(f"evidence: follow the step of {worst['detector']}")
+    return printable(f"evidence: follow the step of {worst.detector}")
 
 
-def _story(found: dict[str, object], worst: dict[str, object]) -> str:
+def _story(found: dict[str, object], worst: Finding) -> str:
     keys = (
         "incident_id",
         "finding_id",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
@@ -78,6 +80,48 @@ class Finding:
         return {name: _plain(value) for name, value in named} | {
             "application_id": self.application_id or None
         }
+
+
+def read_back(body: Mapping[str, Any]) -> Finding:
+    """Read a finding from its record, without its evidence."""
+    return Finding(
+        id=body["finding_id"],
+        identity=body.get("identity"),
+        opened_at_us=body["opened_at_us"],
+        resolved_at_us=body.get("resolved_at_us"),
+        process_ended_at_us=body.get("process_ended_at_us"),
+        lasting=bool(body.get("lasting")),
+        **words_of(body),
+    )
+
+
+def words_of(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what records and rows of the fleet's table have in common, by the names of a finding's fields.
+
+    Times of evidence may be none, such as of a clock that is broken: only the record, or the row, has them.
+
+    Raises:
+        KeyError: a field is missing that every version had.
+        ValueError: a word is none of the contract's.
+    """
+    return {
+        "detector": str(said["detector"]),
+        "level": Level(said["level"]),
+        "severity": Severity(said["severity"]),
+        "confidence": Confidence(said["confidence"]),
+        "status": Status(said["status"]),
+        "application_id": said.get("application_id") or "",
+        "task_id": said.get("task_id"),
+        "store": said.get("store"),
+        "upstream": tuple(said.get("upstream") or ()),
+        "affected": Affected(said["affected"]),
+        "missing_facts": tuple(said.get("missing_facts") or ()),
+        "summary": str(said["summary"]),
+        "evidence": (),
+        "next_action": str(said["next_action"]),
+        "mechanism": said.get("mechanism") or said["detector"],
+        "incident_id": said.get("incident_id") or "",
+    }
 
 
 _IN_CONTRACT = {"id": "finding_id"}

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from agent.contract import incidents
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.contract.finding import Finding
+from agent.contract.finding import Finding, words_of
 from agent.contract.grouping import Link, LocalIncident
 from agent.contract.incidents import Incident
 from agent.contract.mechanisms import TITLES
@@ -51,25 +50,9 @@ def read(row: Row) -> FleetFinding:
     namespace = str(row.get("namespace") or "")
     return FleetFinding(
         id=str(row["id"]),
-        detector=str(row["detector"]),
-        level=Level(str(row["level"])),
-        severity=Severity(str(row["severity"])),
-        confidence=Confidence(str(row["confidence"])),
-        status=Status(str(row["status"])),
-        application_id=str(row.get("application_id") or ""),
-        task_id=_text(row, "task_id"),
-        store=_text(row, "store"),
         identity=None,
         opened_at_us=_micros(row["opened_at"]) or 0,
         resolved_at_us=_micros(row.get("resolved_at")),
-        upstream=_texts(row, "upstream"),
-        affected=Affected(str(row["affected"])),
-        missing_facts=_texts(row, "missing_facts"),
-        summary=str(row["summary"]),
-        evidence=(),  # with times that may be none, such as of a clock that is broken: only the row has it
-        next_action=str(row["next_action"]),
-        mechanism=str(row.get("mechanism") or row["detector"]),
-        incident_id=str(row.get("incident_id") or ""),
         link=Link(
             namespace=namespace,
             pod=str(row.get("pod") or ""),
@@ -82,6 +65,7 @@ def read(row: Row) -> FleetFinding:
             lineage=_texts(row, "lineage"),
         ),
         row=row,
+        **words_of(row),
     )
 
 
@@ -102,11 +86,6 @@ def _micros(text: object) -> int | None:
     except ValueError:  # Spark writes years after 9999, too: a clock that is broken
         return None
     return (at.days * 86_400 + at.seconds) * 1_000_000 + at.microseconds
-
-
-def _text(row: Row, name: str) -> str | None:
-    value = row.get(name)
-    return None if value is None else str(value)
 
 
 def _list(row: Row, name: str) -> Sequence[object]:

@@ -99,7 +99,7 @@ def test_an_alert_that_keeps_its_name_claims_nothing_of_its_own_any_more(meta: A
         if alert.name.endswith("Exposed"):
             continue
         head, lead, rest = alert.template().partition("{{ if $lead }}")
-        assert 'label "lead"' in head
+        assert 'label "named_by"' in head
         assert (bool(lead), rest.count("{{ else if (printf ")) == (True, 1)
         said = alert.said({**SAYS, "<lead>": "some-other"})
         assert "By now some-other names it (`statewarden explain " in said

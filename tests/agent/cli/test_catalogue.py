@@ -327,7 +327,7 @@ def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: 
         "orders/0_3: 3 incidents, open ones first; statewarden explain ID --events DIR\n\n"
         "i-0123456789ab  open     warning   since 1970-01-01 00:00:00 UTC  orders-0  torn-store, unrestored-store\n"
         "i-cccccccccccc  resolved critical  since 1970-01-01 00:00:00 UTC  orders-0  torn-store\n"
-        "ffffffffffffffff  resolved warning   since 1970-01-01 00:00:02 UTC  orders-0  unrestored-store\n"
+        "i-ffffffffffff  resolved warning   since 1970-01-01 00:00:02 UTC  orders-0  unrestored-store\n"
     )
     assert "i-dddddddddddd" in statewarden("explain", "orders", "--events", tmp_path).out
     nothing = statewarden("explain", "orders/0_9", "--events", tmp_path)
