@@ -55,7 +55,7 @@ class AgentSettings:
         node: Node name; default: empty.
         listen: Address of /metrics, `HOST:PORT`; empty = do not serve.
         spool: Directory on the agent's own volume; empty = events are only logged.
-        home: Directory on the agent's own volume for baseline and canary; default: `home` below the spool.
+        home: Directory on the agent's own volume for baseline and canary; default: the spool's.
         ship_to: Where sealed segments are shipped to: a directory, or a URL with s3, gs, az, kafka or https; empty =
             they stay in the spool.
         rescan_seconds: Least distance between two rounds of the walk that reads everything again.

@@ -100,9 +100,11 @@ def test_a_volume_that_others_fill_is_lived_on(volume: Path) -> None:
 
 
 def test_a_start_on_a_full_volume_is_no_crash_loop(volume: Path, tmp_path: Path) -> None:
-    """What an agent left is shipped once without a byte free; with room again it is forgotten, and records come in."""
+    """What an agent left is shipped once without a byte free, its baseline is read; with room again records come in."""
     clock, spool_dir = HandClock(), volume / "spool"
     with open_spool(spool_dir, clock) as spool:
+        spool.baseline.write({"lines": 1})
+        spool.baseline.commit(7)
         for number in range(40):
             spool.append(transition(1_000, number))
         left = killed(spool_dir, tmp_path / "killed")
@@ -110,6 +112,7 @@ def test_a_start_on_a_full_volume_is_no_crash_loop(volume: Path, tmp_path: Path)
     killed(left, spool_dir)
     fill(volume / "ballast")
     with open_spool(spool_dir, clock, Origin("uid-1", "boot2", "orders-0")) as spool:
+        assert (spool.baseline.written_us(), list(spool.baseline.lines())) == (7, [{"lines": 1}])
         assert sequences(drain(spool)) == list(range(1, 41))
         assert drain(spool) == []
         (volume / "ballast").unlink()
@@ -144,7 +147,7 @@ def test_a_read_only_volume_is_refused_at_the_start(volume: Path) -> None:
     with open_spool(spool_dir, clock) as spool:
         spool.append(heartbeat())
     subprocess.run(["mount", "-o", "remount,ro", str(volume)], check=True)
-    with pytest.raises(SpoolError, match="Read-only file system; give it its own writable volume"):
+    with pytest.raises(SpoolError, match="Read-only file system; give the agent its own writable volume"):
         open_spool(spool_dir, clock)
     subprocess.run(["mount", "-o", "remount,rw", str(volume)], check=True)
     with open_spool(spool_dir, clock) as spool:
