@@ -8,7 +8,7 @@ Clears when: the next `verify` finds the copy, or the one that took its place, n
 Stays quiet when: what decides is compacted away, expired or behind the offset (`undecidable`, `partly-equal`).
 Blind spots: a copy without a digest; global and in-memory stores; an audit without `--verified`; a changelog that is
     wrong itself: what never reached it is not missing in it.
-Source: 128 bits of hashes per entry, made by the agent and by Spark in the same way.
+Source: 128 bits of hashes per entry, by the same hash in the agent and in Spark; both fold a key by the same rule.
 """
 
 from __future__ import annotations
