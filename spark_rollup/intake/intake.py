@@ -21,7 +21,6 @@ from spark_rollup.sources.address import Address, DirectoryAddress, ObjectAddres
 from spark_rollup.sources.base import Source
 from spark_rollup.sources.files import Directory, FileSource, ObjectStore
 from spark_rollup.sources.kafka import KafkaSource
-from spark_rollup.sources.labelled import labelled
 from spark_rollup.spark import needs, session
 
 
@@ -62,8 +61,6 @@ def run(options: IntakeOptions) -> None:
     if "://" not in options.opening.where:
         check_format(Path(options.opening.where))  # before Spark is started
     source, size_bytes = source_of(options), None
-    if options.cluster:
-        source = labelled(source, options.cluster)
     where = options.opening.where
     if isinstance(options.input, DirectoryAddress):
         if "://" in where:
@@ -92,11 +89,12 @@ def source_of(options: IntakeOptions) -> Source:
     """
     match options.input:
         case DirectoryAddress(path):
-            return FileSource(Directory(path))
+            return FileSource(Directory(path), options.cluster)
         case ObjectAddress(url):
-            return FileSource(ObjectStore(url))
+            return FileSource(ObjectStore(url), options.cluster)
         case TopicAddress() as address:
-            return KafkaSource(address, read_properties(options.kafka_config) if options.kafka_config else {})
+            client = read_properties(options.kafka_config) if options.kafka_config else {}
+            return KafkaSource(address, client, options.cluster)
 
 
 def read_properties(path: Path) -> dict[str, str]:

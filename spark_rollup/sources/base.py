@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rollup.bronze.load import Loaded
 
@@ -25,6 +26,14 @@ class Checker(Protocol):
 def nothing_unread(files: Sequence[str]) -> Mapping[str, str]:
     """Return no file: the checker of sources where nothing can be cut off."""
     return {}
+
+
+def labelled(loaded: Loaded, cluster: str | None) -> Loaded:
+    """Give events the cluster that they are of; what an agent says itself wins. None = they stay without one."""
+    if not cluster:
+        return loaded
+    own = F.when(F.col("cluster") != "", F.col("cluster"))
+    return replace(loaded, events=loaded.events.withColumn("cluster", F.coalesce(own, F.lit(cluster))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from spark_rollup.bronze.load import is_segment, load_files, segments
 from spark_rollup.bronze.unpacked import SEGMENT_NAME, Checked, check_files, check_local_files, is_suspect
 from spark_rollup.config import literal
 from spark_rollup.errors import SourceError
-from spark_rollup.sources.base import Batch, Ends
+from spark_rollup.sources.base import Batch, Ends, labelled
 from spark_rollup.sources.turns import PATIENCE
 
 FILES_PER_TURN = 5_000
@@ -89,9 +89,9 @@ class Store(Protocol):
 class FileSource:
     """Files that only ever are added; one that grew is ingested again."""
 
-    def __init__(self, store: Store) -> None:
-        """Take files from a store."""
-        self._store = store
+    def __init__(self, store: Store, cluster: str | None = None) -> None:
+        """Take files from a store, whose events are of a cluster."""
+        self._store, self._cluster = store, cluster
 
     @property
     def name(self) -> str:
@@ -152,7 +152,7 @@ class FileSource:
             return {**checked.unread, **again}
 
         checked = self._store.check_files(spark, fresh)
-        loaded = load_files(spark, list(fresh), checked)
+        loaded = labelled(load_files(spark, list(fresh), checked), self._cluster)
         return Batch(loaded, sum(fresh.values()), len(fresh), fresh, unread, lost)
 
     def put_aside(self, spark: SparkSession, path: str, size_bytes: int) -> Batch:

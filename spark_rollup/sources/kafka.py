@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from spark_rollup.bronze.load import load_lines
 from spark_rollup.sources.address import TopicAddress
-from spark_rollup.sources.base import Batch, Ends
+from spark_rollup.sources.base import Batch, Ends, labelled
 from spark_rollup.sources.brokers import ask
 
 EVENT_BYTES = 75
@@ -45,15 +45,15 @@ class Range:
 class KafkaSource:
     """One topic."""
 
-    def __init__(self, address: TopicAddress, client: Mapping[str, str]) -> None:
+    def __init__(self, address: TopicAddress, client: Mapping[str, str], cluster: str | None = None) -> None:
         """Name it.
 
         Args:
             address: Brokers and topic.
             client: Settings of Kafka's Java client, such as `security.protocol`.
+            cluster: The cluster of streams that its events are of; None = they stay without one.
         """
-        self._address = address
-        self._client = client
+        self._address, self._client, self._cluster = address, client, cluster
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class KafkaSource:
         parallel = {"minPartitions": str(spark.sparkContext.defaultParallelism)}
         frame = spark.read.format("kafka").options(**options, **parallel).load()
         return Batch(
-            load_lines(lines_of(frame)),
+            labelled(load_lines(lines_of(frame)), self._cluster),
             sum(found.until - found.first for found in fresh.values()) * EVENT_BYTES,
             len(fresh),
             {f"{topic}/{number}": found.until for number, found in fresh.items()},
@@ -93,7 +93,7 @@ class KafkaSource:
         """Take one turn's messages; the place in the topic is kept by the stream's checkpoint, not beside bronze."""
         count = frame.count()
         parts = frame.select("partition").distinct().count() if count else 0
-        return Batch(load_lines(lines_of(frame)), count * EVENT_BYTES, parts, {})
+        return Batch(labelled(load_lines(lines_of(frame)), self._cluster), count * EVENT_BYTES, parts, {})
 
     def _ranges(self, spark: SparkSession, known: Ends) -> tuple[str, dict[int, Range]]:
         topic, spans = self._spans_of_topic(spark)

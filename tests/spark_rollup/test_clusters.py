@@ -13,7 +13,6 @@ from agent.contract.events import Kind, Origin, Record
 from spark_rollup.bronze import load
 from spark_rollup.intake import ingest
 from spark_rollup.sources.files import Directory, FileSource
-from spark_rollup.sources.labelled import labelled
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, Fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -61,8 +60,8 @@ def test_one_bucket_for_each_cluster_or_one_for_both(spark, delta, tmp_path):
     """`ingest --cluster` names the clusters of buckets in which no agent names its own."""
     bronze = tmp_path / "bronze"
     for name in CLUSTERS:
-        source = FileSource(Directory(region(f"boot-{name}").write(tmp_path / f"in-{name}")))
-        ingest.run(spark, labelled(source, name) if name else source, bronze)
+        store = Directory(region(f"boot-{name}").write(tmp_path / f"in-{name}"))
+        ingest.run(spark, FileSource(store, name or None), bronze)
     rows = load.load(spark, bronze).events.select("namespace").distinct().collect()
     assert {row[0] for row in rows} == {"eu-1/shop", "us-1/shop", "shop"}
 
@@ -73,6 +72,6 @@ def test_what_an_agent_says_of_its_cluster_wins(spark, delta, tmp_path):
     named = [line.replace('"namespace":"shop"', '"cluster":"own","namespace":"shop"') for line in lines[:3]]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl.gz").write_bytes(gzip.compress("\n".join([*named, *lines[3:]]).encode()))
-    ingest.run(spark, labelled(FileSource(Directory(tmp_path / "in")), "given"), tmp_path / "bronze")
+    ingest.run(spark, FileSource(Directory(tmp_path / "in"), "given"), tmp_path / "bronze")
     rows = load.load(spark, tmp_path / "bronze").events.groupBy("namespace").count().collect()
     assert {row["namespace"]: row["count"] for row in rows} == {"own/shop": 3, "given/shop": len(lines) - 3}
