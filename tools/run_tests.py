@@ -38,7 +38,15 @@ SUITES: Mapping[str, Suite] = {
     "test": Suite(
         "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster"
         " and not supply",
-        ("tests/spark_rollup", "tests/architecture", "tests/docs", "tests/packaging"),
+        (
+            "tests/spark_rollup",
+            "tests/architecture",
+            "tests/packaging",
+            "tests/benign",
+            "tests/agent/detectors",
+            "tests/agent/engine",
+            "tests/agent/observe/rocksdb",
+        ),
     ),
     "services": Suite(
         "(delivery or packages or tables or slow) and not heavy",
