@@ -1,0 +1,161 @@
+"""Which copies of each task are held at the end of the input, and in what state they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from agent.contract.events import Level, Severity, Status
+from spark_rollup.fleet.alone import is_refuted, wrong_copies
+from spark_rollup.fleet.application import SKEW_US, Application, Task
+from spark_rollup.fleet.pods import SLOT_US, is_silent
+
+LAG_RECORDS = 20_000
+"""A copy this many records behind is not recent: acceptable.recovery.lag (10,000), and as many again that an active may
+leave out of its checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The last time at which a process of an application was seen alive, and who was alive then.
+
+    The patience is the longest that a rebalance takes, and what two pods' clocks may differ by.
+
+    Args of the dataclass:
+        since_us: When its first process began.
+        horizon_us: The last sign of any.
+        spoken_us: Until then every pod of it has spoken that is not silent or at its end; the horizon at most.
+        patience_us: See above.
+        alive: Number of pods.
+        restless: Whether a process started within the patience.
+        leaving: Whether the clocks decide if some pod was alive.
+        pods_seen: Names of all pods that ever ran it.
+    """
+
+    since_us: int
+    horizon_us: int
+    spoken_us: int
+    patience_us: int
+    alive: int
+    restless: bool
+    leaving: bool
+    pods_seen: list[str]
+
+
+def horizon(app: Application) -> Horizon | None:
+    """Find an application's horizon; None = no process of it was ever visible."""
+    if not app.lives or app.settings is None:
+        return None
+    patience_us = (app.settings.session_ms + app.settings.probing_ms) * 1_000 + SKEW_US
+    horizon_us = max(x.to_us for x in app.lives)
+    settled_us = horizon_us - patience_us
+    # silent and ended pods are distinguished elsewhere
+    spoken = [
+        x.heard.last_us for x in app.home
+        if x.heard and not x.heard.stopped and x.heard.last_us >= app.as_of_us - SLOT_US
+    ]  # fmt: skip
+    return Horizon(
+        since_us=min(x.from_us for x in app.lives),
+        horizon_us=horizon_us,
+        spoken_us=min([horizon_us, *spoken]),
+        patience_us=patience_us,
+        alive=len({x.pod for x in app.lives if x.to_us >= settled_us}),
+        restless=max(x.from_us for x in app.lives) > settled_us,
+        leaving=any(abs(x.to_us - settled_us) <= SKEW_US for x in app.lives),
+        pods_seen=sorted({x.pod for x in app.lives}),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A copy that is held at the horizon, or was until a moment before it.
+
+    Args of the dataclass:
+        pod: On which pod.
+        bytes: Its size; None = unknown.
+        damage: Ids of agents' open findings of damage that are not refuted.
+        ill: Why it is not healthy, such as that `verify` proved it wrong; empty = healthy.
+        watched: Whether its pod is heard.
+    """
+
+    pod: str
+    bytes: int | None
+    damage: tuple[str, ...]
+    ill: str
+    watched: bool
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is said against it."""
+        return not self.ill
+
+
+def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Task, list[Held]]]:
+    """List the copies of each task that are held at the application's horizon, in order of their pods.
+
+    Args:
+        app: The application.
+        known: Its horizon.
+        until_us: A copy that was held less than the patience before this time counts.
+    """
+    damage_of = _damage(app)
+    settled_us = until_us - known.patience_us
+    for task in app.tasks.values():
+        pods = {x.pod for x in task.owners if x.lasting or x.to_us >= settled_us}
+        far = _furthest(task) if pods else {}
+        found = []
+        for pod in sorted(pods):
+            size, lag = far.get(pod, (None, None))
+            damage = damage_of(task.id, pod)
+            silent = pod in app.pods and is_silent(app.pods[pod], app.as_of_us)
+            ill = [
+                *(["(damaged)"] if damage is not None else ()),
+                *([f"({lag} records behind)"] if lag is not None and lag > LAG_RECORDS else ()),
+                *(["(not heard)"] if silent else ()),
+            ]
+            found.append(Held(pod, size, tuple(damage or ()), " and ".join(ill), not silent))
+        if found:
+            yield task, found
+
+
+def _furthest(task: Task) -> dict[str, tuple[int | None, int | None]]:
+    """Say per pod how many bytes a copy has, and its lag: that of the store that lags most behind its furthest copy."""
+    best: dict[str | None, int] = {}
+    for x in task.latest:
+        if x.offset is not None:
+            best[x.store] = max(x.offset, best.get(x.store, x.offset))
+    sizes: dict[str, list[int]] = defaultdict(list)
+    lags: dict[str, list[int]] = defaultdict(list)
+    for x in task.latest:
+        if x.bytes is not None:
+            sizes[x.pod].append(x.bytes)
+        if x.store in best:
+            lags[x.pod].append(best[x.store] - max(x.offset or 0, 0))
+    return {
+        x.pod: (sum(sizes[x.pod]) if sizes[x.pod] else None, max(lags[x.pod], default=None))
+        for x in task.latest
+    }
+
+
+def _damage(app: Application) -> Callable[[str, str], list[str] | None]:
+    """Answer with the ids of open findings of damage about a copy; None = it is not damaged."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for said in app.local:
+        bad = (said.level, said.status, said.severity) == (
+            Level.DAMAGE.value, Status.OPEN.value, Severity.CRITICAL.value
+        )  # fmt: skip
+        if (
+            bad
+            and said.task_id is not None
+            and not is_refuted(said.identity, said.pod, app.refuted.get(said.finding_id))
+        ):
+            found[said.task_id, said.pod].add(said.finding_id)
+    for copy in wrong_copies(app.proofs or ()):  # whatever agents say of it
+        found.setdefault(copy, set())
+
+    def damage_of(task: str, pod: str) -> list[str] | None:
+        ids = found.get((task, pod))
+        return None if ids is None else sorted(ids)
+
+    return damage_of

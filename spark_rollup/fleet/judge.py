@@ -1,0 +1,27 @@
+"""All that is said of one application: findings, and what tables say of its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from spark_rollup.fleet.alone import alone, refutations, settled, with_local_incidents
+from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.meta import Row, Rule
+from spark_rollup.fleet.restarts import restarts
+from spark_rollup.fleet.rules import RULES, task_churn
+
+FINDINGS, RESTARTS, CHURN = "findings", "restarts", "churn"
+
+
+def judge(app: Application, rules: Sequence[Rule] = RULES) -> Iterator[tuple[str, Row]]:
+    """Judge an application: (table, row)."""
+    found = [row for rule in rules for row in rule.find(app)]
+    if app.proofs is not None:
+        found = [*settled(app, found), *app.proofs]
+    found += list(alone(app, found))
+    yield from ((FINDINGS, row) for row in with_local_incidents(app, found))
+    if app.name is not None:
+        known = replace(app, refuted=refutations(found))
+        yield from ((RESTARTS, row) for row in restarts(known, found))
+        yield from ((CHURN, row) for row in task_churn.per_hour(app))

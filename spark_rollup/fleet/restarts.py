@@ -1,0 +1,261 @@
+"""May a pod be restarted? For each task on it: how its copy is, who else has a good one, what a kill does."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from agent.contract.events import Change, Severity, Status
+from spark_rollup.fleet.alone import is_refuted
+from spark_rollup.fleet.application import Application, Task, at_least, at_most
+from spark_rollup.fleet.copies import copies, horizon
+from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.pods import doubt, has_ended, unrepaired
+from spark_rollup.fleet.rows import Release
+from spark_rollup.fleet.words import clock
+from spark_rollup.report.restart_answer import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
+
+KEPT = (((2, 6), (2, 6, 1)), ((3, 8), (4, 1, 2)), ((4, 2), (4, 2, 1)))
+"""First and last releases on which an exactly-once task keeps its checkpoint while it runs, so that a kill leads to no
+wipe (KAFKA-10362, KAFKA-20685)."""
+
+WALKS_AWAY = ((4, 3), (4, 3, 1))
+"""First and last release on which a task that moves away may be deleted before it comes back (KAFKA-20805)."""
+
+_TRUSTED = "the next start trusts what is there, committed or not (KAFKA-20685)"
+
+
+@dataclass(slots=True)
+class _State:
+    """A copy of a task on a pod, and what is to be done about it first."""
+
+    pod: str
+    bytes: int | None = None
+    ill: str = ""
+    held_well: bool = False
+    now: bool = False
+    risk: str | None = None
+    follow: list[str] = field(default_factory=list)
+    action: str | None = None
+    doubt: str | None = None
+    gone: bool = False
+
+    @property
+    def healthy(self) -> bool:
+        return self.held_well and self.now and not self.follow
+
+    @property
+    def is_known(self) -> bool:
+        return self.doubt is None
+
+    @property
+    def why(self) -> str:
+        """Why the copy is none to rely on, for people."""
+        behind = re.search(r"\([0-9]+ records behind\)", self.ill)
+        parts = (
+            "(damaged)" if self.follow or "damaged" in self.ill else None,
+            behind[0] if behind else None,
+            None if self.now else "(not held)",
+            None if self.is_known else f"({self.doubt})",
+        )
+        return " and ".join(part for part in parts if part)
+
+
+def restarts(app: Application, findings: list[Row]) -> Iterator[Row]:
+    """Answer for every task that every pod holds or has damaged: rows of `RESTARTS`.
+
+    One row per copy of a task, and one without a task where a finding is about all of an application on a pod.
+
+    Args:
+        app: The application; what `findings` refute must not count in it.
+        findings: `FINDING`: what rules and `verify` found, and what agents say alone.
+    """
+    follow = _to_follow(findings)
+    for task, states in _states(app, follow):
+        saved = _saved(task)
+        for state in states.values():
+            yield _answered(
+                app, task, state, [x for x in states.values() if x is not state], saved.get(state.pod)
+            )
+    for (task_id, pod), (detectors, action) in follow.items():
+        if task_id is None:
+            yield _row(app, None, pod, [DAMAGED], detectors, action)
+
+
+Follow = dict[tuple[str | None, str], tuple[list[str], str]]
+"""By task (None = the whole application there) and pod: detectors to follow, and what they ask for."""
+
+
+def _to_follow(findings: list[Row]) -> Follow:
+    """Take what has to be done first: open criticals, by every pod that one without a task names."""
+    found: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
+    for row in findings:
+        if row["status"] == Status.OPEN.value and row["severity"] == Severity.CRITICAL.value:
+            for pod in row["pods"] if row["task_id"] is None else [row["pod"]]:
+                if pod is not None:
+                    found[row["task_id"], pod].append(row)
+    return {
+        key: (sorted({x["detector"] for x in rows}), " ".join(sorted({x["next_action"] for x in rows})))
+        for key, rows in found.items()
+    }
+
+
+def _states(app: Application, follow: Follow) -> Iterator[tuple[Task, dict[str, _State]]]:
+    """List the copies that are held, and those that no process holds but that are damaged or exposed."""
+    known = horizon(app)
+    held = {task.id: rows for task, rows in copies(app, known, known.horizon_us)} if known else {}
+    exposed = _exposed(app)
+    for task in _with_named(app, follow, exposed):
+        states: dict[str, _State] = {}
+        for x in held.get(task.id, ()):
+            states[x.pod] = _State(x.pod, bytes=x.bytes, ill=x.ill, held_well=x.healthy)
+        for (task_id, pod), (detectors, action) in follow.items():
+            if task_id == task.id:
+                state = states.setdefault(pod, _State(pod))
+                state.follow, state.action = list(detectors), action
+        for (task_id, pod), action in exposed.items():
+            if task_id == task.id:
+                states.setdefault(pod, _State(pod)).risk = action
+        now = {x.pod for x in task.owners if x.lasting}
+        for state in states.values():
+            state.now = state.pod in now
+            if state.risk is not None and not state.now:
+                # of a process that is gone an exposure is no longer a risk: the next start trusts what is there
+                state.follow = list(dict.fromkeys([*state.follow, "stale-eos-checkpoint"]))
+                state.action = " ".join(part for part in (state.action, state.risk) if part is not None)
+            _add_doubt(app, task, state)
+        if states:
+            yield task, states
+
+
+def _with_named(app: Application, follow: Follow, exposed: dict[tuple[str, str], str]) -> list[Task]:
+    """List all tasks, those that only a finding names included."""
+    named = {task for task, _ in (*follow, *exposed) if task is not None}
+    return [*app.tasks.values(), *(Task(x) for x in sorted(named - app.tasks.keys()))]
+
+
+def _exposed(app: Application) -> dict[tuple[str, str], str]:
+    """Say what agents ask for copies that a kill would leave with records that were never committed."""
+    return {
+        (x.task_id, x.pod): x.next_action for x in app.local
+        if x.detector == "stale-eos-checkpoint" and x.status == Status.OPEN.value and x.task_id is not None
+        and not is_refuted(x.identity, x.pod, app.refuted.get(x.finding_id))
+    }  # fmt: skip
+
+
+def _add_doubt(app: Application, task: Task, state: _State) -> None:
+    """Say why the present state of a copy is unknown."""
+    pod = app.pods.get(state.pod)
+    if pod is None:
+        return
+    unseen = max((x.from_us for x in unrepaired(pod) if app.concerns(x, task.id)), default=None)
+    state.doubt = doubt(pod, app.as_of_us) or (None if unseen is None else f"not watched at {clock(unseen)}")
+    state.gone = pod.heard is not None and has_ended(pod.heard, app.as_of_us)
+
+
+def _answered(app: Application, task: Task, state: _State, others: list[_State], saved: bool | None) -> Row:
+    fit = sorted(x.pod for x in others if x.healthy and x.is_known)
+    ill = [x for x in others if not (x.healthy and x.is_known)]
+    # a bad copy works; who said goodbye has no copy that works
+    ill_held = any(x.now and x.is_known for x in ill)
+    unwatched = any(not x.is_known and not x.gone for x in ill)
+    doubtful = state.doubt is not None or (not fit and unwatched)
+    only = state.now and not doubtful and state.healthy and not fit and ill_held
+    kinds = [
+        kind for kind, holds in (
+            (DAMAGED, bool(state.follow)),
+            (CLEAN_ONLY, state.now and state.risk is not None),
+            (KEEP, only),
+            (UNKNOWN, (state.now and doubtful) or state.doubt is not None),
+            (RESTORE, state.now and not fit and not doubtful and not only),
+        )
+        if holds
+    ]  # fmt: skip
+    return _row(
+        app, task.id, state.pod, kinds or [SAFE if state.now else NOT_RUNNING], state.follow, state.action,
+        healthy_elsewhere=fit, ill_elsewhere=sorted(" ".join((x.pod, x.why)) for x in ill),
+        restore_bytes=None if fit else state.bytes, unclean_stop=_unclean(app, state, saved), doubt=state.doubt,
+    )  # fmt: skip
+
+
+def _row(
+    app: Application,
+    task: str | None,
+    pod: str,
+    kinds: list[str],
+    follow: list[str],
+    action: str | None,
+    **more: object,
+) -> Row:
+    row: Row = {
+        "namespace": app.namespace, "application_id": app.name, "task_id": task, "pod": pod, "answer": kinds[0],
+        "kinds": kinds, "follow": follow, "first_action": action, "healthy_elsewhere": [], "ill_elsewhere": [],
+        "restore_bytes": None, "unclean_stop": "", "doubt": None,
+    }  # fmt: skip
+    return row | more
+
+
+def _saved(task: Task) -> dict[str, bool]:
+    """Say per pod whether the task's checkpoint is there, by what was last seen of it."""
+    gone = (Change.CHECKPOINT_DELETED.value, Change.TASK_DELETED.value)
+    steps = [(x.at_us, True, x.pod) for x in task.saved]
+    steps += [(x.at_us, False, x.pod) for x in task.marks if x.change in gone]
+    return {pod: there for _, there, pod in sorted(steps)}
+
+
+def _unclean(app: Application, state: _State, saved: bool | None) -> str:
+    """Say what happens to this copy if the process is killed instead of stopped."""
+    if not state.now:
+        return "not running: no process holds it there"
+    low = app.settings.release_low if app.settings else None
+    high = app.settings.release_high if app.settings else None
+    walks = (
+        "; if the task moves away meanwhile, its directory may be deleted before it comes back (KAFKA-20805)"
+        if _may_be(low, high, *WALKS_AWAY)
+        else ""
+    )
+    return f"{_after_kill(app, state, saved, low, high)}{walks}"
+
+
+def _after_kill(
+    app: Application, state: _State, saved: bool | None, low: Release | None, high: Release | None
+) -> str:
+    guarantee = app.settings.processing_guarantee if app.settings else None
+    if state.risk is not None:
+        return "uncommitted records may stay in the store and are trusted (KAFKA-20685)"
+    if guarantee is None:
+        return "depends on the processing guarantee, which is not known"
+    if not guarantee.startswith("exactly_once"):
+        return "records since the last checkpoint are replayed onto the store"
+    if saved is not False and any(_is_surely(low, high, *ends) for ends in KEPT):
+        return (
+            f"the store is not wiped: {_TRUSTED}"
+            if saved
+            else f"if it has a checkpoint, the store is not wiped: {_TRUSTED}"
+        )
+    if saved is not False and _unknown_or_kept(low, high):
+        return f"depends on the release, which is not known for sure: up to 4.2.1 it may be that {_TRUSTED}"
+    return "the store is wiped at the next start and restored"
+
+
+def _unknown_or_kept(low: Release | None, high: Release | None) -> bool:
+    """Return whether some release that keeps checkpoints is possible; where the release is not known one may be."""
+    return any(_may_be(low, high, *ends) is not False for ends in KEPT)
+
+
+def _may_be(low: Release | None, high: Release | None, first: Release, last: Release) -> bool | None:
+    """Return whether one of these releases is possible; None = not known."""
+    return _both(at_most(low, last), at_least(high, first))
+
+
+def _is_surely(low: Release | None, high: Release | None, first: Release, last: Release) -> bool:
+    return bool(at_least(low, first)) and bool(at_most(high, last))
+
+
+def _both(one: bool | None, other: bool | None) -> bool | None:
+    """And, where a half may be unknown."""
+    if one is False or other is False:
+        return False
+    return None if None in (one, other) else True
