@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.codec import rfc3339
 from spark_rollup import audit
-from spark_rollup.config import AuditOptions
+from spark_rollup.config import FLEET, AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.facts import coverage, gaps, heartbeats, levels, settings
 from spark_rollup.judging.base import last_local_findings
+from spark_rollup.judging.job import judged
 from spark_rollup.report import lanes, story
 from spark_rollup.report.missed import in_words
 from spark_rollup.spark.rows import rows_of
@@ -53,7 +53,8 @@ def why(
     of_task = of_task.where(F.col("namespace") == space)
     facts = audit.gather(about, options, as_of_us)
     drawn = lanes.timelines(facts)
-    found = reduce(DataFrame.unionByName, audit.compute_all(*(rule.find(facts) for rule in RULES)))
+    (found,) = audit.compute_all(judged(facts, RULES, None).findings)
+    found = found.where(F.col("reported_by") == FLEET)
     pods = [str(row[0]) for row in of_task.select("pod").distinct().collect()]
     here = (F.col("task_id") == task) & (F.col("application_id") == application)
     of_pod = F.col("task_id").isNull() & F.col("pod").isin(pods)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 from types import MappingProxyType
 from typing import cast
 
@@ -21,21 +20,18 @@ from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.columns import ROUTINE, TASK, is_routine
 from spark_rollup.config import AuditOptions, is_bronze
-from spark_rollup.correlate import RULES, task_churn
+from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
 from spark_rollup.facts import coverage, gaps, heartbeats, levels, settings, sizes, timeline
-from spark_rollup.judging import alone, known, verified
+from spark_rollup.judging import verified
+from spark_rollup.judging.asks import questioned
 from spark_rollup.judging.base import Facts, last_local_findings
-from spark_rollup.judging.questioned import questioned
+from spark_rollup.judging.job import judged
 from spark_rollup.report import lanes
-from spark_rollup.report.restarts import REMEMBERS, known_pods, restarts
 from spark_rollup.report.write import Outcome, Tables, write
 from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.py4j_cache import run_parallel
 from spark_rollup.spark.single_partition import is_whole, single_partition
-
-PASTS = (*(rule.remembers for rule in RULES), REMEMBERS)
-"""What of the past is asked for by readers of the facts; `compact --snapshots` keeps it."""
 
 
 def run(spark: SparkSession, options: AuditOptions) -> Outcome:
@@ -147,24 +143,21 @@ def newest(events: DataFrame, loaded: Loaded, options: AuditOptions) -> latest.L
 
 def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: int) -> Tables:
     """Compute every table of the audit; the small ones lazily."""
-    facts, proofs = considered(gather(events, options, as_of_us, loaded.carried, loaded.ahead), options)
-    shown, *found = compute_all(lanes.timelines(facts), *(rule.find(facts) for rule in RULES))
-    found = with_proofs(facts, found, proofs)
-    (findings,) = compute_all(known.with_local_incidents(with_agents(facts, found), facts.said))
-    restartable, pods, watched, last_seen = compute_all(
-        restarts(facts, findings),
-        known_pods(facts),
+    facts = gather(events, options, as_of_us, loaded.carried, loaded.ahead)
+    found = judged(facts, RULES, proofs_of(facts, options))
+    shown, watched, last_seen = compute_all(
+        lanes.timelines(facts),
         coverage.coverage(facts.heard, facts.gaps, as_of_us, facts.since_us),
         coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
     )
     return Tables(
-        findings=findings,
+        findings=found.findings,
         timelines=shown,
         coverage=watched,
         pods=last_seen,
-        churn=task_churn.per_hour(facts),
-        restarts=restartable,
-        known_pods=pods,
+        churn=found.churn,
+        restarts=found.restarts,
+        known_pods=found.known_pods,
         quarantine=loaded.quarantine,
         local=facts.local,
         releases=settings.releases(facts.settings),
@@ -176,35 +169,14 @@ def tables(events: DataFrame, loaded: Loaded, options: AuditOptions, as_of_us: i
     )
 
 
-def considered(facts: Facts, options: AuditOptions) -> tuple[Facts, DataFrame | None]:
-    """Read what `verify` found, where it is given: the facts with what it refutes and proves, and its findings."""
+def proofs_of(facts: Facts, options: AuditOptions) -> DataFrame | None:
+    """Read what `verify` found, where it is given: `FINDING`."""
     if options.verified is None:
-        return facts, None
-    found = verified.verified(facts.said.sparkSession, options.verified, facts.said, facts.as_of_us)
-    (proofs,) = compute_all(found)
-    refuted, wrong = compute_all(alone.refutations(proofs), verified.wrong_copies(proofs))
-    return replace(facts, refuted=refuted, wrong=wrong), proofs
-
-
-def with_proofs(facts: Facts, found: Sequence[DataFrame], proofs: DataFrame | None) -> list[DataFrame]:
-    """Add what `verify` found, if it was asked; what it refutes no rule may say again.
-
-    Output columns: `FINDING`, each.
-    """
-    if proofs is None:
-        return list(found)
-    rules = reduce(DataFrame.unionByName, found)
-    return [*compute_all(verified.settled(rules, proofs, facts.said)), proofs]
-
-
-def with_agents(facts: Facts, found: Sequence[DataFrame]) -> DataFrame:
-    """Put together what the rules found and what agents say that no rule settles.
-
-    Output columns: `FINDING`.
-    """
-    rules = reduce(DataFrame.unionByName, found)
-    (own,) = compute_all(alone.alone(facts.local, rules))
-    return rules.unionByName(own)
+        return None
+    (found,) = compute_all(
+        verified.verified(facts.said.sparkSession, options.verified, facts.said, facts.as_of_us)
+    )
+    return found
 
 
 def gather(
@@ -252,7 +224,7 @@ def gather(
     (ends,) = compute_all(sizes.latest(curve))
     last = heartbeats.last_words(counted, since_us)
     asked, words = compute_all(
-        questioned(RULES, local, held, rare, effective),
+        questioned([rule.meta for rule in RULES], local, held, rare, effective),
         levels.with_missed(last, counted, events, said),
     )
     # what one rule or table alone asks for stays a plan: computing it apart would only cost a job more

@@ -163,16 +163,16 @@ def _jars(parsed: argparse.Namespace) -> int:
 
 
 def _compact(parsed: argparse.Namespace) -> int:
-    from spark_rollup import audit
     from spark_rollup.history import day
     from spark_rollup.intake import compact
+    from spark_rollup.judging.asks import PASTS
 
     parts = []
     with _bronze(parsed, "compact") as (spark, bronze):
         parts.append(f"{compact.run(spark, bronze)} days compacted")
         dropped = compact.tidy(spark, bronze, clock.now_us())
         if parsed.snapshots:
-            parts.append(f"{len(day.run(spark, bronze, audit.PASTS))} summed up")
+            parts.append(f"{len(day.run(spark, bronze, PASTS))} summed up")
         if parsed.retain is not None:
             gone = compact.retain(spark, bronze, parsed.retain)
             parts.append(f"days up to {gone} removed" if gone else "no day removed")

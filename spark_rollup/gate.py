@@ -12,8 +12,8 @@ from spark_rollup import audit
 from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.facts import settings
+from spark_rollup.judging.job import judged
 from spark_rollup.report.restart_answer import Question, answer
-from spark_rollup.report.restarts import known_pods, restarts
 from spark_rollup.spark.rows import rows_of
 
 Row = Mapping[str, object]
@@ -29,16 +29,13 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
         UsageError: no such pod in the input, or several of its name.
     """
     events, loaded, as_of_us = audit.prepare(spark, options)
-    gathered = audit.gather(events, options, as_of_us, loaded.carried, loaded.ahead)
-    facts, proofs = audit.considered(gathered, options)
+    facts = audit.gather(events, options, as_of_us, loaded.carried, loaded.ahead)
     # what no rule of these says can never be critical
-    rules = [rule.find(facts) for rule in RULES if rule.meta.severity is Severity.CRITICAL]
-    found = audit.with_proofs(facts, audit.compute_all(*rules), proofs)
-    findings = audit.with_agents(facts, found)
-    rows, pods = audit.compute_all(restarts(facts, findings), known_pods(facts))
+    rules = [rule for rule in RULES if rule.meta.severity is Severity.CRITICAL]
+    found = judged(facts, rules, audit.proofs_of(facts, options))
     lines, code = answer(
-        rows_of(rows.orderBy("namespace", "pod", "application_id", "task_id")),
-        rows_of(pods.orderBy("namespace", "pod")),
+        rows_of(found.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
+        rows_of(found.known_pods.orderBy("namespace", "pod")),
         as_of_us,
         question,
         rows_of(settings.disabled(facts.settings).orderBy("detector", "namespace", "pod")),

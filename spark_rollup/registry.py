@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agent.contract.events import Severity
 from spark_rollup.correlate import RULES
-from spark_rollup.judging.base import RuleMeta
+from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.proofs import replicas_differ, state_differs, state_equal
 
 PROOFS: tuple[RuleMeta, ...] = (state_differs.META, replicas_differ.META)

@@ -236,6 +236,9 @@ RESTARTS = _columns(
 Without a task: a finding about all of an application on that pod. `kinds` holds all answers, `answer` the worst.
 """
 
+KNOWN_PODS = _columns(namespace=_TEXT, pod=_TEXT, doubt=_TEXT, gone=T.BooleanType())
+"""One row per pod that was heard of: what puts it in doubt (null: nothing), and whether its agent announced its end."""
+
 VERDICT = _columns(
     **_of_event("namespace", "application_id", "task_id", "store", "pod"),
     topic=_TEXT,

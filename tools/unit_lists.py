@@ -9,7 +9,7 @@ from agent.contract.events import Level
 from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from agent.judging.base import DetectorMeta
-from spark_rollup.judging.base import RuleMeta
+from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING
 
 LEVELS = {

@@ -15,7 +15,7 @@ from agent.contract.runbooks import BY_PAGE, anchor_of
 from agent.detectors import BY_ID
 from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proof_command
 from agent.judging.base import DetectorMeta
-from spark_rollup.judging.base import RuleMeta
+from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 from tools.affected_page import anchor_of_bug, harmful, name_of
 

@@ -14,16 +14,17 @@ Source: StateDirectory.initializeProcessId; StreamsProducer at exactly_once_v2 m
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterator
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.columns import chain, clock, entry, numbered
-from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.judging.clones import GONE_US, PAIR, alive_together, shared, with_holders, with_local
-from spark_rollup.judging.past import Past
+from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.clones import GONE_US, Pair, Shared, alive_together, holders, reported
+from spark_rollup.fleet.meta import Row, RuleMeta
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.words import chain, clock, entry, finding
 
 META = RuleMeta(
     id="cloned-process",
@@ -40,66 +41,45 @@ META = RuleMeta(
 )
 
 
-def find(facts: Facts) -> DataFrame:
-    """Pair pods whose processes live under one id at once.
-
-    Output columns: `FINDING`.
-    """
-    shown = entry(
-        F.col("from_us"),
-        numbered("process id %s is alive on %s and on %s", "key", "pod", "other_pod"),
-        F.concat(F.col("application_id"), F.lit("/kafka-streams-process-metadata")),
-    )
-    pairs = (
-        alive_together(facts)
-        .groupBy(*PAIR)
-        .agg(
-            F.min("from_us").alias("from_us"),
-            F.max("to_us").alias("to_us"),
-            F.array_sort(F.collect_set(shown)).alias("entries"),
-        )
-        .where(F.col("to_us") >= facts.since_us)
-        .withColumn("row_key", F.concat_ws("/", *PAIR))
-    )
-    return _findings(with_local(with_holders(pairs, facts), facts), facts.as_of_us)
+def find(app: Application) -> Iterator[Row]:
+    """Pair pods whose processes live under one id at once."""
+    together: dict[Pair, list[Shared]] = defaultdict(list)
+    for x in alive_together(app):
+        together[x.pair].append(x)
+    for pair, times in together.items():
+        if max(x.to_us for x in times) >= app.since_us:
+            yield _finding(app, pair, times)
 
 
-def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
-    over = F.lit(as_of_us) - F.col("to_us") > GONE_US
-    working = F.col("working") > 1
-    times = numbered("both live from %s to %s", clock("from_us"), clock("to_us"))
+def _finding(app: Application, pair: Pair, times: list[Shared]) -> Row:
+    pod, other = pair
+    from_us, to_us = min(x.from_us for x in times), max(x.to_us for x in times)
+    working = holders(app, pair, from_us, to_us) > 1
     return finding(
-        pairs.withColumn("identity", F.col("other_pod")),
-        META,
-        {
-            "opened_at_us": F.col("from_us"),
-            "severity": F.when(working, F.lit(Severity.CRITICAL.value)).otherwise(F.lit(Severity.WARNING.value)),
-            "confidence": F.when(working, F.lit(Confidence.CONFIRMED.value)).otherwise(
-                F.lit(Confidence.SUSPECTED.value)
+        META, app.where, from_us, pod=pod, identity=other,
+        severity=(Severity.CRITICAL if working else Severity.WARNING).value,
+        confidence=(Confidence.CONFIRMED if working else Confidence.SUSPECTED).value,
+        status=(Status.RESOLVED if app.as_of_us - to_us > GONE_US else Status.OPEN).value,
+        ended_us=to_us,
+        affected=Affected.YES.value,
+        summary=f"{pod} and {other} run {app.name} under one process id: a cloned or shared volume; under"
+        " exactly_once_v2 they fence each other without end",
+        evidence=chain(
+            entry(to_us, f"both live from {clock(from_us)} to {clock(to_us)}", app.name),
+            then=(
+                entry(
+                    x.from_us, f"process id {x.of.key} is alive on {pod} and on {other}",
+                    f"{app.name}/kafka-streams-process-metadata",
+                )
+                for x in times
             ),
-            "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
-            "ended_us": F.col("to_us"),
-            "affected": F.lit(Affected.YES.value),
-            "summary": numbered(
-                "%s and %s run %s under one process id: a cloned or shared volume; under exactly_once_v2 they fence "
-                "each other without end",
-                "pod", "other_pod", "application_id",
-            ),
-            "evidence": chain(F.array(entry(F.col("to_us"), times, F.col("application_id"))), F.col("entries")),
-            "next_action": _next_action(),
-            "pods": F.array("pod", "other_pod"),
-            "confirms": F.col("confirms"),
-        },
+        ),
+        next_action=f"Stop one of {pod} and {other}, if possible the one that got the copy, and check its volume claim."
+        " If its volume is a copy, delete kafka-streams-process-metadata there, or the whole state directory, before"
+        " you start it again. If both use one claim, delete nothing and give it its own volume.",
+        pods=[pod, other],
+        confirms=reported(app, pair),
     )  # fmt: skip
 
 
-def _next_action() -> Column:
-    return numbered(
-        "Stop one of %s and %s, if possible the one that got the copy, and check its volume claim. If its volume is a "
-        "copy, delete kafka-streams-process-metadata there, or the whole state directory, before you start it again. "
-        "If both use one claim, delete nothing and give it its own volume.",
-        "pod", "other_pod",
-    )  # fmt: skip
-
-
-RULE = Rule(META, find, remembers=Past(sightings=shared))
+RULE = Rule(META, find)

@@ -12,24 +12,27 @@ Source: KAFKA-6647 and the process file `kafka-streams-process-metadata` (2.6.2,
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterator
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.columns import chain, clock, entry, numbered
-from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.judging.clones import (
+from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.clones import (
     GONE_US,
-    PAIR,
     PROCESS,
+    STORE,
+    Pair,
+    Shared,
     alive_together,
+    holders,
+    reported,
     shared,
-    with_holders,
-    with_local,
 )
-from spark_rollup.judging.past import Past
+from spark_rollup.fleet.meta import Row, RuleMeta
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.words import chain, clock, entry, finding, place
 
 META = RuleMeta(
     id="cloned-volume",
@@ -46,90 +49,58 @@ MAX_THINGS = 10
 """How many process ids and stores the evidence names; the summary counts them all."""
 
 
-def find(facts: Facts) -> DataFrame:
-    """Pair pods that show the same thing at once.
+def find(app: Application) -> Iterator[Row]:
+    """Pair pods that show the same thing at once."""
+    found: dict[Pair, list[Shared]] = defaultdict(list)
+    for x in shared(app):
+        found[x.pair].append(x)
+    # by `cloned-process`, and once is enough
+    lasting = {x.pair for x in alive_together(app) if app.as_of_us - x.to_us <= GONE_US} if found else set()
+    for pair, things in found.items():
+        if pair not in lasting and max(x.to_us for x in things) >= app.since_us:
+            yield _finding(app, pair, things)
 
-    Output columns: `FINDING`.
-    """
-    recent = pairs(facts.sightings).where(F.col("to_us") >= facts.since_us)
-    lasting = alive_together(facts).where(F.lit(facts.as_of_us) - F.col("to_us") <= GONE_US)
-    shown = lasting.select(*PAIR).distinct()  # by `cloned-process`, and once is enough
-    rest = recent.join(shown, list(PAIR), "left_anti")
-    return _findings(with_local(with_holders(rest, facts), facts), facts.as_of_us)
 
-
-def pairs(sightings: DataFrame) -> DataFrame:
-    """Find pods with something in common at the same time.
-
-    Output columns: `PAIR`, from_us, to_us (of the overlap), processes, stores (numbers), entries (evidence), row_key.
-    Grain: one row per pair of pods, the smaller name first.
-    """
-    where = F.concat_ws("/", "application_id", "task_id", "store")
-    shown = entry(
-        F.col("from_us"),
-        numbered("%s %s is on %s and on %s at once", _noun(), "key", "pod", "other_pod"),
-        where,
-    )
-    return (
-        shared(sightings)
-        .groupBy(*PAIR)
-        .agg(
-            F.min("from_us").alias("from_us"),
-            F.max("to_us").alias("to_us"),
-            F.count_distinct(F.when(F.col("what") == PROCESS, F.col("key"))).alias("processes"),
-            F.count_distinct(F.when(F.col("what") == "store", F.col("key"))).alias("stores"),
-            F.slice(F.array_sort(F.collect_list(shown)), 1, MAX_THINGS).alias("entries"),
+def _finding(app: Application, pair: Pair, things: list[Shared]) -> Row:
+    pod, other = pair
+    from_us, to_us = min(x.from_us for x in things), max(x.to_us for x in things)
+    both = holders(app, pair, from_us, to_us) == 2
+    times = f"{pod} and {other} show it from {clock(from_us)} to {clock(to_us)}"
+    shown = sorted(
+        entry(
+            x.from_us, f"{_noun(x)} {x.of.key} is on {pod} and on {other} at once",
+            place(app.name, x.of.task_id, x.of.store),
         )
-        .withColumn("row_key", F.concat_ws("/", *PAIR))
-    )
-
-
-def _noun() -> Column:
-    return F.when(F.col("what") == PROCESS, F.lit("process id")).otherwise(F.lit("store identity"))
-
-
-def _findings(pairs: DataFrame, as_of_us: int) -> DataFrame:
-    working = F.col("working") == 2
-    over = F.lit(as_of_us) - F.col("to_us") > GONE_US
-    what = F.concat_ws(
-        " and ",
-        F.when(F.col("processes") > 0, F.lit("the same process id")),
-        numbered("the same identity of %d stores", F.when(F.col("stores") > 1, F.col("stores"))),
-        F.when(F.col("stores") == 1, F.lit("the same identity of a store")),
-    )
-    busy = F.when(working, F.lit("; both work on it")).otherwise(F.lit("; not both work on it"))
-    times = numbered("%s and %s show it from %s to %s", "pod", "other_pod", clock("from_us"), clock("to_us"))
+        for x in things
+    )  # fmt: skip
     return finding(
-        pairs.withColumn("identity", F.col("other_pod")),
-        META,
-        {
-            "opened_at_us": F.col("from_us"),
-            "severity": F.when(working, F.lit(Severity.CRITICAL.value)).otherwise(
-                F.lit(Severity.WARNING.value)
-            ),
-            "confidence": F.lit(Confidence.CONFIRMED.value),
-            "status": F.when(over, F.lit(Status.RESOLVED.value)).otherwise(F.lit(Status.OPEN.value)),
-            "ended_us": F.col("to_us"),
-            "affected": F.lit(Affected.YES.value),
-            "summary": F.concat(
-                "pod", F.lit(" and "), "other_pod", F.lit(" have "), what, F.lit(" at once"), busy
-            ),
-            "evidence": chain(
-                F.array(entry(F.col("from_us"), times, F.col("application_id"))), F.col("entries")
-            ),
-            "next_action": _next_action(),
-            "pods": F.array("pod", "other_pod"),
-            "confirms": F.col("confirms"),
-        },
-    )
-
-
-def _next_action() -> Column:
-    return numbered(
-        "Stop the instance on %s cleanly and give it its own empty volume; check whether the claim is "
-        "shared (ReadWriteMany) or was cloned. Keep the volume of %s as it is until then.",
-        "other_pod", "pod",
+        META, app.where, from_us, pod=pod, identity=other,
+        severity=(Severity.CRITICAL if both else Severity.WARNING).value,
+        confidence=Confidence.CONFIRMED.value,
+        status=(Status.RESOLVED if app.as_of_us - to_us > GONE_US else Status.OPEN).value,
+        ended_us=to_us,
+        affected=Affected.YES.value,
+        summary=f"{pod} and {other} have {_what(things)} at once; {'both' if both else 'not both'} work on it",
+        evidence=chain(entry(from_us, times, app.name), then=shown[:MAX_THINGS]),
+        next_action=f"Stop the instance on {other} cleanly and give it its own empty volume; check whether the claim is"
+        f" shared (ReadWriteMany) or was cloned. Keep the volume of {pod} as it is until then.",
+        pods=[pod, other],
+        confirms=reported(app, pair),
     )  # fmt: skip
 
 
-RULE = Rule(META, find, remembers=Past(sightings=shared))
+def _noun(x: Shared) -> str:
+    return "process id" if x.of.what == PROCESS else "store identity"
+
+
+def _what(things: list[Shared]) -> str:
+    stores = len({x.of.key for x in things if x.of.what == STORE})
+    words = ["the same process id"] if any(x.of.what == PROCESS for x in things) else []
+    if stores:
+        words.append(
+            "the same identity of a store" if stores == 1 else f"the same identity of {stores} stores"
+        )
+    return " and ".join(words)
+
+
+RULE = Rule(META, find)

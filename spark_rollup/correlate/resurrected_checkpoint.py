@@ -13,28 +13,17 @@ Source: KAFKA-8187 (up to 2.2.1); torn deletions (any release up to 4.2).
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import Window as W
-from pyspark.sql import functions as F
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
-from spark_rollup.columns import TASK, chain, entry, no_texts, numbered, of_store
-from spark_rollup.facts import timeline
-from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, lowered, words_of_agent
-from spark_rollup.judging.fleet import (
-    attach,
-    closest_replica,
-    elsewhere,
-    own_size,
-    prefixed,
-    same_task,
-    suspects_of,
-    with_gap_flag,
-)
-from spark_rollup.judging.past import PLACE, Past, Seen, most
-from spark_rollup.spark.materialize import materialize
+from spark_rollup.fleet.application import NOISE_PUTS, OFFSET_SLACK, Application, Task, far_less, same_store
+from spark_rollup.fleet.meta import Row, RuleMeta
+from spark_rollup.fleet.rows import Entry, Mark, Reading, Said
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.words import chain, entry, finding, lowered, of_store, place, words_of_agent
 
 META = RuleMeta(
     id="resurrected-checkpoint",
@@ -56,229 +45,180 @@ _AFTER_US = 1_000_000
 """A deletion or creation this long after the finding opened still belongs to it: readings are not instants."""
 
 
-def find(facts: Facts) -> DataFrame:
-    """Join local findings, and what transitions show without one, with the rest of the fleet.
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """A store under an old offset: by an agent's finding (`said`), or by what transitions show (`old_offset`)."""
 
-    Output columns: `FINDING`.
-    """
-    local = _from_agents(facts)
-    reported = facts.said.where(F.col("level") == Level.DAMAGE.value).select(*TASK, "pod").distinct()
-    shown = carried_over(facts.marks).join(reported, [*TASK, "pod"], "left_anti")
-    suspects = local.unionByName(shown, allowMissingColumns=True)
-    story = _deletion_and_creation(suspects, facts.marks)
-    story = story.withColumn("since_us", F.coalesce("deleted_us", F.col("opened_at_us") - _LOOK_BACK_US))
-    story = elsewhere(story, facts.held, "since_us", "opened_at_us")
-    story = closest_replica(own_size(story, facts.sizes, "opened_at_us"), facts.sizes)
-    story = with_gap_flag(story, facts.unwatched, "since_us", "opened_at_us", "unwatched")
-    return _findings(story.where(F.col("finding_id").isNotNull() | _shown_by_fleet()))
+    pod: str
+    store: str | None
+    identity: str | None
+    opened_at_us: int
+    old_offset: int | None = None
+    said: Said | None = None
 
 
-def _from_agents(facts: Facts) -> DataFrame:
-    """Take the agents' findings; what they say of the same store by another name (`twins`) is explained with them."""
-    twins = prefixed(facts.said.where(F.col("detector") == "unrestored-store"), "twin_")
-    same = (
-        same_task("twin_")
-        & (F.col("twin_pod") == F.col("pod"))
-        & (F.col("twin_identity") == F.col("identity"))
-    )
-    suspects = suspects_of(facts.local, META.id).withColumn("old_offset", F.lit(None).cast("bigint"))
-    return attach(suspects, twins, same, {"twins": F.array_sort(F.collect_set("twin_finding_id"))})
+def find(app: Application) -> Iterator[Row]:
+    """Compare local findings, and what transitions show without one, with the rest of the fleet."""
+    for task, said in app.suspects(META.id):
+        yield from _judged(
+            app, task, _Suspect(said.pod, said.store, said.identity, said.opened_at_us, said=said)
+        )
+    for task in app.tasks.values():
+        reported = {x.pod for x in task.said if x.level == Level.DAMAGE.value}
+        for shown in _carried_over(task):
+            if shown.pod not in reported:
+                yield from _judged(app, task, shown)
 
 
-def carried_over(marks: DataFrame) -> DataFrame:
+def _carried_over(task: Task) -> Iterator[_Suspect]:
     """Find first checkpoints at or beyond the offset at which the same pod's copy had been deleted.
 
     Tasks whose damage the agent itself reports are left to its finding.
-
-    Input columns: those of `timeline.marks`.
-    Output columns: `TASK`, pod, store, identity, opened_at_us, old_offset, row_key.
-    Grain: one row per deletion.
     """
-    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "sequence")
-    so_far = order.rowsBetween(W.unboundedPreceding, W.currentRow)
-    is_deleted = F.col("change") == Change.TASK_DELETED.value
-    is_created = F.col("change") == Change.STORE_CREATED.value
-    deletion = F.when(is_deleted, F.struct(F.col("at_us"), F.col("offset_before").alias("offset")))
-    creation = F.when(is_created, F.struct("at_us", "identity", "store"))
-    written = (
-        marks.withColumn("deletion", F.last(deletion, ignorenulls=True).over(so_far))
-        .withColumn("creation", F.last(creation, ignorenulls=True).over(so_far))
-        .where(
-            (F.col("change") == Change.CHECKPOINT_WRITTEN.value)
-            & (F.col("deletion.offset") > 0)
-            & (F.col("creation.at_us") >= F.col("deletion.at_us"))
-            & (F.col("offset_after") >= F.col("deletion.offset"))
+    deleted: dict[str, Mark] = {}
+    created: dict[str, Mark] = {}
+    found: set[tuple[str, int]] = set()
+    for mark in sorted(task.marks, key=lambda x: (x.observed_at_us, x.sequence or 0)):
+        pod = mark.pod
+        if mark.change == Change.TASK_DELETED.value:
+            deleted[pod] = mark
+        elif mark.change == Change.STORE_CREATED.value:
+            created[pod] = mark
+        elif mark.change == Change.CHECKPOINT_WRITTEN.value and pod in deleted and pod in created:
+            gone, made = deleted[pod], created[pod]
+            old = gone.offset_before or 0
+            carried = 0 < old <= (mark.offset_after or 0) and made.at_us >= gone.at_us
+            if carried and (pod, gone.at_us) not in found:
+                found.add((pod, gone.at_us))
+                store = made.store if mark.store is None else mark.store
+                identity = made.identity if mark.identity is None else mark.identity
+                yield _Suspect(pod, store, identity, mark.observed_at_us, old)
+
+
+def _judged(app: Application, task: Task, x: _Suspect) -> Iterator[Row]:
+    deletion, creation = _deletion_and_creation(task, x)
+    since_us = deletion.at_us if deletion else x.opened_at_us - _LOOK_BACK_US
+    elsewhere, others = task.elsewhere(x.pod, since_us, x.opened_at_us)
+    own = task.own_size(x)
+    replica = _closest_replica(task, x, own.offset) if own else None
+    less = bool(own and replica and far_less(own.puts, replica.puts))
+    # a replica's live keys alone are far more than this store ever got: no compaction explains that
+    proved = bool(own and replica and replica.entries_low is not None and replica.entries_low > own.puts * 2)
+    if x.said is None:
+        # far less than a replica, and nothing from before the old offset
+        no_history = own is not None and own.puts <= (own.offset - (x.old_offset or 0)) * 1.1 + 1
+        if not (less and (no_history or proved)):
+            return
+    comparison = None
+    if own and replica:
+        comparison = (
+            f"{replica.pod} held {replica.puts} puts at offset {replica.offset}, {x.pod} holds {own.puts} at offset"
+            f" {own.offset}"
         )
-    )
-    first = W.partitionBy(*TASK, "pod", "deletion.at_us").orderBy("observed_at_us", "sequence")
-    return (
-        written.withColumn("rank", F.row_number().over(first))
-        .where(F.col("rank") == 1)
-        .select(
-            *TASK, "pod",
-            F.coalesce("store", "creation.store").alias("store"),
-            F.coalesce("identity", "creation.identity").alias("identity"),
-            F.col("observed_at_us").alias("opened_at_us"),
-            F.col("deletion.offset").alias("old_offset"),
-            F.concat_ws("/", *TASK, "pod", F.col("deletion.at_us").cast("string")).alias("row_key"),
-        )
-    )  # fmt: skip
-
-
-def _deletion_and_creation(suspects: DataFrame, marks: DataFrame) -> DataFrame:
-    """Add the last deletion and creation before the finding opened (structs; their fields null = none seen)."""
-    deleted = F.col("step_change").isin(Change.TASK_DELETED.value, Change.STORE_DELETED.value)
-    created = F.col("step_change") == Change.STORE_CREATED.value
-    names = ("at_us", "change", "shape", "offset_before", "identity", "store")
-    steps = prefixed(marks.select(*TASK, "pod", *names), "step_").where(deleted | created)
-    step = F.struct(*(F.col(f"step_{name}").alias(name) for name in names))
-    same = (
-        same_task("step_")
-        & (F.col("step_pod") == F.col("pod"))
-        & (F.col("step_at_us") <= F.col("opened_at_us") + _AFTER_US)
-    )
-    # the whole directory's deletion says more than its stores'; prefer the last of those
-    whole = F.col("step_change") == Change.TASK_DELETED.value
-    found = {
-        "deletion": F.max_by(F.when(deleted, step), F.when(deleted, F.struct(whole, F.col("step_at_us")))),
-        "creation": F.max_by(F.when(created, step), F.when(created, F.col("step_at_us"))),
-    }
-    return attach(suspects, steps, same, found).withColumn("deleted_us", F.col("deletion.at_us"))
-
-
-def _shown_by_fleet() -> Column:
-    """Without a local finding: far less than a replica, and nothing from before the old offset."""
-    no_history = F.col("own_puts") <= (F.col("own_offset") - F.col("old_offset")) * 1.1 + 1
-    return F.coalesce(F.col("far_less") & (no_history | _proved_by_entries()), F.lit(False))
-
-
-def _proved_by_entries() -> Column:
-    """A replica's live keys alone are far more than this store ever got: no compaction explains that."""
-    return F.coalesce(F.col("replica_entries_low") > F.col("own_puts") * 2, F.lit(False))
-
-
-def _findings(story: DataFrame) -> DataFrame:
-    concerned = F.concat(F.array("pod", "replica_pod"), "other_pods")
-    return finding(
-        _judged(story),
-        META,
-        words_of_agent()
-        | {
-            "opened_at_us": F.col("opened_at_us"),
-            "status": F.coalesce("status", F.lit(Status.OPEN.value)),
-            "upstream": F.coalesce("upstream", F.array(*(F.lit(key) for key in META.upstream))),
-            "affected": F.coalesce("affected", F.lit(Affected.POSSIBLY.value)),
-            "missing_facts": F.coalesce("missing_facts", no_texts()),
-            "summary": _summary(),
-            "evidence": _evidence(),
-            "next_action": _next_action(),
-            "pods": F.array_distinct(F.filter(concerned, lambda pod: pod.isNotNull())),
-            "confirms": F.when(_from_agent(), F.concat(F.array("finding_id"), "twins")).otherwise(no_texts()),
-        },
-    )
-
-
-def _from_agent() -> Column:
-    return F.col("finding_id").isNotNull()
-
-
-def _judged(story: DataFrame) -> DataFrame:
-    """Add severity, confidence and the comparison with the replica."""
-    sure, suspected = F.lit(Confidence.CONFIRMED.value), F.lit(Confidence.SUSPECTED.value)
-    # puts count overwritten keys too: more of them on a replica do not turn an agent's suspicion into a proof
-    compared = F.coalesce("far_less", F.lit(False))
-    confirmed = F.when(
-        _from_agent(), (F.col("confidence") == sure) | (compared & _proved_by_entries())
-    ).otherwise(_proved_by_entries())
-    found = F.when(confirmed, sure).otherwise(F.coalesce("confidence", suspected))
-    confidence = F.when(_from_agent(), found).otherwise(lowered(found, F.col("unwatched")))
-    severity = F.when(confidence == sure, F.lit(Severity.CRITICAL.value)).otherwise(
-        F.coalesce("severity", F.lit(Severity.WARNING.value))
-    )
-    comparison = numbered(
-        "%s held %d puts at offset %d, %s holds %d at offset %d",
-        "replica_pod", "replica_puts", "replica_offset", "pod", "own_puts", "own_offset",
-    )  # fmt: skip
-    return story.withColumns({"severity": severity, "confidence": confidence, "comparison": comparison})
-
-
-def _summary() -> Column:
-    return F.concat(
-        F.col("pod"),
-        F.lit(" serves "),
-        F.col("task_id"),
-        of_store(),
-        F.lit(", from a fresh store under an old offset; records before that offset are missing"),
-        F.coalesce(F.concat(F.lit(": "), F.col("comparison")), F.lit("")),
-    )
-
-
-def _evidence() -> Column:
-    place = F.concat_ws("/", "application_id", "task_id")
-    who = (
-        F.when(F.col("deletion.shape") == "cleaner-walk", F.lit("the cleaner"))
-        .when(F.col("deletion.shape") == "owner-walk", F.lit("the task's owner"))
-        .otherwise(F.lit("an unseen process"))
-    )
-    whole = F.col("deletion.change") == Change.TASK_DELETED.value
-    what = F.when(whole, F.lit("the task directory")).otherwise(F.lit("the store"))
-    at_offset = F.coalesce(numbered(" at offset %d", "deletion.offset_before"), F.lit(""))
-    deleted = F.concat(F.col("pod"), F.lit(": "), who, F.lit(" deleted "), what, at_offset)
-    created = numbered(
-        "%s: a new store was made, identity %s", "pod", F.coalesce("creation.identity", F.lit("unknown"))
-    )
-    first = numbered(
-        "%s: first checkpoint of the new store at %d or beyond, the offset of the deleted one",
-        "pod",
-        "old_offset",
-    )
-    return chain(
-        F.array(
-            entry(F.col("deletion.at_us"), deleted, place),
-            entry(F.col("creation.at_us"), created, F.concat_ws("/", place, "creation.store")),
-            entry(F.coalesce("own_at_us", "opened_at_us"), F.col("comparison"), F.col("replica_pod")),
-            entry(F.col("opened_at_us"), first, place),
+    twins = _twins(task, x)
+    keep = f" {replica.pod} has the fuller copy: do not delete that one first." if replica and less else ""
+    compared_us = own.at_us if own else x.opened_at_us
+    yield finding(
+        META, app.where, x.opened_at_us,
+        **_loudness(app, task, x, since_us, less=less, proved=proved),
+        task_id=task.id, store=x.store, pod=x.pod, identity=x.identity,
+        summary=f"{x.pod} serves {task.id}{of_store(x.store)}, from a fresh store under an old offset; records before"
+        f" that offset are missing{f': {comparison}' if comparison else ''}",
+        evidence=chain(
+            *_steps(app, task, x, deletion, creation),
+            entry(compared_us, comparison, replica.pod) if comparison and replica else None,
+            *elsewhere,
+            then=(x.said.evidence if x.said else None) or (),
         ),
-        F.col("elsewhere"),
-        F.coalesce("evidence", F.array()),
+        next_action=f"Stop the instance on {x.pod}, keep a copy of its directory of {task.id}, remove that directory"
+        f" only, start it again: it then restores from the changelog.{keep} {WRITTEN_SINCE}",
+        pods=list(dict.fromkeys([x.pod, *([replica.pod] if replica else []), *others])),
+        confirms=[x.said.finding_id, *twins] if x.said else [],
+    )  # fmt: skip
+
+
+def _twins(task: Task, x: _Suspect) -> list[str]:
+    """List what the agent says of the same store by another name: it is explained with it."""
+    return sorted(
+        {
+            y.finding_id for y in task.said
+            if y.detector == "unrestored-store" and x.identity is not None
+            and (y.pod, y.identity) == (x.pod, x.identity)
+        }
+    )  # fmt: skip
+
+
+def _deletion_and_creation(task: Task, x: _Suspect) -> tuple[Mark | None, Mark | None]:
+    """Find the last deletion and creation before the finding opened.
+
+    The whole directory's deletion says more than its stores'; prefer the last of those.
+    """
+    marks = [y for y in task.marks if y.pod == x.pod and y.at_us <= x.opened_at_us + _AFTER_US]
+    whole, store = Change.TASK_DELETED.value, Change.STORE_DELETED.value
+    gone = [y for y in marks if y.change in (whole, store)]
+    made = [y for y in marks if y.change == Change.STORE_CREATED.value]
+    return (
+        max(gone, key=lambda y: (y.change == whole, y.at_us), default=None),
+        max(made, key=lambda y: y.at_us, default=None),
     )
 
 
-def _next_action() -> Column:
-    restore = numbered(
-        "Stop the instance on %s, keep a copy of its directory of %s, remove that directory only, start it again: it "
-        "then restores from the changelog.",
-        "pod", "task_id",
-    )  # fmt: skip
-    keep = numbered(" %s has the fuller copy: do not delete that one first.", "replica_pod")
-    kept = F.when(F.coalesce("far_less", F.lit(False)), keep).otherwise(F.lit(""))
-    return F.concat(restore, kept, F.lit(f" {WRITTEN_SINCE}"))
+def _closest_replica(task: Task, x: _Suspect, own_offset: int) -> Reading | None:
+    """Find the other pod's reading that is closest to the suspect's offset, and not beyond it.
 
-
-def _first_writes(seen: Seen) -> DataFrame:
-    """Choose the checkpoints by which an old offset on a fresh store is found.
-
-    Output columns: `PLACE`.
+    A copy at a higher offset may hold more for good reason, so it proves nothing.
     """
-    deleted = seen.events.where(F.col("change") == Change.TASK_DELETED.value).select(*TASK).distinct()
-    mine = materialize(timeline.marks(seen.events).join(deleted, list(TASK), "left_semi"))
-    first = carried_over(mine).select(*TASK, "pod", F.col("opened_at_us").alias("observed_at_us"))
-    return mine.join(first, [*TASK, "pod", "observed_at_us"], "left_semi").select(*PLACE)
+    limit = own_offset * (1 + OFFSET_SLACK) + NOISE_PUTS
+    near = [
+        (abs(y.offset - own_offset), -y.puts, y.at_us, y.pod, y) for y in task.readings
+        if y.offset is not None and y.puts is not None and y.pod != x.pod and y.offset <= limit
+        and same_store(x.store, y.store)
+    ]  # fmt: skip
+    return min(near, key=lambda y: y[:4])[4] if near else None
 
 
-def _deleted_under_an_offset(_held: DataFrame, marks: DataFrame, _settings: DataFrame) -> DataFrame:
-    return marks.where((F.col("change") == Change.TASK_DELETED.value) & (F.col("offset_before") > 0))
+def _loudness(app: Application, task: Task, x: _Suspect, since_us: int, *, less: bool, proved: bool) -> Row:
+    """Decide severity and confidence.
+
+    Puts count overwritten keys too: more of them on a replica do not turn an agent's suspicion into a proof.
+    """
+    sure = Confidence.CONFIRMED.value
+    if x.said:
+        words = words_of_agent(x.said)
+        confirmed = words["confidence"] == sure or (less and proved)
+        confidence = sure if confirmed else words["confidence"]
+    else:
+        words = {
+            "severity": Severity.WARNING.value,
+            "status": Status.OPEN.value,
+            "affected": Affected.POSSIBLY.value,
+        }
+        unwatched = app.was_unwatched(x.pod, task.id, since_us, x.opened_at_us)
+        confidence = lowered(sure if proved else Confidence.SUSPECTED.value, doubtful=unwatched)
+    if words.get("upstream") is None:
+        words["upstream"] = list(META.upstream)
+    words["missing_facts"] = words.get("missing_facts") or []
+    severity = Severity.CRITICAL.value if confidence == sure else words["severity"]
+    return words | {"severity": severity, "confidence": confidence}
 
 
-RULE = Rule(
-    META,
-    find,
-    remembers=Past(
-        extremes=(most("offset"), most("puts")),
-        steps=(Change.TASK_DELETED.value,),
-        turns=(Change.TASK_DELETED.value, Change.STORE_DELETED.value, Change.STORE_CREATED.value),
-        moments=_first_writes,
-        places=_first_writes,
-    ),
-    questions=_deleted_under_an_offset,
-)
+def _steps(
+    app: Application, task: Task, x: _Suspect, deletion: Mark | None, creation: Mark | None
+) -> Iterator[Entry]:
+    where = place(app.name, task.id)
+    if deletion:
+        who = {"cleaner-walk": "the cleaner", "owner-walk": "the task's owner"}.get(
+            deletion.shape or "", "an unseen process"
+        )
+        what = "the task directory" if deletion.change == Change.TASK_DELETED.value else "the store"
+        at_offset = "" if deletion.offset_before is None else f" at offset {deletion.offset_before}"
+        yield entry(deletion.at_us, f"{x.pod}: {who} deleted {what}{at_offset}", where)
+    if creation:
+        made = f"{x.pod}: a new store was made, identity {creation.identity or 'unknown'}"
+        yield entry(creation.at_us, made, place(where, creation.store))
+    if x.old_offset is not None:
+        first = f"{x.pod}: first checkpoint of the new store at {x.old_offset} or beyond, the offset of the deleted one"
+        yield entry(x.opened_at_us, first, where)
+
+
+RULE = Rule(META, find)

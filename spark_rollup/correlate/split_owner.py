@@ -13,16 +13,18 @@ Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.units import Twin
-from spark_rollup.columns import MICROS, TASK, chain, clock, entry, no_texts, numbered, release, seconds
-from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.judging.fleet import SKEW_US, attach, prefixed, same_task, with_gap_flag
-from spark_rollup.judging.growth import course, growth
-from spark_rollup.judging.past import PLACE, Past, Seen, most, neighbours
+from spark_rollup.fleet.application import MOVES, SETTLE_US, SKEW_US, Application, Task, at_least
+from spark_rollup.fleet.growth import course, growth
+from spark_rollup.fleet.meta import Row, RuleMeta
+from spark_rollup.fleet.rows import Entry, Hold, Mark, Reading
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.words import chain, clock, entry, finding, place, whole_seconds
 
 META = RuleMeta(
     id="split-owner",
@@ -34,9 +36,6 @@ META = RuleMeta(
     twin=Twin("N14, a frozen member comes back and finds itself fenced", "benign-eos-fencing-4.1.2"),
 )
 
-SETTLE_US = 2 * MICROS
-"""What moves this shortly after the overlap began belongs to the take-over (microseconds)."""
-
 UNSAVED_RECORDS = 10_000
 """An active may be this many records past its checkpoint (OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT, since 2.6)."""
 
@@ -45,264 +44,179 @@ FIRST_WITH_WARM_UPS = (2, 6)
 FIRST_TO_COMMIT_BEFORE_IT_CLAIMS = (2, 6)
 """Before it, an owner that lost its task writes a checkpoint behind the next one's records, then its commit fails."""
 
-MOVES = (
-    Change.STORE_FLUSHED.value,
-    Change.CHECKPOINT_WRITTEN.value,
-    Change.STORE_OPENED.value,
-    Change.STORE_CREATED.value,
-    Change.STORE_DELETED.value,
-)
-"""Changes of a copy's files: a frozen holder makes none."""
+
+class _Overlap(NamedTuple):
+    """Two pods hold one task: `pod` may be frozen."""
+
+    pod: str
+    other_pod: str
+    from_us: int
+    to_us: int
+    lasting: bool
 
 
-def find(facts: Facts) -> DataFrame:
-    """Find pairs of holders of which one is stalled.
+class _Ahead(NamedTuple):
+    """How far the two are in a store in which the other one went beyond the first."""
 
-    Output columns: `FINDING`.
-    """
-    story = _ahead(_still(overlaps(facts.held, facts.settings), facts), facts)
-    flagged = with_gap_flag(story, facts.unwatched, "from_us", "still_to_us", "frozen_unwatched")
-    aside = flagged.withColumns({"frozen": F.col("pod"), "pod": F.col("other_pod")})
-    both = with_gap_flag(aside, facts.unwatched, "from_us", "still_to_us", "other_unwatched")
-    return _findings(both.withColumn("pod", F.col("frozen")))
+    store: str
+    own_offset: int | None
+    other_offset: int | None
+    other_grown: int | None
 
 
-def overlaps(held: DataFrame, all_settings: DataFrame) -> DataFrame:
-    """Pair holders of one task, the one that may be frozen first; standbys that are promised do not count.
-
-    Output columns: `TASK`, pod, other_pod, from_us, to_us, lasting, through, session_us, and settings; row_key.
-    """
-    owners = held.where(~F.col("cleaner"))
-    other = owners.select(
-        *TASK, *(F.col(name).alias(f"other_{name}") for name in ("pod", "from_us", "to_us", "lasting"))
-    )
-    settings = all_settings.select(
-        "namespace", "application_id", "num_standby_replicas", "processing_guarantee", "release_low", "release_high",
-        (F.col("session_ms") * 1_000).alias("session_us"),
-    )  # fmt: skip
-    pairs = (
-        owners.join(other, list(TASK), "inner")
-        .where(F.col("pod") != F.col("other_pod"))
-        .select(
-            *TASK, "pod", "other_pod",
-            F.greatest("from_us", "other_from_us").alias("from_us"),
-            F.least("to_us", "other_to_us").alias("to_us"),
-            (F.col("lasting") & F.col("other_lasting")).alias("lasting"),
-        )
-        .join(settings, ["namespace", "application_id"], "inner")
-        .where(F.col("to_us") - F.col("from_us") > F.col("session_us"))
-        .withColumn("row_key", F.concat_ws("/", *TASK, "pod", "other_pod", F.col("from_us").cast("string")))
-    )  # fmt: skip
-    beside = (
-        same_task("held_")
-        & (F.col("held_from_us") <= F.col("from_us"))
-        & (F.col("held_to_us") >= F.col("to_us"))
-    )
-    counted = attach(pairs, prefixed(owners, "held_"), beside, {"through": F.count_distinct("held_pod")})
-    return counted.where(F.col("through") > 1 + F.coalesce("num_standby_replicas", F.lit(0)))
+def find(app: Application) -> Iterator[Row]:
+    """Find pairs of holders of which one is stalled."""
+    for task in app.tasks.values() if app.settings else ():
+        for pair in _overlaps(app, task):
+            still_us = _still_until(app, task, pair)
+            ahead = _ahead(app, task, pair, still_us) if still_us else None
+            if still_us and ahead:
+                yield _finding(app, task, pair, still_us, ahead)
 
 
-def _still(pairs: DataFrame, facts: Facts) -> DataFrame:
-    """Keep pairs whose first pod moved nothing for longer than the session timeout; adds still_to_us."""
-    moves = prefixed(facts.marks.where(F.col("change").isin(*MOVES)).select(*TASK, "pod", "at_us"), "move_")
-    after = (
-        same_task("move_")
-        & (F.col("move_pod") == F.col("pod"))
-        & (F.col("move_at_us") > F.col("from_us") + SETTLE_US)
-        & (F.col("move_at_us") < F.col("to_us"))
-    )
-    return (
-        attach(pairs, moves, after, {"moved_us": F.min("move_at_us")})
-        .withColumn("still_to_us", F.coalesce("moved_us", "to_us"))
-        .where(F.col("still_to_us") - F.col("from_us") > F.col("session_us"))
-        .where(F.col("lasting") | (F.col("still_to_us") >= facts.since_us))
-    )
+def _overlaps(app: Application, task: Task) -> Iterator[_Overlap]:
+    """Pair holders of one task, the one that may be frozen first; standbys that are promised do not count."""
+    assert app.settings
+    session_us = app.settings.session_ms * 1_000
+    promised = 1 + (app.settings.num_standby_replicas or 0)
+    owners = sorted(task.owners, key=lambda x: x.from_us)
+    begun: dict[int, list[Hold]] = defaultdict(list)
+    for hold in owners:
+        begun[hold.from_us].append(hold)
+    there: list[Hold] = []
+    for hold in owners:
+        there = [x for x in there if x.to_us >= hold.from_us]
+        for other in there:
+            from_us, to_us = hold.from_us, min(hold.to_us, other.to_us)
+            if other.pod == hold.pod or to_us - from_us <= session_us:
+                continue
+            through = {x.pod for x in (*there, *begun[from_us]) if x.to_us >= to_us}
+            if len(through) > promised:
+                lasting = hold.lasting and other.lasting
+                yield _Overlap(hold.pod, other.pod, from_us, to_us, lasting)
+                yield _Overlap(other.pod, hold.pod, from_us, to_us, lasting)
+        there.append(hold)
 
 
-def _readings(facts: Facts) -> DataFrame:
-    """Put all that shows how far a store of a copy is into one table: readings, checkpoints and flushes.
+def _still_until(app: Application, task: Task, pair: _Overlap) -> int | None:
+    """Say until when the first pod moved nothing; None = not for longer than the session timeout."""
+    assert app.settings
+    moved = [
+        x.at_us for x in task.marks
+        if x.pod == pair.pod and x.change in MOVES and pair.from_us + SETTLE_US < x.at_us < pair.to_us
+    ]  # fmt: skip
+    still_us = min(moved, default=pair.to_us)
+    long = still_us - pair.from_us > app.settings.session_ms * 1_000
+    return still_us if long and (pair.lasting or still_us >= app.since_us) else None
+
+
+def _ahead(app: Application, task: Task, pair: _Overlap, still_us: int) -> _Ahead | None:
+    """Find a store in which the second pod went beyond the first one meanwhile."""
+    assert app.settings
+    own: dict[str, list[Reading | Mark]] = defaultdict(list)
+    theirs: dict[str, list[Reading | Mark]] = defaultdict(list)
+    for x in _readings(task):
+        if x.store is None or x.at_us > still_us:
+            continue
+        if x.pod == pair.pod:
+            own[x.store].append(x)
+        elif x.pod == pair.other_pod and x.at_us >= pair.from_us:
+            theirs[x.store].append(x)
+    warm_ups = at_least(app.settings.release_high, FIRST_WITH_WARM_UPS) is not False
+    for store in sorted(own.keys() & theirs.keys()):
+        mine, others = own[store], theirs[store]
+        offsets, puts = {_offset(x) for x in others} - {None}, {x.puts for x in others} - {None}
+        if len(offsets) < 2 and len(puts) < 2:
+            continue
+        own_offset, other_offset = _most(_offset(x) for x in mine), _most(offsets)
+        own_puts, grown = _most(x.puts for x in mine), growth(course(others))
+        limit = _most(x.unsaved_puts for x in others if isinstance(x, Reading)) if warm_ups else 0
+        if own_offset is not None and other_offset is not None:
+            beyond = other_offset > own_offset + (UNSAVED_RECORDS if warm_ups else 0)
+        else:
+            beyond = (
+                grown is not None and own_puts is not None and limit is not None and grown > own_puts + limit
+            )
+        if beyond:
+            return _Ahead(store, own_offset, other_offset, grown)
+    return None
+
+
+def _readings(task: Task) -> Iterator[Reading | Mark]:
+    """List all that shows how far a store of a copy is: readings, checkpoints and flushes.
 
     The flush of a segment says nothing of its store as a whole.
     """
-    flushed = facts.marks.where(
-        (F.col("change") == Change.STORE_FLUSHED.value) & F.col("segment").isNull()
-    ).withColumns({name: F.lit(None).cast("bigint") for name in ("offset", "unsaved_puts")})
-    names = (*TASK, "pod", "store", "at_us", "offset", "puts", "unsaved_puts")
-    return facts.sizes.select(*names).unionByName(flushed.select(*names))
+    yield from task.readings
+    yield from (x for x in task.marks if x.change == Change.STORE_FLUSHED.value and x.segment is None)
 
 
-def _ahead(pairs: DataFrame, facts: Facts) -> DataFrame:
-    """Keep pairs whose second pod went beyond the first one in a store meanwhile.
-
-    Adds own_offset, other_offset, other_grown, of that store.
-    """
-    readings = prefixed(_readings(facts).where(F.col("store").isNotNull()), "reading_")
-    store = F.col("reading_store").alias("of_store")
-    until = F.col("reading_at_us") <= F.col("still_to_us")
-    seen = same_task("reading_") & (F.col("reading_pod") == F.col("pod")) & until
-    own = (
-        pairs.join(readings, seen, "inner")
-        .groupBy("row_key", store)
-        .agg(F.max("reading_offset").alias("own_offset"), F.max("reading_puts").alias("own_puts"))
-    )
-    meanwhile = (
-        same_task("reading_")
-        & (F.col("reading_pod") == F.col("other_pod"))
-        & F.col("reading_at_us").between(F.col("from_us"), F.col("still_to_us"))
-    )
-    warm_ups = F.coalesce(F.col("release_high") >= release(*FIRST_WITH_WARM_UPS), F.lit(True))
-    moved = (F.count_distinct("reading_offset") > 1) | (F.count_distinct("reading_puts") > 1)
-    other = (
-        pairs.withColumn("warm_ups", warm_ups)
-        .join(readings, meanwhile, "inner")
-        .groupBy("row_key", "warm_ups", store)
-        .agg(
-            F.max("reading_offset").alias("other_offset"),
-            growth(course("reading_at_us", "reading_puts")).alias("other_grown"),
-            F.max("reading_unsaved_puts").alias("unsaved_puts"),
-            moved.alias("moved"),
-        )
-    )
-    slack = F.when(F.col("warm_ups"), F.lit(UNSAVED_RECORDS)).otherwise(F.lit(0))
-    more = F.when(F.col("warm_ups"), F.col("unsaved_puts")).otherwise(F.lit(0))
-    by_offset = F.col("other_offset") > F.col("own_offset") + slack
-    by_puts = F.col("other_grown") > F.col("own_puts") + more
-    beyond = F.coalesce(by_offset, by_puts, F.lit(False)) & F.col("moved")
-    found = own.join(other, ["row_key", "of_store"], "inner").where(beyond)
-    shown = found.groupBy("row_key").agg(
-        F.min_by(F.struct("own_offset", "other_offset", "other_grown"), "of_store").alias("shown")
-    )
-    return pairs.join(shown, "row_key", "inner").select(*pairs.columns, "shown.*")
+def _offset(x: Reading | Mark) -> int | None:
+    return x.offset if isinstance(x, Reading) else None
 
 
-def _findings(story: DataFrame) -> DataFrame:
-    unwatched = F.col("frozen_unwatched") | F.col("other_unwatched")
-    unknown_standbys = F.col("num_standby_replicas").isNull()
+def _most(values: Iterator[int | None] | set[int | None]) -> int | None:
+    return max((x for x in values if x is not None), default=None)
+
+
+def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead: _Ahead) -> Row:
+    assert app.settings
+    pod, other = pair.pod, pair.other_pod
+    unwatched = any(app.was_unwatched(x, task.id, pair.from_us, still_us) for x in (pod, other))
+    unknown = app.settings.num_standby_replicas is None
     # the overlap's ends are reported by two pods: their clocks may make this much of it
-    brief = F.col("still_to_us") - F.col("from_us") <= F.col("session_us") + SKEW_US
-    confidence = (
-        F.when(unwatched, F.lit(Confidence.UNKNOWN.value))
-        .when(unknown_standbys | brief, F.lit(Confidence.SUSPECTED.value))
-        .otherwise(F.lit(Confidence.CONFIRMED.value))
-    )
-    exactly_once = F.coalesce(F.col("processing_guarantee").startswith("exactly_once"), F.lit(False))
-    fenced = ~F.col("lasting") & exactly_once
+    brief = still_us - pair.from_us <= app.settings.session_ms * 1_000 + SKEW_US
+    exactly_once = (app.settings.processing_guarantee or "").startswith("exactly_once")
+    quiet = unwatched or (exactly_once and not pair.lasting)
+    sure = Confidence.SUSPECTED if unknown or brief else Confidence.CONFIRMED
     return finding(
-        story,
-        META,
-        {
-            "opened_at_us": F.col("from_us"),
-            "severity": F.when(fenced | unwatched, F.lit(Severity.INFO.value)).otherwise(
-                F.lit(Severity.WARNING.value)
-            ),
-            "confidence": confidence,
-            "status": F.when(F.col("lasting"), F.lit(Status.OPEN.value)).otherwise(
-                F.lit(Status.RESOLVED.value)
-            ),
-            "ended_us": F.col("still_to_us"),
-            "affected": F.lit(Affected.POSSIBLY.value),
-            "missing_facts": F.when(unknown_standbys, F.array(F.lit("num_standby_replicas"))).otherwise(
-                no_texts()
-            ),
-            "summary": numbered(
-                "%s still holds %s without moving anything for %.0f s, while %s works on it",
-                "pod", "task_id", seconds(F.col("from_us"), F.col("still_to_us")), "other_pod",
-            ),
-            "evidence": _evidence(),
-            "next_action": _next_action(),
-            "pods": F.array("pod", "other_pod"),
-        },
+        META, app.where, pair.from_us, task_id=task.id, pod=pod,
+        severity=(Severity.INFO if quiet else Severity.WARNING).value,
+        confidence=(Confidence.UNKNOWN if unwatched else sure).value,
+        status=(Status.OPEN if pair.lasting else Status.RESOLVED).value,
+        ended_us=still_us,
+        affected=Affected.POSSIBLY.value,
+        missing_facts=["num_standby_replicas"] if unknown else [],
+        summary=f"{pod} still holds {task.id} without moving anything for {whole_seconds(still_us - pair.from_us)} s,"
+        f" while {other} works on it",
+        evidence=_evidence(place(app.name, task.id), pair, still_us, ahead, unwatched=unwatched),
+        next_action=_next_action(app, task, pair, still_us, exactly_once=exactly_once),
+        pods=[pod, other],
     )  # fmt: skip
 
 
-def _evidence() -> Column:
-    place = F.concat_ws("/", "application_id", "task_id")
-    both = numbered(
-        "%s and %s both hold the task from %s to %s",
-        "pod", "other_pod", clock("from_us"), clock("to_us"),
-    )  # fmt: skip
-    frozen = F.concat(
-        numbered("no file of %s's copy changed until %s", "pod", clock("still_to_us")),
-        F.coalesce(numbered("; it is at offset %d", "own_offset"), F.lit("")),
-    )
-    moving = F.concat(
-        F.col("other_pod"),
-        F.lit("'s copy moved on"),
-        F.coalesce(numbered(" to offset %d", "other_offset"), F.lit("")),
-        F.coalesce(numbered(", %d puts more", "other_grown"), F.lit("")),
-    )
-    unwatched = F.when(
-        F.col("frozen_unwatched") | F.col("other_unwatched"),
-        F.lit("one of the two was not watched all the time"),
-    )
+def _evidence(where: str, pair: _Overlap, still_us: int, ahead: _Ahead, *, unwatched: bool) -> list[Entry]:
+    pod, other = pair.pod, pair.other_pod
+    at = "" if ahead.own_offset is None else f"; it is at offset {ahead.own_offset}"
+    to = "" if ahead.other_offset is None else f" to offset {ahead.other_offset}"
+    more = "" if ahead.other_grown is None else f", {ahead.other_grown} puts more"
+    both = f"{pod} and {other} both hold the task from {clock(pair.from_us)} to {clock(pair.to_us)}"
     return chain(
-        F.array(
-            entry(F.col("from_us"), both, place),
-            entry(F.col("still_to_us"), frozen, F.col("pod")),
-            entry(F.col("still_to_us"), moving, F.col("other_pod")),
-            entry(F.col("from_us"), unwatched, F.lit("rollup")),
+        entry(pair.from_us, both, where),
+        entry(still_us, f"no file of {pod}'s copy changed until {clock(still_us)}{at}", pod),
+        entry(still_us, f"{other}'s copy moved on{to}{more}", other),
+        entry(pair.from_us, "one of the two was not watched all the time", "rollup") if unwatched else None,
+    )
+
+
+def _next_action(app: Application, task: Task, pair: _Overlap, still_us: int, *, exactly_once: bool) -> str:
+    assert app.settings
+    pod, other = pair.pod, pair.other_pod
+    if pair.lasting:
+        return (
+            f"Check the process on {pod}: it is paused, stuck in garbage collection or cut off. Restart it before it"
+            " wakes up; under at-least-once what it still has in memory may be written twice."
         )
+    over = (
+        f"Find out what stopped {pod} for so long (throttling, garbage collection, node); under at-least-once compare"
+        f" the output around {clock(still_us)}."
+    )
+    if exactly_once or at_least(app.settings.release_low, FIRST_TO_COMMIT_BEFORE_IT_CLAIMS):
+        return over
+    return (
+        f"{over} Up to 2.5 its checkpoint may also cover what {other} wrote: stop the instance on {pod}, keep a copy of"
+        f" its directory of {task.id}, remove that directory only, start it: it then restores in full."
     )
 
 
-def _next_action() -> Column:
-    alive = numbered(
-        "Check the process on %s: it is paused, stuck in garbage collection or cut off. Restart it before it "
-        "wakes up; under at-least-once what it still has in memory may be written twice.",
-        "pod",
-    )  # fmt: skip
-    over = numbered(
-        "Find out what stopped %s for so long (throttling, garbage collection, node); under at-least-once compare the "
-        "output around %s.",
-        "pod", clock("still_to_us"),
-    )  # fmt: skip
-    claims = numbered(
-        " Up to 2.5 its checkpoint may also cover what %s wrote: stop the instance on %s, keep a copy of its directory "
-        "of %s, remove that directory only, start it: it then restores in full.",
-        "other_pod", "pod", "task_id",
-    )  # fmt: skip
-    fixed = F.coalesce(F.col("release_low") >= release(*FIRST_TO_COMMIT_BEFORE_IT_CLAIMS), F.lit(False))
-    no_claim = fixed | F.coalesce(F.col("processing_guarantee").startswith("exactly_once"), F.lit(False))
-    return F.when(F.col("lasting"), alive).otherwise(F.concat(over, F.when(no_claim, "").otherwise(claims)))
-
-
-def _ends_and_thaws(seen: Seen) -> DataFrame:
-    """List when each pod that has a copy was last heard: a pair of holders ends there; and when a frozen one thaws.
-
-    Output columns: `TASK`, at_us.
-    """
-    heard = seen.counted.groupBy("namespace", "pod").agg(F.max("last_us").alias("at_us"))
-    pods = seen.copies.select(*TASK, "pod").distinct()
-    ends = pods.join(heard, ["namespace", "pod"], "inner").select(*TASK, "at_us")
-    return ends.unionByName(_thaws(seen))
-
-
-def _thaws(seen: Seen) -> DataFrame:
-    """List when two that hold a task to the end moved first, each: the frozen one thaws there."""
-    newest = F.max_by(
-        F.struct("now_held", "observed_at_us"), F.struct("observed_at_us", "boot_id", "sequence")
-    )
-    ends = seen.flips.groupBy(*TASK, "pod").agg(newest.alias("end"))
-    holders = ends.where(F.col("end.now_held")).select(
-        *TASK, "pod", F.col("end.observed_at_us").alias("from_us")
-    )
-    others = holders.select(*TASK, F.col("pod").alias("other_pod"), F.col("from_us").alias("other_from_us"))
-    both_us = F.greatest("from_us", "other_from_us") + SETTLE_US
-    pairs = holders.join(others, list(TASK), "inner").where(F.col("pod") != F.col("other_pod"))
-    starts = pairs.select(*TASK, "pod", both_us.alias("at_us")).distinct()
-    moves = seen.steps.where(F.col("what").isin(*MOVES)).select(*PLACE)
-    return neighbours(moves, starts, (*TASK, "pod")).select(*TASK, "at_us")
-
-
-def _crowded(held: DataFrame, _marks: DataFrame, settings: DataFrame) -> DataFrame:
-    return overlaps(held, settings)
-
-
-RULE = Rule(
-    META,
-    find,
-    remembers=Past(
-        extremes=(most("offset"), most("puts")), steps=MOVES, settled_us=SETTLE_US, moments=_ends_and_thaws
-    ),
-    questions=_crowded,
-)
+RULE = Rule(META, find)

@@ -10,15 +10,17 @@ Blind spots: a pod without any agent is not known here at all.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections import defaultdict
+from collections.abc import Iterator
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
-from spark_rollup.columns import MICROS, clock, entry, numbered
-from spark_rollup.facts.gaps import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED
-from spark_rollup.facts.levels import has_ended
-from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
+from spark_rollup.fleet.application import MICROS, Application
+from spark_rollup.fleet.meta import Row, RuleMeta
+from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, has_ended
+from spark_rollup.fleet.rows import Entry, Gap, Heard
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.words import clock, entry, finding, whole_seconds
 
 META = RuleMeta(
     id="unaudited",
@@ -60,105 +62,66 @@ _ACTIONS = {
     FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, check the other agents.",
 }
 
+_OTHERWISE = "Read the agent's log for the cause; a rescan has repaired its view, but not what passed unseen."
 
-def find(facts: Facts) -> DataFrame:
-    """Group gaps per pod and cause, and add what agents count.
 
-    Output columns: `FINDING`.
-    """
-    span = F.greatest(F.col("to_us") - F.col("from_us"), F.lit(0))
-    missing = F.coalesce(numbered(", %d events missing", "missing"), F.lit(""))
-    shown = entry(
-        F.col("from_us"),
-        F.concat(
-            F.lit("no agent watched from "), clock("from_us"), F.lit(" to "), clock("to_us"), missing,
-            F.coalesce(F.concat(F.lit(", task "), F.col("task_id")), F.lit("")),
-        ),
-        F.col("pod"),
-    )  # fmt: skip
-    groups = (
-        facts.gaps.withColumn("entries", shown)
-        .withColumn("span_us", span)
-        .groupBy("namespace", "application_id", "pod", "cause")
-        .agg(
-            F.min("from_us").alias("opened_at_us"),
-            F.count("*").alias("intervals"),
-            F.sum("span_us").alias("unwatched_us"),
-            F.sum("missing").alias("missing"),
-            F.slice(F.array_sort(F.collect_list("entries")), 1, MAX_INTERVALS).alias("evidence"),
-        )
-        # the cause is part of the finding's identity
-        .withColumn("identity", F.col("cause"))
+def find(app: Application) -> Iterator[Row]:
+    """Group gaps per pod and cause, and add what agents count."""
+    for pod in app.pods.values():
+        groups: dict[str, list[Gap]] = defaultdict(list)
+        for gap in pod.gaps:
+            if gap.application_id == app.name:
+                groups[gap.cause].append(gap)
+        for cause, gaps in groups.items():
+            yield _of_gaps(app, pod.name, cause, gaps)
+        if app.name is None and pod.heard and pod.heard.missed_criticals + pod.heard.missed_warnings > 0:
+            yield _of_counts(app, pod.heard)
+
+
+def _of_gaps(app: Application, pod: str, cause: str, gaps: list[Gap]) -> Row:
+    unwatched_us = sum(max(x.to_us - x.from_us, 0) for x in gaps)
+    known = [x.missing for x in gaps if x.missing is not None]
+    harmless = cause in (EARLIER, STOPPED)
+    loud = not harmless and (unwatched_us > SHORT_US or cause in (LOST, SILENT, FAST))
+    lost = f", {sum(known)} events missing" if known else ""
+    counted = f"{len(gaps)} interval{'' if len(gaps) == 1 else 's'}, {whole_seconds(unwatched_us)} s unwatched{lost}"
+    shown = sorted(_entry(x) for x in gaps)[:MAX_INTERVALS]
+    return _finding(app, pod, cause, min(x.from_us for x in gaps), f"; {counted}", shown, loud=loud)
+
+
+def _entry(gap: Gap) -> Entry:
+    missing = "" if gap.missing is None else f", {gap.missing} events missing"
+    task = "" if gap.task_id is None else f", task {gap.task_id}"
+    what = f"no agent watched from {clock(gap.from_us)} to {clock(gap.to_us)}{missing}{task}"
+    return entry(gap.from_us, what, gap.pod)
+
+
+def _of_counts(app: Application, heard: Heard) -> Row:
+    """Say that an agent counts open findings that are not in the input."""
+    number = heard.missed_criticals + heard.missed_warnings
+    ids = ", ".join(heard.missed[:MAX_INTERVALS])
+    what = (
+        f"of what the agent counts as open, {heard.missed_criticals} critical and {heard.missed_warnings} warnings are"
+        f" not in the input{f': {ids}' if ids else ''}"
     )
-    return _findings(groups.unionByName(_missed(facts), allowMissingColumns=True))
+    shown = [entry(heard.level_us, what, heard.pod)] if heard.level_us is not None else []
+    opened_us = heard.boot_us if heard.boot_us is not None else heard.last_us
+    loud = not has_ended(heard, app.as_of_us)
+    return _finding(app, heard.pod, MISSED, opened_us, f": {number}", shown, loud=loud)
 
 
-def _missed(facts: Facts) -> DataFrame:
-    """List pods whose agents count open findings that are not in the input: columns of the groups, number."""
-    number = F.col("missed_criticals") + F.col("missed_warnings")
-    ids = F.concat_ws(", ", F.slice("missed", 1, MAX_INTERVALS))
-    counts = numbered(
-        "of what the agent counts as open, %d critical and %d warnings are not in the input",
-        "missed_criticals", "missed_warnings",
-    )  # fmt: skip
-    named = F.when(ids != "", F.concat(F.lit(": "), ids)).otherwise(F.lit(""))
-    return facts.heard.where(number > 0).select(
-        "namespace",
-        F.lit(None).cast("string").alias("application_id"),
-        "pod",
-        F.lit(MISSED).alias("cause"),
-        F.col("boot_us").alias("opened_at_us"),
-        number.alias("number"),
-        has_ended(facts.as_of_us).alias("over"),
-        F.array(entry(F.col("level_us"), F.concat(counts, named), F.col("pod"))).alias("evidence"),
-        F.lit(MISSED).alias("identity"),
-    )
-
-
-def _findings(groups: DataFrame) -> DataFrame:
-    harmless = F.col("cause").isin(EARLIER, STOPPED)
-    long = F.col("unwatched_us") > SHORT_US
-    over = F.coalesce("over", F.lit(False))
-    is_warning = ~harmless & ~over & (F.coalesce(long, F.lit(True)) | F.col("cause").isin(LOST, SILENT, FAST))
-    sentence = F.coalesce(_lookup(_SENTENCES), F.concat(F.lit("the agent was blind: "), F.col("cause")))
-    plural = F.when(F.col("intervals") == 1, F.lit("")).otherwise(F.lit("s"))
-    unwatched_s = F.col("unwatched_us") / F.lit(float(MICROS))
-    summary = F.concat(
-        F.col("pod"),
-        F.lit(": "),
-        sentence,
-        F.coalesce(
-            numbered("; %d interval%s, %.0f s unwatched", "intervals", plural, unwatched_s),
-            numbered(": %d", "number"),
-        ),
-        F.coalesce(numbered(", %d events missing", "missing"), F.lit("")),
-    )
-    fallback = F.lit(
-        "Read the agent's log for the cause; a rescan has repaired its view, but not what passed unseen."
-    )
+def _finding(
+    app: Application, pod: str, cause: str, opened_us: int, counted: str, shown: list[Entry], *, loud: bool
+) -> Row:
     return finding(
-        groups,
-        META,
-        {
-            "opened_at_us": F.col("opened_at_us"),
-            "confidence": F.when(F.col("cause") == FAST, F.lit(Confidence.SUSPECTED.value)).otherwise(
-                F.lit(Confidence.CONFIRMED.value)
-            ),
-            "severity": F.when(is_warning, F.lit(Severity.WARNING.value)).otherwise(
-                F.lit(Severity.INFO.value)
-            ),
-            "affected": F.lit("no"),
-            "summary": summary,
-            "evidence": F.col("evidence"),
-            "next_action": F.coalesce(_lookup(_ACTIONS), fallback),
-        },
-    )
-
-
-def _lookup(texts: dict[str, str]) -> Column:
-    return F.try_element_at(
-        F.create_map(*(F.lit(text) for pair in texts.items() for text in pair)), F.col("cause")
-    )
+        META, app.where, opened_us, pod=pod, identity=cause,  # the cause is part of the finding's identity
+        confidence=(Confidence.SUSPECTED if cause == FAST else Confidence.CONFIRMED).value,
+        severity=(Severity.WARNING if loud else Severity.INFO).value,
+        affected="no",
+        summary=f"{pod}: {_SENTENCES.get(cause, f'the agent was blind: {cause}')}{counted}",
+        evidence=shown,
+        next_action=_ACTIONS.get(cause, _OTHERWISE),
+    )  # fmt: skip
 
 
 RULE = Rule(META, find)

@@ -16,17 +16,16 @@ Blind spots: copies of in-memory stores; copies on pods that have no agent, as w
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterator
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.columns import TASK, chain, clock, entry, numbered
-from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding
-from spark_rollup.judging.copies import copies, horizons
-from spark_rollup.judging.fleet import with_unwatched
-from spark_rollup.judging.past import Past, last
+from spark_rollup.fleet.application import Application, Task
+from spark_rollup.fleet.copies import Held, Horizon, copies, horizon
+from spark_rollup.fleet.meta import Row, RuleMeta
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.words import chain, clock, entry, finding, place
 
 META = RuleMeta(
     id="unprotected-task",
@@ -40,128 +39,76 @@ META = RuleMeta(
 )
 
 
-def find(facts: Facts) -> DataFrame:
-    """Count healthy copies where several are promised; name applications that promise none.
-
-    Output columns: `FINDING`.
-    """
-    applications = horizons(facts)
-    return _tasks(applications, facts).unionByName(_applications(applications))
-
-
-def _tasks(applications: DataFrame, facts: Facts) -> DataFrame:
-    promising = applications.where(
-        (F.col("num_standby_replicas") >= 1) & (F.col("alive") >= 2) & ~F.col("restless")
-    ).select(
-        "namespace", "application_id", "num_standby_replicas", "alive", "patience_us", "spoken_us", "leaving"
-    )
-    counted = (
-        copies(facts, until="spoken_us")
-        .groupBy(*TASK)
-        .agg(
-            F.count_if("healthy").alias("healthy"),
-            F.min("first_us").alias("first_us"),
-            F.max("horizon_us").alias("horizon_us"),
-            F.array_sort(
-                F.collect_list(F.struct("pod", "healthy", "ill", "offset", "damage", "watched"))
-            ).alias("copies"),
-        )
-        .join(promising, ["namespace", "application_id"], "inner")
-        .withColumn("settled_us", F.col("spoken_us") - F.col("patience_us"))
-        .where((F.col("healthy") < 2) & (F.col("first_us") < F.col("settled_us")))
-        .withColumn("row_key", F.concat_ws("/", *TASK))
-        .withColumn("pod", F.lit(None).cast("string"))
-    )
-    return _findings(with_unwatched(counted, facts, "settled_us", "horizon_us"))
+def find(app: Application) -> Iterator[Row]:
+    """Count healthy copies where several are promised; name applications that promise none."""
+    known = horizon(app)
+    standbys = app.settings.num_standby_replicas if app.settings else None
+    if known is None or standbys is None:
+        return
+    if standbys == 0:
+        yield _application(app, known, "num.standby.replicas is 0")
+    elif known.alive == 1:
+        yield _application(app, known, "standbys are configured, but one pod runs alone")
+    if standbys < 1 or known.alive < 2 or known.restless:
+        return
+    settled_us = known.spoken_us - known.patience_us
+    for task, held in copies(app, known, known.spoken_us):
+        # the first hold is the same in every later run: the finding keeps its id while it lasts
+        first_us = min(x.from_us for x in task.owners)
+        if sum(x.healthy for x in held) < 2 and first_us < settled_us:
+            yield _finding(app, task, known, held, first_us)
 
 
-def _findings(tasks: DataFrame) -> DataFrame:
+def _finding(app: Application, task: Task, known: Horizon, held: list[Held], first_us: int) -> Row:
+    assert app.settings
+    settled_us = known.spoken_us - known.patience_us
     # a pod that fell silent after the application's last sign has its copy, as far as is known
-    silent = F.transform(F.filter("copies", lambda copy: ~copy["watched"]), lambda copy: copy["pod"])
-    unwatched_pods = F.array_sort(F.array_union("unwatched_pods", silent))
-    doubtful = F.size(unwatched_pods) > 0
-    names = F.transform("copies", lambda copy: copy["pod"])
-    damage = F.array_sort(F.array_distinct(F.flatten(F.transform("copies", lambda copy: copy["damage"]))))
-    listed = F.array_join(
-        F.transform("copies", lambda copy: F.concat_ws(" ", copy["pod"], copy["ill"])), ", "
-    )
-    shown = F.concat(
-        F.lit("copies held at "), clock("horizon_us"), F.lit(": "),
-        F.when(F.size("copies") > 0, listed).otherwise(F.lit("none")),
-    )  # fmt: skip
-    unwatched = F.concat(F.lit("not watched all the time: "), F.array_join(unwatched_pods, ", "))
-    place = F.concat_ws("/", "application_id", "task_id")
+    silent = {x.pod for x in held if not x.watched}
+    unwatched = sorted({*app.unwatched(task.id, settled_us, known.horizon_us), *silent})
+    good = [x.pod for x in held if x.healthy]
+    listed = ", ".join(f"{x.pod} {x.ill}" for x in held)
+    if good:
+        step = (
+            f"Do not restart {good[0]} before another pod has caught up with {task.id}: find out why its standby is"
+            " missing, damaged or behind."
+        )
+    else:
+        step = (
+            f"No copy of {task.id} can be trusted: keep the directories, stop the application if wrong output does"
+            " harm, and rebuild one copy from the changelog."
+        )
+    sure = Confidence.SUSPECTED if known.leaving else Confidence.CONFIRMED
     return finding(
-        tasks,
-        META,
-        {
-            # the first hold is the same in every later run: the finding keeps its id while it lasts
-            "opened_at_us": F.col("first_us"),
-            "severity": F.when(doubtful | F.col("leaving"), F.lit(Severity.INFO.value)).otherwise(
-                F.lit(Severity.WARNING.value)
+        META, app.where, first_us, task_id=task.id,
+        severity=(Severity.INFO if unwatched or known.leaving else Severity.WARNING).value,
+        confidence=(Confidence.UNKNOWN if unwatched else sure).value,
+        affected=Affected.NO.value,
+        summary=f"healthy copies of {task.id}: {len(good)}, with {known.alive} live pods and num.standby.replicas ="
+        f" {app.settings.num_standby_replicas}",
+        evidence=chain(
+            entry(
+                known.horizon_us, f"copies held at {clock(known.horizon_us)}: {listed or 'none'}",
+                place(app.name, task.id),
             ),
-            "confidence": F.when(doubtful, F.lit(Confidence.UNKNOWN.value))
-            .when(F.col("leaving"), F.lit(Confidence.SUSPECTED.value))
-            .otherwise(F.lit(Confidence.CONFIRMED.value)),
-            "status": F.lit(Status.OPEN.value),
-            "affected": F.lit(Affected.NO.value),
-            "summary": numbered(
-                "healthy copies of %s: %d, with %d live pods and num.standby.replicas = %d",
-                "task_id", "healthy", "alive", "num_standby_replicas",
-            ),
-            "evidence": chain(
-                F.array(
-                    entry(F.col("horizon_us"), shown, place),
-                    entry(F.when(doubtful, F.col("settled_us")), unwatched, F.lit("rollup")),
-                )
-            ),
-            "next_action": _next_action(),
-            "pods": names,
-            "explains": damage,
-        },
+            entry(settled_us, f"not watched all the time: {', '.join(unwatched)}", "rollup") if unwatched else None,
+        ),
+        next_action=step,
+        pods=[x.pod for x in held],
+        explains=sorted({one for x in held for one in x.damage}),
     )  # fmt: skip
 
 
-def _next_action() -> Column:
-    good = F.filter("copies", lambda copy: copy["healthy"])
-    keep = numbered(
-        "Do not restart %s before another pod has caught up with %s: find out why its standby is missing, damaged "
-        "or behind.",
-        F.try_element_at(good, F.lit(1))["pod"], "task_id",
-    )  # fmt: skip
-    none = numbered(
-        "No copy of %s can be trusted: keep the directories, stop the application if wrong output does harm, and "
-        "rebuild one copy from the changelog.",
-        "task_id",
-    )  # fmt: skip
-    return F.coalesce(keep, none)
-
-
-def _applications(applications: DataFrame) -> DataFrame:
+def _application(app: Application, known: Horizon, why: str) -> Row:
     """Say once per application that tasks have one copy by configuration, or because one pod runs."""
-    none = F.col("num_standby_replicas") == 0
-    alone = (F.col("num_standby_replicas") >= 1) & (F.col("alive") == 1)
-    why = F.when(none, F.lit("num.standby.replicas is 0")).otherwise(
-        F.lit("standbys are configured, but one pod runs alone")
-    )
-    rows = applications.where(none | alone).withColumn("pod", F.lit(None).cast("string"))
     return finding(
-        rows,
-        META,
-        {
-            "opened_at_us": F.col("since_us"),
-            "severity": F.lit(Severity.INFO.value),
-            "confidence": F.lit(Confidence.CONFIRMED.value),
-            "affected": F.lit(Affected.NO.value),
-            "summary": F.concat(
-                F.lit("tasks of "), F.col("application_id"), F.lit(" have one copy each: "), why,
-                F.lit("; a lost pod is restored from the changelog"),
-            ),
-            "evidence": F.array(entry(F.col("since_us"), why, F.lit("configuration"))),
-            "next_action": F.lit("Nothing, if restoring on failover is quick enough; else configure a standby."),
-            "pods": F.col("pods_seen"),
-        },
+        META, app.where, known.since_us,
+        severity=Severity.INFO.value,
+        affected=Affected.NO.value,
+        summary=f"tasks of {app.name} have one copy each: {why}; a lost pod is restored from the changelog",
+        evidence=[entry(known.since_us, why, "configuration")],
+        next_action="Nothing, if restoring on failover is quick enough; else configure a standby.",
+        pods=known.pods_seen,
     )  # fmt: skip
 
 
-RULE = Rule(META, find, remembers=Past(extremes=(last("offset"),)))
+RULE = Rule(META, find)

@@ -13,26 +13,16 @@ Source: KAFKA-7672 (2.0.1 to 2.1.1), KAFKA-16017 (up to 3.5.2 and 3.6.1).
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterator
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
-from spark_rollup.columns import TASK, chain, clock, entry, numbered, of_store
-from spark_rollup.judging.base import Facts, Rule, RuleMeta, finding, words_of_agent
-from spark_rollup.judging.fleet import (
-    OFFSET_SLACK,
-    attach,
-    far_less,
-    own_size,
-    prefixed,
-    same_store,
-    same_task,
-    suspects_of,
-    with_gap_flag,
-)
-from spark_rollup.judging.past import Past, most
+from spark_rollup.fleet.application import OFFSET_SLACK, Application, OwnSize, Task, far_less, same_store
+from spark_rollup.fleet.meta import Row, RuleMeta
+from spark_rollup.fleet.rows import Entry, Hold, Reading, Said
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.words import chain, clock, entry, finding, of_store, place, words_of_agent
 
 META = RuleMeta(
     id="unrestored-task",
@@ -50,145 +40,90 @@ _REPORTED_WITHIN_US = 3_600_000_000
 """By then the agent has said all that it calls this damage (microseconds); what it says later it says again."""
 
 
-def find(facts: Facts) -> DataFrame:
-    """Join agents' `unrestored-store` findings with the previous owner of the task.
-
-    Output columns: `FINDING`.
-    """
-    suspects = suspects_of(facts.local, "unrestored-store").join(
-        _already_reported(facts.said), [*TASK, "pod", "identity"], "left_anti"
-    )
-    suspects = own_size(suspects, facts.sizes, "opened_at_us")
-    reported_us = F.least(F.col("observed_at_us"), F.col("opened_at_us") + _REPORTED_WITHIN_US)
-    suspects = with_gap_flag(
-        suspects.withColumn("reported_us", reported_us),
-        facts.unwatched,
-        "opened_at_us",
-        "reported_us",
-        "unwatched",
-    )
-    return _findings(_last_size_of_owner(_previous_owner(suspects, facts.held), facts.sizes))
+def find(app: Application) -> Iterator[Row]:
+    """Compare agents' `unrestored-store` findings with the previous owner of the task."""
+    for task, said in app.suspects("unrestored-store"):
+        if not _is_reported_as_carried(task, said):
+            yield _judged(app, task, said)
 
 
-def _already_reported(said: DataFrame) -> DataFrame:
-    """List stores of which the agent itself says that they carry an old offset: one damage, one finding."""
-    return said.where((F.col("detector") == "resurrected-checkpoint") & F.col("identity").isNotNull()).select(
-        *TASK, "pod", "identity"
+def _is_reported_as_carried(task: Task, said: Said) -> bool:
+    """Return whether the agent itself says that the store carries an old offset: one damage, one finding."""
+    return said.identity is not None and any(
+        x.detector == "resurrected-checkpoint" and (x.pod, x.identity) == (said.pod, said.identity)
+        for x in task.said
     )
 
 
-def _previous_owner(suspects: DataFrame, held: DataFrame) -> DataFrame:
-    """Add the other pod that held the task last before the finding opened (`owner_*`; null = none seen)."""
-    others = prefixed(held.where(~F.col("cleaner")), "owner_")
-    earlier = F.col("owner_from_us") < F.col("opened_at_us")
-    same = same_task("owner_") & (F.col("owner_pod") != F.col("pod")) & earlier
-    names = ("owner_pod", "owner_from_us", "owner_to_us")
-    last = F.max_by(F.struct(*names), F.struct("owner_to_us", "owner_from_us", "owner_pod"))
-    return attach(suspects, others, same, {"owner": last}).select(*suspects.columns, "owner.*")
-
-
-def _last_size_of_owner(suspects: DataFrame, sizes: DataFrame) -> DataFrame:
-    """Add the fullest reading of the previous owner's copy while it was the owner (`held_*`; null = none)."""
-    readings = prefixed(sizes.where(F.col("puts").isNotNull()), "reading_")
-    meanwhile = F.col("reading_at_us").between(F.col("owner_from_us"), F.col("opened_at_us"))
-    same = (
-        same_task("reading_")
-        & (F.col("reading_pod") == F.col("owner_pod"))
-        & same_store("reading_")
-        & meanwhile
+def _judged(app: Application, task: Task, said: Said) -> Row:
+    pod, opened_us = said.pod, said.opened_at_us
+    own = task.own_size(said)
+    owner = _previous_owner(task, said)
+    held = _readings_of(owner, task, said)
+    fullest = max(held, key=lambda x: (x.puts, x.at_us, -1 if x.offset is None else x.offset), default=None)
+    counted = [x for x in held if x.entries_low is not None]
+    richest = max(
+        counted, key=lambda x: (x.entries_low, x.at_us, -1 if x.offset is None else x.offset), default=None
     )
-    known = F.col("reading_entries_low").isNotNull()
-    found = {
-        "fullest": F.max(F.struct("reading_puts", "reading_at_us", "reading_offset")),
-        "richest": F.max(F.when(known, F.struct("reading_entries_low", "reading_at_us", "reading_offset"))),
-    }
-    return attach(suspects, readings, same, found).select(
-        *suspects.columns,
-        F.col("richest.reading_entries_low").alias("held_entries"),
-        F.col("richest.reading_offset").alias("held_entries_offset"),
-        F.col("fullest.reading_at_us").alias("held_us"),
-        F.col("fullest.reading_puts").alias("held_puts"),
-        F.col("fullest.reading_offset").alias("held_offset"),
-    )
-
-
-def _findings(story: DataFrame) -> DataFrame:
-    # the new owner must claim at least the offset that the previous one had; unknown offsets prove nothing
-    reach = F.col("own_offset") * (1 + OFFSET_SLACK)
-    more = F.coalesce(
-        far_less(F.col("own_puts"), F.col("held_puts")) & (reach >= F.col("held_offset")), F.lit(False)
-    )
+    comparison = None
+    if owner and own and fullest and far_less(own.puts, fullest.puts) and _reaches(own, fullest):
+        comparison = (
+            f"{owner.pod} held {fullest.puts} puts at offset {fullest.offset}, {pod} claims offset {own.offset}"
+            f" with {own.puts} puts"
+        )
     # puts count overwritten keys, which a compacted changelog does not bring back: only live entries prove
-    fuller = far_less(F.col("own_puts"), F.col("held_entries")) & (reach >= F.col("held_entries_offset"))
+    fuller = bool(own and richest and far_less(own.puts, richest.entries_low) and _reaches(own, richest))
     # the agent's `resurrected-checkpoint` of this store may be what was lost: then this is the wrong name
-    proved = F.coalesce(fuller, F.lit(False)) & ~F.col("unwatched")
-    comparison = numbered(
-        "%s held %d puts at offset %d, %s claims offset %d with %d puts",
-        "owner_pod", "held_puts", "held_offset", "pod", "own_offset", "own_puts",
-    )  # fmt: skip
-    judged = story.withColumn("proved", proved).withColumn("comparison", F.when(more, comparison))
+    reported_us = min(said.observed_at_us, opened_us + _REPORTED_WITHIN_US)
+    proved = fuller and not app.was_unwatched(pod, task.id, opened_us, reported_us)
+    keep = f" If {owner.pod} still has its directory, keep it as the reference." if owner else ""
+    loud = {"severity": Severity.CRITICAL.value, "confidence": Confidence.CONFIRMED.value} if proved else {}
     return finding(
-        judged,
-        META,
-        words_of_agent()
-        | {
-            "opened_at_us": F.col("opened_at_us"),
-            "severity": F.when(F.col("proved"), F.lit(Severity.CRITICAL.value)).otherwise(F.col("severity")),
-            "confidence": F.when(F.col("proved"), F.lit(Confidence.CONFIRMED.value)).otherwise(
-                F.col("confidence")
-            ),
-            "summary": _summary(),
-            "evidence": _evidence(),
-            "next_action": _next_action(),
-            "pods": F.filter(F.array("pod", "owner_pod"), lambda pod: pod.isNotNull()),
-            "confirms": F.array("finding_id"),
-        },
-    )
-
-
-def _summary() -> Column:
-    return F.concat(
-        F.col("pod"),
-        F.lit(" ran "),
-        F.col("task_id"),
-        of_store(),
-        F.lit(", without having restored it"),
-        F.coalesce(F.concat(F.lit(" after "), F.col("owner_pod")), F.lit("")),
-        F.coalesce(F.concat(F.lit(": "), F.col("comparison")), F.lit("")),
-    )
-
-
-def _evidence() -> Column:
-    place = F.concat_ws("/", "application_id", "task_id", "store")
-    held = numbered(
-        "%s held the task from %s to %s", "owner_pod", clock("owner_from_us"), clock("owner_to_us")
-    )  # fmt: skip
-    alone = F.when(
-        F.col("owner_pod").isNull(),
-        F.lit("no earlier owner was watched: the agent's verdict is the only evidence"),
-    )
-    return chain(
-        F.array(
-            entry(F.col("owner_from_us"), held, F.col("owner_pod")),
-            entry(
-                F.col("held_us"),
-                numbered("%s's copy had %d puts", "owner_pod", "held_puts"),
-                F.col("owner_pod"),
-            ),
-            entry(F.coalesce("own_at_us", "opened_at_us"), F.col("comparison"), place),
-            entry(F.col("opened_at_us"), alone, F.lit("rollup")),
+        META, app.where, opened_us, **words_of_agent(said) | loud,
+        task_id=task.id, store=said.store, pod=pod, identity=said.identity,
+        summary=f"{pod} ran {task.id}{of_store(said.store)}, without having restored it"
+        f"{f' after {owner.pod}' if owner else ''}{f': {comparison}' if comparison else ''}",
+        evidence=chain(
+            *_of_owner(owner, fullest, opened_us),
+            entry(own.at_us, comparison, place(app.name, task.id, said.store)) if own and comparison else None,
+            then=said.evidence or (),
         ),
-        F.col("evidence"),
-    )
-
-
-def _next_action() -> Column:
-    """The agent's own: of one incident there is one instruction."""
-    return F.concat(
-        numbered("On %s, for task %s: ", "pod", "task_id"),
-        F.col("next_action"),
-        F.coalesce(numbered(" If %s still has its directory, keep it as the reference.", "owner_pod"), F.lit("")),
+        next_action=f"On {pod}, for task {task.id}: {said.next_action}{keep}",
+        pods=[pod, owner.pod] if owner else [pod],
+        confirms=[said.finding_id],
     )  # fmt: skip
 
 
-RULE = Rule(META, find, remembers=Past(extremes=(most("entries_low"),)))
+def _of_owner(owner: Hold | None, fullest: Reading | None, opened_us: int) -> Iterator[Entry]:
+    if owner is None:
+        yield entry(
+            opened_us, "no earlier owner was watched: the agent's verdict is the only evidence", "rollup"
+        )
+        return
+    held = f"{owner.pod} held the task from {clock(owner.from_us)} to {clock(owner.to_us)}"
+    yield entry(owner.from_us, held, owner.pod)
+    if fullest:
+        yield entry(fullest.at_us, f"{owner.pod}'s copy had {fullest.puts} puts", owner.pod)
+
+
+def _previous_owner(task: Task, said: Said) -> Hold | None:
+    """Find the other pod that held the task last before the finding opened."""
+    earlier = [x for x in task.owners if x.pod != said.pod and x.from_us < said.opened_at_us]
+    return max(earlier, key=lambda x: (x.to_us, x.from_us, x.pod), default=None)
+
+
+def _readings_of(owner: Hold | None, task: Task, said: Said) -> list[Reading]:
+    """List the readings of the previous owner's copy while it was the owner."""
+    return [
+        x for x in task.readings
+        if owner and x.puts is not None and x.pod == owner.pod and same_store(said.store, x.store)
+        and owner.from_us <= x.at_us <= said.opened_at_us
+    ]  # fmt: skip
+
+
+def _reaches(own: OwnSize, other: Reading) -> bool:
+    """The new owner must claim at least the offset that the previous one had; unknown offsets prove nothing."""
+    return other.offset is not None and own.offset * (1 + OFFSET_SLACK) >= other.offset
+
+
+RULE = Rule(META, find)

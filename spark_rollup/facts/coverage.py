@@ -7,8 +7,8 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from spark_rollup.columns import MICROS, rfc3339
-from spark_rollup.facts.gaps import LOST, SILENT
 from spark_rollup.facts.levels import has_ended
+from spark_rollup.fleet.pods import LOST, SILENT
 from spark_rollup.schemas import COVERAGE, PODS
 
 _POD = ("namespace", "pod")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
@@ -17,11 +17,8 @@ from agent.contract.events import Kind
 from agent.contract.reporting import SUMMARY_S
 from spark_rollup.columns import MICROS, is_notable
 from spark_rollup.facts.heartbeats import BOOT, SLOT_US, last_words, stretches
+from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED
 from spark_rollup.schemas import GAP
-
-LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
-SILENT, STOPPED = "silent-agent", "agent-not-running"
-FAST = "clock-ahead"
 
 MOST_US = 86_400 * MICROS
 """No gap of a fast clock is reported as longer than this (microseconds)."""
@@ -200,11 +197,6 @@ def merged(gaps: DataFrame) -> DataFrame:
         .agg(F.min("from_us").alias("from_us"), F.max("until_us").alias("until_us"))
         .drop("island")
     )
-
-
-def touches(from_us: Column, to_us: Column) -> Column:
-    """Return whether a gap (columns `gap_from_us`, `gap_until_us`) overlaps a closed interval."""
-    return (F.col("gap_from_us") <= to_us) & (F.col("gap_until_us") >= from_us)
 
 
 def _gap(rows: DataFrame) -> DataFrame:

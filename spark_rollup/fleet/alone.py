@@ -123,19 +123,20 @@ def with_local_incidents(app: Application, found: list[Row]) -> list[Row]:
         incident = incident_of(x.finding_id) if x.incident_id is None else x.incident_id
         of[x.finding_id].add((incident, x.mechanism or x.detector))
         since_us[incident] = min(x.opened_at_us, since_us.get(incident, x.opened_at_us))
+    named: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for row in found:
-        named = {(one, relation) for relation in RELATIONS for one in row[relation]}
+        named[row["id"]].update((one, relation) for relation in RELATIONS for one in row[relation])
         if row["reported_by"] == AGENT:
-            named.add((row["id"], "is"))
+            named[row["id"]].add((row["id"], "is"))
+    keys = ("incident_id", "relation", "mechanism", "since_us")
+    for row in found:
         about = sorted(
             {
-                (incident, relation, mechanism)
-                for one, relation in named
+                (incident, how, mechanism)
+                for one, how in named[row["id"]]
                 for incident, mechanism in of.get(one, ())
             }
         )
-        keys = ("incident_id", "relation", "mechanism", "since_us")
-        row["local_incidents"] = [
-            dict(zip(keys, (*one, since_us[one[0]]), strict=True)) for one in about
-        ] or None  # fmt: skip
+        listed = [dict(zip(keys, (*one, since_us[one[0]]), strict=True)) for one in about]
+        row["local_incidents"] = listed or None
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from agent.contract.events import Severity, Status
+from agent.contract.events import Change, Severity, Status
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import (
     Copy,
@@ -46,6 +46,19 @@ OFFSET_SLACK = 0.05
 
 MAX_INTERVALS = 20
 """How many holder intervals one evidence chain shows."""
+
+
+SETTLE_US = 2 * MICROS
+"""What moves this shortly after the overlap began belongs to the take-over (microseconds)."""
+
+MOVES = (
+    Change.STORE_FLUSHED.value,
+    Change.CHECKPOINT_WRITTEN.value,
+    Change.STORE_OPENED.value,
+    Change.STORE_CREATED.value,
+    Change.STORE_DELETED.value,
+)
+"""Changes of a copy's files: a frozen holder makes none."""
 
 
 @dataclass(slots=True)
@@ -85,11 +98,7 @@ class Task:
         """Say who else held the task in a closed interval: evidence, and names of pods in order."""
         others = [x for x in self.owners if x.pod != pod and x.from_us <= to_us and x.to_us >= from_us]
         shown = sorted(
-            entry(
-                x.from_us,
-                f"{x.pod} held the task from {clock(x.from_us)} to {'the last reading' if x.lasting else clock(x.to_us)}",
-                x.pod,
-            )
+            entry(x.from_us, f"{x.pod} held the task from {clock(x.from_us)} to {_end(x)}", x.pod)
             for x in others
         )
         return shown[:MAX_INTERVALS], sorted({x.pod for x in others})
@@ -103,6 +112,10 @@ class Task:
             and same_store(suspect.store, x.store) and _is_incarnation(suspect, x)
         ]  # fmt: skip
         return max(sizes, key=lambda x: (x.offset, x.puts, -x.at_us), default=None)
+
+
+def _end(hold: Hold) -> str:
+    return "the last reading" if hold.lasting else clock(hold.to_us)
 
 
 class Suspect(Protocol):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_rollup.fleet.application import Application, Pod, Pods, Task
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import (
     Copy,
+    Entry,
     Gap,
     Heard,
     Hold,
@@ -24,12 +25,12 @@ from spark_rollup.fleet.rows import (
     Unwatched,
 )
 
-OF_TASK: Mapping[str, type] = {
+OF_TASK: Mapping[str, type[Any]] = {
     "holds": Hold, "marks": Mark, "readings": Reading, "copies": Copy, "latest": Latest, "saved": Saved,
 }  # fmt: skip
 """Field of `Task` -> its rows."""
 
-OF_APPLICATION: Mapping[str, type] = {
+OF_APPLICATION: Mapping[str, type[Any]] = {
     "said": Said,
     "lives": Life,
     "sightings": Sighting,
@@ -37,14 +38,24 @@ OF_APPLICATION: Mapping[str, type] = {
 }
 """Field of `Application` -> its rows."""
 
-OF_POD: Mapping[str, type] = {"heard": Heard, "gaps": Gap, "unwatched": Unwatched}
+OF_POD: Mapping[str, type[Any]] = {"heard": Heard, "gaps": Gap, "unwatched": Unwatched}
 """Field of `Pod` -> its rows."""
 
 Place = tuple[str, str | None]
 """Namespace and application."""
 
 
-def pods_of(members: Iterable[tuple[str, str | None, str]], rows: Iterable[tuple[str, str, Any]]) -> Mapping[str, Pods]:
+def row_of(field: str, values: Sequence[Any]) -> Any:
+    """Make a row of a field from its values, in the order of its columns."""
+    if field != "said":
+        return {**OF_TASK, **OF_APPLICATION, **OF_POD}[field](*values)
+    said = Said(*values)
+    return said._replace(evidence=[Entry(*one) for one in said.evidence or ()])
+
+
+def pods_of(
+    members: Iterable[tuple[str, str | None, str]], rows: Iterable[tuple[str, str, Any]]
+) -> Mapping[str, Pods]:
     """Put together what is known of pods, by namespace.
 
     Args:
@@ -66,7 +77,12 @@ def pods_of(members: Iterable[tuple[str, str | None, str]], rows: Iterable[tuple
 
 
 def application_of(
-    place: Place, rows: Iterable[tuple[str, Any]], pods: Pods, as_of_us: int, since_us: int, proofs: list[Row] | None
+    place: Place,
+    rows: Iterable[tuple[str, Any]],
+    pods: Pods,
+    as_of_us: int,
+    since_us: int,
+    proofs: list[Row] | None,
 ) -> Application:
     """Put together what is known of an application.
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.contract.events import Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-
-if TYPE_CHECKING:
-    from spark_rollup.fleet.application import Application
 
 Row = dict[str, Any]
 """One row of an output table, column -> value: mostly `schemas.FINDING`."""
@@ -49,11 +45,3 @@ class RuleMeta:
     consequence: str = ""
     alert_after_m: int | None = None
     twin: Twin | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule: its identity, and a pure function from an application to findings."""
-
-    meta: RuleMeta
-    find: Callable[[Application], Iterator[Row]]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from agent.contract.events import Change, Severity, Status
 from spark_rollup.fleet.alone import is_refuted
+from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 from spark_rollup.fleet.application import Application, Task, at_least, at_most
 from spark_rollup.fleet.copies import copies, horizon
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.pods import doubt, has_ended, unrepaired
 from spark_rollup.fleet.rows import Release
 from spark_rollup.fleet.words import clock
-from spark_rollup.report.restart_answer import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 
 KEPT = (((2, 6), (2, 6, 1)), ((3, 8), (4, 1, 2)), ((4, 2), (4, 2, 1)))
 """First and last releases on which an exactly-once task keeps its checkpoint while it runs, so that a kill leads to no

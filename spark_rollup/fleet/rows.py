@@ -76,7 +76,6 @@ class Copy(NamedTuple):
     entries_high: int
     first_us: int
     last_us: int
-    anchor_us: int
     comparable: bool
     seen_from_us: int | None
     seen_to_us: int | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,46 +11,10 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
 from agent.contract.fields import fields_of
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from spark_rollup.columns import is_notable, no_texts, rfc3339
 from spark_rollup.config import FLEET
-from spark_rollup.judging.past import Past
+from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.schemas import FINDING
-
-
-@dataclass(frozen=True, slots=True)
-class RuleMeta:
-    """Identity of a rule.
-
-    Args of the dataclass:
-        id: Kebab-case; also the module's name (in snake case) and the docs page's.
-        title: One line for lists.
-        level: Kind of statement that it makes.
-        severity: The highest it gets.
-        upstream: Upstream issue keys.
-        needs: Settings that it cannot decide without, or decides better with.
-        mechanism: What goes wrong; None = what this rule alone is about.
-        joined_by: Columns of `FINDING`: findings of one mechanism with the same values in one of these sets are one
-            incident while they last, unless agents know better. With `pods` one of those in common is enough.
-        asks: Agents' detectors whose findings it checks against every reading of the task.
-        consequence: What it means for the data, one or two sentences; empty = what the level says.
-        alert_after_m: Minutes that a warning must last before its alert; None = by the level.
-        twin: Its benign twin.
-    """
-
-    id: str
-    title: str
-    level: Level
-    severity: Severity
-    upstream: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    mechanism: Mechanism | None = None
-    joined_by: tuple[tuple[str, ...], ...] = (("application_id", "task_id"),)
-    asks: tuple[str, ...] = ()
-    consequence: str = ""
-    alert_after_m: int | None = None
-    twin: Twin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +42,6 @@ class Facts:
         settings: `settings.effective_settings`.
         as_of_us: Microseconds since the epoch.
         since_us: When the look-back began; a story that ended before is left out. 0 = none is.
-        refuted: `alone.refutations`: agents' findings that were found to be wrong elsewhere; None = none were.
-        wrong: `verified.wrong_copies`: copies that their changelog proves wrong; None = `verify` was not asked.
     """
 
     said: DataFrame
@@ -101,26 +63,6 @@ class Facts:
     settings: DataFrame
     as_of_us: int
     since_us: int = 0
-    refuted: DataFrame | None = None
-    wrong: DataFrame | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule.
-
-    Args of the dataclass:
-        meta: Its identity.
-        find: From facts to findings (`FINDING` columns); pure.
-        remembers: What it still needs of days that are over.
-        questions: From `Facts.held`, transitions without the frequent ones, and settings to the tasks (`TASK`) that it
-            reads one by one; those with a finding that it asks about (`RuleMeta.asks`) come by themselves.
-    """
-
-    meta: RuleMeta
-    find: Callable[[Facts], DataFrame]
-    remembers: Past = Past()  # noqa: RUF009 - frozen
-    questions: Callable[[DataFrame, DataFrame, DataFrame], DataFrame] | None = None
 
 
 SAID = (
@@ -229,15 +171,3 @@ def _keys(given: Mapping[str, Column], names: Sequence[str]) -> Column:
     if "pods" not in names:
         return F.array(F.concat_ws("/", *parts))
     return F.transform(given["pods"], lambda pod: F.concat_ws("/", *parts, pod))
-
-
-def words_of_agent() -> dict[str, Column]:
-    """Take over from a local finding what the fleet does not know better."""
-    names = ("severity", "confidence", "status", "upstream", "affected", "missing_facts")
-    return {name: F.col(name) for name in names} | {"ended_us": F.col("resolved_at_us")}
-
-
-def lowered(confidence: Column, doubtful: Column) -> Column:
-    """Take `confirmed` down to `suspected` where something in between was not watched."""
-    sure = Confidence.CONFIRMED.value
-    return F.when((confidence == sure) & doubtful, F.lit(Confidence.SUSPECTED.value)).otherwise(confidence)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from agent.contract.events import Level, Severity
 from agent.contract.mechanisms import Mechanism
-from spark_rollup.judging.base import RuleMeta
+from spark_rollup.fleet.meta import RuleMeta
 
 META = RuleMeta(
     id="state-differs",

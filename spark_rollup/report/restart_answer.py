@@ -12,12 +12,10 @@ from agent.contract.codec import rfc3339
 from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
 from spark_rollup.errors import UsageError
+from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 from spark_rollup.report.story import pod_name, size, some, texts
 
 Row = Mapping[str, object]
-
-SAFE, NOT_RUNNING, RESTORE, UNKNOWN = "safe", "not-running", "restore", "unknown"
-KEEP, CLEAN_ONLY, DAMAGED = "keep", "clean-stop-only", "damaged"
 
 ANSWERS = {
     SAFE: "a healthy, recent copy is held elsewhere",

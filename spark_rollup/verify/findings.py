@@ -11,7 +11,8 @@ from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Severity, Status
-from spark_rollup.judging.base import RuleMeta, finding
+from spark_rollup.fleet.meta import RuleMeta
+from spark_rollup.judging.base import finding
 from spark_rollup.proofs import replicas_differ, state_differs, state_equal
 from spark_rollup.schemas import FINDING
 from spark_rollup.verify.digests import Copy

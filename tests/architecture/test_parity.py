@@ -14,7 +14,7 @@ from agent.contract.runbooks import BY_PAGE, NAMES, page_of
 from agent.detectors import DETECTORS
 from agent.judging.base import Detector, DetectorMeta
 from spark_rollup import correlate as rule_registry
-from spark_rollup.judging.base import RuleMeta
+from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, PROOFS, REFUTING, module_of
 
 DETECTOR_IDS = [detector.meta.id for detector in DETECTORS]

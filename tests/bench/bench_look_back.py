@@ -21,6 +21,7 @@ from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze import snapshots  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.history import day  # noqa: E402
+from spark_rollup.judging.asks import PASTS  # noqa: E402
 from spark_rollup.report.write import Outcome  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
@@ -97,7 +98,7 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, floa
     everything = AuditOptions(bronze, work / "all")
     look_back = AuditOptions(bronze, work / "look-back", look_back_days=LOOK_BACK_DAYS)
     # in this order: what comes last finds a Java that is warm, so the look-back is not favoured
-    summed = meter.timed("sum", lambda: day.run(spark, bronze, audit.PASTS))
+    summed = meter.timed("sum", lambda: day.run(spark, bronze, PASTS))
     recent = meter.timed("look_back", lambda: audit.run(spark, look_back))
     whole = meter.timed("all", lambda: audit.run(spark, everything))
     read, loaded, _ = audit.prepare(spark, look_back)

@@ -30,9 +30,9 @@ if str(ROOT) not in sys.path:
 from spark_rollup import audit  # noqa: E402 - path first
 from spark_rollup.columns import TASK  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.correlate import cloned_volume, diverged_replica  # noqa: E402
 from spark_rollup.facts import gaps, heartbeats, sizes, timeline  # noqa: E402 - path first
 from spark_rollup.intake import ingest  # noqa: E402 - path first
+from spark_rollup.judging.asks import pairs, shared  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet, hand_written  # noqa: E402
@@ -220,15 +220,21 @@ def questions(events: DataFrame) -> dict[str, Callable[[], DataFrame]]:
             .agg(F.count("*").alias("pods"))
         )
         several = copies.where(F.col("pods") > 1)
-        return diverged_replica.pairs(
-            sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
-        )
+        return pairs(sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi")))
+
+    def clones() -> DataFrame:
+        seen = shared(timeline.sightings(events)).groupBy("namespace", "application_id", "pod", "other_pod")
+        return seen.agg(
+            F.min("from_us").alias("from_us"), F.max("to_us").alias("to_us"),
+            F.count_distinct(F.when(F.col("what") == "process", F.col("key"))).alias("processes"),
+            F.count_distinct(F.when(F.col("what") == "store", F.col("key"))).alias("stores"),
+        )  # fmt: skip
 
     return {
         "holders": lambda: timeline.holders(events, heartbeats.beats(events)).select(*holder),
         "holes": lambda: gaps.sequence_holes(events, heartbeats.beats(events)).select(*gap),
         "pauses": lambda: gaps.pauses(heartbeats.beats(events)).select(*gap),
-        "clones": lambda: cloned_volume.pairs(timeline.sightings(events)).select(*clone),
+        "clones": lambda: clones().select(*clone),
         "diverged": lambda: diverged().select(*pair),
     }
 

@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rollup import audit
-from spark_rollup.config import AuditOptions
+from spark_rollup.config import FLEET, AuditOptions
 from spark_rollup.correlate import split_owner, unrestored_task
 from spark_rollup.judging.base import Facts
+from spark_rollup.judging.job import judged
 from spark_rollup.spark import needs
 from spark_rollup.spark.session import build_session
 from tests.bench.versions import ROOT
@@ -81,7 +82,8 @@ def measure(
 
 
 def _write(facts: Facts, name: str, target: Path) -> None:
-    found = RULES[name].find(facts).withColumnRenamed("detector", "id_of")
+    found = judged(facts, [RULES[name]], None).findings.where(F.col("reported_by") == FLEET)
+    found = found.withColumnRenamed("detector", "id_of")
     found.select(*(F.col(column) for column in COLUMNS)).coalesce(1).write.mode("overwrite").parquet(
         str(target)
     )

@@ -18,7 +18,7 @@ from agent.detectors import ACCEPTABLE, BY_ID, DETECTORS
 from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import Detector, DetectorMeta
 from agent.publish.catalogue import CATALOGUE
-from spark_rollup.judging.base import RuleMeta
+from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, PROOFS, REFUTING
 from spark_rollup.report import metrics as rollup_metrics
 from tests.support.every import every

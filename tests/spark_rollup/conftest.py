@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spark_rollup import audit, clock
 from spark_rollup.bronze import dedupe, load
@@ -18,8 +17,8 @@ from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import AGENT, AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.facts import coverage, sizes
+from spark_rollup.judging.job import judged
 from spark_rollup.report import lanes
-from spark_rollup.report.restarts import doubts, restarts
 from spark_rollup.spark import jars, session
 from tests.conftest import TABLES
 from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
@@ -122,13 +121,16 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
         "coverage": coverage.coverage(facts.heard, facts.gaps, as_of_us),
         "pods": coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
     }
-    computed = audit.compute_all(*frames.values(), *(rule.find(facts) for rule in RULES))
-    rows = {name: collected(frame) for name, frame in zip(frames, computed, strict=False)}
-    rows["findings"] = [row for frame in computed[len(frames) :] for row in collected(frame)]
-    everything = audit.with_agents(facts, computed[len(frames) :])
-    rows["alone"] = collected(everything.where(F.col("reported_by") == AGENT))
-    rows["restarts"] = collected(restarts(facts, everything))
-    rows["doubts"] = collected(doubts(facts, of_parts=True))
+    found = judged(facts, RULES, None)
+    rows = {
+        name: collected(frame)
+        for name, frame in zip(frames, audit.compute_all(*frames.values()), strict=True)
+    }
+    everything = collected(found.findings)
+    rows["findings"] = [row for row in everything if row["reported_by"] != AGENT]
+    rows["alone"] = [row for row in everything if row["reported_by"] == AGENT]
+    rows["restarts"] = collected(found.restarts)
+    rows["doubts"] = [row for row in collected(found.known_pods) if row["doubt"] is not None]
     return Audited(rows)
 
 

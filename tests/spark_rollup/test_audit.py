@@ -17,7 +17,11 @@ from spark_rollup.bronze.latest import Latest
 from spark_rollup.config import MARKER, AuditOptions
 from spark_rollup.correlate import unaudited
 from spark_rollup.facts import heartbeats, levels
-from spark_rollup.facts.gaps import FAST, fast_clocks
+from spark_rollup.facts.gaps import fast_clocks
+from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.gathered import pods_of, row_of
+from spark_rollup.fleet.pods import FAST
+from spark_rollup.fleet.rows import Gap, Heard
 from spark_rollup.judging.base import last_local_findings
 from tests.spark_rollup.support.fleet import Fleet, at_us
 
@@ -31,8 +35,17 @@ def told(spark: SparkSession, source: Path) -> tuple[int, dict[str, str]]:
     unseen = audit.unseen_by(events, counted, as_of_us, loaded.ahead)
     last = heartbeats.last_words(counted)
     heard = levels.with_missed(last, counted, events, last_local_findings(events))
-    facts = SimpleNamespace(gaps=unseen, heard=heard, as_of_us=as_of_us)
-    rows = unaudited.find(facts).collect()  # type: ignore[arg-type]
+    columns = {
+        "heard": heard.select("namespace", *Heard._fields),
+        "gaps": unseen.select("namespace", *Gap._fields),
+    }
+    told = [
+        (row[0], field, row_of(field, row[1:])) for field, frame in columns.items() for row in frame.collect()
+    ]
+    pods = pods_of((), told)
+    rows = [
+        x for name, named in pods.items() for x in unaudited.find(Application(name, None, as_of_us, 0, named))
+    ]
     assert all(row["severity"] == "warning" for row in rows)
     return as_of_us, {row["pod"]: row["summary"] for row in rows}
 

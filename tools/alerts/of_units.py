@@ -8,7 +8,7 @@ from agent.findings.alerts import alerted, wait_m
 from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
-from spark_rollup.judging.base import RuleMeta
+from spark_rollup.fleet.meta import RuleMeta
 from tools.alerts.exposed import exposed_alert
 from tools.alerts.model import FLEET_INCIDENTS, INCIDENTS, Alert, Case
 

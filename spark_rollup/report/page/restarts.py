@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, SAFE
 from spark_rollup.report import restart_answer
 from spark_rollup.report.page import text
 from spark_rollup.report.page.address import marks, pod_name, restart_id
 from spark_rollup.report.page.data import Links, PageData, PodKey, Row, TaskKey, natural, pod_key
 from spark_rollup.report.page.text import clip, code, escape, fitting, fold, name, paged, rest
-from spark_rollup.report.restart_answer import (
-    ANSWERS,
-    CLEAN_ONLY,
-    DAMAGED,
-    HARMLESS,
-    KEEP,
-    SAFE,
-    PodAnswer,
-    danger,
-)
+from spark_rollup.report.restart_answer import ANSWERS, HARMLESS, PodAnswer, danger
 from spark_rollup.report.story import texts
 
 TASKS_OF_ONE, RESTARTS_BYTES = 200, 1_500_000

@@ -14,14 +14,17 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from agent.contract.events import Change
 from spark_rollup import audit
 from spark_rollup.bronze import snapshots
-from spark_rollup.config import AuditOptions
+from spark_rollup.config import FLEET, AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.history import condense, day
 from spark_rollup.intake import ingest
+from spark_rollup.judging.asks import PASTS
+from spark_rollup.judging.job import judged
 from tests.spark_rollup.support import stretched
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us
 from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
@@ -110,13 +113,13 @@ def audits(
     options = AuditOptions(bronze, work / "out", look_back_days=1)
     assert (len(days), audit.reading(options).missing) == (4, tuple(days[:2]))
     whole = findings(spark, options)
-    assert day.run(spark, bronze, audit.PASTS) == days[:2]
+    assert day.run(spark, bronze, PASTS) == days[:2]
     assert audit.reading(options).after == days[1]
     spared = findings(spark, options)
     if not is_long:
         return Audits(whole, spared, (), (), recordings)
     ingest.run(spark, write_later(work / "later"), bronze)
-    assert day.run(spark, bronze, audit.PASTS) == days[2:]
+    assert day.run(spark, bronze, PASTS) == days[2:]
     assert (audit.reading(options).after, audit.reading(options).missing) == (days[3], ())
     ever = findings(spark, AuditOptions(bronze, work / "out"))
     return Audits(whole, spared, ever, findings(spark, options), recordings)
@@ -126,9 +129,9 @@ def findings(spark: SparkSession, options: AuditOptions) -> list[Finding]:
     """Audit without writing anything."""
     events, loaded, as_of_us = audit.prepare(spark, options)
     facts = audit.gather(events, options, as_of_us, loaded.carried)
-    frames = audit.compute_all(*(rule.find(facts) for rule in RULES))
+    found = judged(facts, RULES, None).findings.where(F.col("reported_by") == FLEET).collect()
     spark.catalog.clearCache()
-    return [row.asDict(recursive=True) for frame in frames for row in frame.collect()]
+    return [row.asDict(recursive=True) for row in found]
 
 
 def still_open(rows: Iterable[Finding]) -> Counter[str]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_rollup import audit
 from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.snapshots import MADE, Carried
 from spark_rollup.history import carry, day
 from spark_rollup.intake import ingest
+from spark_rollup.judging.asks import PASTS
 from tests.spark_rollup.support.fleet import Fleet
 
 DAYS = ("2026-11-18", "2026-11-19", "2026-11-20", "2026-11-21")
@@ -142,13 +142,13 @@ def test_a_snapshot_is_read_as_its_marker_says(spark, tmp_path):
         fleet.write(tmp_path / "in")
     bronze = tmp_path / "bronze"
     ingest.run(spark, tmp_path / "in", bronze)
-    assert day.run(spark, bronze, audit.PASTS) == [DAYS[0]]
+    assert day.run(spark, bronze, PASTS) == [DAYS[0]]
     carried = snapshots.read(spark, snapshots.folder(bronze, DAYS[0]))
     before = sorted(row["id"] for row in carried.events.collect())
     late = Fleet("late")
     late.pod("pod-b", ends_s=50).holds("0_0", 5)
     ingest.run(spark, late.write(tmp_path / "late"), bronze)
-    assert day.run(spark, bronze, audit.PASTS) == [DAYS[0]]
+    assert day.run(spark, bronze, PASTS) == [DAYS[0]]
     again = snapshots.read(spark, snapshots.folder(bronze, DAYS[0])).events
     assert {row["namespace"] for row in again.collect()} == {"day-0", "late"}
     assert sorted(row["id"] for row in carried.events.collect()) == before

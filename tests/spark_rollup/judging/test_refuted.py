@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_rollup import audit, gate
 from spark_rollup.cli import main
 from spark_rollup.correlate import cloned_process, unprotected_task
 from spark_rollup.report.restart_answer import UNVERIFIED
+from spark_rollup.schemas import FINDING
 from spark_rollup.spark import outputs
 from tests.spark_rollup.judging.test_incidents import row
-from tests.spark_rollup.judging.test_known import table
 from tests.spark_rollup.support.fleet import Fleet
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def table(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    """A table `findings`, before anything is known of incidents."""
+    plain = [tuple((each | {"local_incidents": None})[name] for name in FINDING.names) for each in rows]
+    return spark.createDataFrame(plain, FINDING)
+
 
 SUSPICION = "store-shrank-pod-b-0_0"
 

@@ -19,9 +19,12 @@ from agent.contract.events import Kind, Severity
 from agent.verify.shipped import body_of
 from spark_rollup.bronze import load
 from spark_rollup.columns import ROUTINE, is_routine
+from spark_rollup.fleet import alone
+from spark_rollup.fleet.gathered import application_of, row_of
+from spark_rollup.fleet.rows import Said
 from spark_rollup.intake import ingest
 from spark_rollup.intake.opening import Opening
-from spark_rollup.judging import alone, verified
+from spark_rollup.judging import verified
 from spark_rollup.judging.base import last_local_findings
 from spark_rollup.sources import changelogs
 from spark_rollup.sources.changelogs import Ends, Part, Topic
@@ -138,7 +141,9 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs, capsys)
     is_sure = F.col("finding_id") == "skipped-eos-wipe-pod-good-0_0"
     said = said.withColumn("confidence", F.when(is_sure, "confirmed").otherwise(F.col("confidence")))
     shown = verified.verified(spark, tmp_path / "out", said, NOW_US).localCheckpoint()
-    left = alone.alone(said, shown).collect()
+    rows = [("said", row_of("said", row)) for row in said.select(*Said._fields).collect()]
+    app = application_of(("shop", "orders"), rows, {}, NOW_US, 0, None)
+    left = alone.alone(app, [row.asDict(recursive=True) for row in shown.collect()])
     assert {(row["detector"], row["pod"]) for row in left} == {
         ("skipped-eos-wipe", "pod-good"), ("lost-segment", "pod-good"), ("lost-segment", "pod-bad"),
         ("stale-eos-checkpoint", "pod-good"), ("stale-eos-checkpoint", "pod-bad"),
