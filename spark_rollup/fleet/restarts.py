@@ -107,17 +107,18 @@ def _states(app: Application, follow: Follow) -> Iterator[tuple[Task, dict[str, 
     known = horizon(app)
     held = {task.id: rows for task, rows in copies(app, known, known.horizon_us)} if known else {}
     exposed = _exposed(app)
-    for task in _with_named(app, follow, exposed):
+    named: dict[str | None, set[str]] = defaultdict(set)
+    for task_id, pod in (*follow, *exposed):
+        named[task_id].add(pod)
+    unseen = [Task(name) for name in named if name is not None and name not in app.tasks]
+    for task in (*app.tasks.values(), *unseen):
         states: dict[str, _State] = {}
         for x in held.get(task.id, ()):
             states[x.pod] = _State(x.pod, bytes=x.bytes, ill=x.ill, held_well=x.healthy)
-        for (task_id, pod), (detectors, action) in follow.items():
-            if task_id == task.id:
-                state = states.setdefault(pod, _State(pod))
-                state.follow, state.action = list(detectors), action
-        for (task_id, pod), action in exposed.items():
-            if task_id == task.id:
-                states.setdefault(pod, _State(pod)).risk = action
+        for pod in named.get(task.id, ()):
+            state = states.setdefault(pod, _State(pod))
+            detectors, state.action = follow.get((task.id, pod), ([], None))
+            state.follow, state.risk = list(detectors), exposed.get((task.id, pod))
         now = {x.pod for x in task.owners if x.lasting}
         for state in states.values():
             state.now = state.pod in now
@@ -128,12 +129,6 @@ def _states(app: Application, follow: Follow) -> Iterator[tuple[Task, dict[str, 
             _add_doubt(app, task, state)
         if states:
             yield task, states
-
-
-def _with_named(app: Application, follow: Follow, exposed: dict[tuple[str, str], str]) -> list[Task]:
-    """List all tasks, those that only a finding names included."""
-    named = {task for task, _ in (*follow, *exposed) if task is not None}
-    return [*app.tasks.values(), *(Task(x) for x in sorted(named - app.tasks.keys()))]
 
 
 def _exposed(app: Application) -> dict[tuple[str, str], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -47,6 +48,17 @@ class Unowned(NamedTuple):
     since_us: int
     pod: str
     gone_us: int | None
+
+
+class _Family:
+    """All shortages of the tasks of a subtopology."""
+
+    def __init__(self, shortages: list[Shortage]) -> None:
+        self.all = shortages
+        self.begins = sorted(x.from_us for x in shortages)
+        self.ends = sorted(x.to_us for x in shortages)
+        self.short: dict[tuple[int, int], int] = {}
+        """Number of tasks that are short at some time of a closed interval."""
 
 
 @dataclass
@@ -116,26 +128,25 @@ class Shortages:
 
     def has_complete_sibling(self, x: Settled) -> bool:
         """Return whether a sibling task of the same subtopology was complete through the waiting time."""
-        family = subtopology(x.short.task.id)
-        if (family, x.since_us, x.settled_us) not in self._complete:
-            short = {
-                y.task.id
-                for y in self._families[family]
-                if y.from_us <= x.settled_us and y.to_us >= x.since_us
-            }
-            self._complete[family, x.since_us, x.settled_us] = len(short) < self._siblings[family]
-        return self._complete[family, x.since_us, x.settled_us]
+        family = self._families[subtopology(x.short.task.id)]
+        # so many shortages touch that time at most; of one task there may be several
+        touching = bisect_right(family.begins, x.settled_us) - bisect_left(family.ends, x.since_us)
+        siblings = self._siblings[subtopology(x.short.task.id)]
+        if touching < siblings:
+            return True
+        key = (x.since_us, x.settled_us)
+        if key not in family.short:
+            family.short[key] = len(
+                {y.task.id for y in family.all if y.from_us <= x.settled_us and y.to_us >= x.since_us}
+            )
+        return family.short[key] < siblings
 
     @cached_property
-    def _complete(self) -> dict[tuple[str, int, int], bool]:
-        return {}
-
-    @cached_property
-    def _families(self) -> dict[str, list[Shortage]]:
+    def _families(self) -> dict[str, _Family]:
         found: dict[str, list[Shortage]] = defaultdict(list)
         for x in self.all:
             found[subtopology(x.task.id)].append(x)
-        return found
+        return {name: _Family(shortages) for name, shortages in found.items()}
 
     @cached_property
     def _siblings(self) -> dict[str, int]:

@@ -17,6 +17,7 @@ from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import AGENT, AuditOptions
 from spark_rollup.correlate import RULES
 from spark_rollup.facts import coverage, sizes
+from spark_rollup.judging.base import Facts
 from spark_rollup.judging.job import judged
 from spark_rollup.report import lanes
 from spark_rollup.spark import jars, session
@@ -75,9 +76,10 @@ def delta(spark: SparkSession) -> SparkSession:
 
 @dataclass(frozen=True)
 class Audited:
-    """Rows of every frame, by story."""
+    """Rows of every frame, by story; and the facts that they were made of."""
 
     frames: Mapping[str, Sequence[Row]]
+    facts: Facts
 
     def rows(self, frame: str, story: str) -> list[Row]:
         """Take a frame's rows of one story."""
@@ -131,7 +133,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     rows["alone"] = [row for row in everything if row["reported_by"] == AGENT]
     rows["restarts"] = collected(found.restarts)
     rows["doubts"] = [row for row in collected(found.known_pods) if row["doubt"] is not None]
-    return Audited(rows)
+    return Audited(rows, facts)
 
 
 def collected(frame: DataFrame) -> list[Row]:
