@@ -46,11 +46,17 @@ Place = tuple[str, str | None]
 
 
 def row_of(field: str, values: Sequence[Any]) -> Any:
-    """Make a row of a field from its values, in the order of its columns."""
-    if field != "said":
-        return {**OF_TASK, **OF_APPLICATION, **OF_POD}[field](*values)
-    said = Said(*values)
-    return said._replace(evidence=[Entry(*one) for one in said.evidence or ()])
+    """Make a row of a field from its values, in the order of its columns.
+
+    An agent of another version may leave parts out. A time that was not watched and has no begin puts all before its
+    end in doubt.
+    """
+    row = {**OF_TASK, **OF_APPLICATION, **OF_POD}[field](*values)
+    if field == "said":
+        return row._replace(evidence=[Entry(*(part or "" for part in one)) for one in row.evidence or ()])
+    if field in ("gaps", "unwatched") and row.from_us is None:
+        return row._replace(from_us=0)
+    return row
 
 
 def pods_of(
