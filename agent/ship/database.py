@@ -19,8 +19,6 @@ from typing import Any
 _LOG = logging.getLogger(__name__)
 DATABASE_NAME, BAD_NAME = "spool.db", "spool.db.bad"
 PAGE_BYTES = 4096
-LOG_HEADER_BYTES, LOG_PAGE_BYTES = 32, PAGE_BYTES + 24
-"""A file of SQLite's log has one header, and one before each page."""
 SETTINGS = (
     "locking_mode=EXCLUSIVE",
     "journal_mode=WAL",

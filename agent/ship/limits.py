@@ -46,3 +46,12 @@ class Limits:
     def log_bytes(self) -> int:
         """Part of the cap that the log may take; it is emptied at a quarter: a transaction writes some more."""
         return min(self.cap_bytes // 8, _LOG_BYTES)
+
+    @property
+    def log_room_bytes(self) -> int:
+        """Part of the cap that is kept free for the log.
+
+        Its pages have headers, and one transaction that adds a large record and gives up others touches more pages
+        than the record has.
+        """
+        return self.log_bytes * 5 // 4

@@ -18,8 +18,6 @@ from agent.ship import priority
 from agent.ship.batches import Batch
 from agent.ship.database import (
     DATABASE_NAME,
-    LOG_HEADER_BYTES,
-    LOG_PAGE_BYTES,
     PAGE_BYTES,
     Database,
     NoRoomError,
@@ -167,8 +165,7 @@ class Queue:
     def limit(self) -> None:
         """Let the database grow up to the cap, and never into the last of the volume: the log needs that."""
         _, free_bytes = self._volume()
-        log_bytes = LOG_HEADER_BYTES + self._limits.log_bytes // PAGE_BYTES * LOG_PAGE_BYTES
-        most = self._limits.cap_bytes - log_bytes - _size_of(self._aside)
+        most = self._limits.cap_bytes - self._limits.log_room_bytes - _size_of(self._aside)
         self.database.limit(min(most + self._baseline_bytes, self.database.file_bytes() + free_bytes // 2))
 
     def make_room_for_baseline(self, n: int, size_bytes: int) -> None:
