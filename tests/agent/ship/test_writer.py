@@ -134,7 +134,7 @@ def test_transitions_go_next_and_findings_last(spool: Spool) -> None:
 
 def test_a_record_that_ranks_below_all_that_is_left_is_rejected(spool: Spool) -> None:
     """When only findings are left, the summary that comes is the one that goes, and it is announced at once."""
-    fill(spool, finding(), 880 * KIB)
+    fill(spool, finding(), 850 * KIB)
     findings = spool.stats().records
     with pytest.raises(SpoolFullError, match="nothing may be dropped for this record"):
         spool.append(summary(20 * KIB))
@@ -265,7 +265,7 @@ def test_findings_are_recognised_after_a_restart(tmp_path: Path, clock: HandCloc
 def test_too_little_of_a_low_rank_is_a_full_spool_and_no_fault_of_the_disk(spool: Spool) -> None:
     """One small summary frees no page: the next summary is rejected, nothing above it goes."""
     spool.append(summary())
-    fill(spool, transition(1_000), 880 * KIB)
+    fill(spool, transition(1_000), 850 * KIB)
     with pytest.raises(SpoolFullError):
         spool.append(summary(20 * KIB))
     assert set(spool.stats().dropped) == {"summary"}
