@@ -199,9 +199,8 @@ class BaselineKeeper:
             why = "it was set aside with the database"
         except BaselineError as error:
             why = str(error)
-        lost = (
-            self._table.lost()
-        )  # with a database that was set aside at the start, or by what was read just now
+        # with a database that was set aside at the start, or by what was read just now
+        lost = self._table.lost()
         if until_us is None and lost is None:
             return None
         if lost is not None:

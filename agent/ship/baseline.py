@@ -120,9 +120,8 @@ class BaselineTable:
             with self._at():
                 self._queue.make_room_for_baseline(n, len(packed))
                 database = self._queue.database
-                with (
-                    database.transaction()
-                ):  # SQLite's REPLACE takes the new pages before it gives the old back
+                # SQLite's REPLACE takes the new pages before it gives the old back
+                with database.transaction():
                     database.run("DELETE FROM baseline WHERE n=?", (n,))
                     database.run("INSERT INTO baseline VALUES (?, ?)", (n, packed))
         except BaselineError:

@@ -47,7 +47,6 @@ OFFSET_SLACK = 0.05
 MAX_INTERVALS = 20
 """How many holder intervals one evidence chain shows."""
 
-
 SETTLE_US = 2 * MICROS
 """What moves this shortly after the overlap began belongs to the take-over (microseconds)."""
 

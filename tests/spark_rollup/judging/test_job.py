@@ -34,7 +34,7 @@ def test_workers_say_what_the_driver_says(audited, monkeypatch):
 
 
 def test_the_order_of_rows_says_nothing(audited):
-    """Nor do rows that come twice: what is read is a set of facts."""
+    """Spark hands them over in any."""
     facts = audited.facts
     pods = job._pods(facts.said.sparkSession, facts)
     rows: dict[Place, list[tuple[str, object]]] = {}
@@ -53,6 +53,7 @@ def test_the_order_of_rows_says_nothing(audited):
         assert said(place, mixed) == expected, place
 
 
+@pytest.mark.slow  # it takes ten seconds; a loop over all tasks for each task takes minutes
 def test_twenty_thousand_tasks_are_short_at_once():
     """A rolling restart of a large application: no rule asks every task about every other one."""
     tasks, minute = 20_000, 60_000_000
