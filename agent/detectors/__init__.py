@@ -65,7 +65,9 @@ _MODULES = (
     auditor_blind,
 )
 
-DETECTORS: tuple[Detector, ...] = tuple(Detector(module.META, module.judge) for module in _MODULES)
+DETECTORS: tuple[Detector, ...] = tuple(
+    getattr(module, "DETECTOR", None) or Detector(module.META, module.judge) for module in _MODULES
+)
 
 BY_ID = {detector.meta.id: detector for detector in DETECTORS}
 

@@ -268,10 +268,11 @@ Judge = Callable[[Any], Iterable[Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A registered detector."""
+    """A registered detector; `dockets` = the rules that it is made of (`agent.judging.rule`)."""
 
     meta: DetectorMeta
     judge: Judge
+    dockets: tuple[Any, ...] = ()
 
 
 def silenced_by(detectors: Iterable[Detector]) -> dict[str, tuple[str, ...]]:

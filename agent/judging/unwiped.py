@@ -13,20 +13,19 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store, Task
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import Evidence, TaskCase, Verdict
+from agent.judging.base import Evidence, TaskCase
 from agent.judging.changelogs import has_changelog
 from agent.judging.reopening import DEAD_US, SETTLED_US
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory
 from agent.judging.upstream import UNWIPED
-from agent.judging.wording import where
 from agent.judging.writers import writer_before
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
@@ -46,54 +45,93 @@ _BEFORE_THE_START = (
 )
 
 
-def corrupted_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
-    """Judge a store whose task was corrupted and that was not wiped: before the next start, and after it."""
-    marked = [x for x in store.databases.values() if x.uncommitted_us]
-    if not marked:
-        return
-    database = min(marked, key=lambda x: x.uncommitted_us)
-    since_us, place = database.uncommitted_us, where(task, store)
-    taken = Evidence(
-        since_us, "its offset was taken away right behind new records: its task was corrupted", place
-    )
-    after = _kept_by(case, store, since_us)
-    free_us = _free_since(case, task, store)
-    if after is not None:
-        kept = Evidence(after.opened_us, "the same incarnation opened again, no wipe", place)
-        yield _damage(
-            task, store, after, (taken, kept), Severity.CRITICAL, "what its corrupted task had not committed"
-        )
-    elif free_us is not None and case.profile.transactional is not Truth.NO:
-        sure = case.profile.transactional is Truth.YES
-        free = Evidence(max(free_us, since_us), "not wiped, and no process holds it", place)
-        what = "what its corrupted task had not committed"
-        severity = Severity.CRITICAL if sure else Severity.WARNING
-        missing = () if sure else ("enable_transactional_statestores",)
-        yield _at_rest(task, store, since_us, what, (taken, free), severity, missing)
+@dataclass(frozen=True)
+class Unwiped(StoreStory):
+    """A store with data and without an offset.
 
-
-def switched_on_and_kept(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
-    """Judge a store that was left without an offset and without transactions: before they are switched on, and after.
-
-    What has no changelog is never wiped, has no offset in any life, and nothing would bring it back.
+    Args of the dataclass:
+        since_us: Since when it has been so.
+        after: The session that kept it; None = the next start would.
     """
-    left = _left_behind(task, store)
-    logged = has_changelog(case.application, task, store.name)
-    after = _kept_by(case, store, (left.released_us or 0) if left is not None else 0)
-    if after is not None and store.transactional and logged:
-        if left is not None and not is_real(after.offset_at_open):
-            yield _switched_on(case, task, store, left, after)
-        elif left is None and _was_left_unseen(case, store, after):
-            yield _switched_on(case, task, store, None, after)
-    elif case.profile.transactional is Truth.YES:
-        found = _before_the_switch(case, task, store, left)
-        yield from found if logged else map(partial(_without_a_changelog, task), found)
+
+    since_us: int
+    after: Session | None
+
+    @property
+    def subject(self) -> str:
+        """The incarnation; what a start would keep is a finding of its own."""
+        return f"unwiped, {self.identity}" if self.after else f"unwiped at rest, {self.identity}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was kept, or since when it is there to be kept."""
+        return self.after.opened_us if self.after else self.since_us
+
+    @property
+    def names_store(self) -> str:
+        """Transactional stores are wiped one by one."""
+        return self.store.name
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """No issue of it is public."""
+        return (UNWIPED.key,)
+
+    @property
+    def affected(self) -> Affected:
+        """What is transactional is affected."""
+        return Affected.YES
 
 
-def _without_a_changelog(task: Task, found: Verdict) -> Verdict:
-    """It may have none: then nothing is to be wiped, and the step must not take it."""
-    severity = min(found.severity, Severity.WARNING, key=lambda x: x.rank)
-    return replace(found, severity=severity, next_action=_START_WITHOUT.format(path=task.path))
+@dataclass(frozen=True)
+class Corrupted(Unwiped):
+    """Its task was corrupted: the open transaction went into the store, and its offset was taken away."""
+
+    free_us: int | None
+
+
+@dataclass(frozen=True)
+class SwitchedOn(Unwiped):
+    """It was left without transactions; `left` = by which session, None = before the agent was there."""
+
+    left: Session | None
+
+    @property
+    def graded(self) -> tuple[TaskRole, Severity]:
+        """Role of who left it, and how bad that is."""
+        if self.left is not None:
+            return _grade(self.case, self.task, self.store, self.left)
+        if self.after is not None:
+            return TaskRole.ASSUMED, Severity.WARNING
+        alone = self.case.settings.number("num_standby_replicas") == 0
+        role = TaskRole.ASSUMED if alone else TaskRole.UNKNOWN
+        return role, Severity.CRITICAL if alone and self.store.all_reopens else Severity.WARNING
+
+
+def _corrupted(case: TaskCase) -> Iterator[Corrupted]:
+    for store in () if case.task.is_global else case.task.stores.values():
+        marks = [x.uncommitted_us for x in store.databases.values() if x.uncommitted_us]
+        if marks:
+            after = _kept_by(case, store, min(marks))
+            yield Corrupted(case, store, min(marks), after, _free_since(case, case.task, store))
+
+
+def _switched_on(case: TaskCase) -> Iterator[SwitchedOn]:
+    task = case.task
+    for store in () if task.is_global else task.stores.values():
+        left = _left_behind(task, store)
+        after = _kept_by(case, store, (left.released_us or 0) if left is not None else 0)
+        if after is not None and store.transactional and has_changelog(case.application, task, store.name):
+            if (
+                not is_real(after.offset_at_open)
+                if left is not None
+                else _was_left_unseen(case, store, after)
+            ):
+                yield SwitchedOn(case, store, 0, after, left)
+        elif case.profile.transactional is Truth.YES:
+            free_us = _free_since(case, task, store)
+            if free_us is not None and (left is not None or not store.sessions):
+                yield SwitchedOn(case, store, free_us, None, left)
 
 
 def _kept_by(case: TaskCase, store: Store, since_us: int) -> Session | None:
@@ -146,44 +184,18 @@ def _was_left_unseen(case: TaskCase, store: Store, after: Session) -> bool:
     return is_seen and is_old and lacks and first.puts_at_open > 0
 
 
-def _switched_on(case: TaskCase, task: Task, store: Store, left: Session | None, after: Session) -> Verdict:
-    place = where(task, store)
-    opened = Evidence(after.opened_us, "opened with transactional stores, no wipe", place)
-    if left is None:
-        what = "what the older release had not committed"
-        found = Evidence(after.opened_us, f"{after.puts_at_open} puts on disk, and no offset", place)
-        return _damage(task, store, after, (found, opened), Severity.WARNING, what)
-    role, severity = _grade(case, task, store, left)
-    flushed = flushed_beyond(left)
-    found = Evidence(
-        left.released_us or 0, f"let go without an offset, {flushed} puts flushed in that session", place
-    )
-    missing = ("num_standby_replicas",) if role is TaskRole.UNKNOWN else ()
-    what = f"{flushed} puts that may never have been committed"
-    return _damage(task, store, after, (found, opened), severity, what, missing)
+def _holds_an_offset(x: SwitchedOn) -> bool:
+    """A checkpoint names it, or it holds an offset, or 4.4 refuses it: what has an offset is not left without."""
+    fact = x.task.checkpoint
+    named = fact is not None and is_real(fact.offsets.get(x.store.name))
+    refused = any(y.offsets is not None and y.offsets.status == OPEN for y in x.store.databases.values())
+    return x.after is None and (named or refused or stored_offset(x.store) is not None)
 
 
-def _before_the_switch(case: TaskCase, task: Task, store: Store, left: Session | None) -> Iterable[Verdict]:
-    """The setting is configured, or other stores show it: the next start keeps what it would have wiped without."""
-    fact = task.checkpoint
-    named = fact is not None and is_real(fact.offsets.get(store.name))
-    since_us = _free_since(case, task, store)
-    is_refused = any(x.offsets is not None and x.offsets.status == OPEN for x in store.databases.values())
-    if named or is_refused or since_us is None or store.puts <= 0 or stored_offset(store) is not None:
-        return
-    if left is not None:
-        role, severity = _grade(case, task, store, left)
-    elif not store.sessions and not store.transactional and _was_flushed_last(store):
-        alone = case.settings.number("num_standby_replicas") == 0
-        role = TaskRole.ASSUMED if alone else TaskRole.UNKNOWN
-        severity = Severity.CRITICAL if alone and store.all_reopens else Severity.WARNING
-    else:
-        return
-    chain = (Evidence(since_us, f"{store.puts} puts on disk, and no offset", where(task, store)),)
-    missing = ("num_standby_replicas",) if role is TaskRole.UNKNOWN else ()
-    yield _at_rest(
-        task, store, since_us, "what had not been committed at its unclean end", chain, severity, missing
-    )
+def _holds_what_was_restored(x: SwitchedOn) -> bool:
+    if x.after is not None or x.left is not None:
+        return False
+    return x.store.transactional or not _was_flushed_last(x.store)
 
 
 def _was_flushed_last(store: Store) -> bool:
@@ -227,57 +239,105 @@ def _grade(case: TaskCase, task: Task, store: Store, left: Session) -> tuple[Tas
     return role, Severity.CRITICAL if active and not committed else Severity.WARNING
 
 
-def _at_rest(
-    task: Task,
-    store: Store,
-    since_us: int,
-    what: str,
-    chain: tuple[Evidence, ...],
-    severity: Severity,
-    missing: tuple[str, ...] = (),
-) -> Verdict:
-    return Verdict(
-        subject=f"unwiped at rest, {store.identity}",
-        opened_at_us=since_us,
-        summary=(
-            f"Task {task.id}: store {store.name} holds data without an offset; a start with transactional stores does"
-            f" not wipe it, and keeps {what}."
-        ),
-        evidence=chain,
-        severity=severity,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        level=Level.EXPOSURE,
-        upstream=(UNWIPED.key,),
-        affected=Affected.YES,
-        missing_facts=missing,
-        next_action=_BEFORE_THE_START.format(path=task.path),
+def _loudness_of_corrupted(x: Corrupted, _: Proof | None) -> Loudness:
+    if x.after is not None:
+        return Loudness(Severity.CRITICAL, Confidence.SUSPECTED)
+    sure = x.case.profile.transactional is Truth.YES
+    missing = () if sure else ("enable_transactional_statestores",)
+    return _before_the_start(x, Severity.CRITICAL if sure else Severity.WARNING, _BEFORE_THE_START, missing)
+
+
+def _loudness_of_switched_on(x: SwitchedOn, _: Proof | None) -> Loudness:
+    role, severity = x.graded
+    missing = ("num_standby_replicas",) if role is TaskRole.UNKNOWN else ()
+    if x.after is not None:
+        return Loudness(severity, Confidence.SUSPECTED, missing_facts=missing)
+    if has_changelog(x.case.application, x.task, x.store.name):
+        return _before_the_start(x, severity, _BEFORE_THE_START, missing)
+    # It may have no changelog: then nothing is to be wiped, and the step must not take it.
+    severity = min(severity, Severity.WARNING, key=lambda y: y.rank)
+    return _before_the_start(x, severity, _START_WITHOUT, missing)
+
+
+def _before_the_start(x: Unwiped, severity: Severity, step: str, missing: tuple[str, ...]) -> Loudness:
+    step = step.format(path=x.task.path)
+    return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, missing)
+
+
+# What they say
+
+
+def _evidence_of_corrupted(x: Corrupted, _: Proof | None) -> Iterable[Evidence]:
+    taken = "its offset was taken away right behind new records: its task was corrupted"
+    yield Evidence(x.since_us, taken, x.place)
+    if x.after is not None:
+        yield Evidence(x.after.opened_us, "the same incarnation opened again, no wipe", x.place)
+    else:
+        free_us = max(x.free_us or 0, x.since_us)
+        yield Evidence(free_us, "not wiped, and no process holds it", x.place)
+
+
+def _evidence_of_switched_on(x: SwitchedOn, _: Proof | None) -> Iterable[Evidence]:
+    if x.after is None:
+        yield Evidence(x.since_us, f"{x.store.puts} puts on disk, and no offset", x.place)
+        return
+    if x.left is None:
+        yield Evidence(x.after.opened_us, f"{x.after.puts_at_open} puts on disk, and no offset", x.place)
+    else:
+        flushed = flushed_beyond(x.left)
+        found = f"let go without an offset, {flushed} puts flushed in that session"
+        yield Evidence(x.left.released_us or 0, found, x.place)
+    yield Evidence(x.after.opened_us, "opened with transactional stores, no wipe", x.place)
+
+
+def _summary(x: Unwiped, what: str) -> str:
+    if x.after is None:
+        return (
+            f"Task {x.task.id}: store {x.store.name} holds data without an offset; a start with transactional stores"
+            f" does not wipe it, and keeps {what}."
+        )
+    return (
+        f"Task {x.task.id}: store {x.store.name} had data and no offset, and transactional stores opened it without a"
+        f" wipe: it keeps {what}."
     )
 
 
-def _damage(
-    task: Task,
-    store: Store,
-    after: Session,
-    chain: tuple[Evidence, ...],
-    severity: Severity,
-    what: str,
-    missing: tuple[str, ...] = (),
-) -> Verdict:
-    return Verdict(
-        subject=f"unwiped, {store.identity}",
-        opened_at_us=after.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} had data and no offset, and transactional stores opened it without a"
-            f" wipe: it keeps {what}."
-        ),
-        evidence=chain,
-        severity=severity,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        upstream=(UNWIPED.key,),
-        affected=Affected.YES,
-        missing_facts=missing,
-    )
+def _what_was_left(x: SwitchedOn) -> str:
+    if x.after is None:
+        return "what had not been committed at its unclean end"
+    if x.left is None:
+        return "what the older release had not committed"
+    return f"{flushed_beyond(x.left)} puts that may never have been committed"
+
+
+CORRUPTED = Rule[Corrupted](
+    "a corrupted task was not wiped, its store is transactional",
+    innocents={
+        "without transactional stores the next start wipes it": lambda x: (
+            x.after is None and x.case.profile.transactional is Truth.NO
+        )
+    },
+    unknowns={"a process holds it, or just let it go": lambda x: x.after is None and x.free_us is None},
+    loudness=_loudness_of_corrupted,
+    summary=lambda x, _: _summary(x, "what its corrupted task had not committed"),
+    evidence=_evidence_of_corrupted,
+)
+
+SWITCHED_ON = Rule[SwitchedOn](
+    "a store without an offset meets transactional stores",
+    innocents={
+        "it has an offset": _holds_an_offset,
+        "nothing is in it": lambda x: x.after is None and x.store.puts <= 0,
+        "it holds what was restored, no more": _holds_what_was_restored,
+    },
+    loudness=_loudness_of_switched_on,
+    summary=lambda x, _: _summary(x, _what_was_left(x)),
+    evidence=_evidence_of_switched_on,
+)
+
+DOCKETS = (Docket(_corrupted, (CORRUPTED,)), Docket(_switched_on, (SWITCHED_ON,)))
+
+
+def kept_stores(case: TaskCase) -> frozenset[str]:
+    """List the stores of which one of these rules speaks."""
+    return frozenset(story.store.name for docket in DOCKETS for story, _ in docket.heard(case))

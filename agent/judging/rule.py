@@ -1,0 +1,264 @@
+"""What a rule is: stories to judge, innocents by name, proofs in order, and how loud it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.inventory.model import Store, Task
+from agent.judging.base import AgentCase, ApplicationCase, Detector, DetectorMeta, Evidence, TaskCase, Verdict
+from agent.judging.wording import where
+
+C_co = TypeVar("C_co", bound=AgentCase, covariant=True)
+S = TypeVar("S", bound="Story[Any]")
+
+
+@dataclass(frozen=True)
+class Story(Generic[C_co]):
+    """What a rule judges. It knows its case, so that no function hands the case on beside it.
+
+    A subclass says what happened, in fields and properties; what is here goes into the verdict as it is.
+    """
+
+    case: C_co
+
+    @property
+    def subject(self) -> str:
+        """Distinguishes episodes of one detector on one task or store."""
+        return ""
+
+    @property
+    def opened_at_us(self) -> int:
+        """Time of the deciding operation."""
+        return self.case.now_us
+
+    @property
+    def place(self) -> str:
+        """Where it happened, for people: a path relative to the state directory."""
+        return ""
+
+    @property
+    def names_store(self) -> str | None:
+        """Store that the finding is about; None = the whole task."""
+        return None
+
+    @property
+    def identity(self) -> str | None:
+        """RocksDB IDENTITY of the incarnation concerned."""
+        return None
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """Keys of issues; empty = those of the meta's that may affect the release."""
+        return ()
+
+    @property
+    def affected(self) -> Affected:
+        """Whether this release is affected."""
+        return Affected.POSSIBLY
+
+
+@dataclass(frozen=True)
+class TaskStory(Story[TaskCase]):
+    """A story of one task."""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        return self.case.task
+
+    @property
+    def place(self) -> str:
+        """Path of the task."""
+        return self.task.path
+
+
+@dataclass(frozen=True)
+class StoreStory(TaskStory):
+    """A story of one store."""
+
+    store: Store
+
+    @property
+    def place(self) -> str:
+        """Path of the store."""
+        return where(self.task, self.store)
+
+    @property
+    def identity(self) -> str | None:
+        """Identity of the incarnation that is there."""
+        return self.store.identity
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What shows it; `certain` = no other life looks like this."""
+
+    why: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Loudness:
+    """How severe, how sure, and what differs with it; empty = as the metadata says. See `Verdict` for the fields."""
+
+    severity: Severity
+    confidence: Confidence
+    level: Level | None = None
+    next_action: str = ""
+    missing_facts: tuple[str, ...] = ()
+    lasting: bool = False
+    gives_way: bool = True
+
+
+class Why(StrEnum):
+    """Why a rule says nothing: it is harmless, it cannot be told (yet), or nothing shows it."""
+
+    INNOCENT = "innocent"
+    UNKNOWN = "unknown"
+    UNPROVED = "unproved"
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """That a rule says nothing of a story; `name` is the innocent, or what is not known."""
+
+    why: Why
+    name: str
+
+
+@dataclass(frozen=True)
+class Rule(Generic[S]):
+    """One mechanism, as an expert checks it beside the source.
+
+    Args of the dataclass:
+        name: What it finds, one line for people.
+        innocents: Look-alikes: name -> whether the story is one; the first that holds ends the judgement.
+        unknowns: What cannot be told, or not yet: name -> whether it is so; asked after the innocents.
+        proofs: The first that holds is the proof; each says why.
+        loudness: Severity and confidence by proof and role alone; None = without a proof nothing is said.
+        summary: One sentence.
+        evidence: Ordered chain.
+    """
+
+    name: str
+    innocents: Mapping[str, Callable[[S], bool]]
+    loudness: Callable[[S, Proof | None], Loudness | None]
+    summary: Callable[[S, Proof | None], str]
+    evidence: Callable[[S, Proof | None], Iterable[Evidence]]
+    proofs: tuple[Callable[[S], Proof | None], ...] = ()
+    unknowns: Mapping[str, Callable[[S], bool]] = field(default_factory=dict)
+
+    def decide(self, story: S) -> Verdict | Silence:
+        """Judge a story."""
+        for why, questions in ((Why.INNOCENT, self.innocents), (Why.UNKNOWN, self.unknowns)):
+            for name, holds in questions.items():
+                if holds(story):
+                    return Silence(why, name)
+        proof = next((found for prove in self.proofs if (found := prove(story)) is not None), None)
+        loudness = self.loudness(story, proof)
+        if loudness is None:
+            return Silence(Why.UNPROVED, "nothing proves it")
+        return Verdict(
+            subject=story.subject,
+            opened_at_us=story.opened_at_us,
+            summary=self.summary(story, proof),
+            evidence=tuple(self.evidence(story, proof)),
+            severity=loudness.severity,
+            confidence=loudness.confidence,
+            store=story.names_store,
+            identity=story.identity,
+            level=loudness.level,
+            upstream=story.upstream,
+            affected=story.affected,
+            missing_facts=loudness.missing_facts,
+            next_action=loudness.next_action,
+            lasting=loudness.lasting,
+            gives_way=loudness.gives_way,
+        )
+
+
+Heard = Iterable[tuple[Any, Verdict]]
+"""(story, verdict), in the order of the stories."""
+
+
+def everything(heard: Heard) -> Iterator[Verdict]:
+    """Keep all verdicts."""
+    return (verdict for _, verdict in heard)
+
+
+def first_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict]]:
+    """Keep the first verdict of the stories with the same key."""
+
+    def keep(heard: Heard) -> Iterator[Verdict]:
+        known: set[object] = set()
+        for story, verdict in heard:
+            if (one := key(story)) not in known:
+                known.add(one)
+                yield verdict
+
+    return keep
+
+
+def worst_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict]]:
+    """Keep the most severe verdict of the stories with the same key, the first of equals."""
+
+    def keep(heard: Heard) -> Iterator[Verdict]:
+        worst: dict[object, Verdict] = {}
+        for story, verdict in heard:
+            known = worst.setdefault(key(story), verdict)
+            if verdict.severity.rank > known.severity.rank:
+                worst[key(story)] = verdict
+        yield from worst.values()
+
+    return keep
+
+
+def one_for_the_task(_: Story[Any]) -> str:
+    """Key for `first_of` and `worst_of`: one verdict for the whole task."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Docket(Generic[S]):
+    """Stories of one kind and the rules that judge them.
+
+    Args of the dataclass:
+        stories: Lists what there is to judge in a case.
+        rules: The first that speaks of a story is heard.
+        keep: Which verdicts are kept.
+    """
+
+    stories: Callable[[Any], Iterable[S]]
+    rules: tuple[Rule[S], ...]
+    keep: Callable[[Heard], Iterable[Verdict]] = everything
+
+    def heard(self, case: AgentCase) -> Iterator[tuple[S, Verdict]]:
+        """Judge every story of a case."""
+        for story in self.stories(case):
+            for rule in self.rules:
+                decision = rule.decide(story)
+                if isinstance(decision, Verdict):
+                    yield story, decision
+                    break
+
+    def decisions(self, case: AgentCase) -> Iterator[tuple[S, Rule[S], Verdict | Silence]]:
+        """List what every rule says of every story, for `explain --why-not`."""
+        for story in self.stories(case):
+            for rule in self.rules:
+                yield story, rule, rule.decide(story)
+
+
+def detector(meta: DetectorMeta, *dockets: Docket[Any]) -> Detector:
+    """Make a detector of rules; it is silent where its metadata says so."""
+
+    def judge(case: AgentCase) -> Iterator[Verdict]:
+        if isinstance(case, ApplicationCase) and case.is_silent(meta):
+            return
+        for docket in dockets:
+            yield from docket.keep(docket.heard(case))
+
+    return Detector(meta, judge, dockets)
