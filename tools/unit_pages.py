@@ -23,7 +23,7 @@ _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
-_ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost")
+_ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost", "- **Source")
 """Parts of a docstring that the page has by hand, or that only the code needs."""
 
 _PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verify](../verify.md)):
