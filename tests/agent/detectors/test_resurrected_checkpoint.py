@@ -179,6 +179,7 @@ def test_8187_right_after_the_new_store():
 
 
 @pytest.mark.parametrize("release", ["2.0.1", "3.9.2"])
+@pytest.mark.twin_of(ID, "restored in full: its puts come with its offset")
 def test_full_restoration_is_benign(release):
     """After a cleaning, a full restoration brings its puts with its offset."""
     run, app = handed_over(release)
@@ -226,6 +227,7 @@ def test_unknown_release_is_suspected():
 
 
 @pytest.mark.parametrize("release", ["2.1.1", "3.9.2", "4.1.2"])
+@pytest.mark.twin_of(ID, "a new topology added it: no checkpoint names it")
 def test_store_added_by_a_new_topology(release):
     """N24: a new store beside an old checkpoint has no entry in it."""
     run = Scenario(release)
@@ -348,6 +350,7 @@ def test_scan_finds_the_old_checkpoint(release, guarantee, severity):
     assert run.only(ID).severity is severity
 
 
+@pytest.mark.twin_of(ID, "its store was there before")
 def test_scan_of_a_healthy_directory():
     """A checkpoint that is younger than its store says nothing."""
     run = Scenario("3.9.2", watched=False)

@@ -34,6 +34,9 @@ def deleted(*, offset: int = 2050, puts: int = 50, prior: int = 2000, created: f
     return case(task(one, checkpoints=[checkpoint(10, 2000, ended=24, deleted=True, in_walk=True)]), **chosen)
 
 
+WIPED_WHOLE = pytest.mark.twin_of(
+    ID, "one process wiped all of the directory and made it anew (2.6 and later)"
+)
 ONE_LIFE = (ProcessLife(at(1)),)
 TWO_LIVES = (ProcessLife(at(1), at(27)), ProcessLife(at(28)))
 
@@ -41,8 +44,8 @@ TWO_LIVES = (ProcessLife(at(1), at(27)), ProcessLife(at(28)))
 @pytest.mark.parametrize(
     ("more", "found"),
     [
-        ({}, []),
-        ({"release": None}, []),
+        pytest.param({}, [], marks=WIPED_WHOLE),
+        pytest.param({"release": None}, [], marks=WIPED_WHOLE),
         ({"release": "2.5.1"}, [Severity.CRITICAL]),  # a wipe takes the store only
         (
             {"lives": TWO_LIVES},
@@ -147,17 +150,18 @@ def test_wipe_that_no_one_saw(release, guarantee, started, said):
     assert severities(ID, one) == [said]
 
 
+@pytest.mark.twin_of(ID, "wiped by its owner under its lock (carried-checkpoint)")
 def test_wiped_session_is_not_this_bug():
     """A wipe under the lock is judged by `carried-checkpoint`."""
     assert judge(ID, on_disk(3000, wiped=True)) == []
 
 
-@pytest.mark.parametrize(
-    ("shape", "said"), [(Shape.CLEANER_WALK, 1), (Shape.OWNER_WALK, 0), (Shape.VANISHED_UNSEEN, 0), (None, 0)]
-)
-def test_segments_need_a_cleaner(shape, said):
+@pytest.mark.twin_of(ID, "a young segment of a windowed store")
+def test_segments_need_a_cleaner():
     """Segments count only where a cleaner's walk took those before."""
-    assert len(judge(ID, on_disk(3000, segmented=True, shape=shape))) == said
+    assert len(judge(ID, on_disk(3000, segmented=True, shape=Shape.CLEANER_WALK))) == 1
+    for shape in (Shape.OWNER_WALK, Shape.VANISHED_UNSEEN, None):
+        assert judge(ID, on_disk(3000, segmented=True, shape=shape)) == []
 
 
 def left_behind(*, written: float = 10, born: float = 50, reopened: tuple[float, ...] = (), **settings):
@@ -181,10 +185,13 @@ def test_left_behind_under_unknown_guarantee():
     assert severities(ID, left_behind(release="3.9.2", guarantee=None)) == [Severity.CRITICAL]
 
 
+@pytest.mark.twin_of(ID, "a process opened the task since")
 def test_copied_times_decide_nothing():
     """N25: IDENTITY and checkpoint within seconds, but data from long before: the times are those of a copy."""
     one = left_behind(written=50, born=51)
     one.task.stores["s"].databases[""].oldest_data_us -= 1_000_000
     verdict = judge(ID, one)[0]
     assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
+    one.task.stores["opened"] = store([database()], [session(60)], name="opened")
+    assert judge(ID, one) == []
     assert severities(ID, left_behind(written=50, born=51)) == [Severity.CRITICAL]

@@ -56,6 +56,7 @@ def test_the_original_is_quiet():
     assert looked_at(unwatched(30, 30)).findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "its checkpoint's file time is no copy's")
 def test_a_copy_that_was_run_is_quiet():
     """The checkpoint that the application wrote after the copy is younger than every store."""
     run = unwatched(30)
@@ -99,6 +100,7 @@ def test_a_live_agent_says_the_same_of_a_copy_as_a_scan():
     assert run.loud() == []
 
 
+@pytest.mark.twin_of(ID, "a copied store seems to be made by its first opening")
 def test_without_old_logs_the_first_opening_of_a_copy_makes_no_store():
     """A copy that left the LOG files out."""
     run = unwatched(30)
@@ -120,7 +122,7 @@ def told(database: Database, *, written_us: int = BORN_US + SECOND_US) -> list[t
     task.stores["s"] = Store("s", False, {"": database})
     task.checkpoints = (CheckpointFact(written_us, written_us, {"s": 4999}, (), 0, held=False),)
     case = TaskCase(Inventory(), BORN_US + 10**9, Application("a", tasks={"0_0": task}), task)
-    return [(x.severity, x.confidence) for x in resurrected_checkpoint.judge(case)]
+    return [(x.severity, x.confidence) for x in resurrected_checkpoint.DETECTOR.judge(case)]
 
 
 def database(**known) -> Database:

@@ -1,0 +1,160 @@
+"""A checkpoint and a store that no agent watched: by file times and content, is the offset that of an older store?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.contract.events import Confidence, Severity
+from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
+from agent.inventory.model import CheckpointFact, Database, Store
+from agent.judging.base import Evidence, TaskCase, seconds
+from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, by_proof
+from agent.judging.upstream import TORN_DELETION
+from agent.judging.wording import checkpoint_of
+from agent.layout import names
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
+from agent.quantities.changelog import is_real
+
+JUDGE_THE_ORIGINAL = (
+    "Check the original, or a copy that kept its file times (cp -a, rsync -a, tar). Before an application runs on a"
+    " copy that did not keep them, remove its task directories: it then restores."
+)
+
+
+@dataclass(frozen=True)
+class AtRest(IncarnationStory):
+    """Artefacts alone, nothing was seen: a checkpoint names the store; `is_sure` = file times tell its birth."""
+
+    issues = (TORN_DELETION,)
+    upstream = ()  # how it came about, one reading cannot show
+    fact: CheckpointFact
+    database: Database
+    is_sure: bool
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the store was made."""
+        return self.database.born_us
+
+    @property
+    def offset(self) -> int:
+        """What the checkpoint says."""
+        return self.fact.offsets[self.store.name]
+
+
+@dataclass(frozen=True)
+class Empty(AtRest):
+    """One to which nothing was ever written."""
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the checkpoint claimed something."""
+        return self.fact.written_us
+
+
+@dataclass(frozen=True)
+class Older(AtRest):
+    """One whose birth can be compared with its checkpoint."""
+
+
+@dataclass(frozen=True)
+class Copied(AtRest):
+    """One whose file times are no birth."""
+
+
+def at_rest(case: TaskCase, store: Store) -> Iterator[AtRest]:
+    """List what a store at rest is judged as, at most one."""
+    fact, database = case.task.checkpoint, store.databases.get("")
+    if fact is None or database is None or not is_real(fact.offsets.get(store.name)):
+        return
+    birth = is_birth_known(case.task, database)
+    made_before = fact.written_us >= database.born_us
+    if _was_never_written(database) and (birth is not True or made_before):
+        kind: type[AtRest] = Empty
+    else:
+        kind = Copied if birth is False else Older
+    yield kind(case, store, fact, database, birth is True)
+
+
+def _was_never_written(database: Database) -> bool:
+    """Return whether no file ever held a record; what could not be read held anything."""
+    is_read = bool(database.manifest) and not database.manifest_problem and not database.problems
+    return is_read and not database.puts and (not database.files or database.entries_high == 0)
+
+
+def wipes_stores(case: TaskCase) -> bool:
+    """Return whether an owner may wipe a store, and leave its checkpoint."""
+    return case.says(Fact.WIPE_STORE) is not Truth.NO and case.settings.exactly_once is not False
+
+
+# What they say
+
+
+def _summary_of_older(x: Older, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: the checkpoint (offset {x.offset}) is older than store {x.store.name}, which was made"
+        f" {seconds(x.database.born_us - x.fact.written_us)} later."
+    )
+
+
+def _summary_of_copied(x: Copied, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: it is unknown whether its checkpoint is older than its stores: their file times are"
+        " those of a copy that kept none."
+    )
+
+
+def _written_and_born(x: AtRest, _: Proof | None) -> Iterator[Evidence]:
+    oldest_us, identity = x.database.oldest_data_us, f"{x.database.path}/{names.IDENTITY_FILE}"
+    if oldest_us and is_copied(x.database):
+        yield Evidence(oldest_us, "oldest data of the store, by its own properties", x.place)
+    what = f"file time of the checkpoint with offset {x.offset}"
+    yield Evidence(x.fact.written_us, what, checkpoint_of(x.task))
+    yield Evidence(x.database.born_us, "file time of the store's IDENTITY", identity)
+
+
+def _summary_of_empty(x: Empty, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: the checkpoint says offset {x.offset}, but nothing was ever written to store"
+        f" {x.store.name}; unless every key was deleted, state is missing."
+    )
+
+
+def _evidence_of_empty(x: Empty, _: Proof | None) -> Iterator[Evidence]:
+    yield Evidence(x.fact.written_us, f"checkpoint with offset {x.offset}", checkpoint_of(x.task))
+    yield Evidence(x.fact.seen_us, "no file of the store ever held a record", x.place)
+
+
+EMPTY = Rule[Empty](
+    "a checkpoint claims an offset of a store to which nothing was ever written",
+    about=Empty,
+    innocents={},
+    proofs=(lambda _: Proof("nothing was ever put", certain=False),),
+    loudness=by_proof,
+    summary=_summary_of_empty,
+    evidence=_evidence_of_empty,
+)
+
+OLDER = Rule[Older](
+    "a checkpoint at rest is older than its store",
+    about=Older,
+    innocents={"its store was there before": lambda x: x.fact.written_us >= x.database.born_us},
+    proofs=(lambda x: Proof("its birth came later", certain=x.is_sure and not wipes_stores(x.case)),),
+    loudness=by_proof,
+    summary=_summary_of_older,
+    evidence=_written_and_born,
+)
+
+COPIED = Rule[Copied](
+    "file times are those of a copy: whether the checkpoint is older is unknown, said once for the task",
+    about=Copied,
+    innocents={
+        "its checkpoint's file time is no copy's": lambda x: not times_are_copied(x.task, x.fact.written_us),
+        "a process opened the task since": lambda x: any(y.sessions for y in x.task.stores.values()),
+    },
+    loudness=lambda _x, _: Loudness(Severity.INFO, Confidence.UNKNOWN, next_action=JUDGE_THE_ORIGINAL),
+    summary=_summary_of_copied,
+    evidence=_written_and_born,
+)
