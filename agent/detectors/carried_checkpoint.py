@@ -2,26 +2,30 @@
 
 Fires under exactly-once up to 2.5 when an owner wiped a store under its lock while an older owner's checkpoint
 stayed, let go of it without writing its own, and the next owner trusted the old offset on that store.
-Stays quiet when the restoration was finished (its puts equal the offset, or, of a compacted changelog, what the
-predecessor held live) or wrote its own checkpoint.
+
+Source:
+    ProcessorStateManager at 2.0.1 and 2.1.1 (reads the checkpoint in its constructor, wipes under the lock
+    without deleting the file); recorded as `kafka-8574-2.1.1`, twin `benign-8574-finished-2.1.1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.events import Affected, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
-from agent.inventory.model import Session, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.model import CheckpointFact, Session
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, detector, first_of, graded
 from agent.judging.upstream import KAFKA_8574
-from agent.judging.wording import checkpoint_of, where
+from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
-from agent.quantities.verdicts import is_half_restored
+from agent.quantities.verdicts import LOST_RATIO
 
 META = DetectorMeta(
     id="carried-checkpoint",
@@ -48,63 +52,100 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Trusted(IncarnationStory):
+    """A store that an owner wiped and let go, and the opening by the next one.
 
-    Source:
-        ProcessorStateManager at 2.0.1 and 2.1.1 (reads the checkpoint in its constructor, wipes under the lock
-        without deleting the file); recorded as `kafka-8574-2.1.1`, twin `benign-8574-finished-2.1.1`.
+    Args of the dataclass:
+        fact: The checkpoint that the next owner found; None = forgotten, the history of checkpoints is bounded.
+        born_us: When the new store was made.
+        held: How many live entries the store had before the wipe, at least; None = not known.
     """
-    task = case.task
-    if case.settings.exactly_once is False or case.is_silent(META):
-        return
-    for store in task.stores.values():
-        sessions = list(store.sessions)
-        for before, after in pairwise(sessions):
-            if before.wiped and before.last is None and not after.wiped:
-                verdict = _trusted(case, task, store, before, after)
-                if verdict is not None:
-                    yield verdict
-                    break
+
+    issues = (KAFKA_8574,)
+    before: Session
+    after: Session
+    fact: CheckpointFact | None
+    born_us: int
+    held: int | None
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the next owner opened it."""
+        return self.after.opened_us
+
+    @property
+    def offset(self) -> int:
+        """What the next owner trusted."""
+        return self.after.offset_at_open or 0
+
+    @property
+    def restored(self) -> int:
+        """Puts of the restoration that was let go."""
+        return self.before.puts_at_release
 
 
-def _trusted(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict | None:
-    offset = after.offset_at_open
-    fact = task.checkpoint_at(after.opened_us)
-    database = store.databases.get("")
-    if not is_real(offset) or offset is None or fact is None or database is None or not store.knows_puts:
-        return None
-    if fact.written_us >= database.born_us or not before.final_identities & after.identities:
-        return None
-    half = is_half_restored(before.puts_at_release, offset, store.past[-1] if store.past else None)
-    if half is Truth.NO:
-        return None
-    affected = case.affected(KAFKA_8574)
-    sure = half is Truth.YES and affected is Affected.YES and case.settings.exactly_once is True
-    place = where(task, store)
-    return Verdict(
-        subject=store.identity or "",
-        opened_at_us=after.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} was wiped and restored only in part ({before.puts_at_release}"
-            f" puts), then trusted at the old offset {offset}; the rest is missing."
-        ),
-        evidence=(
-            Evidence(fact.written_us, f"an owner wrote offset {offset} and let go", checkpoint_of(task)),
-            Evidence(database.born_us, "the next owner wiped the store; the checkpoint stayed", place),
-            Evidence(
-                before.released_us or database.born_us,
-                f"it let go with {before.puts_at_release} puts restored, without its own checkpoint",
-                place,
-            ),
-            Evidence(
-                after.opened_us, f"opened again, without a wipe, to continue from offset {offset}", place
-            ),
-        ),
-        severity=Severity.CRITICAL if sure else Severity.WARNING,
-        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        affected=affected,
-        missing_facts=() if case.settings.exactly_once is not None else ("processing_guarantee",),
+def _stories(case: TaskCase) -> Iterator[Trusted]:
+    for store in () if case.settings.exactly_once is False else case.task.stores.values():
+        database, held = store.databases.get(""), store.past[-1].entries_low if store.past else None
+        for before, after in pairwise(store.sessions):
+            if database and before.wiped and before.final_identities & after.identities:
+                fact = case.task.checkpoint_at(after.opened_us)
+                yield Trusted(case, store, before, after, fact, database.born_us, held)
+
+
+def _was_cut_short(x: Trusted) -> Proof:
+    told = x.affected is Affected.YES and x.case.settings.exactly_once is True
+    return Proof(
+        "fewer puts than the offset says, and than it held live", certain=told and x.held is not None
     )
+
+
+# What it says
+
+
+def _summary(x: Trusted, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: store {x.store.name} was wiped and restored only in part ({x.restored} puts), then trusted"
+        f" at the old offset {x.offset}; the rest is missing."
+    )
+
+
+def _evidence(x: Trusted, _: Proof | None) -> Iterator[Evidence]:
+    if x.fact is not None:
+        what = f"an owner wrote offset {x.offset} and let go"
+        yield Evidence(x.fact.written_us, what, checkpoint_of(x.task))
+    yield Evidence(x.born_us, "the next owner wiped the store; the checkpoint stayed", x.place)
+    let_go = f"it let go with {x.restored} puts restored, without its own checkpoint"
+    yield Evidence(x.before.released_us or x.born_us, let_go, x.place)
+    again = f"opened again, without a wipe, to continue from offset {x.offset}"
+    yield Evidence(x.after.opened_us, again, x.place)
+
+
+RULE = Rule[Trusted](
+    "a store whose restoration was let go half way is trusted by an older owner's checkpoint",
+    innocents={
+        "it was let go with a checkpoint of its own": lambda x: x.before.last is not None,
+        "the next owner wiped it again": lambda x: x.after.wiped,
+        "no offset was trusted": lambda x: not is_real(x.offset),
+        "the checkpoint is younger than the wipe": lambda x: (
+            x.fact is not None and x.fact.written_us >= x.born_us
+        ),
+        "restored in full: its puts come with the offset": lambda x: x.restored >= LOST_RATIO * x.offset,
+        "its live entries came back from a compacted changelog": lambda x: (
+            x.held is not None and x.restored >= LOST_RATIO * x.held
+        ),
+    },
+    unknowns={
+        "its puts are not known": lambda x: not x.store.knows_puts,
+        "the checkpoint is not known": lambda x: x.fact is None,
+    },
+    proofs=(_was_cut_short,),
+    loudness=lambda x, proof: graded(
+        proof, ("processing_guarantee",) if x.case.settings.exactly_once is None else ()
+    ),
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_stories, (RULE,), first_of(lambda x: x.store.name)))

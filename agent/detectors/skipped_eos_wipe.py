@@ -33,7 +33,7 @@ from agent.judging.restoration_end import restoration_end
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, one_for_the_task, worst_of
 from agent.judging.unwiped import DOCKETS, kept_stores
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685, UNWIPED
-from agent.judging.wording import assumptions, checkpoint_of, concerned, last_mark, most_affected
+from agent.judging.wording import assumptions, checkpoint_of, last_mark
 from agent.judging.writers import writer_before
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -63,13 +63,12 @@ META = DetectorMeta(
     twin=Twin("N23, killed before the first flush since the open", "control-20685-4.1.2-unflushed"),
 )
 
-_ISSUES = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
-
 
 @dataclass(frozen=True)
 class Reopening(StoreStory):
     """A store that was let go and opened again, the same incarnation; the case has the profile of who let it go."""
 
+    issues = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
     before: Session
     after: Session
 
@@ -82,16 +81,6 @@ class Reopening(StoreStory):
     def opened_at_us(self) -> int:
         """When it was opened without a wipe."""
         return self.after.opened_us
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """Issues by which the wipe was skipped."""
-        return concerned(self.case, _ISSUES)
-
-    @property
-    def affected(self) -> Affected:
-        """By any of them."""
-        return most_affected(self.case, _ISSUES)
 
     @cached_property
     def flushed(self) -> int:

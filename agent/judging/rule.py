@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import Store, Task
-from agent.judging.base import AgentCase, ApplicationCase, Detector, DetectorMeta, Evidence, TaskCase, Verdict
-from agent.judging.wording import where
+from agent.judging.base import (
+    AgentCase,
+    ApplicationCase,
+    Detector,
+    DetectorMeta,
+    Evidence,
+    TaskCase,
+    Upstream,
+    Verdict,
+)
+from agent.judging.wording import concerned, most_affected, where
 
 C_co = TypeVar("C_co", bound=AgentCase, covariant=True)
 S = TypeVar("S", bound="Story[Any]")
@@ -63,7 +72,19 @@ class Story(Generic[C_co]):
 
 @dataclass(frozen=True)
 class TaskStory(Story[TaskCase]):
-    """A story of one task."""
+    """A story of one task; `issues` = those that it is about, empty = those of its detector."""
+
+    issues: ClassVar[tuple[Upstream, ...]] = ()
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """Keys of its issues that may affect the release."""
+        return concerned(self.case, self.issues)
+
+    @property
+    def affected(self) -> Affected:
+        """Whether any of its issues affects the release."""
+        return most_affected(self.case, self.issues) if self.issues else Affected.POSSIBLY
 
     @property
     def task(self) -> Task:
@@ -93,6 +114,21 @@ class StoreStory(TaskStory):
         return self.store.identity
 
 
+@dataclass(frozen=True)
+class IncarnationStory(StoreStory):
+    """A story of one incarnation of a store: whatever shows it, it is found once."""
+
+    @property
+    def subject(self) -> str:
+        """The incarnation."""
+        return self.store.identity or ""
+
+    @property
+    def names_store(self) -> str:
+        """The store."""
+        return self.store.name
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What shows it; `certain` = no other life looks like this."""
@@ -112,6 +148,20 @@ class Loudness:
     missing_facts: tuple[str, ...] = ()
     lasting: bool = False
     gives_way: bool = True
+
+
+def graded(proof: Proof | None, missing_facts: tuple[str, ...] = ()) -> Loudness | None:
+    """Critical and confirmed by a certain proof, a warning and suspected by another, and nothing without one."""
+    if proof is None:
+        return None
+    if proof.certain:
+        return Loudness(Severity.CRITICAL, Confidence.CONFIRMED, missing_facts=missing_facts)
+    return Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=missing_facts)
+
+
+def by_proof(_: Story[Any], proof: Proof | None) -> Loudness | None:
+    """Loudness of a rule where nothing but the proof decides."""
+    return graded(proof)
 
 
 class Why(StrEnum):
@@ -139,6 +189,7 @@ class Rule(Generic[S]):
         innocents: Look-alikes: name -> whether the story is one; the first that holds ends the judgement.
         unknowns: What cannot be told, or not yet: name -> whether it is so; asked after the innocents.
         proofs: The first that holds is the proof; each says why.
+        about: Kind of story that it judges; others are passed over.
         loudness: Severity and confidence by proof and role alone; None = without a proof nothing is said.
         summary: One sentence.
         evidence: Ordered chain.
@@ -151,6 +202,7 @@ class Rule(Generic[S]):
     evidence: Callable[[S, Proof | None], Iterable[Evidence]]
     proofs: tuple[Callable[[S], Proof | None], ...] = ()
     unknowns: Mapping[str, Callable[[S], bool]] = field(default_factory=dict)
+    about: type[Story[Any]] = Story
 
     def decide(self, story: S) -> Verdict | Silence:
         """Judge a story."""
@@ -224,7 +276,7 @@ def one_for_the_task(_: Story[Any]) -> str:
 
 @dataclass(frozen=True)
 class Docket(Generic[S]):
-    """Stories of one kind and the rules that judge them.
+    """Stories and the rules that judge them.
 
     Args of the dataclass:
         stories: Lists what there is to judge in a case.
@@ -233,23 +285,26 @@ class Docket(Generic[S]):
     """
 
     stories: Callable[[Any], Iterable[S]]
-    rules: tuple[Rule[S], ...]
+    rules: tuple[Rule[Any], ...]
     keep: Callable[[Heard], Iterable[Verdict]] = everything
 
     def heard(self, case: AgentCase) -> Iterator[tuple[S, Verdict]]:
         """Judge every story of a case."""
         for story in self.stories(case):
-            for rule in self.rules:
+            for rule in self._of(story):
                 decision = rule.decide(story)
                 if isinstance(decision, Verdict):
                     yield story, decision
                     break
 
-    def decisions(self, case: AgentCase) -> Iterator[tuple[S, Rule[S], Verdict | Silence]]:
+    def decisions(self, case: AgentCase) -> Iterator[tuple[S, Rule[Any], Verdict | Silence]]:
         """List what every rule says of every story, for `explain --why-not`."""
         for story in self.stories(case):
-            for rule in self.rules:
+            for rule in self._of(story):
                 yield story, rule, rule.decide(story)
+
+    def _of(self, story: S) -> Iterator[Rule[Any]]:
+        return (rule for rule in self.rules if isinstance(story, rule.about))
 
 
 def detector(meta: DetectorMeta, *dockets: Docket[Any]) -> Detector:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, PastDatabase, Session, Store, Task
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Session, Store, Task
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.quantities.changelog import is_real
@@ -49,12 +49,6 @@ def source_claim(task: Task, store: Store, session: Session) -> SourceClaim | No
     if store.segmented:
         return None
     return _in_store(task, store, session) if store.keeps_offsets else _in_checkpoint(task, store, session)
-
-
-def wiped_before(store: Store, session: Session) -> PastDatabase | None:
-    """Return the incarnation of a store that ended last before a session."""
-    ended = [x for x in store.past if x.ended_us <= session.opened_us and x.segment is None]
-    return ended[-1] if ended else None
 
 
 def _in_checkpoint(task: Task, store: Store, session: Session) -> SourceClaim | None:

@@ -83,6 +83,7 @@ def test_third_owner_trusts_the_first(release):
     assert times == sorted(times)
 
 
+@pytest.mark.twin_of(ID, "restored in full: its puts come with the offset")
 def test_finished_twin():
     """The same to the eye, but the second owner's puts equal the offset (recorded)."""
     run = half_restored(puts=3000)
@@ -91,6 +92,7 @@ def test_finished_twin():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "it was let go with a checkpoint of its own")
 def test_second_owner_writes_its_own_checkpoint():
     """An owner that closes with a checkpoint of its own replaces the old one."""
     run = half_restored(own_checkpoint=1200)
@@ -99,6 +101,7 @@ def test_second_owner_writes_its_own_checkpoint():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "the next owner wiped it again")
 def test_third_owner_wipes():
     """A third owner that wipes after all ends the finding with the store that it was about."""
     run = half_restored()
@@ -166,6 +169,7 @@ def test_four_fifths_are_a_finished_restoration():
     assert severities(ID, dossier(restored=2400)) == []
 
 
+@pytest.mark.twin_of(ID, "its live entries came back from a compacted changelog")
 def test_compacted_changelog_gives_back_less():
     """A finished restoration of a compacted changelog puts each live entry once, however high the offset is."""
     assert severities(ID, dossier(restored=800, held=1000)) == []
@@ -174,11 +178,13 @@ def test_compacted_changelog_gives_back_less():
 
 
 @pytest.mark.parametrize("offset", [0, -4, None])
+@pytest.mark.twin_of(ID, "no offset was trusted")
 def test_old_offset_must_be_real(offset):
     """Nothing was trusted that was not there."""
     assert judge(ID, dossier(offset=offset)) == []
 
 
+@pytest.mark.twin_of(ID, "the checkpoint is younger than the wipe")
 def test_checkpoint_must_be_older_than_the_store():
     """A checkpoint written after the wipe belongs to the owner that restored."""
     assert judge(ID, dossier(written=10)) == []

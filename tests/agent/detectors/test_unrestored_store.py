@@ -83,6 +83,7 @@ def test_restoration_after_a_wipe(release):
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "its puts and commit markers explain the offset")
 def test_empty_changelog():
     """A wipe over an empty changelog is followed by a small offset."""
     run = Scenario("2.1.1", "exactly_once")
@@ -120,6 +121,8 @@ def test_shape_g(release):
     assert run.only(ID).severity is Severity.CRITICAL
 
 
+@pytest.mark.twin_of(ID, "the pair of reopens of a restoration")
+@pytest.mark.twin_of(ID, "it was not wiped")
 def test_whole_pair():
     """With both reopens the restoration was complete: the offset jump has another reason."""
     run, app = gap(reopens=2)
@@ -209,25 +212,24 @@ def test_16017(release):
     )
 
 
-@pytest.mark.parametrize("release", ["3.6.2", "3.7.2", "4.1.2"])
-def test_16017_fixed(release):
-    """Fixed releases are not accused, whatever the offset says."""
-    assert abandoned(release, restored=500, offset=7999).findings(ID) == []
+def twin(name: str) -> pytest.MarkDecorator:
+    """The innocent that a run reaches."""
+    return pytest.mark.twin_of(ID, name)
 
 
-def test_16017_unknown_offset():
-    """A close that writes `unknown` claims nothing."""
-    assert abandoned("3.6.1", restored=0, offset=-4).findings(ID) == []
-
-
-def test_16017_finished_restoration():
-    """The twin restored everything."""
-    assert abandoned("3.6.1", restored=8000, offset=7999).findings(ID) == []
-
-
-def test_16017_under_at_least_once():
-    """At-least-once never wipes like this."""
-    assert abandoned("3.6.1", restored=500, offset=7999, guarantee="at_least_once").findings(ID) == []
+@pytest.mark.parametrize(
+    ("release", "restored", "offset", "guarantee"),
+    [
+        pytest.param("3.6.2", 500, 7999, "exactly_once_v2", id="fixed"),
+        pytest.param("4.1.2", 500, 7999, "exactly_once_v2", id="long fixed"),
+        pytest.param("3.6.1", 500, 7999, "at_least_once", id="never wipes"),
+        pytest.param("3.6.1", 0, -4, "exactly_once_v2", marks=twin("it claims no offset")),
+        pytest.param("3.6.1", 8000, 7999, "exactly_once_v2", marks=twin("its puts explain the offset")),
+    ],
+)
+def test_16017_twins(release, restored, offset, guarantee):
+    """Fixed releases, at-least-once, a close that claims nothing, and a restoration that ended."""
+    assert abandoned(release, restored=restored, offset=offset, guarantee=guarantee).findings(ID) == []
 
 
 def test_16017_unknown_guarantee():
@@ -328,6 +330,7 @@ def test_16017_needs_a_wipe(shape, said):
     assert len(judge(ID, claimed(shape=shape))) == said
 
 
+@pytest.mark.twin_of(ID, "its live entries came back from a compacted changelog")
 def test_16017_compares_with_the_store_before():
     """Live entries are what the store had; four fifths of them are a finished restoration."""
     assert severities(ID, claimed(puts=799, held=1000)) == [Severity.CRITICAL]
@@ -335,12 +338,14 @@ def test_16017_compares_with_the_store_before():
     assert severities(ID, claimed(puts=799, held=None)) == [Severity.WARNING]
 
 
+@pytest.mark.twin_of(ID, "it claims less than before the wipe: what it restored")
 def test_16017_needs_the_old_offset():
     """A restoration that a rebalance ended half way claims less than the old store: that is what it restored."""
     assert severities(ID, claimed(offset=7999, old=7999)) == [Severity.CRITICAL]
     assert severities(ID, claimed(offset=7998, old=7999)) == []
 
 
+@pytest.mark.twin_of(ID, "another process wrote the claim, and remembers nothing")
 def test_16017_needs_the_process_that_wrote():
     """Only a process that had worked on the old store remembers its offsets; a new one remembers nothing."""
     assert severities(ID, claimed(process=4)) == [Severity.CRITICAL]
@@ -348,9 +353,19 @@ def test_16017_needs_the_process_that_wrote():
     assert severities(ID, claimed(process=None)) == [Severity.WARNING]
 
 
-def test_16017_needs_an_offset_far_ahead():
-    """An offset that the puts explain is a restoration from a short changelog."""
-    assert severities(ID, claimed(puts=500, offset=600)) == []
+@pytest.mark.twin_of(ID, "an old offset was carried over (resurrected-checkpoint)")
+def test_an_offset_carried_over_has_its_own_detector():
+    """A new store that goes on from the offset of a deleted one: its puts equal the advance, with or without a mode."""
+    for reopens, commits in ((0, ()), (1, (at(20), at(32), at(44), at(56)))):
+        new = session(11, created=True, first=mark(15, 12_200, 200))
+        new.reopens, new.bulk_load_commits = reopens, commits
+        one = store([database(puts=200, born=11)], [new])
+        one.past += (past(10, puts=12_000, entries_low=12_000),)
+        facts = [checkpoint(5, 12_000, ended=9, deleted=True)]
+        case_ = case(task(one, checkpoints=facts), release="2.1.1", guarantee="at_least_once")
+        assert judge(ID, case_) == []
+        case_.task.checkpoints = ()
+        assert len(judge(ID, case_)) == 1
 
 
 def test_16017_store_must_be_new():
@@ -368,6 +383,7 @@ def test_16017_ignores_a_later_deletion():
     assert judge(ID, one) == []
 
 
+@pytest.mark.twin_of(ID, "a windowed store is restored without a reopen")
 def test_windowed_stores_are_not_judged_by_reopens():
     """Through the pipeline: a windowed store on 2.1.1 with an offset jump says nothing."""
     run = Scenario("2.1.1", "at_least_once", stores={"w": WINDOWED})

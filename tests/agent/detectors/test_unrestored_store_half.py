@@ -81,6 +81,7 @@ def test_what_was_not_restored_stays_missing():
 
 
 @pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.twin_of(ID, "a revocation and a close write fewer commits")
 def test_a_close_in_the_middle_of_a_restoration(times):
     """What a revocation and a close write of a restoring task, seen live on 2.0.1: three within 0.14 s."""
     run, app = half()
@@ -96,6 +97,7 @@ def test_a_close_in_the_middle_of_a_restoration(times):
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "its restoration ended, or never began")
 def test_a_whole_restoration():
     """The second reopen comes before the first commit."""
     run, app = half()

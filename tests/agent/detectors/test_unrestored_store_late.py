@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.contract.events import Severity
 from tests.agent.detectors.test_unrestored_store import ID, jump
 from tests.support.scenario_case import at, checkpoint, mark, severities
@@ -38,6 +40,7 @@ def standby(
     return one
 
 
+@pytest.mark.twin_of(ID, "an exactly-once standby passes over what was aborted")
 def test_an_exactly_once_standby_passes_over_what_was_aborted():
     """Found by the hunt: a kill aborts thousands of records; only a standby writes checkpoints while it goes on."""
     assert severities(ID, standby(5)) == []

@@ -103,6 +103,7 @@ def test_restored_before_the_new_store_is_read(claims):
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "its restoration began")
 def test_restoration_that_goes_on():
     """Its puts come behind the first reopen, however long the second one takes."""
     run, app = wiped()

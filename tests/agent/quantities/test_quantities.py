@@ -23,7 +23,6 @@ from agent.quantities.kinds import puts_beside_records, puts_per_record
 from agent.quantities.verdicts import (
     held_before,
     holds_uncommitted,
-    is_half_restored,
     replay_fell_short,
     skipped_offsets,
     transaction_markers,
@@ -204,14 +203,6 @@ def test_replay_against_live_entries():
     assert replay_fell_short(100, 99) is Truth.YES
     assert replay_fell_short(100, 100) is Truth.NO
     assert replay_fell_short(None, 0) is Truth.MAYBE
-
-
-def test_half_restored():
-    """As many puts as the offset says, or as the predecessor held live, are a finished restoration."""
-    assert is_half_restored(800, 1000, None) is Truth.NO
-    assert is_half_restored(799, 1000, None) is Truth.MAYBE
-    assert is_half_restored(799, 5000, past(1, entries_low=999)) is Truth.YES
-    assert is_half_restored(800, 5000, past(1, entries_low=1000)) is Truth.NO
 
 
 def test_flushed_beyond():
