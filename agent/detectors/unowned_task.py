@@ -3,18 +3,25 @@
 Fires up to 2.2.1 with standby replicas when a directory that was held is free for longer than a hand-off while the
 process shows that it lives. A suspicion: a task that really moved looks the same; the rollup confirms or explains.
 Clears when a process takes the task or the directory is gone.
+
+Source:
+    StreamThread/TaskManager up to 2.2.1: RUNNING without initialised standbys; KafkaStreams.start and close
+    (2.1.1): when the cleaner runs; recorded as `kafka-8187-stage1-2.2.1`, `kafka-8187-stage1-mixed-2.1.1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Application, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.model import Application
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, detector
 from agent.judging.upstream import KAFKA_8187
 from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
@@ -47,53 +54,41 @@ PROBED_AFTER_US = 1_000_000
 can only be the cleaner: it runs while the client is RUNNING, so after the rebalance, and never in an orderly stop."""
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Released(TaskStory):
+    """A task whose release was seen, and that is free; `standbys` = as configured, None = not known."""
 
-    Source:
-        StreamThread/TaskManager up to 2.2.1: RUNNING without initialised standbys; KafkaStreams.start and close
-        (2.1.1): when the cleaner runs; recorded as `kafka-8187-stage1-2.2.1`, `kafka-8187-stage1-mixed-2.1.1`.
-    """
-    task = case.task
-    standbys = case.settings.number("num_standby_replicas")
-    if standbys == 0 or case.is_silent(META):
-        return
-    if standbys is None and case.affected(KAFKA_8187) is not Affected.YES:
-        return
-    released_us = task.released_us
-    if not task.exists or task.held is not False or released_us is None or not task.stores:
-        return
-    alive_us = _alive_since(case, released_us)
-    if case.waited_us(released_us) <= HANDED_OFF_BY_US or alive_us is None:
-        return
-    yield Verdict(
-        subject=f"incarnation {task.incarnation}@{released_us}",
-        opened_at_us=released_us,
-        summary=(
-            f"Task {task.id}: no process has held it since it was released, although the instance runs; if it was not"
-            f" moved to another pod, its standby is lost here{_forecast(case, task)}."
-        ),
-        evidence=(
-            Evidence(released_us, "released: its lock and stores are free", task.path),
-            Evidence(alive_us, "the process lives: it works on other tasks or tries this lock", task.path),
-            *assumptions(case, alive_us, "num_standby_replicas"),
-        ),
-        # By default there are no standbys, and then this is an ordinary move.
-        severity=Severity.INFO if standbys is None else Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        affected=case.affected(KAFKA_8187),
-        missing_facts=("num_standby_replicas",) if standbys is None else (),
-    )
+    issues = (KAFKA_8187,)
+    released_us: int
+    standbys: int | None
+
+    @property
+    def subject(self) -> str:
+        """This release."""
+        return f"incarnation {self.task.incarnation}@{self.released_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was released."""
+        return self.released_us
+
+    @cached_property
+    def alive_us(self) -> int | None:
+        """When the process was seen alive after it: a held sibling, or the cleaner's own lock probes; None = never."""
+        case = self.case
+        probed, held_us = case.once(_signs_of_life, case.application)
+        signs = [at_us for at_us in probed if at_us > self.released_us + PROBED_AFTER_US]
+        # after a restart tasks are taken one by one: one that was just taken is no sign that this one is late
+        if held_us is not None and case.waited_us(held_us) > HANDED_OFF_BY_US:
+            signs.append(max(held_us, self.released_us))
+        return min(signs, default=None)
 
 
-def _alive_since(case: TaskCase, released_us: int) -> int | None:
-    """When the process was seen alive after the release: a held sibling, or the cleaner's own lock probes."""
-    probed, held_us = case.once(_signs_of_life, case.application)
-    signs = [at_us for at_us in probed if at_us > released_us + PROBED_AFTER_US]
-    # after a restart tasks are taken one by one: one that was just taken is no sign that this one is late
-    if held_us is not None and case.waited_us(held_us) > HANDED_OFF_BY_US:
-        signs.append(max(held_us, released_us))
-    return min(signs, default=None)
+def _released(case: TaskCase) -> Iterator[Released]:
+    task, standbys = case.task, case.settings.number("num_standby_replicas")
+    concerns = case.affected(KAFKA_8187) is Affected.YES if standbys is None else standbys > 0
+    if concerns and task.exists and task.held is False and task.released_us is not None and task.stores:
+        yield Released(case, task.released_us, standbys)
 
 
 def _signs_of_life(application: Application) -> tuple[list[int], int | None]:
@@ -103,8 +98,42 @@ def _signs_of_life(application: Application) -> tuple[list[int], int | None]:
     return [task.lock_probed_us for task in tasks if task.lock_probed_us], min(held, default=None)
 
 
-def _forecast(case: TaskCase, task: Task) -> str:
-    delay_ms = case.settings.number("state_cleanup_delay_ms")
-    if delay_ms is None:
-        return ""
-    return f"; the cleaner may take it from {moment(task.mtime_us + delay_ms * 1_000)} on"
+def _loudness(x: Released, _: Proof | None) -> Loudness:
+    """By default there are no standbys, and then this is an ordinary move."""
+    if x.standbys is None:
+        return Loudness(Severity.INFO, Confidence.SUSPECTED, missing_facts=("num_standby_replicas",))
+    return Loudness(Severity.WARNING, Confidence.SUSPECTED)
+
+
+# What it says
+
+
+def _summary(x: Released, _: Proof | None) -> str:
+    delay_ms = x.case.settings.number("state_cleanup_delay_ms")
+    due_us = x.task.mtime_us + (delay_ms or 0) * 1_000
+    forecast = "" if delay_ms is None else f"; the cleaner may take it from {moment(due_us)} on"
+    return (
+        f"Task {x.task.id}: no process has held it since it was released, although the instance runs; if it was not"
+        f" moved to another pod, its standby is lost here{forecast}."
+    )
+
+
+def _evidence(x: Released, _: Proof | None) -> Iterator[Evidence]:
+    alive_us = x.alive_us or 0
+    yield Evidence(x.released_us, "released: its lock and stores are free", x.place)
+    yield Evidence(alive_us, "the process lives: it works on other tasks or tries this lock", x.place)
+    yield from assumptions(x.case, alive_us, "num_standby_replicas")
+
+
+RULE = Rule[Released](
+    "nobody took a task that was released, and its process lives",
+    innocents={"its process ended, or has just begun to take its tasks": lambda x: x.alive_us is None},
+    unknowns={
+        "it may be handed over yet": lambda x: x.case.waited_us(x.released_us) <= HANDED_OFF_BY_US,
+    },
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_released, (RULE,)))

@@ -92,6 +92,7 @@ def test_hand_over_between_threads():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "its process ended, or has just begun to take its tasks")
 def test_process_that_ended():
     """A stopped process holds nothing: that is no orphan."""
     run, app = released("2.1.1")
@@ -152,6 +153,7 @@ def test_directory_must_be_there_with_a_store():
     assert judge(ID, empty) == []
 
 
+@pytest.mark.twin_of(ID, "its process ended, or has just begun to take its tasks")
 def test_sibling_that_was_just_taken():
     """After a restart tasks are opened one after another: the first one's lock is no sign that this one is late."""
     one = dossier(now=100)
