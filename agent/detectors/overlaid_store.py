@@ -5,21 +5,26 @@ Fires when a store with data is opened without a valid offset: everything is rep
 values come out right if the changelog still reaches as far as the store did (what does not: `changelog-truncated`).
 Keys that were deleted meanwhile can be back if their tombstones expired, so it is a warning only if the store was
 unused for longer than tombstones live, else info.
-Stays quiet for a store without a changelog, and one whose changelog is a source topic: checkpoints never name it.
+
+Source:
+    docs/state-format.md#n22, docs/state-format.md#d3, docs/state-format.md#d4; recorded in
+    `benign-upgrade-2.3.1-to-2.5.1-to-2.8.2`,
+    `benign-close-while-restoring-4.3.1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Session, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
+from agent.inventory.model import Session
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
 from agent.judging.reopening import SETTLED_US, reopenings
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector
 from agent.judging.upstream import OVERLAY
-from agent.judging.wording import where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -50,49 +55,77 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Reopening(StoreStory):
+    """A store that was let go and opened again, the same incarnation; each is an event."""
 
-    Source:
-        docs/state-format.md#n22, docs/state-format.md#d3, docs/state-format.md#d4; recorded in
-        `benign-upgrade-2.3.1-to-2.5.1-to-2.8.2`,
-        `benign-close-while-restoring-4.3.1`.
-    """
-    task = case.task
-    if case.is_silent(META):
-        return
-    for store in task.stores.values():
+    issues = (OVERLAY,)
+    before: Session
+    after: Session
+
+    @property
+    def subject(self) -> str:
+        """The opening."""
+        return str(self.after.opened_us)
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was opened."""
+        return self.after.opened_us
+
+    @property
+    def names_store(self) -> str:
+        """The store."""
+        return self.store.name
+
+    @property
+    def idle_us(self) -> int:
+        """For how long nobody used it."""
+        return self.after.opened_us - (self.before.released_us or self.after.opened_us)
+
+
+def _reopenings(case: TaskCase) -> Iterator[Reopening]:
+    for store in case.task.stores.values():
         for before, after in reopenings(case, store):
-            if _is_overlaid(before, after) and case.names_changelog_of(store.name):
-                yield _verdict(case, task, store, before, after)
+            yield Reopening(case, store, before, after)
 
 
-def _is_overlaid(before: Session, after: Session) -> bool:
-    return not after.created and before.puts_at_release > 0 and after.offset_at_open in (None, UNKNOWN_OFFSET)
+def _loudness(x: Reopening, _: Proof | None) -> Loudness:
+    """Keys that were deleted can be back only once their tombstones have expired."""
+    retention_ms = x.case.settings.assumed("delete_retention_ms")
+    if retention_ms is not None and x.idle_us > retention_ms * 1_000:
+        return Loudness(Severity.WARNING, Confidence.SUSPECTED)
+    return Loudness(Severity.INFO, Confidence.CONFIRMED)
 
 
-def _verdict(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
-    retention_ms = case.settings.assumed("delete_retention_ms")
-    idle_us = after.opened_us - (before.released_us or after.opened_us)
-    expired = retention_ms is not None and idle_us > retention_ms * 1_000
-    return Verdict(
-        subject=str(after.opened_us),
-        opened_at_us=after.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} was opened with {before.puts_at_release} puts on disk and no valid"
-            " offset: its changelog is replayed from the start over them."
-        ),
-        evidence=(
-            Evidence(
-                before.released_us or 0, f"released with {before.puts_at_release} puts", where(task, store)
-            ),
-            Evidence(
-                after.opened_us, f"opened {seconds(idle_us)} later, no valid offset", where(task, store)
-            ),
-        ),
-        severity=Severity.WARNING if expired else Severity.INFO,
-        confidence=Confidence.SUSPECTED if expired else Confidence.CONFIRMED,
-        store=store.name,
-        identity=store.identity,
-        affected=case.affected(OVERLAY),
+# What it says
+
+
+def _summary(x: Reopening, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: store {x.store.name} was opened with {x.before.puts_at_release} puts on disk and no valid"
+        " offset: its changelog is replayed from the start over them."
     )
+
+
+def _evidence(x: Reopening, _: Proof | None) -> Iterator[Evidence]:
+    yield Evidence(x.before.released_us or 0, f"released with {x.before.puts_at_release} puts", x.place)
+    yield Evidence(x.after.opened_us, f"opened {seconds(x.idle_us)} later, no valid offset", x.place)
+
+
+RULE = Rule[Reopening](
+    "a store with data was opened again without a valid offset",
+    innocents={
+        "its session made it anew": lambda x: x.after.created,
+        "nothing was in it": lambda x: x.before.puts_at_release <= 0,
+        "it continues from its offset": lambda x: x.after.offset_at_open not in (None, UNKNOWN_OFFSET),
+        "no changelog of its own: checkpoints never name it": lambda x: (
+            not x.case.names_changelog_of(x.store.name)
+        ),
+    },
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_reopenings, (RULE,)))

@@ -6,7 +6,17 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import Scenario
-from tests.support.scenario_case import at, case, database, judge, session, severities, store, task
+from tests.support.scenario_case import (
+    at,
+    case,
+    checkpoint,
+    database,
+    judge,
+    session,
+    severities,
+    store,
+    task,
+)
 
 ID = "overlaid-store"
 
@@ -70,6 +80,7 @@ def test_tombstones_that_still_live():
     assert run.only(ID).severity is Severity.INFO
 
 
+@pytest.mark.twin_of(ID, "it continues from its offset")
 def test_quiet_with_an_offset_in_force():
     """An ordinary restart continues from its offset."""
     run = without_offset(offset=2999)
@@ -107,6 +118,7 @@ def dossier(
     return case(task(store([database(puts=puts)], [before, after])), release=release, told=told, now=now)
 
 
+@pytest.mark.twin_of(ID, "nothing was in it")
 def test_boundaries():
     """Retention is exceeded, not met; ten seconds settle it; an empty store is not overlaid."""
     assert severities(ID, dossier(idle=10)) == [Severity.INFO]
@@ -119,11 +131,20 @@ def test_boundaries():
     assert len(judge(ID, dossier(offset=-4))) == 1
 
 
-@pytest.mark.parametrize("change", ["created", "wiped"])
-def test_new_stores_are_not_overlaid(change):
+@pytest.mark.twin_of(ID, "its session made it anew")
+def test_new_stores_are_not_overlaid():
     """A store that this session made, or wiped, holds nothing old."""
+    for change in ("created", "wiped"):
+        one = dossier()
+        setattr(one.task.stores["s"].sessions[1], change, True)
+        assert judge(ID, one) == []
+
+
+@pytest.mark.twin_of(ID, "no changelog of its own: checkpoints never name it")
+def test_stores_that_no_checkpoint_names():
+    """The checkpoints of the task name another store, and not this one."""
     one = dossier()
-    setattr(one.task.stores["s"].sessions[1], change, True)
+    one.task.checkpoints = (checkpoint(15, 3000, name="other"),)
     assert judge(ID, one) == []
 
 
