@@ -5,16 +5,24 @@ cleaner is at work on it. Info: the cleaner runs only in state RUNNING, and a re
 another state. Warning on 4.3.0 where the start-up pass opened it and no thread did since: its lock is kept forever
 (KAFKA-20663), unless a task of the same process seems to restore.
 Clears when a process opens it or it is deleted.
+
+Source:
+    KafkaStreams.start (2.1.0, 3.9.1, 4.3.0): the cleaner asks for State.RUNNING;
+    StateDirectory.initializeStartupStores, cleanRemovedTasks at 4.3.0; recorded as
+    `kafka-20663-startup-lock-4.3.0`, twin `control-20663-startup-lock-4.3.1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.model import Application, Session, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, detector
 from agent.judging.upstream import KAFKA_20663
 from agent.judging.wording import assumptions
 from agent.layout import names
@@ -40,7 +48,9 @@ META = DetectorMeta(
 )
 
 DELAYS = 2
+"""The cleaner runs once a delay, and takes what has been free for one: after two it has had its turn."""
 SLACK_US = 5_000_000
+"""No source: a pass over many directories takes its time, and a deletion is read late."""
 HANDED_OUT_US = 30_000_000
 """A rebalance takes seconds; a task that this instance keeps has been opened by then."""
 SEEN_LATE_US = 1_000_000
@@ -49,62 +59,64 @@ SEEN_LATE_US = 1_000_000
 WAITS = "The cleaner runs only in state RUNNING: while a task of this instance restores, it takes nothing."
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Free(TaskStory):
+    """A directory with data that no process holds; `alive_us` = since when its process lives, None = it does not."""
 
-    Source:
-        KafkaStreams.start (2.1.0, 3.9.1, 4.3.0): the cleaner asks for State.RUNNING;
-        StateDirectory.initializeStartupStores, cleanRemovedTasks at 4.3.0; recorded as
-        `kafka-20663-startup-lock-4.3.0`, twin `control-20663-startup-lock-4.3.1`.
-    """
-    task, application = case.task, case.application
-    delay_ms = case.settings.assumed("state_cleanup_delay_ms")
-    if delay_ms is None or task.is_global or not task.exists or task.held:
-        return
-    if not any(store.databases for store in task.stores.values()):
-        return
-    alive_us = case.once(_alive_since, application)
-    if alive_us is None or task.walk is not None:
-        return
-    free_us = max(task.released_us or 0, task.mtime_us, alive_us)
-    kept = case.says(Fact.STARTUP_LOCK_KEPT)
-    is_locked = (
-        kept is Truth.YES
-        and _only_the_pass_opened(application, task)
-        and not case.once(_may_restore, application)
-    )
-    is_configured = case.settings.is_configured("state_cleanup_delay_ms")
-    # Behind that lock no delay ever ends: without a configured one it is enough that tasks have been handed out.
-    limit_us = HANDED_OUT_US if is_locked and not is_configured else DELAYS * delay_ms * 1_000 + SLACK_US
-    if case.waited_us(free_us) <= limit_us:
-        return
-    delay = f" (cleanup delay {delay_ms / 1000:g} s)" if is_configured else ""
-    free = (
-        f"Task {task.id}: its directory has been free for {seconds(case.waited_us(free_us))}{delay} while the process"
-        " lives"
-    )
-    yield Verdict(
-        subject=f"incarnation {task.incarnation}",
-        opened_at_us=free_us + limit_us,
-        summary=f"{free}; the start-up pass keeps its lock, so no cleaner ever takes it."
-        if is_locked
-        else f"{free}; no cleaner has taken it. {WAITS}",
-        evidence=(
-            Evidence(alive_us, "the process lives", f"{application.id}/{names.LOCK_FILE}"),
-            Evidence(free_us, "free since then", task.path),
-            *assumptions(case, free_us, "state_cleanup_delay_ms"),
-        ),
-        severity=Severity.WARNING if is_locked else Severity.INFO,
-        confidence=_sure(is_locked and is_configured, is_locked, kept),
-        affected=case.affected(KAFKA_20663),
-        missing_facts=("kafka_streams_version",) if kept is Truth.MAYBE else (),
-    )
+    issues = (KAFKA_20663,)
+    delay_ms: int
+    alive_us: int | None
+
+    @property
+    def subject(self) -> str:
+        """The directory."""
+        return f"incarnation {self.task.incarnation}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When a cleaner had to have taken it."""
+        return self.free_us + self.limit_us
+
+    @property
+    def free_us(self) -> int:
+        """Since when the cleaner may count."""
+        return max(self.task.released_us or 0, self.task.mtime_us, self.alive_us or 0)
+
+    @property
+    def kept(self) -> Truth:
+        """Whether a release keeps the locks of its start-up pass."""
+        return self.case.says(Fact.STARTUP_LOCK_KEPT)
+
+    @cached_property
+    def is_locked(self) -> bool:
+        """Whether the start-up pass keeps its lock for good."""
+        application = self.case.application
+        return (
+            self.kept is Truth.YES
+            and _only_the_pass_opened(application, self.task)
+            and not self.case.once(_may_restore, application)
+        )
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether the delay is known."""
+        return self.case.settings.is_configured("state_cleanup_delay_ms")
+
+    @property
+    def limit_us(self) -> int:
+        """How long it may be free.
+
+        Behind that lock no delay ever ends: without a configured one it is enough that tasks have been handed out.
+        """
+        unlimited = self.is_locked and not self.is_configured
+        return HANDED_OUT_US if unlimited else DELAYS * self.delay_ms * 1_000 + SLACK_US
 
 
-def _sure(is_certain: bool, is_locked: bool, kept: Truth) -> Confidence:
-    if is_certain:
-        return Confidence.CONFIRMED
-    return Confidence.UNKNOWN if kept is Truth.MAYBE and not is_locked else Confidence.SUSPECTED
+def _free(case: TaskCase) -> Iterator[Free]:
+    task, delay_ms = case.task, case.settings.assumed("state_cleanup_delay_ms")
+    has_data = any(store.databases for store in task.stores.values())
+    if delay_ms is not None and has_data and not task.is_global and task.exists and not task.held:
+        yield Free(case, delay_ms, case.once(_alive_since, case.application))
 
 
 def _only_the_pass_opened(application: Application, task: Task) -> bool:
@@ -143,3 +155,50 @@ def _alive_since(application: Application) -> int | None:
         return None
     held = [task.held_since_us for task in application.tasks.values() if task.held]
     return min(held, default=None)
+
+
+def _is_kept_locked(x: Free) -> Proof | None:
+    return Proof("the start-up pass keeps its lock", certain=x.is_configured) if x.is_locked else None
+
+
+def _loudness(x: Free, proof: Proof | None) -> Loudness:
+    """The cleaner runs only in state RUNNING, and a restoration of any task, however long, is another state."""
+    if proof is not None:
+        return Loudness(Severity.WARNING, Confidence.CONFIRMED if proof.certain else Confidence.SUSPECTED)
+    if x.kept is Truth.MAYBE:
+        return Loudness(Severity.INFO, Confidence.UNKNOWN, missing_facts=("kafka_streams_version",))
+    return Loudness(Severity.INFO, Confidence.SUSPECTED)
+
+
+# What it says
+
+
+def _summary(x: Free, proof: Proof | None) -> str:
+    delay = f" (cleanup delay {x.delay_ms / 1000:g} s)" if x.is_configured else ""
+    why = f"{proof.why}, so no cleaner ever takes it." if proof else f"no cleaner has taken it. {WAITS}"
+    return (
+        f"Task {x.task.id}: its directory has been free for {seconds(x.case.waited_us(x.free_us))}{delay} while the"
+        f" process lives; {why}"
+    )
+
+
+def _evidence(x: Free, _: Proof | None) -> Iterator[Evidence]:
+    yield Evidence(x.alive_us or 0, "the process lives", f"{x.case.application.id}/{names.LOCK_FILE}")
+    yield Evidence(x.free_us, "free since then", x.place)
+    yield from assumptions(x.case, x.free_us, "state_cleanup_delay_ms")
+
+
+RULE = Rule[Free](
+    "a directory is free for longer than a cleaner waits, while its process lives",
+    innocents={
+        "its process ended: no cleaner is to be expected": lambda x: x.alive_us is None,
+        "a cleaner is at work on it": lambda x: x.task.walk is not None,
+    },
+    unknowns={"the cleaner may take it yet": lambda x: x.case.waited_us(x.free_us) <= x.limit_us},
+    proofs=(_is_kept_locked,),
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_free, (RULE,)))

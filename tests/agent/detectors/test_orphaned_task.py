@@ -105,6 +105,7 @@ def test_clears_when_it_is_opened():
     assert run.only(ID).status is Status.RESOLVED
 
 
+@pytest.mark.twin_of(ID, "its process ended: no cleaner is to be expected")
 def test_quiet_after_the_process_ended():
     """Without a process there is no cleaner to expect."""
     run, app = unassigned()
@@ -196,6 +197,7 @@ def test_logs_that_are_not_kept_prove_nothing():
     assert severities(ID, dossier(lives=False, held_sibling=True)) == [Severity.INFO]
 
 
+@pytest.mark.twin_of(ID, "a cleaner is at work on it")
 def test_what_excludes_it():
     """A walk that goes on, the global task, a held task, no stores, no directory."""
     assert severities(ID, dossier()) == [Severity.WARNING]
