@@ -6,24 +6,30 @@ Fires when the `LOCK` of a database, or the whole database, goes while it is hel
 process goes on for a second. One finding per database that goes.
 Fires, too, when a single file that RocksDB needs goes while `LOCK` stays and is held: no owner does that. Usually
 `state.dir` is in a temporary directory that the operating system sweeps by age.
-Stays quiet for a wipe (the owner closes the store before), `cleanUp()`, a cleaner that takes what no process holds,
-expired segments (closed, then deleted), a rebalance, a thread that is replaced, a killed process whose directory goes
-afterwards; for a segment that the start-up pass of its own process left open (`unopenable-task`); for SST files and old
-manifests, which a running store drops itself.
+Stays quiet for whoever closes first: a wipe, `cleanUp()`, a cleaner that takes what no process holds, expired segments,
+a rebalance, a thread that is replaced; for SST files and old manifests, which a running store drops itself.
 Blind spots: a volume that announces nothing (network, FUSE); stores that are not RocksDB or in memory; a directory
 that was moved away; a sweep while no process holds the store (`torn-store`).
+
+Source:
+    StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes),
+    AbstractSegments.cleanupExpiredSegments (close, then destroy), StateDirectory.cleanRemovedTasks (takes the
+    task's lock before); RocksDB's DBImpl keeps `LOCK` open until it is closed (5.7 to 10.1);
+    docs/state-format.md#n19.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import ProcessLife, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.model import ProcessLife
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
 from agent.judging.refused import GOES_ON_US, leaks
+from agent.judging.rule import Docket, Loudness, Rule, TaskStory, detector
 
 META = DetectorMeta(
     id="deleted-while-held",
@@ -55,60 +61,99 @@ SWEPT = (
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Gone(TaskStory):
+    """Something of a store went while a process held it."""
 
-    Source:
-        StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes),
-        AbstractSegments.cleanupExpiredSegments (close, then destroy), StateDirectory.cleanRemovedTasks (takes the
-        task's lock before); RocksDB's DBImpl keeps `LOCK` open until it is closed (5.7 to 10.1);
-        docs/state-format.md#n19.
-    """
-    yield from _swept(case.task)
-    yield from _taken(case)
+    at_us: int
+    path: str
 
+    @property
+    def subject(self) -> str:
+        """What went, and when."""
+        return f"{self.path}@{self.at_us}"
 
-def _swept(task: Task) -> Iterable[Verdict]:
-    """Single files: what else reports damage of the task does not explain who removed them."""
-    for at_us, path in task.swept:
-        yield Verdict(
-            subject=f"{path}@{at_us}",
-            opened_at_us=at_us,
-            summary=f"Task {task.id}: {path.rpartition('/')[2]} was removed while a process holds the store.",
-            evidence=(Evidence(at_us, "gone while LOCK is held; its owner goes on", path),),
-            severity=Severity.WARNING,
-            confidence=Confidence.SUSPECTED,
-            affected=Affected.NO,
-            next_action=SWEPT,
-            mechanism=Mechanism.DAMAGED_FILES,
-            gives_way=False,
-        )
+    @property
+    def opened_at_us(self) -> int:
+        """When it went."""
+        return self.at_us
 
 
-def _taken(case: TaskCase) -> Iterable[Verdict]:
-    """Whole databases."""
-    task = case.task
-    life = case.application.lives[-1] if case.application.lives else None
+@dataclass(frozen=True)
+class Swept(Gone):
+    """A single file, while `LOCK` stayed: what else reports damage of the task does not explain who removed it."""
+
+    affected = Affected.NO
+    mechanism = Mechanism.DAMAGED_FILES
+
+
+@dataclass(frozen=True)
+class Taken(Gone):
+    """A whole database; `is_leak` = its own process had left it open, see `agent.judging.refused`."""
+
+    store: str
+    is_leak: bool
+
+    @property
+    def names_store(self) -> str:
+        """The store."""
+        return self.store
+
+    @property
+    def life(self) -> ProcessLife | None:
+        """The newest process."""
+        lives = self.case.application.lives
+        return lives[-1] if lives else None
+
+
+def _swept(case: TaskCase) -> Iterator[Swept]:
+    return (Swept(case, at_us, path) for at_us, path in case.task.swept)
+
+
+def _taken(case: TaskCase) -> Iterator[Taken]:
     leaked = {(leak.at_us, leak.path) for leak in leaks(case)}
-    for at_us, store, path in task.taken:
-        if (at_us, path) in leaked or _is_past(task, store, life, at_us):
-            continue
-        has_ended = life is not None and life.ended_us is not None and life.ended_us < at_us + GOES_ON_US
-        if has_ended or case.waited_us(at_us) < GOES_ON_US:
-            continue
-        yield Verdict(
-            subject=f"{path}@{at_us}",
-            opened_at_us=at_us,
-            summary=f"Task {task.id}: store {store} was deleted while a process holds it.",
-            evidence=(Evidence(at_us, "deleted; it was held, and no close of its LOCK was announced", path),),
-            severity=Severity.WARNING,
-            confidence=Confidence.SUSPECTED,
-            store=store,
-            affected=Affected.POSSIBLY,
-        )
+    for at_us, store, path in case.task.taken:
+        yield Taken(case, at_us, path, store, (at_us, path) in leaked)
 
 
-def _is_past(task: Task, store: str, life: ProcessLife | None, at_us: int) -> bool:
-    """A new process took over: how the old one opened a windowed store, and so why it held a segment, is forgotten."""
-    known = task.stores.get(store)
-    return known is not None and known.segmented and life is not None and at_us < life.started_us
+def _has_ended(x: Taken) -> bool:
+    ended_us = x.life.ended_us if x.life else None
+    return ended_us is not None and ended_us < x.at_us + GOES_ON_US
+
+
+def _is_forgotten(x: Taken) -> bool:
+    """A new process took over: how the old one opened a windowed store is forgotten, and so why it held a segment."""
+    known = x.task.stores.get(x.store)
+    return known is not None and known.segmented and x.life is not None and x.at_us < x.life.started_us
+
+
+SWEPT_FILE = Rule[Swept](
+    "a file that RocksDB needs was removed under the process that holds the store",
+    innocents={},
+    loudness=lambda _x, _: Loudness(
+        Severity.WARNING, Confidence.SUSPECTED, next_action=SWEPT, gives_way=False
+    ),
+    summary=lambda x, _: (
+        f"Task {x.task.id}: {x.path.rpartition('/')[2]} was removed while a process holds the store."
+    ),
+    evidence=lambda x, _: (Evidence(x.at_us, "gone while LOCK is held; its owner goes on", x.path),),
+)
+
+TAKEN = Rule[Taken](
+    "a database was deleted under the process that holds it",
+    innocents={
+        "a segment that its start-up pass left open (unopenable-task)": lambda x: x.is_leak,
+        "its owner was killed: the end is heard of later": _has_ended,
+    },
+    unknowns={
+        "why an earlier process held that segment is forgotten": _is_forgotten,
+        "the end of its owner may be heard of yet": lambda x: x.case.waited_us(x.at_us) < GOES_ON_US,
+    },
+    loudness=lambda _x, _: Loudness(Severity.WARNING, Confidence.SUSPECTED),
+    summary=lambda x, _: f"Task {x.task.id}: store {x.store} was deleted while a process holds it.",
+    evidence=lambda x, _: (
+        Evidence(x.at_us, "deleted; it was held, and no close of its LOCK was announced", x.path),
+    ),
+)
+
+DETECTOR = detector(META, Docket(_swept, (SWEPT_FILE,)), Docket(_taken, (TAKEN,)))

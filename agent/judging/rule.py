@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.inventory.model import Store, Task
 from agent.judging.base import (
     AgentCase,
@@ -68,6 +69,11 @@ class Story(Generic[C_co]):
     def affected(self) -> Affected:
         """Whether this release is affected."""
         return Affected.POSSIBLY
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What goes wrong, if it is not what the metadata says."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -227,6 +233,7 @@ class Rule(Generic[S]):
             upstream=story.upstream,
             affected=story.affected,
             missing_facts=loudness.missing_facts,
+            mechanism=story.mechanism,
             next_action=loudness.next_action,
             lasting=loudness.lasting,
             gives_way=loudness.gives_way,

@@ -102,6 +102,7 @@ def test_a_killed_owner_whose_directory_goes_at_once(release):
     assert broken(run) == []
 
 
+@pytest.mark.twin_of(ID, "its owner was killed: the end is heard of later")
 def test_an_owner_that_ends_a_moment_after_the_deletion():
     """Its end may not have been announced yet: nothing is said before a second has passed, and nothing then."""
     run, app = running()

@@ -57,6 +57,7 @@ def tries_again(run: Scenario, app: App) -> None:
 
 
 @pytest.mark.parametrize("flush_old", [False, True])
+@pytest.mark.twin_of(LAW, "a segment that its start-up pass left open (unopenable-task)")
 def test_it_lasts_as_long_as_the_process(flush_old):
     """Named at once, open through all tries and after the last, until a new process can open the task."""
     run, app = leaked(flush_old=flush_old)
