@@ -8,24 +8,37 @@ start, and of one that was opened as it was. Info where file times are those of 
 where `delete.retention.ms` is assumed.
 Blind spots: without a watch, a process that held its stores for so long, wrote nothing and was killed looks the same;
 4.3 and later, and exactly-once up to 3.7, leave no time of their last close once they are open again.
+
+Source:
+    KAFKA-19943, KIP-1259; docs/state-format.md#kafka-19943.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
 from agent.inventory.copied import times_are_copied
-from agent.inventory.model import Session, Store, Task
+from agent.inventory.model import Session
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import offset_in_force, stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
 from agent.judging.reopening import SETTLED_US, is_settled, reopenings
+from agent.judging.rule import (
+    Docket,
+    IncarnationStory,
+    Loudness,
+    Proof,
+    Rule,
+    detector,
+    first_of,
+    one_for_the_task,
+)
 from agent.judging.unused import unused_until_opened, unused_until_read
 from agent.judging.upstream import KAFKA_19943
-from agent.judging.wording import assumptions, where
+from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
@@ -55,136 +68,175 @@ BEFORE_THE_START = (
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Pause(IncarnationStory):
+    """A time in which nobody used a store.
 
-    Source:
-        KAFKA-19943, KIP-1259; docs/state-format.md#kafka-19943.
+    Args of the dataclass:
+        since_us: When it was released, or written last.
+        until_us: When it was opened, or read.
+        retention_ms: How long tombstones live.
     """
-    task = case.task
+
+    issues = (KAFKA_19943,)
+    since_us: int
+    until_us: int
+    retention_ms: int
+
+    @property
+    def is_long(self) -> bool:
+        """Whether tombstones expired meanwhile."""
+        return self.until_us - self.since_us > self.retention_ms * 1_000
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether the time that it began is that of a copy."""
+        return times_are_copied(self.task, self.since_us)
+
+
+@dataclass(frozen=True)
+class Reuse(Pause):
+    """One that an opening ended; `watched` = its beginning was seen, too."""
+
+    after: Session
+    watched: bool
+
+    @property
+    def subject(self) -> str:
+        """The opening, or the incarnation as the agent found it."""
+        return (
+            f"{self.store.identity}@{self.after.opened_us}"
+            if self.watched
+            else f"{self.store.identity}, unwatched"
+        )
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was used again."""
+        return self.after.opened_us
+
+    @property
+    def trusted(self) -> int | None:
+        """Offset that the opening trusted."""
+        in_store = self.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
+        offsets = (self.after.offset_at_open, self.after.stored_offset_at_open if in_store else None)
+        return next((x for x in offsets if is_real(x)), None)
+
+
+@dataclass(frozen=True)
+class AtRest(Pause):
+    """One that lasted when the store was read."""
+
+    @property
+    def subject(self) -> str:
+        """The incarnation as the agent found it."""
+        return f"{self.store.identity}, unwatched"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was written last."""
+        return self.since_us
+
+
+def _pauses(case: TaskCase) -> Iterator[Pause]:
+    """What was watched decides first. The changelog of a windowed store is deleted by time: it has no tombstones."""
     retention_ms = case.settings.assumed("delete_retention_ms")
     if retention_ms is None:
         return
-    # the changelog of a windowed store is deleted by time, and has no tombstones to lose
-    stores = [store for store in task.stores.values() if not store.segmented and store.databases]
+    stores = [store for store in case.task.stores.values() if not store.segmented and store.databases]
     for store in stores:
         for before, after in reopenings(case, store):
             released_us = before.released_us or 0
-            if _is_zombie(case, after, after.opened_us - released_us, retention_ms):
-                yield _verdict(case, task, store, released_us, after, retention_ms)
-                return
+            yield Reuse(case, store, released_us, after.opened_us, retention_ms, after, watched=True)
     for store in stores:
-        found = _unwatched(case, task, store, retention_ms)
-        if found is not None:
-            yield found
-            return
+        opened, read = unused_until_opened(case, store), unused_until_read(case, store)
+        if opened is not None:
+            after = store.sessions[0]
+            if after.offset_at_open is None:  # the first reading meets the stores before the checkpoint
+                offset = offset_in_force(case.task, store.name, after.opened_us, 0)
+                after = replace(after, offset_at_open=offset)
+            yield Reuse(case, store, *opened, retention_ms, after, watched=False)
+        elif read is not None:
+            yield AtRest(case, store, *read, retention_ms)
 
 
-def _is_zombie(case: TaskCase, after: Session, unused_us: int, retention_ms: int) -> bool:
-    return _trusted(case, after) is not None and not after.created and unused_us > retention_ms * 1_000
-
-
-def _trusted(case: TaskCase, after: Session) -> int | None:
-    in_store = case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
-    offsets = (after.offset_at_open, after.stored_offset_at_open if in_store else None)
-    return next((x for x in offsets if is_real(x)), None)
-
-
-def _unwatched(case: TaskCase, task: Task, store: Store, retention_ms: int) -> Verdict | None:
-    """Judge a store of which the end before the pause was not seen."""
-    opened = unused_until_opened(case, store)
-    if opened is not None:
-        (since_us, until_us), after = opened, store.sessions[0]
-        if after.offset_at_open is None:  # the first reading meets the stores before the checkpoint
-            after = replace(after, offset_at_open=offset_in_force(task, store.name, after.opened_us, 0))
-        if not is_settled(case, after) or times_are_copied(task, since_us):
-            return None
-        if not _is_zombie(case, after, until_us - since_us, retention_ms):
-            return None
-        return replace(
-            _verdict(case, task, store, since_us, after, retention_ms, "last written"), subject=_unseen(store)
-        )
-    at_rest = unused_until_read(case, store)
-    if at_rest is None or not _would_be_trusted(case, task, store):
-        return None
-    since_us, until_us = at_rest
-    is_old = until_us - since_us > retention_ms * 1_000
-    if is_old or times_are_copied(task, since_us):
-        return _at_rest(case, task, store, since_us, until_us if is_old else None, retention_ms)
-    return None
-
-
-def _would_be_trusted(case: TaskCase, task: Task, store: Store) -> bool:
+def _would_be_trusted(x: AtRest) -> bool:
     """Return whether a start would go on with a store at its old offset: exactly-once wipes what has none."""
-    fact = task.checkpoint
-    if fact is not None and is_real(fact.offsets.get(store.name)):
+    fact = x.task.checkpoint
+    if fact is not None and is_real(fact.offsets.get(x.store.name)):
         return True
-    is_open = any(x.offsets is not None and x.offsets.status == OPEN for x in store.databases.values())
-    return is_real(stored_offset(store)) and not (is_open and case.settings.exactly_once is not False)
+    is_open = any(y.offsets is not None and y.offsets.status == OPEN for y in x.store.databases.values())
+    return is_real(stored_offset(x.store)) and not (is_open and x.case.settings.exactly_once is not False)
 
 
-def _unseen(store: Store) -> str:
-    return f"{store.identity}, unwatched"
+def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
+    if x.is_long and x.case.settings.is_configured("delete_retention_ms"):
+        return Loudness(Severity.WARNING, Confidence.SUSPECTED, next_action=BEFORE_THE_START)
+    missing = ("delete_retention_ms",) if x.is_long else ()
+    return Loudness(Severity.INFO, Confidence.UNKNOWN, next_action=BEFORE_THE_START, missing_facts=missing)
 
 
-def _at_rest(
-    case: TaskCase, task: Task, store: Store, since_us: int, until_us: int | None, retention_ms: int
-) -> Verdict:
-    """Say for how long nothing was written to a store at rest; `until_us` None = its times are a copy's."""
-    known = until_us is not None and case.settings.is_configured("delete_retention_ms")
-    lives = f"longer than tombstones live ({retention_ms / 1000:g} s)"
+# What they say
+
+
+def _summary_of_reuse(x: Reuse, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: store {x.store.name} was unused for {seconds(x.until_us - x.since_us)}, longer than"
+        f" tombstones live ({x.retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."
+    )
+
+
+def _evidence_of_reuse(x: Reuse, _: Proof | None) -> Iterator[Evidence]:
+    yield Evidence(x.since_us, "released" if x.watched else "last written", x.place)
+    yield Evidence(x.after.opened_us, f"opened again at its old offset {x.trusted}", x.place)
+    yield from assumptions(x.case, x.after.opened_us, "delete_retention_ms")
+
+
+def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
+    lives = f"longer than tombstones live ({x.retention_ms / 1000:g} s)"
     what = (
-        f"nothing of this application was written for {seconds(until_us - since_us)}, {lives}"
-        if until_us is not None
+        f"nothing of this application was written for {seconds(x.until_us - x.since_us)}, {lives}"
+        if x.is_long
         else f"it may have been unused for {lives}: its file times are those of a copy"
     )
-    return Verdict(
-        subject=_unseen(store),
-        opened_at_us=since_us,
-        summary=(
-            f"Task {task.id}: {what}; a start goes on with store {store.name} at its old offset, and keys that other"
-            " instances deleted meanwhile would be back."
-        ),
-        evidence=(
-            Evidence(since_us, "last written" if until_us is not None else "copied", where(task, store)),
-            *assumptions(case, since_us, "delete_retention_ms"),
-        ),
-        severity=Severity.WARNING if known else Severity.INFO,
-        confidence=Confidence.SUSPECTED if known else Confidence.UNKNOWN,
-        store=store.name,
-        identity=store.identity,
-        affected=case.affected(KAFKA_19943),
-        missing_facts=() if known or until_us is None else ("delete_retention_ms",),
-        next_action=BEFORE_THE_START,
+    return (
+        f"Task {x.task.id}: {what}; a start goes on with store {x.store.name} at its old offset, and keys that other"
+        " instances deleted meanwhile would be back."
     )
 
 
-def _verdict(
-    case: TaskCase,
-    task: Task,
-    store: Store,
-    released_us: int,
-    after: Session,
-    retention_ms: int,
-    ended: str = "released",
-) -> Verdict:
-    return Verdict(
-        subject=f"{store.identity}@{after.opened_us}",
-        opened_at_us=after.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} was unused for {seconds(after.opened_us - released_us)}, longer than"
-            f" tombstones live ({retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."
-        ),
-        evidence=(
-            Evidence(released_us, ended, where(task, store)),
-            Evidence(
-                after.opened_us, f"opened again at its old offset {_trusted(case, after)}", where(task, store)
-            ),
-            *assumptions(case, after.opened_us, "delete_retention_ms"),
-        ),
-        severity=Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        affected=case.affected(KAFKA_19943),
-    )
+def _evidence_at_rest(x: AtRest, _: Proof | None) -> Iterator[Evidence]:
+    yield Evidence(x.since_us, "last written" if x.is_long else "copied", x.place)
+    yield from assumptions(x.case, x.since_us, "delete_retention_ms")
+
+
+REUSED = Rule[Reuse](
+    "a store was used again at its old offset after tombstones had expired",
+    about=Reuse,
+    innocents={
+        "tombstones of that time still live": lambda x: not x.is_long,
+        "its session made it anew": lambda x: x.after.created,
+        "no offset was trusted": lambda x: x.trusted is None,
+    },
+    unknowns={
+        "its opening may end in a wipe": lambda x: not is_settled(x.case, x.after),
+        "its file times are those of a copy": lambda x: not x.watched and x.is_copied,
+    },
+    loudness=lambda _x, _: Loudness(Severity.WARNING, Confidence.SUSPECTED),
+    summary=_summary_of_reuse,
+    evidence=_evidence_of_reuse,
+)
+
+WOULD_BE_REUSED = Rule[AtRest](
+    "a start would use a store at its old offset after tombstones have expired",
+    about=AtRest,
+    innocents={
+        "a start does not trust it: no offset, or it is wiped": lambda x: not _would_be_trusted(x),
+        "tombstones of that time still live": lambda x: not x.is_long and not x.is_copied,
+    },
+    loudness=_loudness_at_rest,
+    summary=_summary_at_rest,
+    evidence=_evidence_at_rest,
+)
+
+DETECTOR = detector(META, Docket(_pauses, (REUSED, WOULD_BE_REUSED), first_of(one_for_the_task)))

@@ -50,6 +50,7 @@ def test_idle_for_longer_than_tombstones_live(release):
     assert (finding.task_id, finding.affected) == ("0_0", Affected.YES)
 
 
+@pytest.mark.twin_of(ID, "tombstones of that time still live")
 def test_short_restart():
     """N6: a restart of seconds is no zombie."""
     assert idle(seconds=5).findings(ID) == []
@@ -98,6 +99,8 @@ def dossier(
     return case(task(one), release=release, told={"delete_retention_ms": 10_000})
 
 
+@pytest.mark.twin_of(ID, "its session made it anew")
+@pytest.mark.twin_of(ID, "no offset was trusted")
 def test_boundaries():
     """Longer than the retention, at a real offset, on the same store that was not recreated."""
     assert severities(ID, dossier()) == [Severity.WARNING]
