@@ -4,26 +4,23 @@ Fires when the cleaner's first removal comes earlier after the release than `sta
 process goes on with other tasks. The task then restores from the beginning where it comes back. Info on releases
 without KAFKA-20805: there the cleaner counts from the last change of the directory, and a task that was closed without
 writing its checkpoint may have been unchanged for long.
-Stays quiet for a wipe under exactly-once (it follows the close at once; within a minute where that close was not in
-order) and for `cleanUp()` of a stopped instance.
+
+Source:
+    StateDirectory.cleanRemovedTasksCalledByCleanerThread at 4.3.0 and 4.3.1 (judges by the age of the
+    directory's creation), at 3.7.2 (by its last change); recorded as `kafka-20805-4.3.1`, twin
+    `control-20805-4.2.1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.inventory.model import Application, PastTask, Shape
-from agent.judging.base import (
-    DetectorMeta,
-    Evidence,
-    Kind,
-    Scope,
-    TaskCase,
-    Verdict,
-    seconds,
-)
+from agent.inventory.model import PastTask, Shape
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, detector
 from agent.judging.upstream import KAFKA_20805
 from agent.judging.wording import assumptions
 
@@ -50,69 +47,103 @@ WIPES_WITHIN_US = 1_500_000
 SLOW_WIPE_US = 60_000_000
 """The same after a close that was not in order, which is what a wipe usually follows, in a pod that is short of CPU
 (seen live: 2.0 s)."""
-
-
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
-
-    Source:
-        StateDirectory.cleanRemovedTasksCalledByCleanerThread at 4.3.0 and 4.3.1 (judges by the age of the
-        directory's creation), at 3.7.2 (by its last change); recorded as `kafka-20805-4.3.1`, twin
-        `control-20805-4.2.1`.
-    """
-    task = case.task
-    delay_ms = case.settings.assumed("state_cleanup_delay_ms")
-    if delay_ms is None or case.settings.exactly_once is None:
-        return
-    for past in task.past:
-        if _is_early(case, past, delay_ms * 1_000) and _lived(case.application, past):
-            yield _verdict(case, past, delay_ms)
-
-
-def _is_early(case: TaskCase, past: PastTask, delay_us: int) -> bool:
-    if past.released_us is None or past.held or past.shape is Shape.VANISHED_UNSEEN:
-        return False
-    age_us = past.started_us - past.released_us
-    if case.settings.exactly_once and age_us <= (WIPES_WITHIN_US if past.closed_in_order else SLOW_WIPE_US):
-        return False
-    return 0 <= age_us < delay_us - POLL_SLACK_US
-
-
 POLL_SLACK_US = 500_000
 """A release is seen up to a lock poll late, so a deletion can seem a little earlier than it was."""
 
 
-def _lived(application: Application, past: PastTask) -> bool:
-    held = any(
+@dataclass(frozen=True)
+class Deleted(TaskStory):
+    """A task directory that is gone; `delay_ms` = how long the cleaner has to wait."""
+
+    issues = (KAFKA_20805,)
+    past: PastTask
+    delay_ms: int
+
+    @property
+    def subject(self) -> str:
+        """The directory."""
+        return f"incarnation {self.past.incarnation}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When its first file went."""
+        return self.past.started_us
+
+    @property
+    def age_us(self) -> int:
+        """How long after the release that was."""
+        return self.past.started_us - (self.past.released_us or 0)
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether the delay is known."""
+        return self.case.settings.is_configured("state_cleanup_delay_ms")
+
+
+def _deleted(case: TaskCase) -> Iterator[Deleted]:
+    delay_ms = case.settings.assumed("state_cleanup_delay_ms")
+    for past in () if delay_ms is None else case.task.past:
+        yield Deleted(case, past, delay_ms or 0)
+
+
+def _is_wiped(x: Deleted) -> bool:
+    within_us = WIPES_WITHIN_US if x.past.closed_in_order else SLOW_WIPE_US
+    return x.case.settings.exactly_once is True and x.age_us <= within_us
+
+
+def _has_no_cleaner(x: Deleted) -> bool:
+    past = x.past
+    lived = any(
         life.started_us < past.started_us and (life.ended_us is None or life.ended_us > past.ended_us)
-        for life in application.lives
+        for life in x.case.application.lives
     )
-    return held and past.siblings_held
+    return not lived or not past.siblings_held
 
 
-def _verdict(case: TaskCase, past: PastTask, delay_ms: int) -> Verdict:
-    task = case.task
-    released_us = past.released_us or 0
-    is_configured = case.settings.is_configured("state_cleanup_delay_ms")
-    affected = case.affected(KAFKA_20805)
-    return Verdict(
-        subject=f"incarnation {past.incarnation}",
-        opened_at_us=past.started_us,
-        summary=(
-            f"Task {task.id} was deleted {seconds(past.started_us - released_us)} after its release; the cleanup delay"
-            f" is {delay_ms / 1000:g} s. It restores from the beginning when it comes back."
-        ),
-        evidence=(
-            Evidence(released_us, "released: its stores are free", task.path),
-            Evidence(
-                past.started_us, "first file removed, by a process that goes on with other tasks", task.path
-            ),
-            Evidence(past.ended_us, "directory gone", task.path),
-            *assumptions(case, past.ended_us, "state_cleanup_delay_ms"),
-        ),
-        # A short delay is common, and nothing on disk shows it: a default alone is no reason to page anyone.
-        severity=Severity.WARNING if is_configured and affected is not Affected.NO else Severity.INFO,
-        confidence=Confidence.CONFIRMED if is_configured else Confidence.SUSPECTED,
-        affected=affected,
-        missing_facts=() if is_configured else ("state_cleanup_delay_ms",),
+def _loudness(x: Deleted, _: Proof | None) -> Loudness:
+    """A short delay is common, and nothing on disk shows it: a default alone is no reason to page anyone."""
+    if not x.is_configured:
+        return Loudness(Severity.INFO, Confidence.SUSPECTED, missing_facts=("state_cleanup_delay_ms",))
+    severity = Severity.INFO if x.affected is Affected.NO else Severity.WARNING
+    return Loudness(severity, Confidence.CONFIRMED)
+
+
+# What it says
+
+
+def _summary(x: Deleted, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id} was deleted {seconds(x.age_us)} after its release; the cleanup delay is"
+        f" {x.delay_ms / 1000:g} s. It restores from the beginning when it comes back."
     )
+
+
+def _evidence(x: Deleted, _: Proof | None) -> Iterator[Evidence]:
+    past = x.past
+    yield Evidence(past.released_us or 0, "released: its stores are free", x.place)
+    yield Evidence(past.started_us, "first file removed, by a process that goes on with other tasks", x.place)
+    yield Evidence(past.ended_us, "directory gone", x.place)
+    yield from assumptions(x.case, past.ended_us, "state_cleanup_delay_ms")
+
+
+RULE = Rule[Deleted](
+    "a cleaner took a task directory before its delay had passed",
+    innocents={
+        "the cleaner waited for its delay": lambda x: x.age_us >= x.delay_ms * 1_000 - POLL_SLACK_US,
+        "it was held to the end: its owner deleted it": lambda x: x.past.held,
+        "exactly-once wipes a task right after its close": _is_wiped,
+        "no process worked on beside it: cleanUp()": _has_no_cleaner,
+    },
+    unknowns={
+        "the guarantee is not known: it may be a wipe": lambda x: x.case.settings.exactly_once is None,
+        "its release, or its deletion, was not seen": lambda x: (
+            x.past.released_us is None or x.past.shape is Shape.VANISHED_UNSEEN
+        ),
+        "its release was seen after its deletion began": lambda x: x.age_us < 0,
+    },
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_deleted, (RULE,)))

@@ -66,7 +66,12 @@ def test_within_one_process_under_at_least_once():
     assert run.only(ID).severity is Severity.WARNING
 
 
-@pytest.mark.parametrize("release", ["2.3.1", "2.8.2", "3.9.2", "4.2.1", "4.3.1"])
+WAITED = pytest.mark.twin_of(ID, "the cleaner waited for its delay")
+
+
+@pytest.mark.parametrize(
+    "release", ["2.3.1", "2.8.2", *(pytest.param(x, marks=WAITED) for x in ("3.9.2", "4.2.1", "4.3.1"))]
+)
 def test_cleaner_after_the_delay(release):
     """N8: a delay or more after the release is what was asked for."""
     run, _ = cleaned(release, after=35)
@@ -123,6 +128,7 @@ def test_wipe_on_a_slow_volume(release):
 
 
 @pytest.mark.parametrize("release", ["2.8.2", "3.5.2", "4.2.1", "4.3.1"])
+@pytest.mark.twin_of(ID, "exactly-once wipes a task right after its close")
 def test_wipe_in_a_starved_pod(release):
     """Seen live on 3.5.2 beside other work: the wipe of a task that was closed dirty began two seconds later."""
     run, app = closed_dirty(release, 600_000)
@@ -153,6 +159,7 @@ def test_assumed_delay_wakes_no_detector():
     assert "assuming the default state.cleanup.delay.ms=600000" in finding.evidence[-1].what
 
 
+@pytest.mark.twin_of(ID, "no process worked on beside it: cleanUp()")
 def test_clean_up_call():
     """N12: `cleanUp()` deletes when no task is held."""
     run = Scenario("4.3.1", told={"state_cleanup_delay_ms": 600_000})
@@ -213,6 +220,7 @@ def test_time_of_a_wipe(age, in_order, said):
     assert len(judge(ID, dossier(age, guarantee="exactly_once_v2", in_order=in_order, told=told))) == said
 
 
+@pytest.mark.twin_of(ID, "it was held to the end: its owner deleted it")
 def test_what_excludes_it():
     """Held to the end, vanished unseen, no living process, no working sibling, no release seen."""
     assert judge(ID, dossier(5, held=True)) == []
