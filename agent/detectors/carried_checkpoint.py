@@ -25,7 +25,7 @@ from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
-from agent.quantities.verdicts import LOST_RATIO
+from agent.quantities.verdicts import gave_back
 
 META = DetectorMeta(
     id="carried-checkpoint",
@@ -131,9 +131,9 @@ RULE = Rule[Trusted](
         "the checkpoint is younger than the wipe": lambda x: (
             x.fact is not None and x.fact.written_us >= x.born_us
         ),
-        "restored in full: its puts come with the offset": lambda x: x.restored >= LOST_RATIO * x.offset,
+        "restored in full: its puts come with the offset": lambda x: gave_back(x.restored, x.offset),
         "its live entries came back from a compacted changelog": lambda x: (
-            x.held is not None and x.restored >= LOST_RATIO * x.held
+            x.held is not None and gave_back(x.restored, x.held)
         ),
     },
     unknowns={

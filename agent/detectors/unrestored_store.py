@@ -46,7 +46,7 @@ from agent.judging.upstream import KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED
 from agent.judging.wording import concerned
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
-from agent.quantities.verdicts import LOST_RATIO, NOISE_PART, NOISE_RECORDS
+from agent.quantities.verdicts import comes_with, gave_back
 
 META = DetectorMeta(
     id="unrestored-store",
@@ -178,11 +178,9 @@ def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
 RESTORED: dict[str, Callable[[Recreated], bool]] = {
     "it claims no offset": lambda x: not is_real(x.claim.offset),
     "it claims less than before the wipe: what it restored": lambda x: x.claim.offset < (x.old_offset or 0),
-    "its puts explain the offset": lambda x: (
-        x.claim.offset - x.claim.puts <= max(NOISE_RECORDS, x.claim.offset // NOISE_PART)
-    ),
+    "its puts explain the offset": lambda x: comes_with(x.claim.puts, x.claim.offset),
     "its live entries came back from a compacted changelog": lambda x: (
-        x.held is not None and x.claim.puts >= LOST_RATIO * x.held
+        x.held is not None and gave_back(x.claim.puts, x.held)
     ),
 }
 

@@ -26,7 +26,7 @@ from agent.judging.upstream import KAFKA_7672
 from agent.judging.wording import assumptions, checkpoint_of
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset, records_at_least
-from agent.quantities.verdicts import NOISE_PART, NOISE_RECORDS, skipped_offsets
+from agent.quantities.verdicts import NOISE_RECORDS, comes_with, transaction_markers
 
 USED_US = 2_000_000
 """Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
@@ -138,9 +138,8 @@ def _is_explained(x: Remembered) -> bool:
     """One commit marker an interval takes an offset, too; it may be a little more, of a session that ends."""
     if x.claim is None:
         return False
-    lasted_us = x.claim.at_us - x.session.opened_us
-    skipped = skipped_offsets(x.case.settings, x.advance, x.puts, lasted_us)
-    return skipped <= max(NOISE_RECORDS, x.advance // NOISE_PART)
+    markers = transaction_markers(x.case.settings, x.claim.at_us - x.session.opened_us)
+    return comes_with(x.puts + markers, x.advance)
 
 
 def _claims_what_was_not_put(x: Remembered) -> Proof | None:

@@ -92,6 +92,16 @@ def transaction_markers(settings: ApplicationSettings, duration_us: int) -> int:
     return max(duration_us, 0) // (max(interval_ms, 1) * 1_000) + 2
 
 
+def comes_with(puts: int, offset: int) -> bool:
+    """Return whether so many puts, and markers, explain an offset, or an advance."""
+    return offset - puts <= max(NOISE_RECORDS, offset // NOISE_PART)
+
+
+def gave_back(puts: int, whole: int) -> bool:
+    """Return whether a restoration with so many puts was whole, by an offset or by what was there live."""
+    return puts >= LOST_RATIO * whole
+
+
 def continues_offset(store: Store, mark_puts: int, advance: int) -> bool:
     """Return whether a new store's first checkpoint is an old offset plus what was put since.
 
@@ -99,7 +109,7 @@ def continues_offset(store: Store, mark_puts: int, advance: int) -> bool:
     as its offset says, or what compaction left.
     """
     about_equal = SAME_RATIO * advance <= mark_puts <= advance + max(2, advance // 100)
-    return about_equal and mark_puts < LOST_RATIO * held_before(store)
+    return about_equal and not gave_back(mark_puts, held_before(store))
 
 
 def held_before(store: Store) -> int:

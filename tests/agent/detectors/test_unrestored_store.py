@@ -353,21 +353,6 @@ def test_16017_needs_the_process_that_wrote():
     assert severities(ID, claimed(process=None)) == [Severity.WARNING]
 
 
-@pytest.mark.twin_of(ID, "an old offset was carried over (resurrected-checkpoint)")
-def test_an_offset_carried_over_has_its_own_detector():
-    """A new store that goes on from the offset of a deleted one: its puts equal the advance, with or without a mode."""
-    for reopens, commits in ((0, ()), (1, (at(20), at(32), at(44), at(56)))):
-        new = session(11, created=True, first=mark(15, 12_200, 200))
-        new.reopens, new.bulk_load_commits = reopens, commits
-        one = store([database(puts=200, born=11)], [new])
-        one.past += (past(10, puts=12_000, entries_low=12_000),)
-        facts = [checkpoint(5, 12_000, ended=9, deleted=True)]
-        case_ = case(task(one, checkpoints=facts), release="2.1.1", guarantee="at_least_once")
-        assert judge(ID, case_) == []
-        case_.task.checkpoints = ()
-        assert len(judge(ID, case_)) == 1
-
-
 def test_16017_store_must_be_new():
     """A store that was not recreated was not wiped."""
     one = claimed()

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent.contract.events import Confidence, Severity
 from agent.inventory.model import Session, Shape
 from agent.judging.base import TaskCase
-from tests.support.scenario_case import at, case, database, judge, mark, past, session, store, task
+from tests.support.scenario_case import (
+    at,
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    past,
+    session,
+    store,
+    task,
+)
 
 ID = "unrestored-store"
 
@@ -112,3 +125,18 @@ def test_newest_incarnation_before_the_opening():
     assert len(judge(ID, abandoned(30))) == 1
     assert judge(ID, abandoned(40)) == []
     assert judge(ID, abandoned(25, segment="s.0")) == []
+
+
+@pytest.mark.twin_of(ID, "an old offset was carried over (resurrected-checkpoint)")
+def test_an_offset_carried_over_has_its_own_detector():
+    """A new store that goes on from the offset of a deleted one: its puts equal the advance, with or without a mode."""
+    for reopens, commits in ((0, ()), (1, (at(20), at(32), at(44), at(56)))):
+        new = session(11, created=True, first=mark(15, 12_200, 200))
+        new.reopens, new.bulk_load_commits = reopens, commits
+        one = store([database(puts=200, born=11)], [new])
+        one.past += (past(10, puts=12_000, entries_low=12_000),)
+        facts = [checkpoint(5, 12_000, ended=9, deleted=True)]
+        case_ = case(task(one, checkpoints=facts), release="2.1.1", guarantee="at_least_once")
+        assert judge(ID, case_) == []
+        case_.task.checkpoints = ()
+        assert len(judge(ID, case_)) == 1
