@@ -46,7 +46,7 @@ WIPES_WITHIN_US = 1_500_000
 """Under exactly-once a wipe follows the close within milliseconds (recorded: up to 60 ms)."""
 SLOW_WIPE_US = 60_000_000
 """The same after a close that was not in order, which is what a wipe usually follows, in a pod that is short of CPU
-(seen live: 2.0 s)."""
+(seen live: 2.0 s; no source for the minute)."""
 POLL_SLACK_US = 500_000
 """A release is seen up to a lock poll late, so a deletion can seem a little earlier than it was."""
 

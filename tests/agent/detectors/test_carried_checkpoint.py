@@ -7,6 +7,7 @@ import pytest
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.scenario import KEY_VALUE, App, Scenario
 from tests.support.scenario_case import (
+    at,
     case,
     checkpoint,
     database,
@@ -222,3 +223,27 @@ def test_release_not_known_to_be_affected():
     """2.3 still reads before the lock, but writes at suspension: suspected, not affected."""
     verdict = judge(ID, dossier(release="2.3.1"))[0]
     assert (verdict.severity, verdict.affected) == (Severity.WARNING, Affected.NO)
+
+
+def test_chain():
+    """Old checkpoint, wipe, release, reopening, each at its own time."""
+    verdict = judge(ID, dossier())[0]
+    assert [step.at_us for step in verdict.evidence] == [at(5), at(10), at(20), at(30)]
+    assert (verdict.subject, verdict.opened_at_us) == ("identity-1", at(30))
+
+
+def test_other_sessions_hide_nothing():
+    """A session in order stands before the pair; a second such pair is the same damage."""
+    one = dossier()
+    held = one.task.stores["s"]
+    held.sessions = (session(-9, -1), *held.sessions, session(40, 50, puts=500, offset_at_open=3000))
+    assert len(judge(ID, one)) == 1
+
+
+def test_without_the_facts():
+    """No database, no manifest that was read, or no checkpoint before the opening: nothing can be told."""
+    gone, unread = dossier(), dossier()
+    gone.task.stores["s"].databases.clear()
+    unread.task.stores["s"].databases[""].manifest_problem = "MANIFEST-000005: denied: unreadable"
+    for one in (gone, unread, dossier(written=31)):
+        assert judge(ID, one) == []

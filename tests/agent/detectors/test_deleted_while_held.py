@@ -67,6 +67,26 @@ def test_a_segment_of_a_window_store():
     assert "store w was deleted while a process holds it" in said(run, ID).summary
 
 
+@pytest.mark.parametrize("release", RELEASES)
+def test_identity_swept_under_a_held_store(release):
+    """IDENTITY goes while LOCK is held, and its owner goes on: N19. Reported once, however often it is missing."""
+    run, app = running(release)
+    run.world.play("unlink", "app/0_0/rocksdb/s/IDENTITY")
+    run.wait(2)
+    finding = run.only(ID)
+    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
+        Level.DAMAGE,
+        Severity.WARNING,
+        Confidence.SUSPECTED,
+        Status.RESOLVED,
+    )
+    assert "IDENTITY" in finding.summary
+    app.puts("0_0", 10)
+    app.flushes("0_0")
+    run.wait(130)
+    assert len(run.findings(ID)) == 1
+
+
 # -- it is silent ---------------------------------------------------------------------------------------------
 
 
@@ -123,6 +143,17 @@ def test_an_expired_segment():
     app.drops_segment("0_0", "w", 0)
     run.wait(10)
     assert broken(run) == []
+
+
+def test_compaction_and_reopening():
+    """A running store drops SST files and old manifests of its own."""
+    run, app = running()
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    app.compacts("0_0")
+    app.reopens("0_0", "s")
+    run.wait(10)
+    assert run.findings(ID) == []
 
 
 def test_a_store_that_is_wiped_and_made_again_at_once():

@@ -127,6 +127,7 @@ def test_boundaries():
     assert judge(ID, dossier(now=39.9)) == []
     assert len(judge(ID, dossier(now=40))) == 1
     assert judge(ID, dossier(puts=0)) == []
+    assert len(judge(ID, dossier(puts=1))) == 1
     assert judge(ID, dossier(offset=0)) == []
     assert len(judge(ID, dossier(offset=-4))) == 1
 
@@ -187,4 +188,7 @@ def test_every_reopening_is_an_event():
     store = one.task.stores["s"]
     store.sessions[-1].released_us, store.sessions[-1].puts_at_release = at(50), 3500
     store.sessions += (session(55),)
-    assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(30), at(55)]
+    first, second = judge(ID, one)
+    assert (first.opened_at_us, second.opened_at_us) == (at(30), at(55))
+    assert [step.at_us for step in second.evidence] == [at(50), at(55)]
+    assert "5.0 s later" in second.evidence[1].what

@@ -180,11 +180,11 @@ def test_dated_to_the_release():
 
 
 def test_says_when_the_cleaner_may_come():
-    """The delay counts from the directory's last change; a time, for who reads it later."""
-    told = {"state_cleanup_delay_ms": 30_000}
-    one = dossier(now=30, told=told)
-    one.task.mtime_us = at(10)
-    assert f"may take it from {moment(at(40))} on" in judge(ID, one)[0].summary
+    """The delay counts from the directory's last change, and may be over; a time, for who reads it later."""
+    for changed, delay_s, due in ((10, 30, 40), (10, 600, 610), (50, 600, 650)):
+        one = dossier(told={"state_cleanup_delay_ms": delay_s * 1_000})
+        one.task.mtime_us = at(changed)
+        assert f"may take it from {moment(at(due))} on" in judge(ID, one)[0].summary
     assert "cleaner may" not in judge(ID, dossier())[0].summary
 
 

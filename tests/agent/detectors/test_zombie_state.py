@@ -6,7 +6,7 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from tests.support.scenario import Scenario
-from tests.support.scenario_case import case, database, judge, session, severities, store, task
+from tests.support.scenario_case import at, case, database, judge, session, severities, store, task
 
 ID = "zombie-state"
 
@@ -134,3 +134,23 @@ def test_other_incarnation():
     gone = dossier()
     gone.task.stores["s"].databases[""].identity = "identity-2"
     assert judge(ID, gone) == []
+
+
+def test_chain():
+    """From the release to the opening, with the times that decided."""
+    verdict = judge(ID, dossier(gap=12))[0]
+    assert [step.at_us for step in verdict.evidence] == [at(20), at(32)]
+    assert (verdict.opened_at_us, verdict.store) == (at(32), "s")
+    assert "unused for 12 s" in verdict.summary
+    assert "(10 s)" in verdict.summary
+    assert "999" in verdict.evidence[1].what
+
+
+def test_one_store_answers_for_the_task():
+    """A store that was not idle does not hide another; two idle ones are told once."""
+    for gap, said in ((5, "b"), (12, "a")):
+        one = dossier()
+        idle_one = store([database()], [session(0, 20), session(32, offset_at_open=999)], name="b")
+        other = store([database()], [session(0, 20), session(20 + gap, offset_at_open=999)], name="a")
+        one.task.stores = {"a": other, "b": idle_one}
+        assert [x.store for x in judge(ID, one)] == [said]

@@ -38,6 +38,7 @@ def lying(
     return case(one, release="3.9.2", guarantee="at_least_once", told=TOLD if told else {}, **settings)
 
 
+@pytest.mark.twin_of(ID, "tombstones of that time still live")
 def test_volume_at_rest():
     """Nothing below the application was written for longer than tombstones live: said before the start."""
     (verdict,) = judge(ID, lying())
