@@ -39,6 +39,7 @@ from agent.judging.unrestored import (
     USED_US,
     Opening,
     Remembered,
+    Wiped,
     lacks,
     says_offset,
 )
@@ -143,7 +144,7 @@ def _stories(case: TaskCase) -> Iterator[Opening]:
     for store in () if case.task.is_global else case.task.stores.values():
         for session in case.once(present_sessions, store):
             if case.affected(KAFKA_7672) is not Affected.NO:
-                yield Remembered(case, store, session)
+                yield (Wiped if session.wiped else Remembered)(case, store, session)
             before = _wiped_before(store, session)
             if before is not None and case.settings.exactly_once is not False:
                 yield from _recreated(case, store, session, before)

@@ -113,6 +113,11 @@ class Remembered(Opening):
         return (*(("kafka_streams_version",) * release), *(("num_standby_replicas",) * standbys))
 
 
+@dataclass(frozen=True)
+class Wiped(Remembered):
+    """One that began with the wipe of the store, for a restoration."""
+
+
 def _is_carried(x: Remembered) -> bool:
     return continued_from(x.task, x.store, x.session) is not None
 
@@ -159,18 +164,18 @@ def _loudness_of_skipped(x: Remembered, proof: Proof | None) -> Loudness | None:
     return graded(proof, x.missing)
 
 
-def _claims_an_offset(x: Remembered) -> Proof | None:
+def _claims_an_offset(x: Wiped) -> Proof | None:
     mark = x.session.last
     return None if mark is None else Proof(f"{mark.puts} puts on disk", certain=False)
 
 
-def _took_records(x: Remembered) -> Proof | None:
+def _took_records(x: Wiped) -> Proof | None:
     """Under exactly-once there is no claim before the close. A restoration puts after its first reopen only."""
     puts = x.store.puts_at(x.use_read_us)
     return Proof(f"{puts} puts on disk", certain=False) if puts else None
 
 
-def _loudness_of_left_empty(x: Remembered, proof: Proof | None) -> Loudness | None:
+def _loudness_of_left_empty(x: Wiped, proof: Proof | None) -> Loudness | None:
     """Never certain: a broker may have gone away right after the wipe, or the changelog may have been emptied."""
     if proof is None:
         return None
@@ -211,7 +216,7 @@ def _evidence_of_skipped(x: Remembered, proof: Proof | None) -> Iterable[Evidenc
             yield from assumptions(x.case, claim.at_us, "num_standby_replicas")
 
 
-def _evidence_of_left_empty(x: Remembered, proof: Proof | None) -> Iterable[Evidence]:
+def _evidence_of_left_empty(x: Wiped, proof: Proof | None) -> Iterable[Evidence]:
     session, mark, why = x.session, x.session.last, proof.why if proof else ""
     lasted = seconds(x.until_us - session.opened_us)
     yield Evidence(session.opened_us, _opening(session), x.place)
@@ -256,7 +261,7 @@ def _summary_of_skipped(x: Remembered, _: Proof | None) -> str:
     )
 
 
-def _summary_of_left_empty(x: Remembered, _: Proof | None) -> str:
+def _summary_of_left_empty(x: Wiped, _: Proof | None) -> str:
     if x.session.last is not None:
         return lacks(x, x.session.last)
     what = "was wiped by its owner and is used without a restoration; state is missing."
@@ -272,7 +277,7 @@ SKIPPED = Rule[Remembered](
     "a task came back to its thread, and ran without a restoration",
     about=Remembered,
     innocents={
-        "the pair of reopens of a restoration": lambda x: x.session.reopens >= RESTORE_REOPENS,
+        "it was restored: RocksDB was reopened twice": lambda x: x.session.reopens >= RESTORE_REOPENS,
         "a windowed store is restored without a reopen": lambda x: x.store.segmented,
         "an old offset was carried over (resurrected-checkpoint)": _is_carried,
         "its puts and commit markers explain the offset": _is_explained,
@@ -291,11 +296,10 @@ SKIPPED = Rule[Remembered](
     evidence=_evidence_of_skipped,
 )
 
-LEFT_EMPTY = Rule[Remembered](
+LEFT_EMPTY = Rule[Wiped](
     "its owner wiped a store for a restoration, and used it without one",
-    about=Remembered,
+    about=Wiped,
     innocents={
-        "it was not wiped": lambda x: not x.session.wiped,
         "its restoration began": lambda x: x.session.reopens > 0,
     },
     unknowns={

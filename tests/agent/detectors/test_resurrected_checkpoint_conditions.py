@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from agent.inventory.model import Application, ProcessLife, Shape
+from agent.inventory.model import Application, CheckpointFact, ProcessLife, Shape
 from tests.support.scenario_case import (
     at,
     case,
@@ -164,17 +164,23 @@ def test_segments_need_a_cleaner():
         assert judge(ID, on_disk(3000, segmented=True, shape=shape)) == []
 
 
-def left_behind(*, written: float = 10, born: float = 50, reopened: tuple[float, ...] = (), **settings):
+def left_behind(
+    *, written: float = 10, born: float = 50, puts: int = 10, reopened: tuple[float, ...] = (), **settings
+):
     """No session was seen: a checkpoint written at `written` beside a store born at `born`."""
-    files = database(puts=10, flushed=[(10, born + 1)], born=born)
-    files.reopened_us = tuple(round(x * 1_000_000) + case().now_us - 100_000_000 for x in reopened)
+    files = database(puts=puts, flushed=[(puts, born + 1)] if puts else [], born=born)
+    files.manifest, files.reopened_us = 5, tuple(at(x) for x in reopened)
     chosen = {"release": "3.9.2", "guarantee": "at_least_once", **settings}
     return case(task(store([files]), checkpoints=[checkpoint(written, 3000)]), **chosen)
 
 
-def test_left_behind_is_dated_by_the_store():
-    """The opening time is the birth of the store that lies."""
-    assert severities(ID, left_behind()) == [Severity.CRITICAL]
+def test_left_behind():
+    """Under at-least-once nothing but a torn deletion does this; dated by the birth of the store that lies."""
+    (verdict,) = judge(ID, left_behind())
+    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
+    assert [step.at_us for step in verdict.evidence] == [at(10), at(50)]
+    assert (verdict.subject, verdict.opened_at_us) == ("identity-1", at(50))
+    assert "40 s later" in verdict.summary
     assert severities(ID, left_behind(written=50, born=50)) == []
 
 
@@ -195,3 +201,58 @@ def test_copied_times_decide_nothing():
     one.task.stores["opened"] = store([database()], [session(60)], name="opened")
     assert judge(ID, one) == []
     assert severities(ID, left_behind(written=50, born=51)) == [Severity.CRITICAL]
+
+
+@pytest.mark.parametrize(
+    ("born", "reopened", "copied"),
+    [
+        (14.9, (9.8,), True),
+        (14.9, (9.9,), False),
+        (14.9, (9.91,), False),
+        (14.9, (9.8, 9.91), True),
+        (100, (9.8,), True),
+        (14.9, (), False),
+    ],
+)
+def test_copied_volume_by_its_opens(born, reopened, copied):
+    """A store that was opened long before it was made was copied; asked where no file says how old its data is."""
+    one = left_behind(born=born, reopened=reopened)
+    one.task.stores["s"].databases[""].oldest_data_us = 0
+    verdict = judge(ID, one)[0]
+    assert (verdict.severity is Severity.INFO) is copied
+    assert verdict.confidence is (Confidence.UNKNOWN if copied else Confidence.SUSPECTED)
+
+
+@pytest.mark.parametrize(("oldest", "copied"), [(10, True), (29, True), (30, False), (32, False)])
+def test_copied_volume_by_its_data(oldest, copied):
+    """Data that is older than its store, by its own word: the store's name card has the time of a copy."""
+    one = left_behind(born=30, reopened=(31,))
+    one.task.stores["s"].databases[""].oldest_data_us = at(oldest)
+    verdict = judge(ID, one)[0]
+    assert (verdict.severity is Severity.INFO) is copied
+    assert ("oldest data" in verdict.evidence[0].what) is copied
+
+
+def test_empty_store_under_a_checkpoint():
+    """Nothing was ever written, yet an offset is claimed: suspected, whatever the times say."""
+    one = left_behind(born=5, puts=0)
+    verdict = judge(ID, one)[0]
+    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert (verdict.subject, verdict.opened_at_us) == ("identity-1", at(10))
+    assert judge(ID, left_behind(born=5)) == []
+    unread = left_behind(born=5, puts=0)
+    unread.task.stores["s"].databases[""].manifest = None
+    assert judge(ID, unread) == []
+
+
+def test_checkpoint_that_is_no_longer_remembered():
+    """The history is bounded: the verdict rests on the session, the chain on what is left."""
+    new = session(30, created=True, offset_at_open=2000)
+
+    def chain(*facts: CheckpointFact) -> list[int]:
+        one = case(task(store([database(born=30)], [new]), checkpoints=facts), release="3.9.2")
+        return [step.at_us for step in judge(ID, one)[0].evidence]
+
+    assert chain() == [at(30)]
+    assert chain(checkpoint(10, 2000)) == [at(10), at(30)]
+    assert [x.subject for x in judge(ID, on_disk(3000))] == ["identity-1"]

@@ -121,8 +121,7 @@ def test_shape_g(release):
     assert run.only(ID).severity is Severity.CRITICAL
 
 
-@pytest.mark.twin_of(ID, "the pair of reopens of a restoration")
-@pytest.mark.twin_of(ID, "it was not wiped")
+@pytest.mark.twin_of(ID, "it was restored: RocksDB was reopened twice")
 def test_whole_pair():
     """With both reopens the restoration was complete: the offset jump has another reason."""
     run, app = gap(reopens=2)
