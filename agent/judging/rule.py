@@ -93,6 +93,16 @@ class StoreStory(TaskStory):
         return self.store.identity
 
 
+@dataclass(frozen=True)
+class NamedStoreStory(StoreStory):
+    """A story of one store, of which the verdict gives the name: the others of its task have lives of their own."""
+
+    @property
+    def names_store(self) -> str:
+        """The store."""
+        return self.store.name
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What shows it; `certain` = no other life looks like this."""
