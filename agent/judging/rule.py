@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.mechanisms import Mechanism
 from agent.inventory.model import Store, Task
 from agent.judging.base import AgentCase, ApplicationCase, Detector, DetectorMeta, Evidence, TaskCase, Verdict
 from agent.judging.wording import where
@@ -59,6 +60,11 @@ class Story(Generic[C_co]):
     def affected(self) -> Affected:
         """Whether this release is affected."""
         return Affected.POSSIBLY
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What goes wrong; None = as the metadata says."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -184,6 +190,7 @@ class Rule(Generic[S]):
             level=loudness.level,
             upstream=story.upstream,
             affected=story.affected,
+            mechanism=story.mechanism,
             missing_facts=loudness.missing_facts,
             next_action=loudness.next_action,
             lasting=loudness.lasting,
