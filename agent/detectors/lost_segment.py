@@ -274,7 +274,7 @@ def _is_excused(x: Unheld, excuse: Excuse) -> bool:
 
 _OLDEST = {Truth.YES: (True,), Truth.NO: (False,), Truth.MAYBE: (False, True)}
 LOSES_NOTHING = {excuse.value: partial(_is_excused, excuse=excuse) for excuse in Excuse}
-TOLD = "it was reported of an earlier opening"
+TOLD = "the loss was reported of an earlier opening"
 RELEASE_DECIDES = "of the releases that it may be, one loses nothing"
 
 
@@ -359,7 +359,9 @@ REOPENED = Rule[Reopened](
     unknowns={
         RELEASE_DECIDES: lambda x: not x.found,
         "not every segment was read again": lambda x: not is_read_since(x.store, x.opening),
-        "exactly-once may yet wipe it": lambda x: not x.goes_on and x.case.settings.exactly_once is not False,
+        "exactly-once may yet wipe the store": lambda x: (
+            not x.goes_on and x.case.settings.exactly_once is not False
+        ),
     },
     proofs=(_is_still_empty,),
     loudness=_loudness_reopened,
@@ -372,7 +374,7 @@ AT_REST = Rule[AtRest](
     innocents={
         **LOSES_NOTHING,
         TOLD: lambda x: bool(x.found) and not x.news,
-        "exactly-once wipes it at the next start": lambda x: x.trusted is Truth.NO,
+        "exactly-once wipes the store at the next start": lambda x: x.trusted is Truth.NO,
     },
     unknowns={RELEASE_DECIDES: lambda x: not x.found},
     loudness=_loudness_at_rest,

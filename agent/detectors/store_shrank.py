@@ -304,12 +304,12 @@ DROPPING = Rule[Dropping](
 DROPPED = Rule[Dropped](
     "a segment went while an older one stayed",
     innocents={
-        "an opening renamed it": lambda x: _start(x.gone.segment) is None,
-        "it is there again": lambda x: x.gone.identity in x.store.identities,
-        "no running store took it": lambda x: x.gone.shape in _OF_ANOTHER_HAND,
-        "an opening replaced what a kill had left half made": _was_half_made,
-        "it was the oldest, and expired": lambda x: not x.older,
-        "the older one came with another volume": lambda x: not x.kept,
+        "an opening renamed the segment": lambda x: _start(x.gone.segment) is None,
+        "the segment is there again": lambda x: x.gone.identity in x.store.identities,
+        "no running store took the segment": lambda x: x.gone.shape in _OF_ANOTHER_HAND,
+        "an opening replaced a segment that a kill had left half made": _was_half_made,
+        "the segment was the oldest, and expired": lambda x: not x.older,
+        "the older segment came with another volume": lambda x: not x.kept,
     },
     unknowns={"the whole store may be on its way": lambda x: x.case.waited_us(x.gone.ended_us) < GONE_FOR_US},
     loudness=lambda _, __: _SUSPICION,
@@ -326,8 +326,8 @@ DROPPED = Rule[Dropped](
 LEFT_OUT = Rule[LeftOut](
     "a store reads on without a segment that was deleted",
     innocents={
-        "it was not opened since": lambda x: x.session.opened_us < x.gone.ended_us,
-        "nothing was trusted, all is restored": lambda x: not is_real(x.trusted),
+        "the store was not opened since the segment went": lambda x: x.session.opened_us < x.gone.ended_us,
+        "the opening trusted no offset, and all is restored": lambda x: not is_real(x.trusted),
     },
     unknowns={"the opening may end in a wipe": lambda x: not is_settled(x.case, x.session)},
     loudness=lambda _, __: _SUSPICION,
@@ -344,8 +344,8 @@ LEFT_OUT = Rule[LeftOut](
 SHRANK = Rule[Compared](
     "a store claims an offset with fewer entries than it had",
     innocents={
-        "its offset went back": lambda x: x.later.offset < x.earlier.offset,
-        "it was made since, and has put all that its changelog can have held": lambda x: (
+        "the store's offset went back": lambda x: x.later.offset < x.earlier.offset,
+        "the store was made since, and has put all that its changelog can have held": lambda x: (
             x.puts is not None and has_seen_it_all(x.later, x.puts)
         ),
     },

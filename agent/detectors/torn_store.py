@@ -311,7 +311,7 @@ DAMAGED = Rule[Damaged](
 REMARK = Rule[Remark](
     "what is missing of a store is known, and harmless",
     innocents={
-        "files are missing beside its IDENTITY: it is torn": lambda x: (
+        "beside IDENTITY other files are missing: the store is torn": lambda x: (
             x.mechanism is not None and bool(x.database.missing)
         )
     },

@@ -258,14 +258,14 @@ DELETING = "a deletion may go on"
 
 GONE = Rule[Vanished](
     "a checkpoint names a store that has no files",
-    innocents={"its entry claims nothing": lambda x: not is_real(x.offset)},
+    innocents={"the entry of a checkpoint claims nothing": lambda x: not is_real(x.offset)},
     unknowns={
         "the directory of the global stores cannot be read now": lambda x: (
             x.task.is_global and _is_unread(x.case, x.task)
         ),
-        "a process holds the task: it may be about to make it": lambda x: bool(x.task.held),
+        "a process holds the task, and may be about to make the store": lambda x: bool(x.task.held),
         DELETING: lambda x: not is_over(x.case, 0),
-        "it may be about to be made, or copied to its place": lambda x: (
+        "the store may be about to be made, or copied to its place": lambda x: (
             x.is_known and not x.is_seen and not is_over(x.case, x.since_us)
         ),
     },

@@ -163,7 +163,7 @@ def test_unknown_offset_restores_from_the_beginning():
     assert loudest(run) is Severity.INFO
 
 
-@pytest.mark.twin_of("lost-segment", "it was reported of an earlier opening")
+@pytest.mark.twin_of("lost-segment", "the loss was reported of an earlier opening")
 def test_reported_once_for_one_loss():
     """A second crash of the same store does not tell the same segment again."""
     run, app = crossed()

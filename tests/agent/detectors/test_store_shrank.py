@@ -103,7 +103,9 @@ RELEASES = ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF]
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("puts", [3050, 3000])
-@pytest.mark.twin_of("store-shrank", "it was made since, and has put all that its changelog can have held")
+@pytest.mark.twin_of(
+    "store-shrank", "the store was made since, and has put all that its changelog can have held"
+)
 def test_restored(release, puts):
     """In full, or from a changelog that was compacted."""
     run = at_3000(release)
@@ -135,7 +137,7 @@ def test_deletions_and_compaction(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.twin_of("store-shrank", "its offset went back")
+@pytest.mark.twin_of("store-shrank", "the store's offset went back")
 def test_in_the_middle_of_a_restoration(release):
     """What it says on its way is below what it had."""
     run = at_3000(release)

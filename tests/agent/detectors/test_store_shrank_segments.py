@@ -125,15 +125,17 @@ def twin(name: str, **more: Any) -> Any:
     "more",
     [
         {"lock": LockState.FREE},  # a deletion goes on, or was cut short: `torn-store` is about that
-        twin("it was the oldest, and expired", segment="w.60000", older="w.120000"),
-        twin("it was the oldest, and expired", born=11),  # the whole store was wiped, and made anew
-        twin("an opening renamed it", segment="w-201801010000"),
-        twin("it is there again", identity="identity-9"),
+        twin("the segment was the oldest, and expired", segment="w.60000", older="w.120000"),
+        twin("the segment was the oldest, and expired", born=11),  # the whole store was wiped, and made anew
+        twin("an opening renamed the segment", segment="w-201801010000"),
+        twin("the segment is there again", identity="identity-9"),
         twin("the whole store may be on its way", ended_us=at(55)),
-        twin("the older one came with another volume", found_us=at(11)),
-        twin("no running store took it", shape=Shape.VANISHED_UNSEEN),  # an older copy was put back, perhaps
-        twin("no running store took it", shape=Shape.CLEANER_WALK),
-        twin("it was not opened since", shape=Shape.CLEANER_WALK),
+        twin("the older segment came with another volume", found_us=at(11)),
+        twin(
+            "no running store took the segment", shape=Shape.VANISHED_UNSEEN
+        ),  # an older copy was put back, perhaps
+        twin("no running store took the segment", shape=Shape.CLEANER_WALK),
+        twin("the store was not opened since the segment went", shape=Shape.CLEANER_WALK),
     ],
 )
 def test_segments_that_went_for_a_reason(more):
@@ -142,7 +144,7 @@ def test_segments_that_went_for_a_reason(more):
     assert judge(ID, dropped(**more)) == []
 
 
-@pytest.mark.twin_of(ID, "nothing was trusted, all is restored")
+@pytest.mark.twin_of(ID, "the opening trusted no offset, and all is restored")
 def test_opened_without_a_segment():
     """Where no offset was trusted, all is restored."""
     one = dropped(shape=Shape.CLEANER_WALK)
@@ -158,7 +160,7 @@ def test_opened_without_a_segment():
             {},
             10.0,
             False,
-            marks=pytest.mark.twin_of(ID, "an opening replaced what a kill had left half made"),
+            marks=pytest.mark.twin_of(ID, "an opening replaced a segment that a kill had left half made"),
         ),
         ({"puts": 1}, 10.0, True),
         ({"released_us": None}, 10.0, True),  # the process that made it let it go: records went with it

@@ -163,7 +163,7 @@ def test_segment_that_had_expired():
     assert judge(ID, one) == []
 
 
-@pytest.mark.twin_of(ID, "files are missing beside its IDENTITY: it is torn")
+@pytest.mark.twin_of(ID, "beside IDENTITY other files are missing: the store is torn")
 def test_torn_says_it_all():
     """That IDENTITY is missing, too, is no remark of its own."""
     one = dossier(missing=(7,))
@@ -257,14 +257,14 @@ def test_store_that_was_known_is_missed():
     assert "custom store" in other.summary
 
 
-@pytest.mark.twin_of(ID, "its entry claims nothing")
+@pytest.mark.twin_of(ID, "the entry of a checkpoint claims nothing")
 def test_entry_that_claims_nothing():
     """Without an entry, at offset 0, or at `unknown` nothing would be trusted."""
     for offset in (None, 0, -4):
         assert judge(ID, gone(offset)) == []
 
 
-@pytest.mark.twin_of("torn-store", "a process holds the task: it may be about to make it")
+@pytest.mark.twin_of("torn-store", "a process holds the task, and may be about to make the store")
 def test_holder_may_be_about_to_make_it():
     """A task that is being opened, or wiped by its owner, is in the middle of something."""
     assert judge(ID, gone(held=True)) == []

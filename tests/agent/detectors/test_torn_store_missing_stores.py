@@ -203,7 +203,7 @@ def test_global_stores_that_cannot_be_read():
     assert judge(ID, one) == []
 
 
-@pytest.mark.twin_of("torn-store", "it may be about to be made, or copied to its place")
+@pytest.mark.twin_of("torn-store", "the store may be about to be made, or copied to its place")
 def test_not_before_it_is_settled():
     """It may be about to be made, or copied to its place."""
     for one in (alone(application=beside(KEY_VALUE), now=14.9), alone("rocksdb", bare=12, now=16.9)):
