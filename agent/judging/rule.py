@@ -111,10 +111,12 @@ class NamedStoreStory(StoreStory):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What shows it; `certain` = no other life looks like this."""
+    """What shows it, and when and where, if that is not the story's; `certain` = no other life looks like this."""
 
     why: str
     certain: bool = True
+    at_us: int = 0
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
