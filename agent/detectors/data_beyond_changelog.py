@@ -15,22 +15,28 @@ checkpoint.
 Blind spots: fewer puts than offsets that carry none (markers, aborted records); a close that wrote its offset after
 records that were never committed; stores that put more than once per record; transactional stores (4.4+), where
 standbys and restorations write ahead of the offset.
+
+Source:
+    docs/state-format.md#wipes (exactly-once wipes what may hold uncommitted records); ProcessorStateManager.restore
+    applies what is behind the trusted offset, up to the end of the changelog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
-from agent.inventory.model import Database, Session, Store, Task
+from agent.inventory.model import CheckpointClaim, Session, Store
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
 from agent.judging.reopening import encloses_restoration, present_sessions, reopenings
-from agent.judging.restoration_end import restoration_end
-from agent.judging.wording import checkpoint_of, where
+from agent.judging.restoration_end import RestorationEnd, restoration_end
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector, first_of
+from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real, records_between
@@ -59,156 +65,269 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Excess:
-    """What a store holds too much: how it shows, where, and whether nothing else can look like it."""
+@dataclass(frozen=True)
+class Filled(NamedStoreStory):
+    """A store of up to 4.2 in the only session on its incarnation, and the checkpoint that was written last."""
 
-    why: str
-    at_us: int
-    place: str
-    certain: bool
+    session: Session
+    mark: CheckpointClaim
 
+    @property
+    def subject(self) -> str:
+        """The session."""
+        return f"made@{self.session.opened_us}"
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+    @property
+    def opened_at_us(self) -> int:
+        """When it said too little."""
+        return self.mark.at_us
 
-    Source:
-        docs/state-format.md#wipes (exactly-once wipes what may hold uncommitted records); ProcessorStateManager.restore
-        applies what is behind the trusted offset, up to the end of the changelog.
-    """
-    task = case.task
-    if task.is_global:
-        return
-    for store in task.stores.values():
-        yield from _overfilled(case, task, store)
-        if case.settings.exactly_once is not True:
-            continue
-        for before, after in reopenings(case, store):
-            excess = _stored(case, task, store, before, after) if store.keeps_offsets else None
-            excess = excess or _replayed(case, task, store, before, after)
-            excess = excess or _checkpointed(case, task, store, before, after)
-            if excess is not None:
-                yield _verdict(task, store, before, after, excess)
-                break
+    @property
+    def is_first(self) -> bool:
+        """It was made empty by the opening, and never opened again: its changelog gave, or got, all that it took."""
+        session, made = self.session, self.store.databases.values()
+        once = session.created and not (session.attached or session.wiped or self.store.forgotten_us)
+        # Up to 3.7 a timestamped store is made by two openings.
+        again = any(at_us > x.born_us + OPENED_TWICE_WITHIN_US for x in made for at_us in x.reopened_us)
+        return once and self.store.all_reopens and not again
 
-
-def _overfilled(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
-    """Up to 4.2, in the only opening of a store that was made empty: its changelog gave, or got, all that it took.
-
-    From 4.3 on offsets take sequence numbers, too.
-    """
-    if store.segmented:
-        return
-    sessions = case.once(present_sessions, store)
-    session = sessions[0] if len(sessions) == 1 else None
-    if session is None or session.last is None or store.keeps_offsets:
-        return
-    once = session.created and not (session.attached or session.wiped or store.forgotten_us)
-    never_again = store.all_reopens and not any(_is_reopened(x) for x in store.databases.values())
-    if not once or not never_again or case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO:
-        return
-    mark = session.last
-    took_more = holds_uncommitted(store, case.profile, mark.puts, None, mark.offset)
-    if mark.unsure or not is_real(mark.offset) or took_more is not Truth.YES:
-        return
-    why = (
-        f"{mark.puts} puts since it was made, from {records_between(None, mark.offset).high} records at most"
-    )
-    place = where(task, store)
-    yield Verdict(
-        subject=f"made@{session.opened_us}",
-        opened_at_us=mark.at_us,
-        summary=f"Task {task.id}: store {store.name} took more than its changelog gave it: {why}.",
-        evidence=(
-            Evidence(session.opened_us, "made empty, and not opened again since", place),
-            Evidence(mark.at_us, why, checkpoint_of(task)),
-        ),
-        severity=Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-    )
+    @property
+    def why(self) -> str:
+        """What is too much."""
+        most = records_between(None, self.mark.offset).high
+        return f"{self.mark.puts} puts since it was made, from {most} records at most"
 
 
-def _is_reopened(database: Database) -> bool:
-    """Return whether it was opened again after it was made; up to 3.7 a timestamped store is made by two openings."""
-    return any(x > database.born_us + OPENED_TWICE_WITHIN_US for x in database.reopened_us)
+@dataclass(frozen=True)
+class Reopened(NamedStoreStory):
+    """A store that was opened again under exactly-once, the same incarnation."""
+
+    before: Session
+    after: Session
+
+    @property
+    def subject(self) -> str:
+        """The opening."""
+        return f"opening@{self.opened_at_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was opened without a wipe."""
+        return self.after.opened_us
+
+    @cached_property
+    def flushed(self) -> int:
+        """Puts on disk beyond the checkpoint."""
+        return flushed_beyond(self.before)
+
+    @property
+    def base(self) -> int | None:
+        """Offset of that checkpoint."""
+        return self.before.last.offset if self.before.last is not None else None
+
+    @cached_property
+    def end(self) -> RestorationEnd | None:
+        """Where the restoration ended."""
+        return restoration_end(self.case, self.task, self.store, self.after)
+
+    @cached_property
+    def dirty(self) -> int:
+        """Puts on disk, at least, behind the stored offset (4.3+)."""
+        return dirty_puts(self.store, self.before, self.case.settings)
+
+    @property
+    def restored(self) -> int:
+        """Puts of a whole restoration (up to 2.5)."""
+        return max(self.after.restored_puts - self.before.puts_at_release, 0)
+
+    def exceeds(self, puts: int, base: int | None, end: int) -> bool:
+        """Return whether so many puts are more than the changelog can have given between two offsets."""
+        return holds_uncommitted(self.store, self.case.profile, puts, base, end) is Truth.YES
 
 
-def _checkpointed(
-    case: TaskCase, task: Task, store: Store, before: Session, after: Session
-) -> _Excess | None:
-    flushed = flushed_beyond(before)
-    if store.keeps_offsets or flushed <= 0 or case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO:
-        return None
-    end = restoration_end(case, task, store, after)
-    base = before.last.offset if before.last is not None else None
-    if end is None or holds_uncommitted(store, case.profile, flushed, base, end.offset) is not Truth.YES:
-        return None
-    at_us = max((x.at_us for x in (after.first, after.last) if x is not None), default=after.opened_us)
-    since = "without an offset" if base is None else f"beyond offset {base}"
-    why = f"{flushed} puts had been flushed {since}, and the restoration ended at {end.offset}"
-    return _Excess(why, at_us, checkpoint_of(task), end.certain)
+def _filled(case: TaskCase) -> Iterator[Filled]:
+    for store in _stores(case):
+        sessions = case.once(present_sessions, store)
+        mark = sessions[0].last if len(sessions) == 1 else None
+        if mark is not None and not (store.segmented or store.keeps_offsets):
+            yield Filled(case, store, sessions[0], mark)
 
 
-def _replayed(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> _Excess | None:
-    """Up to 2.5 a pair of reopens encloses a whole restoration, so what it put is known."""
-    whole = case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and encloses_restoration(store, after)
-    if not whole or flushed_beyond(before) <= 0 or _had_offset(task, store, before, after):
-        return None
-    restored = max(after.restored_puts - before.puts_at_release, 0)
-    if replay_fell_short(before.entries_at_release, restored) is not Truth.YES:
-        return None
-    why = (
-        f"{before.entries_at_release} live entries or more, and the whole changelog gave back {restored} puts"
-    )
-    return _Excess(why, after.opened_us, where(task, store), certain=True)
+def _reopened(case: TaskCase) -> Iterator[Reopened]:
+    return (x for x in _all_reopened(case) if not x.store.keeps_offsets)
 
 
-def _had_offset(task: Task, store: Store, before: Session, after: Session) -> bool:
+def _reopened_4_3(case: TaskCase) -> Iterator[Reopened]:
+    """4.3+: each segment has an offset of its own, so windowed stores are left out."""
+    return (x for x in _all_reopened(case) if x.store.keeps_offsets and not x.store.segmented)
+
+
+def _all_reopened(case: TaskCase) -> Iterator[Reopened]:
+    for store in _stores(case) if case.settings.exactly_once is True else ():
+        yield from (Reopened(case, store, before, after) for before, after in reopenings(case, store))
+
+
+def _stores(case: TaskCase) -> list[Store]:
+    return [] if case.task.is_global else list(case.task.stores.values())
+
+
+def _had_offset(x: Reopened) -> bool:
     """Return whether an offset may have been trusted: up to 2.5 it is read, and deleted, before the lock is free."""
-    return is_real(after.offset_at_open) or any(
-        is_real(fact.offsets.get(store.name))
-        and fact.written_us <= after.opened_us
-        and (fact.ended_us is None or fact.ended_us > before.opened_us)
-        for fact in task.checkpoints
+    return is_real(x.after.offset_at_open) or any(
+        is_real(fact.offsets.get(x.store.name))
+        and fact.written_us <= x.after.opened_us
+        and (fact.ended_us is None or fact.ended_us > x.before.opened_us)
+        for fact in x.task.checkpoints
     )
 
 
-def _stored(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> _Excess | None:
-    """4.3+: what is on disk behind the newest stored offset must come back with the next one; segments differ.
+def _sees_whole(x: Reopened) -> bool:
+    """Up to 2.5 a pair of reopens encloses a whole restoration, so what it put is known."""
+    return x.case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and encloses_restoration(x.store, x.after)
 
-    Transactional stores differ, too: what they read from the changelog goes past their buffer, and ahead of the offset.
+
+def _is_ahead(x: Reopened) -> bool:
+    """What transactional stores read from the changelog goes past their buffer, and ahead of the offset.
 
     Source:
         RocksDBStore.restoreBatch (4.4.0).
     """
-    is_known = before.transactional is False or case.profile.transactional is Truth.NO
-    if before.transactional or not is_known or not before.kept_offsets:
+    sure = x.before.transactional is False or x.case.profile.transactional is Truth.NO
+    return bool(x.before.transactional) or not sure
+
+
+def _replayed(x: Reopened) -> Proof | None:
+    live = x.before.entries_at_release
+    if replay_fell_short(live, x.restored) is not Truth.YES:
         return None
-    least, base, end = dirty_puts(store, before, case.settings), dirty_since(before), after.stored_offset
-    if store.segmented or least <= 0 or end is None or after.released_us is None:
+    why = f"{live} live entries or more, and the whole changelog gave back {x.restored} puts"
+    return Proof(why, at_us=x.after.opened_us, place=x.place)
+
+
+def _checkpointed(x: Reopened) -> Proof | None:
+    if x.end is None:
         return None
-    if holds_uncommitted(store, case.profile, least, base, end) is not Truth.YES:
-        return None
+    at_us = max((y.at_us for y in (x.after.first, x.after.last) if y is not None), default=x.after.opened_us)
+    since = "without an offset" if x.base is None else f"beyond offset {x.base}"
+    why = f"{x.flushed} puts had been flushed {since}, and the restoration ended at {x.end.offset}"
+    return Proof(why, x.end.certain, max(at_us, x.after.opened_us), checkpoint_of(x.task))
+
+
+def _stored(x: Reopened) -> Proof | None:
+    base = dirty_since(x.before)
     since = "since it was made" if base is None else f"behind stored offset {base}"
-    why = f"{least} puts or more were flushed {since}, and the next one is {end}"
-    return _Excess(why, after.released_us, where(task, store), certain=False)
+    why = f"{x.dirty} puts or more were flushed {since}, and the next one is {x.after.stored_offset}"
+    return Proof(why, False, max(x.after.released_us or 0, x.after.opened_us), x.place)
 
 
-def _verdict(task: Task, store: Store, before: Session, after: Session, excess: _Excess) -> Verdict:
-    place, released_us = where(task, store), before.released_us or before.opened_us
-    return Verdict(
-        subject=f"opening@{after.opened_us}",
-        opened_at_us=after.opened_us,
-        summary=f"Task {task.id}: store {store.name} holds records that were never committed: {excess.why}.",
-        evidence=(
-            Evidence(released_us, f"let go with {before.puts_at_release} puts on disk", place),
-            Evidence(after.opened_us, "the same incarnation opened again, no wipe", place),
-            Evidence(max(excess.at_us, after.opened_us), excess.why, excess.place),
+def _loudness(_: Reopened, proof: Proof | None) -> Loudness | None:
+    if proof is None:
+        return None
+    if proof.certain:
+        return Loudness(Severity.CRITICAL, Confidence.CONFIRMED)
+    return Loudness(Severity.WARNING, Confidence.SUSPECTED)
+
+
+# What it says
+
+
+def _summary(x: Reopened, proof: Proof | None) -> str:
+    why = proof.why if proof is not None else ""
+    return f"Task {x.task.id}: store {x.store.name} holds records that were never committed: {why}."
+
+
+def _evidence(x: Reopened, proof: Proof | None) -> Iterator[Evidence]:
+    released_us = x.before.released_us or x.before.opened_us
+    yield Evidence(released_us, f"let go with {x.before.puts_at_release} puts on disk", x.place)
+    yield Evidence(x.after.opened_us, "the same incarnation opened again, no wipe", x.place)
+    if proof is not None:
+        yield Evidence(proof.at_us, proof.why, proof.place)
+
+
+NOTHING_FLUSHED = "nothing was flushed beyond the checkpoint"
+READS_AGAIN = "a standby of up to 2.4 may have read the same records again"
+
+REPLAYED = Rule[Reopened](
+    "a whole replay gave back less than the store held",
+    innocents={
+        NOTHING_FLUSHED: lambda x: x.flushed <= 0,
+        "an offset was trusted, the replay was not whole": _had_offset,
+    },
+    unknowns={"the restoration is not seen as a whole": lambda x: not _sees_whole(x)},
+    proofs=(_replayed,),
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+CHECKPOINTED = Rule[Reopened](
+    "a restoration ended too low for what had been flushed",
+    innocents={
+        NOTHING_FLUSHED: lambda x: x.flushed <= 0,
+        "all that had been flushed may have been committed": lambda x: (
+            x.end is not None and not x.exceeds(x.flushed, x.base, x.end.offset)
         ),
-        severity=Severity.CRITICAL if excess.certain else Severity.WARNING,
-        confidence=Confidence.CONFIRMED if excess.certain else Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-    )
+    },
+    unknowns={
+        READS_AGAIN: lambda x: x.case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO,
+        "where the restoration ended": lambda x: x.end is None,
+    },
+    proofs=(_checkpointed,),
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+STORED = Rule[Reopened](
+    "the next stored offset is too low for what had been flushed",
+    innocents={
+        "nothing was flushed behind the stored offset": lambda x: x.dirty <= 0,
+        "the next stored offset may cover all that had been flushed": lambda x: (
+            x.after.stored_offset is not None
+            and not x.exceeds(x.dirty, dirty_since(x.before), x.after.stored_offset)
+        ),
+    },
+    unknowns={
+        "a transactional store may be ahead of its offset": _is_ahead,
+        "an older release let go of it": lambda x: not x.before.kept_offsets,
+        "the next offset, as long as it runs": lambda x: (
+            x.after.stored_offset is None or x.after.released_us is None
+        ),
+    },
+    proofs=(_stored,),
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+OVERFILLED = Rule[Filled](
+    "a new store took more than its changelog gave it",
+    innocents={
+        "the checkpoint claims nothing": lambda x: not is_real(x.mark.offset),
+        "as many puts as there may be records": lambda x: (
+            holds_uncommitted(x.store, x.case.profile, x.mark.puts, None, x.mark.offset) is not Truth.YES
+        ),
+        "it was not new, or was opened again": lambda x: not x.is_first,
+    },
+    unknowns={
+        READS_AGAIN: lambda x: x.case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO,
+        "whether it took them before the checkpoint": lambda x: x.mark.unsure,
+    },
+    loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
+    summary=lambda x, _: (
+        f"Task {x.task.id}: store {x.store.name} took more than its changelog gave it: {x.why}."
+    ),
+    evidence=lambda x, _: (
+        Evidence(x.session.opened_us, "made empty, and not opened again since", x.place),
+        Evidence(x.mark.at_us, x.why, checkpoint_of(x.task)),
+    ),
+)
+
+ONE_A_STORE = first_of(lambda x: x.store.name)
+
+DETECTOR = detector(
+    META,
+    Docket(_filled, (OVERFILLED,)),
+    Docket(_reopened, (REPLAYED, CHECKPOINTED), ONE_A_STORE),
+    Docket(_reopened_4_3, (STORED,), ONE_A_STORE),
+)

@@ -14,26 +14,32 @@ for one that was made after the offset was stored, or by the opening itself, whe
 entry of a file after an end in order, and up to 4.2.
 Blind spots: late records of a segment that was past, unless the count is short; a loss from before the agent's first
 reading.
+
+Source:
+    AbstractSegments.committedOffset, commit and close, RocksDBStore.openDB, StateDirectory.initializeStartupStores
+    (4.3.0, 4.3.1); recorded as `lost-segment-4.3.1` and `lost-segment-close-4.3.1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
-from agent.inventory.model import Store, Task
+from agent.inventory.model import Store
 from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.changelogs import has_changelog
-from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses, unflushed
+from agent.judging.rule import Docket, Loudness, Proof, Rule, detector
+from agent.judging.segment_loss import Excuse, Grade, Loss, Picture, losses, unflushed
 from agent.judging.upstream import LOST_SEGMENT
-from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -66,222 +72,330 @@ BEFORE_THE_START = (
     " directory, remove that task directory only, then start: the task is restored from its whole changelog, nothing"
     " is lost. A start that finds the directory loses the records for good. Do not delete the other pods' copies first."
 )
-RUNNING = (
+NOTHING_LOST = (
     "Nothing is lost yet. If you stop this instance, stop it cleanly, with a grace period that lets every store"
     " close. After a kill, remove the task directory before the next start."
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Segmented(Picture):
+    """A windowed store, by its segments."""
 
-    Source:
-        AbstractSegments.committedOffset, commit and close, RocksDBStore.openDB, StateDirectory.initializeStartupStores
-        (4.3.0, 4.3.1); recorded as `lost-segment-4.3.1` and `lost-segment-close-4.3.1`.
-    """
-    task = case.task
-    if case.is_silent(META):
-        return
-    for store in task.stores.values():
-        if not store.segmented:
-            continue
-        reported: dict[str, Grade] = {}
-        for opening in store.openings:
-            losses = _news(reported, _losses(case, store, opening.segments))
-            there = [x for x in losses if x.segment.identity in store.identities]
-            verdict = _reopened(case, task, store, opening, there) if there else None
-            if verdict is not None:
-                reported.update({x.segment.identity: x.grade for x in there})
-                yield verdict
-        now = segments_of(store)
-        if not now:
-            continue
-        if store.lock is LockState.FREE and store.session is None and task.lock is not LockState.HELD:
-            losses = _news(reported, _losses(case, store, now))
-            if losses:
-                yield from _at_rest(case, task, store, losses)
-        elif store.lock is LockState.HELD and case.settings.exactly_once is False:
-            yield from _running(case, task, store, now)
+    @property
+    def affected(self) -> Affected:
+        """Later releases were not checked: possibly."""
+        known = self.case.affected(LOST_SEGMENT)
+        return Affected.POSSIBLY if known is Affected.NO else known
+
+    @property
+    def is_known(self) -> bool:
+        """On every possible release one segment answers for the whole store."""
+        return self.case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
 
 
-def _news(reported: dict[str, Grade], losses: list[Loss]) -> list[Loss]:
-    """Leave out what was reported of an earlier opening: what is lost already cannot be lost again."""
-    return [x for x in losses if x.grade > reported.get(x.segment.identity, 0)]
+@dataclass(frozen=True)
+class Unheld(Segmented):
+    """No process had it open; `told` = what was said of earlier openings, by the segment's identity."""
+
+    told: Mapping[str, Grade]
+
+    @cached_property
+    def orders(self) -> list[dict[str, Loss | Excuse]]:
+        """What each segment lacks: once for every order in which the possible releases ask them."""
+        return [self.weighed(oldest=x) for x in _OLDEST[self.case.says(Fact.OLDEST_SEGMENT_OFFSET)]]
+
+    @cached_property
+    def found(self) -> list[Loss]:
+        """What is lost in every order, at the lowest grade: what only one of the releases loses is left out."""
+        each = [losses(x) for x in self.orders]
+        names = [name for name in each[0] if all(name in one for one in each)]
+        return [min((one[name] for one in each), key=lambda loss: loss.grade) for name in names]
+
+    @cached_property
+    def news(self) -> list[Loss]:
+        """Without what was told already: what is lost cannot be lost again."""
+        return [x for x in self.found if x.grade > self.told.get(x.segment.identity, 0)]
+
+    @cached_property
+    def lost(self) -> list[Loss]:
+        """Of segments that are still there."""
+        return [x for x in self.news if x.segment.identity in self.store.identities]
+
+    @cached_property
+    def worst(self) -> Loss:
+        """The surest loss; among equals that of the newest segment, which expires last."""
+        return max(self.lost, key=lambda loss: (loss.grade, loss.segment.starts))
+
+    @property
+    def identity(self) -> str:
+        """The worst loss's segment."""
+        return self.worst.segment.identity
+
+    def severity(self, most: Severity) -> Severity:
+        """A store that deletes keeps sessions: those that went on lie in a newer segment, nothing of them is lost."""
+        unsure = self.worst.grade is Grade.POSSIBLE or any(one.deletes for one in self.segments)
+        return min(most, Severity.WARNING, key=lambda x: x.rank) if unsure else most
 
 
-def _losses(case: TaskCase, store: Store, segments: tuple[Segment, ...]) -> list[Loss]:
-    """List losses by every order in which the possible releases ask; what only one of them loses is not listed."""
-    changelog = changelog_of(segments, case.task.application, store.name)
-    if changelog is None:
-        return []
-    oldest = case.says(Fact.OLDEST_SEGMENT_OFFSET)
-    orders = {Truth.YES: (True,), Truth.NO: (False,), Truth.MAYBE: (False, True)}[oldest]
-    found = [find_losses(segments, changelog, oldest=x) for x in orders]
-    return [
-        min((each[name] for each in found), key=lambda loss: loss.grade)
-        for name in found[0]
-        if all(name in each for each in found)
-    ]
+@dataclass(frozen=True)
+class Reopened(Unheld):
+    """It was opened again: its segments as they were before."""
+
+    opening: Opening
+
+    @property
+    def subject(self) -> str:
+        """The opening."""
+        return f"opening@{self.opened_at_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was opened."""
+        return self.opening.at_us
+
+    @cached_property
+    def now(self) -> list[tuple[Segment, int]]:
+        """Its segments as they are now, and their offsets; -1 = none."""
+        found = ((x, x.offset(self.changelog or "")) for x in segments_of(self.store) or ())
+        return [(x, -1 if offset is None else offset) for x, offset in found]
+
+    @property
+    def moved_to(self) -> int:
+        """How far the store has come."""
+        return max((offset for _, offset in self.now), default=-1)
+
+    @property
+    def goes_on(self) -> bool:
+        """A segment that lost something says the offset of the one that answers: no wipe followed."""
+        lost = {x.segment.identity: x.offset for x in self.lost}
+        return any(offset >= lost[x.identity] for x, offset in self.now if x.identity in lost)
 
 
-def _reopened(
-    case: TaskCase, task: Task, store: Store, opening: Opening, losses: list[Loss]
-) -> Verdict | None:
-    """Judge an opening that lost something, if the store was accepted as it was."""
-    if not is_read_since(store, opening):
-        return None
-    worst, now = _worst(losses), segments_of(store) or ()
-    changelog = changelog_of(opening.segments, task.application, store.name) or ""
-    stored = {one.identity: -1 if (held := one.offset(changelog)) is None else held for one in now}
-    goes_on = any(stored.get(x.segment.identity, -1) >= x.offset for x in losses)
-    if not goes_on and case.settings.exactly_once is not False:
-        return None  # under exactly-once an opening may end in a wipe
-    moved_to = max(stored.values(), default=-1)
-    still_empty = any(x.identity == worst.segment.identity and not x.has_data for x in now)
+@dataclass(frozen=True)
+class AtRest(Unheld):
+    """No process has it open: what the next start would lose."""
+
+    @property
+    def subject(self) -> str:
+        """It is told once of every segment."""
+        return f"at rest, {self.identity}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """Since when it is free."""
+        ended = self.store.sessions[-1].released_us if self.store.sessions else None
+        return ended or max(x.lock_since_us or x.seen_us for x in self.store.databases.values())
+
+    @cached_property
+    def trusted(self) -> Truth:
+        """Whether the next start opens the task as it is; exactly-once refuses a store that says open.
+
+        It wipes the task then, and where a store has no offset; transactional stores are not wiped, and lose nothing of
+        a task that is refused.
+        """
+        case, exactly_once = self.case, self.case.settings.exactly_once
+        held = {name: list(x.databases.values()) for name, x in self.task.stores.items() if x.databases}
+        if exactly_once is False:
+            return Truth.YES
+        if any(y.offsets is not None and y.offsets.status == OPEN for x in held.values() for y in x):
+            return Truth.NO if exactly_once else Truth.MAYBE
+        lacking = [name for name, x in held.items() if not any(y.offsets and y.offsets.offsets for y in x)]
+        if case.profile.transactional is Truth.YES or not lacking:
+            return Truth.YES
+        wiped = exactly_once and case.profile.transactional is Truth.NO
+        logged = any(has_changelog(case.application, self.task, name) for name in lacking)
+        return Truth.NO if wiped and logged else Truth.MAYBE
+
+    @property
+    def is_unsure(self) -> bool:
+        """The guarantee decides, and is not known."""
+        return self.trusted is Truth.MAYBE and self.case.settings.exactly_once is None
+
+
+@dataclass(frozen=True)
+class Running(Segmented):
+    """A process holds it, under at-least-once; segments that are `waiting` took records and are not flushed."""
+
+    waiting: tuple[Segment, ...]
+
+    @property
+    def subject(self) -> str:
+        """As long as it runs."""
+        return "running"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the first of them was no longer the newest one."""
+        return next(one.born_us for one in self.segments if one.starts > self.waiting[0].starts)
+
+    @property
+    def identity(self) -> str:
+        """The first of them."""
+        return self.waiting[0].identity
+
+
+def _openings(case: TaskCase) -> Iterator[Reopened]:
+    return (x for store in case.task.stores.values() for x in _openings_of(case, store, {}))
+
+
+def _openings_of(case: TaskCase, store: Store, told: dict[str, Grade]) -> Iterator[Reopened]:
+    """List the openings of a store that holds an offset; `told` takes what is said of them."""
+    for opening in store.openings if store.segmented else ():
+        story = Reopened(case, store, opening.segments, dict(told), opening)
+        if story.changelog is not None:
+            yield story
+            if isinstance(REOPENED.decide(story), Verdict):
+                told.update({x.segment.identity: x.grade for x in story.lost})
+
+
+def _at_rest(case: TaskCase) -> Iterator[AtRest]:
+    for store in case.task.stores.values():
+        if store.lock is LockState.FREE and store.session is None and case.task.lock is not LockState.HELD:
+            told: dict[str, Grade] = {}
+            for _ in _openings_of(case, store, told):
+                pass
+            story = AtRest(case, store, segments_of(store) or (), told)
+            if story.changelog is not None:
+                yield story
+
+
+def _running(case: TaskCase) -> Iterator[Running]:
+    for store in case.task.stores.values():
+        if store.segmented and store.lock is LockState.HELD and case.settings.exactly_once is False:
+            segments = segments_of(store) or ()
+            yield Running(case, store, segments, unflushed(segments))
+
+
+def _is_excused(x: Unheld, excuse: Excuse) -> bool:
+    """Return whether no segment lacks anything, in whatever order they are asked, one of them for this reason."""
+    return not any(losses(one) for one in x.orders) and any(excuse in one.values() for one in x.orders)
+
+
+_OLDEST = {Truth.YES: (True,), Truth.NO: (False,), Truth.MAYBE: (False, True)}
+LOSES_NOTHING = {excuse.value: partial(_is_excused, excuse=excuse) for excuse in Excuse}
+TOLD = "the loss was reported of an earlier opening"
+RELEASE_DECIDES = "of the releases that it may be, one loses nothing"
+
+
+def _is_still_empty(x: Reopened) -> Proof | None:
+    """The store went on, and the segment, made before the one that answers, holds no record."""
+    worst, now = x.worst, [one for one, _ in x.now]
+    seen_us = x.task.first_seen_us - SEEN_BEFORE_BORN_US
     sure = (
-        worst.grade is Grade.CERTAIN and goes_on and moved_to > worst.offset and still_empty
-        and all(one.deletes is False for one in (*opening.segments, *now))
-        and min(worst.segment.born_us, worst.speaker.born_us) >= task.first_seen_us - SEEN_BEFORE_BORN_US
+        worst.grade is Grade.CERTAIN and x.goes_on and x.moved_to > worst.offset
+        and any(one.identity == x.identity and not one.has_data for one in now)
+        and all(one.deletes is False for one in (*x.segments, *now))
+        and min(worst.segment.born_us, worst.speaker.born_us) >= seen_us
     )  # fmt: skip
-    chain = [Evidence(opening.at_us, _picture(loss), loss.segment.path) for loss in losses]
-    chain.append(
-        Evidence(
-            opening.at_us,
-            f"opened again, no wipe; {worst.speaker.name} answers: offset {worst.offset}",
-            worst.speaker.path,
-        )
-    )
-    if moved_to > worst.offset:
-        at_us = max(one.offset_us for one in now)
-        chain.append(
-            Evidence(max(at_us, opening.at_us), f"the store went on to offset {moved_to}", where(task, store))
-        )
-    is_known = goes_on or case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
-    return Verdict(
-        subject=f"opening@{opening.at_us}",
-        opened_at_us=opening.at_us,
-        summary=(
-            f"Task {task.id}: store {store.name} went on from offset {worst.offset} of segment {worst.speaker.name};"
-            f" {_what(losses)} {'is' if worst.grade > Grade.POSSIBLE else 'may be'} lost."
-        ),
-        evidence=tuple(chain),
-        severity=_severity(losses, opening.segments, Severity.CRITICAL if is_known else Severity.WARNING),
-        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
-        store=store.name,
-        identity=worst.segment.identity,
-        affected=_affected(case),
+    return Proof("the store went on behind its first put, and the segment is still empty") if sure else None
+
+
+def _loudness_reopened(x: Reopened, proof: Proof | None) -> Loudness:
+    most = Severity.CRITICAL if x.goes_on or x.is_known else Severity.WARNING
+    return Loudness(x.severity(most), Confidence.CONFIRMED if proof is not None else Confidence.SUSPECTED)
+
+
+def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
+    most = Severity.CRITICAL if x.is_known and x.trusted is Truth.YES else Severity.WARNING
+    missing = ("processing_guarantee",) * x.is_unsure + ("kafka_streams_version",) * (not x.is_known)
+    confidence = Confidence.UNKNOWN if x.is_unsure else Confidence.SUSPECTED
+    severity = x.severity(Severity.INFO if x.is_unsure else most)
+    return Loudness(severity, confidence, Level.EXPOSURE, BEFORE_THE_START, missing)
+
+
+# What it says
+
+
+def _summary_reopened(x: Reopened, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: store {x.store.name} went on from offset {x.worst.offset} of segment"
+        f" {x.worst.speaker.name}; {_what(x.lost)} {'is' if x.worst.grade > Grade.POSSIBLE else 'may be'} lost."
     )
 
 
-def _at_rest(case: TaskCase, task: Task, store: Store, losses: list[Loss]) -> Iterable[Verdict]:
-    """Judge a store that no process holds: what the next start would lose."""
-    trusted = _is_trusted(case, task)
-    if trusted is Truth.NO:
-        return
-    worst = _worst(losses)
-    free_us = max(database.lock_since_us or database.seen_us for database in store.databases.values())
-    ended = store.sessions[-1].released_us if store.sessions else None
-    known = case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
-    unsure = trusted is Truth.MAYBE and case.settings.exactly_once is None
-    most = (
-        Severity.INFO if unsure else Severity.CRITICAL if known and trusted is Truth.YES else Severity.WARNING
-    )
-    needed = (("processing_guarantee", unsure), ("kafka_streams_version", not known))
-    yield Verdict(
-        subject=f"at rest, {worst.segment.identity}",
-        opened_at_us=ended or free_us,
-        summary=(
-            f"Task {task.id}: a start would open store {store.name} at offset {worst.offset} of segment"
-            f" {worst.speaker.name}; {_what(losses)} {'would' if worst.grade > Grade.POSSIBLE else 'might'} be lost"
-            f"{' (under at-least-once)' if unsure else ''}."
-        ),
-        evidence=tuple(Evidence(ended or free_us, _picture(loss), loss.segment.path) for loss in losses),
-        severity=_severity(losses, segments_of(store) or (), most),
-        confidence=Confidence.UNKNOWN if unsure else Confidence.SUSPECTED,
-        store=store.name,
-        identity=worst.segment.identity,
-        affected=_affected(case),
-        level=Level.EXPOSURE,
-        missing_facts=tuple(name for name, is_missing in needed if is_missing),
-        next_action=BEFORE_THE_START,
+def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: a start would open store {x.store.name} at offset {x.worst.offset} of segment"
+        f" {x.worst.speaker.name}; {_what(x.lost)} {'would' if x.worst.grade > Grade.POSSIBLE else 'might'} be lost"
+        f"{' (under at-least-once)' if x.is_unsure else ''}."
     )
 
 
-def _is_trusted(case: TaskCase, task: Task) -> Truth:
-    """Return whether the next start opens the task as it is; exactly-once refuses a store that says open.
-
-    It wipes the task then, and where a store has no offset; transactional stores are not wiped, and lose nothing of a
-    task that is refused.
-    """
-    if case.settings.exactly_once is False:
-        return Truth.YES
-    databases = [x for store in task.stores.values() for x in store.databases.values()]
-    if any(x.offsets is not None and x.offsets.status == OPEN for x in databases):
-        return Truth.NO if case.settings.exactly_once else Truth.MAYBE
-    if case.profile.transactional is Truth.YES:
-        return Truth.YES
-    lacking = [
-        store.name
-        for store in task.stores.values()
-        if store.databases and not any(x.offsets and x.offsets.offsets for x in store.databases.values())
-    ]
-    if not lacking:
-        return Truth.YES
-    wiped = case.settings.exactly_once and case.profile.transactional is Truth.NO
-    logged = any(has_changelog(case.application, task, name) for name in lacking)
-    return Truth.NO if wiped and logged else Truth.MAYBE
+def _evidence_reopened(x: Reopened, _: Proof | None) -> Iterable[Evidence]:
+    yield from _losses(x)
+    speaker = x.worst.speaker
+    answer = f"opened again, no wipe; {speaker.name} answers: offset {x.worst.offset}"
+    yield Evidence(x.opened_at_us, answer, speaker.path)
+    if x.moved_to > x.worst.offset:
+        at_us = max(x.opened_at_us, *(one.offset_us for one, _ in x.now))
+        yield Evidence(at_us, f"the store went on to offset {x.moved_to}", x.place)
 
 
-def _running(case: TaskCase, task: Task, store: Store, segments: tuple[Segment, ...]) -> Iterable[Verdict]:
-    """Count what a kill would lose from, now or after the next flush."""
-    waiting = unflushed(segments)
-    if waiting and case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES:
-        since_us = next(one.born_us for one in segments if one.starts > waiting[0].starts)
-        yield Verdict(
-            subject="running",
-            opened_at_us=since_us,
-            summary=(
-                f"Task {task.id}: {len(waiting)} of {len(segments)} segments of store {store.name} hold records"
-                " that are not on disk; once a newer one is flushed, a kill loses them."
-            ),
-            evidence=(Evidence(since_us, f"not flushed since: {waiting[0].name}", waiting[0].path),),
-            severity=Severity.INFO,
-            confidence=Confidence.SUSPECTED,
-            store=store.name,
-            identity=waiting[0].identity,
-            level=Level.EXPOSURE,
-            affected=_affected(case),
-            next_action=RUNNING,
-        )
+def _losses(x: Unheld, _: Proof | None = None) -> Iterable[Evidence]:
+    return (Evidence(x.opened_at_us, _picture(loss), loss.segment.path) for loss in x.lost)
 
 
-def _worst(losses: list[Loss]) -> Loss:
-    """The surest loss; among equals that of the newest segment, which expires last."""
-    return max(losses, key=lambda loss: (loss.grade, loss.segment.starts))
-
-
-def _severity(losses: list[Loss], segments: tuple[Segment, ...], most: Severity) -> Severity:
-    """A store that deletes keeps sessions: those that went on lie in a newer segment, and nothing of them is lost."""
-    unsure = _worst(losses).grade is Grade.POSSIBLE or any(one.deletes for one in segments)
-    return min(most, Severity.WARNING, key=lambda x: x.rank) if unsure else most
-
-
-def _what(losses: list[Loss]) -> str:
-    named = [loss for loss in losses if loss.grade > Grade.POSSIBLE] or losses
-    names = ", ".join(loss.segment.name for loss in named)
-    if all(not loss.segment.has_data for loss in named):
-        return f"all that was put into {names}"
-    return f"what was put into {names} since the last flush"
+def _what(lost: list[Loss]) -> str:
+    named = [loss.segment for loss in lost if loss.grade > Grade.POSSIBLE] or [loss.segment for loss in lost]
+    names = ", ".join(x.name for x in named)
+    since = " since the last flush" if any(x.has_data for x in named) else ""
+    return f"{'what' if since else 'all that'} was put into {names}{since}"
 
 
 def _picture(loss: Loss) -> str:
     born = f"made {rfc3339(loss.segment.born_us)}, the one that answers {rfc3339(loss.speaker.born_us)}"
-    if not loss.segment.has_data:
-        return f"no record on disk ({born})"
-    return f"last flushed {rfc3339(loss.segment.flushed_us)} ({born})"
+    has_data, flushed_us = loss.segment.has_data, loss.segment.flushed_us
+    return f"{f'last flushed {rfc3339(flushed_us)}' if has_data else 'no record on disk'} ({born})"
 
 
-def _affected(case: TaskCase) -> Affected:
-    """Later releases were not checked: possibly."""
-    known = case.affected(LOST_SEGMENT)
-    return Affected.POSSIBLY if known is Affected.NO else known
+REOPENED = Rule[Reopened](
+    "a windowed store was opened again, and goes on from the offset of one segment",
+    innocents={
+        **LOSES_NOTHING,
+        TOLD: lambda x: bool(x.found) and not x.news,
+        "the segment expired, or was wiped": lambda x: bool(x.news) and not x.lost,
+    },
+    unknowns={
+        RELEASE_DECIDES: lambda x: not x.found,
+        "not every segment was read again": lambda x: not is_read_since(x.store, x.opening),
+        "exactly-once may yet wipe the store": lambda x: (
+            not x.goes_on and x.case.settings.exactly_once is not False
+        ),
+    },
+    proofs=(_is_still_empty,),
+    loudness=_loudness_reopened,
+    summary=_summary_reopened,
+    evidence=_evidence_reopened,
+)
+
+AT_REST = Rule[AtRest](
+    "the next start would go on from the offset of one segment",
+    innocents={
+        **LOSES_NOTHING,
+        TOLD: lambda x: bool(x.found) and not x.news,
+        "exactly-once wipes the store at the next start": lambda x: x.trusted is Truth.NO,
+    },
+    unknowns={RELEASE_DECIDES: lambda x: not x.found},
+    loudness=_loudness_at_rest,
+    summary=_summary_at_rest,
+    evidence=_losses,
+)
+
+RUNNING = Rule[Running](
+    "segments of a running store that are no longer flushed",
+    innocents={"all but the newest segment are flushed": lambda x: not x.waiting},
+    unknowns={"whether one segment answers for the store": lambda x: not x.is_known},
+    loudness=lambda _, __: Loudness(Severity.INFO, Confidence.SUSPECTED, Level.EXPOSURE, NOTHING_LOST),
+    summary=lambda x, _: (
+        f"Task {x.task.id}: {len(x.waiting)} of {len(x.segments)} segments of store {x.store.name} hold records"
+        " that are not on disk; once a newer one is flushed, a kill loses them."
+    ),
+    evidence=lambda x, _: (
+        Evidence(x.opened_at_us, f"not flushed since: {x.waiting[0].name}", x.waiting[0].path),
+    ),
+)
+
+DETECTOR = detector(
+    META, Docket(_openings, (REOPENED,)), Docket(_at_rest, (AT_REST,)), Docket(_running, (RUNNING,))
+)

@@ -31,7 +31,7 @@ from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import SETTLED_US, is_settled, present_sessions
-from agent.judging.segment_loss import Grade, Loss, changelog_of, find_losses
+from agent.judging.segment_loss import Grade, Loss, changelog_of, losses, weigh
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -193,7 +193,7 @@ def _segments(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
         if changelog is None or not is_read_since(store, opening):
             continue
         for oldest in (False, True):
-            found = find_losses(opening.segments, changelog, oldest=oldest).values()
+            found = losses(weigh(opening.segments, changelog, oldest=oldest)).values()
             lost = [
                 loss
                 for loss in found

@@ -4,21 +4,29 @@ On 4.3.0 a windowed store reports the offset of the oldest segment that holds on
 since is replayed or is out of range (KAFKA-20663). Normal while it runs: info; a warning after an unclean end. It is
 about what the next start reads twice; what it never reads again is reported by `lost-segment`.
 Stays quiet on 4.3.1 and later, which ask the newest segment: nothing is read twice there.
+
+Source:
+    AbstractSegments.committedOffset at 4.3.0; recorded as `kafka-20663-segments-4.3.0`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Database, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.model import Database, Session
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector
 from agent.judging.upstream import KAFKA_20663
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.verdicts import NOISE_RECORDS
+
+HARDLY_BEHIND = 100
+"""No source: a replay of so few records is over before anybody reads of it."""
 
 META = DetectorMeta(
     id="stale-segment-offset",
@@ -42,52 +50,76 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Offsets(NamedStoreStory):
+    """A windowed store: the oldest of its segments that hold an offset, its offset, and the highest of all."""
 
-    Source:
-        AbstractSegments.committedOffset at 4.3.0; recorded as `kafka-20663-segments-4.3.0`.
-    """
-    task = case.task
-    if case.is_silent(META):
-        return
-    for store in task.stores.values():
-        held = [
-            (x.segment or "", x, offset)
-            for x in store.databases.values()
-            if (offset := _offset(x)) is not None
-        ]
-        if not store.segmented or len(held) < 2:
-            continue
-        held.sort(key=lambda row: row[1].born_us)
-        newest = max(row[2] for row in held)
-        if newest - held[0][2] > NOISE_RECORDS:
-            yield _verdict(case, task, store, held[0][1], held[0][2], newest)
+    oldest: Database
+    offset: int
+    newest: int
+
+    @cached_property
+    def unclean(self) -> Session | None:
+        """Its last session that ended, if that end was unclean."""
+        ended = [x for x in self.store.sessions if x.released_us is not None]
+        return ended[-1] if ended and ended[-1].closed is False else None
+
+    @property
+    def subject(self) -> str:
+        """That the next process runs normally again must not erase the warning from the record: a separate finding."""
+        return f"incarnation {self.task.incarnation}{', unclean end' if self.unclean else ''}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """The unclean end, else the look."""
+        return (self.unclean.released_us if self.unclean else None) or self.oldest.seen_us
+
+    @property
+    def identity(self) -> str | None:
+        """That of the oldest segment."""
+        return self.oldest.identity
+
+    @property
+    def affected(self) -> Affected:
+        """By one issue."""
+        return self.case.affected(KAFKA_20663)
+
+
+def _offsets(case: TaskCase) -> Iterator[Offsets]:
+    for store in case.task.stores.values():
+        held = [(x, offset) for x in store.databases.values() if (offset := _offset(x)) is not None]
+        if store.segmented and len(held) > 1:
+            oldest, offset = min(held, key=lambda row: row[0].born_us)
+            yield Offsets(case, store, oldest, offset, max(offset for _, offset in held))
 
 
 def _offset(database: Database) -> int | None:
-    if database.offsets is None:
-        return None
-    return max((offset for _, offset, _ in database.offsets.offsets if offset >= 0), default=None)
+    offsets = database.offsets.offsets if database.offsets is not None else ()
+    return max((offset for _, offset, _ in offsets if offset >= 0), default=None)
 
 
-def _verdict(case: TaskCase, task: Task, store: Store, oldest: Database, offset: int, newest: int) -> Verdict:
-    ended = [x for x in store.sessions if x.released_us is not None]
-    unclean = bool(ended) and ended[-1].closed is False
-    sure = case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.YES
-    return Verdict(
-        # A separate finding: that the next process runs normally again must not erase the warning from the record.
-        subject=f"incarnation {task.incarnation}{', unclean end' if unclean else ''}",
-        opened_at_us=ended[-1].released_us or oldest.seen_us if unclean else oldest.seen_us,
-        summary=(
-            f"Task {task.id}: the oldest segment of {store.name} holds offset {offset}, the newest {newest}"
-            f"{'; after this unclean end the restoration begins at the old one' if unclean else ''}."
-        ),
-        evidence=(Evidence(oldest.seen_us, f"offset {offset} against {newest}", oldest.path),),
-        severity=Severity.WARNING if unclean and sure else Severity.INFO,
-        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
-        store=store.name,
-        identity=oldest.identity,
-        affected=case.affected(KAFKA_20663),
-        lasting=not unclean,
+def _loudness(x: Offsets, _: Proof | None) -> Loudness:
+    sure = x.case.says(Fact.OLDEST_SEGMENT_OFFSET) is Truth.YES
+    return Loudness(
+        Severity.WARNING if x.unclean and sure else Severity.INFO,
+        Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
+        lasting=not x.unclean,
     )
+
+
+RULE = Rule[Offsets](
+    "the oldest segment answers for the store, with an old offset",
+    innocents={
+        "the oldest segment is hardly behind the newest": lambda x: x.newest - x.offset <= HARDLY_BEHIND
+    },
+    loudness=_loudness,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: the oldest segment of {x.store.name} holds offset {x.offset}, the newest {x.newest}"
+        f"{'; after this unclean end the restoration begins at the old one' if x.unclean else ''}."
+    ),
+    evidence=lambda x, _: (
+        Evidence(x.oldest.seen_us, f"offset {x.offset} against {x.newest}", x.oldest.path),
+    ),
+)
+
+DETECTOR = detector(META, Docket(_offsets, (RULE,)))

@@ -18,21 +18,28 @@ Blind spots: fewer entries than were deleted meanwhile; a plain store on a relea
 look the same; entries that were not counted; the oldest segment, and any that went while no agent watched (an older
 copy of the volume may have been put back). A changelog that is also cut by time
 (`cleanup.policy=compact,delete`, chosen by the application) makes a store shrink: it is never more than suspected.
+
+Source:
+    docs/state-format.md#puts; LogCleaner keeps the newest record of each key; AbstractSegments.cleanupExpiredSegments
+    (2.0.1 to 4.3.1) and Segments.cleanupEarlierThan (2.0.1): all that are older than the retention, oldest first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Session, Store, Task
-from agent.judging import segment_order
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.disk import LockState
+from agent.inventory.model import Database, PastDatabase, Session, Shape, Store
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
 from agent.judging.reopening import SETTLED_US, is_settled
-from agent.judging.segment_order import dropped_segments, removed_segments
-from agent.judging.wording import where
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector, first_of
+from agent.judging.segment_order import removed_segments
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 from agent.quantities.claims import (
@@ -46,6 +53,15 @@ from agent.quantities.claims import (
     lacks_entries,
     puts_since_birth,
 )
+
+GONE_FOR_US = 10_000_000
+"""A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
+
+REPLACED_WITHIN_US = 100_000
+"""Both times are that of the new database's first file; half made, the old one was read once at most."""
+
+_OF_ANOTHER_HAND = (Shape.CLEANER_WALK, Shape.VANISHED_UNSEEN)
+_STARTS = re.compile(r"\.(\d+)\Z", re.ASCII)
 
 META = DetectorMeta(
     id="store-shrank",
@@ -65,152 +81,287 @@ META = DetectorMeta(
         "N8, the cleaner took the directory and the task came back with a full restoration",
         "control-8187-2.2.2",
     ),
-    waits_us=(SETTLED_US, segment_order.SETTLED_US),
+    waits_us=(SETTLED_US, GONE_FOR_US),
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Dropping(NamedStoreStory):
+    """A store of which RocksDB drops entries: FIFO compaction the oldest files, up to 1 GB, a filter what it wants."""
 
-    Source:
-        docs/state-format.md#puts; LogCleaner keeps the newest record of each key; AbstractSegments.
-        cleanupExpiredSegments (2.0.1 to 4.3.1: all that are older than the retention, oldest first).
-    """
-    task = case.task
-    if task.is_global or not task.exists:
-        return
-    for store in task.stores.values():
-        yield from _by_configuration(task, store)
-        if store.segmented:
-            yield from _out_of_order(case, task, store)
-            yield from _left_out(case, task, store)
-            continue
+    database: Database
+
+    @property
+    def subject(self) -> str:
+        """The store."""
+        return f"drops {self.store.name}@{self.task.incarnation}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When its options were written."""
+        return self.database.options_written_us or self.database.seen_us
+
+    @property
+    def affected(self) -> Affected:
+        """It is configured so."""
+        return Affected.NO
+
+
+@dataclass(frozen=True)
+class Compared(NamedStoreStory):
+    """What a key-value store claims now, and what it claimed before."""
+
+    session: Session
+    later: OffsetClaim
+    earlier: OffsetClaim
+
+    @property
+    def subject(self) -> str:
+        """The incarnation."""
+        return f"incarnation {self.task.incarnation}.{self.store.incarnation}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it claimed too much."""
+        return self.later.at_us
+
+    @cached_property
+    def puts(self) -> int | None:
+        """What it put since it was made, where that was after the earlier claim."""
+        return puts_since_birth(self.store, self.session, self.earlier)
+
+    @property
+    def keeps_deletions(self) -> bool:
+        """The changelog still has every deletion that came after the earlier claim."""
+        retention_ms = self.case.settings.assumed("delete_retention_ms")
+        return retention_ms is not None and self.later.at_us - self.earlier.at_us < retention_ms * 1_000
+
+
+@dataclass(frozen=True)
+class Gone(NamedStoreStory):
+    """A segment that is gone."""
+
+    gone: PastDatabase
+
+    @property
+    def subject(self) -> str:
+        """The segment."""
+        return f"segment {self.gone.identity}"
+
+    @property
+    def went(self) -> Evidence:
+        """When it went."""
+        return Evidence(self.gone.ended_us, "its files were deleted", f"{self.place}/{self.gone.segment}")
+
+
+@dataclass(frozen=True)
+class Dropped(Gone):
+    """It went, and a process has the store open."""
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it went."""
+        return self.gone.ended_us
+
+    @property
+    def identity(self) -> str | None:
+        """That of the older one."""
+        return self.kept[-1].identity
+
+    @cached_property
+    def older(self) -> list[Database]:
+        """Older segments that are there and were made before it went, oldest first."""
+        mine, there = _start(self.gone.segment) or 0, self.store.databases.values()
+        before = [x for x in there if 0 < x.born_us < self.gone.ended_us]
+        found = [(starts, x) for x in before if (starts := _start(x.segment)) is not None and starts < mine]
+        return [x for _, x in sorted(found, key=lambda row: row[0])]
+
+    @cached_property
+    def kept(self) -> list[Database]:
+        """Those that were there themselves: a copy that took the place of one keeps its times."""
+        return [x for x in self.older if x.found_us < self.gone.ended_us and not self._is_copy(x)]
+
+    def _is_copy(self, database: Database) -> bool:
+        since_us = self.gone.ended_us - GONE_FOR_US
+        return any(x.segment == database.segment and x.ended_us >= since_us for x in self.store.past)
+
+
+@dataclass(frozen=True)
+class LeftOut(Gone):
+    """It was deleted while no process held the store; the session is the one that is there now."""
+
+    session: Session
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the store was opened without it."""
+        return self.session.opened_us
+
+    @property
+    def trusted(self) -> int | None:
+        """Offset that the opening trusted for what was left."""
+        session = self.session
+        return session.stored_offset_at_open if self.store.keeps_offsets else session.offset_at_open
+
+
+def _stores(case: TaskCase) -> Iterator[tuple[Store, Session | None]]:
+    """List the stores that have a changelog of their own, each with its last session if that is on what is there."""
+    for store in case.task.stores.values() if case.task.exists and not case.task.is_global else ():
         session = store.sessions[-1] if store.sessions else None
-        if session is None or not session.is_of(store.identities) or not is_countable(store, case.profile):
+        yield store, session if session is not None and session.is_of(store.identities) else None
+
+
+def _dropping(case: TaskCase) -> Iterator[Dropping]:
+    for store, _ in _stores(case):
+        yield from [Dropping(case, store, x) for x in store.databases.values() if x.forgets][:1]
+
+
+def _compared(case: TaskCase) -> Iterator[Compared]:
+    for store, session in _stores(case):
+        if session is None or not is_countable(store, case.profile):
             continue
         later = claim_now(store, session, case.inventory.volume)
         if later is not None:
-            yield from _fewer(case, task, store, session, later)
+            known = Knowledge(case.settings, case.profile)
+            for earlier in claims_before(case.task, store, session, known):
+                yield Compared(case, store, session, later, earlier)
 
 
-def _by_configuration(task: Task, store: Store) -> Iterator[Verdict]:
-    """FIFO compaction drops the oldest files, up to 1 GB by default; a filter drops what it wants to."""
-    found = next((x for x in store.databases.values() if x.forgets), None)
-    if found is None:
-        return
-    yield Verdict(
-        subject=f"drops {store.name}@{task.incarnation}",
-        opened_at_us=found.options_written_us or found.seen_us,
-        summary=(
-            f"Task {task.id}: RocksDB drops entries of store {store.name} by configuration (FIFO compaction, or a"
-            " compaction filter of a RocksDBConfigSetter): whether entries are missing is not judged."
+def _dropped(case: TaskCase) -> Iterator[Dropped]:
+    for store, _ in _stores(case):
+        if store.segmented and store.lock is LockState.HELD:
+            yield from (Dropped(case, store, gone) for gone in store.past)
+
+
+def _left_out(case: TaskCase) -> Iterator[LeftOut]:
+    for store, session in _stores(case):
+        if session is not None:
+            yield from (LeftOut(case, store, gone, session) for gone in removed_segments(case.task, store))
+
+
+def _start(segment: str | None) -> int | None:
+    match = _STARTS.search(segment or "")
+    return None if match is None else int(match[1])
+
+
+def _was_half_made(x: Dropped) -> bool:
+    """An opening replaced a database that a kill had left half made: nothing was ever flushed to it.
+
+    Source: RocksDB's DB::Open makes a new one where there is no CURRENT; seen live on 4.3.1.
+    """
+    gone = x.gone
+    if gone.puts or gone.unread or (gone.released_us or 0) <= gone.born_us:
+        return False  # data, or the process that made it took it away itself
+    same = [y for y in x.store.databases.values() if y.segment == gone.segment]
+    return any(abs(y.born_us - gone.ended_us) <= REPLACED_WITHIN_US for y in same)
+
+
+def _fewer_entries(x: Compared) -> Proof | None:
+    """Even if every offset between ended an entry."""
+    lacks = lacks_entries(x.earlier, x.later) is Truth.YES
+    return Proof(f"{x.later.entries.high} live entries or fewer", certain=False) if lacks else None
+
+
+def _too_few_puts(x: Compared) -> Proof | None:
+    """Every key that was live is put once at least, or its deletion is."""
+    if x.puts is None or not x.keeps_deletions or got_too_little(x.earlier, x.later, x.puts) is not Truth.YES:
+        return None
+    return Proof(f"been recreated since, {x.puts} puts in all", certain=False)
+
+
+# What it says
+
+
+def _evidence_of_claims(x: Compared, proof: Proof | None) -> Iterator[Evidence]:
+    before = f"offset {x.earlier.offset}, {x.earlier.entries.low} live entries or more"
+    yield Evidence(x.earlier.at_us, before, x.place)
+    yield Evidence(x.later.at_us, f"offset {x.later.offset}, {proof.why if proof else ''}", x.place)
+
+
+_SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
+_AS_IT_WANTS = (
+    "Nothing, if the application wants it so. Else take it out of the RocksDBConfigSetter: the changelog still"
+    " has what was dropped, and a restoration (stop, remove that task directory only, start) brings it back."
+)
+
+DROPPING = Rule[Dropping](
+    "RocksDB itself drops entries, as it is configured",
+    innocents={},
+    loudness=lambda _, __: Loudness(Severity.INFO, Confidence.CONFIRMED, Level.EXPOSURE, _AS_IT_WANTS),
+    summary=lambda x, _: (
+        f"Task {x.task.id}: RocksDB drops entries of store {x.store.name} by configuration (FIFO compaction, or a"
+        " compaction filter of a RocksDBConfigSetter): whether entries are missing is not judged."
+    ),
+    evidence=lambda x, _: (
+        Evidence(
+            x.opened_at_us,
+            "OPTIONS: compaction_style=kCompactionStyleFIFO, or a compaction filter",
+            x.database.path,
         ),
-        evidence=(
-            Evidence(
-                found.options_written_us or found.seen_us,
-                "OPTIONS: compaction_style=kCompactionStyleFIFO, or a compaction filter",
-                found.path,
-            ),
+    ),
+)
+
+DROPPED = Rule[Dropped](
+    "a segment went while an older one stayed",
+    innocents={
+        "an opening renamed the segment": lambda x: _start(x.gone.segment) is None,
+        "the segment is there again": lambda x: x.gone.identity in x.store.identities,
+        "no running store took the segment": lambda x: x.gone.shape in _OF_ANOTHER_HAND,
+        "an opening replaced a segment that a kill had left half made": _was_half_made,
+        "the segment was the oldest, and expired": lambda x: not x.older,
+        "the older segment came with another volume": lambda x: not x.kept,
+    },
+    unknowns={"the whole store may be on its way": lambda x: x.case.waited_us(x.gone.ended_us) < GONE_FOR_US},
+    loudness=lambda _, __: _SUSPICION,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: segment {x.gone.segment} of store {x.store.name} is gone, although the older"
+        f" {x.kept[-1].segment} is still there: it did not expire."
+    ),
+    evidence=lambda x, _: (
+        x.went,
+        Evidence(x.kept[-1].seen_us, "older, made before, and there", x.kept[-1].path),
+    ),
+)
+
+LEFT_OUT = Rule[LeftOut](
+    "a store reads on without a segment that was deleted",
+    innocents={
+        "the store was not opened since the segment went": lambda x: x.session.opened_us < x.gone.ended_us,
+        "the opening trusted no offset, and all is restored": lambda x: not is_real(x.trusted),
+    },
+    unknowns={"the opening may end in a wipe": lambda x: not is_settled(x.case, x.session)},
+    loudness=lambda _, __: _SUSPICION,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: segment {x.gone.segment} of store {x.store.name} was deleted while no process held it,"
+        f" and the store reads on from offset {x.trusted}: what the segment held is missing."
+    ),
+    evidence=lambda x, _: (
+        x.went,
+        Evidence(x.opened_at_us, f"opened without it, at offset {x.trusted}", x.place),
+    ),
+)
+
+SHRANK = Rule[Compared](
+    "a store claims an offset with fewer entries than it had",
+    innocents={
+        "the store's offset went back": lambda x: x.later.offset < x.earlier.offset,
+        "the store was made since, and has put all that its changelog can have held": lambda x: (
+            x.puts is not None and has_seen_it_all(x.later, x.puts)
         ),
-        severity=Severity.INFO,
-        confidence=Confidence.CONFIRMED,
-        affected=Affected.NO,
-        level=Level.EXPOSURE,
-        store=store.name,
-        identity=store.identity,
-        next_action=(
-            "Nothing, if the application wants it so. Else take it out of the RocksDBConfigSetter: the changelog still"
-            " has what was dropped, and a restoration (stop, remove that task directory only, start) brings it back."
-        ),
-    )
+    },
+    proofs=(_fewer_entries, _too_few_puts),
+    loudness=lambda _, proof: _SUSPICION if proof else None,
+    summary=lambda x, proof: (
+        f"Task {x.task.id}: store {x.store.name} held {x.earlier.entries.low} entries or more at offset"
+        f" {x.earlier.offset}; at offset {x.later.offset} it has {proof.why if proof else ''}: entries are missing."
+    ),
+    evidence=_evidence_of_claims,
+)
 
-
-def _fewer(
-    case: TaskCase, task: Task, store: Store, session: Session, later: OffsetClaim
-) -> Iterator[Verdict]:
-    for earlier in claims_before(task, store, session, Knowledge(case.settings, case.profile)):
-        puts = puts_since_birth(store, session, earlier)
-        if puts is not None and has_seen_it_all(later, puts):
-            continue
-        if lacks_entries(earlier, later) is Truth.YES:
-            now = f"{later.entries.high} live entries or fewer"
-        elif puts is not None and _keeps_deletions(case, earlier, later):
-            if got_too_little(earlier, later, puts) is not Truth.YES:
-                continue
-            now = f"been recreated since, {puts} puts in all"
-        else:
-            continue
-        yield Verdict(
-            subject=f"incarnation {task.incarnation}.{store.incarnation}",
-            opened_at_us=later.at_us,
-            summary=(
-                f"Task {task.id}: store {store.name} held {earlier.entries.low} entries or more at offset"
-                f" {earlier.offset}; at offset {later.offset} it has {now}: entries are missing."
-            ),
-            evidence=(
-                Evidence(
-                    earlier.at_us,
-                    f"offset {earlier.offset}, {earlier.entries.low} live entries or more",
-                    where(task, store),
-                ),
-                Evidence(later.at_us, f"offset {later.offset}, {now}", where(task, store)),
-            ),
-            severity=Severity.WARNING,
-            confidence=Confidence.SUSPECTED,
-            store=store.name,
-            identity=store.identity,
-        )
-        return
-
-
-def _keeps_deletions(case: TaskCase, earlier: OffsetClaim, later: OffsetClaim) -> bool:
-    """Return whether the changelog still has every deletion that came after the earlier claim."""
-    retention_ms = case.settings.assumed("delete_retention_ms")
-    return retention_ms is not None and later.at_us - earlier.at_us < retention_ms * 1_000
-
-
-def _out_of_order(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
-    for gone, older in dropped_segments(case, store):
-        yield Verdict(
-            subject=f"segment {gone.identity}",
-            opened_at_us=gone.ended_us,
-            summary=(
-                f"Task {task.id}: segment {gone.segment} of store {store.name} is gone, although the older"
-                f" {older.segment} is still there: it did not expire."
-            ),
-            evidence=(
-                Evidence(gone.ended_us, "its files were deleted", f"{where(task, store)}/{gone.segment}"),
-                Evidence(older.seen_us, "older, made before, and there", older.path),
-            ),
-            severity=Severity.WARNING,
-            confidence=Confidence.SUSPECTED,
-            store=store.name,
-            identity=older.identity,
-        )
-
-
-def _left_out(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
-    """Segments went while no process held the store, and its next opening trusted an offset for what was left."""
-    session = store.sessions[-1] if store.sessions else None
-    if session is None or not session.is_of(store.identities) or not is_settled(case, session):
-        return
-    trusted = session.stored_offset_at_open if store.keeps_offsets else session.offset_at_open
-    for gone in removed_segments(task, store):
-        if session.opened_us < gone.ended_us or not is_real(trusted):
-            continue
-        yield Verdict(
-            subject=f"segment {gone.identity}",
-            opened_at_us=session.opened_us,
-            summary=(
-                f"Task {task.id}: segment {gone.segment} of store {store.name} was deleted while no process held it,"
-                f" and the store reads on from offset {trusted}: what the segment held is missing."
-            ),
-            evidence=(
-                Evidence(gone.ended_us, "its files were deleted", f"{where(task, store)}/{gone.segment}"),
-                Evidence(session.opened_us, f"opened without it, at offset {trusted}", where(task, store)),
-            ),
-            severity=Severity.WARNING,
-            confidence=Confidence.SUSPECTED,
-            store=store.name,
-            identity=store.identity,
-        )
+DETECTOR = detector(
+    META,
+    Docket(_dropping, (DROPPING,)),
+    Docket(_dropped, (DROPPED,)),
+    Docket(_left_out, (LEFT_OUT,)),
+    Docket(_compared, (SHRANK,), first_of(lambda x: x.store.name)),
+)

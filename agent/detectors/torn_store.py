@@ -13,34 +13,33 @@ still names the store.
 A whole database without IDENTITY is a remark: CURRENT, the manifest and the files that it names decide.
 Stays quiet during a running deletion, for a compaction that races with the reading, for a manifest that is being
 written, and for files that the application keeps on another path (`db_paths`), as far as that is known.
+
+Source:
+    Utils.delete walks in directory order (all releases); docs/state-format.md#d8; recorded as `torn-clean-*`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.disk import LockState
-from agent.inventory.model import Database, Remains, Store, Task
+from agent.inventory.model import Database, Remains, Store
 from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.reopening import DEAD_US
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector
 from agent.judging.segment_order import removed_segments
-from agent.judging.upstream import TORN_DELETION, TORN_FILES
-from agent.judging.vanished import vanished
-from agent.judging.wording import checkpoint_of, where
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
+from agent.judging.upstream import TORN_FILES
+from agent.judging.vanished import DELETING, QUIET_US, before_the_start, is_over, severity_of
+from agent.judging.vanished import DOCKET as VANISHED
 from agent.quantities.changelog import is_real
-
-QUIET_US = 5_000_000
-"""A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
 
 HELD_FOR_US = 60_000_000
 """A volume may show what a holder writes late: a network file system's attributes after up to a minute."""
@@ -69,69 +68,63 @@ _DAMAGED = (
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+_NOT_SEEN = "Nothing: it is so by configuration. A loss in these files is not seen."
+_LESS_SURE = "Nothing: no data is missing. Verdicts that rest on when the store was made are less sure."
 
-    Source:
-        Utils.delete walks in directory order (all releases); docs/state-format.md#d8; recorded as `torn-clean-*`.
+
+@dataclass(frozen=True)
+class Flaw(NamedStoreStory):
+    """Something is wrong with the files of a store: which episode it is, since when, and what."""
+
+    episode: str
+    since_us: int
+    what: str
+
+    @property
+    def subject(self) -> str:
+        """The episode."""
+        return self.episode
+
+    @property
+    def opened_at_us(self) -> int:
+        """Since when."""
+        return self.since_us
+
+
+@dataclass(frozen=True)
+class Torn(Flaw):
+    """Files are missing: data files are left without the others, a manifest names some, or segments went.
+
+    Args of the dataclass:
+        quiet_us: Since when the deletion that may have taken them would be quiet; 0 = it is over.
+        cause: Where it shows: what is left, a database, or nothing of the segments that went.
     """
-    task = case.task
-    if not task.exists or not _is_over(case, 0):
-        return
-    yield from _gone(case, task)
-    for store in task.stores.values():
-        if store.session is None and store.keeps_offsets:
-            yield from _incomplete(case, task, store)
-        for remains in store.remains.values():
-            if not remains.expired and _is_over(case, remains.since_us):
-                yield _left(case, task, store, remains)
-        for database in store.databases.values():
-            if database.missing and _is_over(case, database.missing_since_us):
-                yield from _missing(case, task, store, database)
-            if database.problems:
-                yield from _damaged(case, task, store, database)
-                yield from _elsewhere(task, store, database)
-            elif database.unnamed and not database.missing:
-                yield _unnamed(task, store, database)
+
+    quiet_us: int
+    cause: Remains | Database | None
+
+    @property
+    def affected(self) -> Affected:
+        """By the fault that leaves such a store."""
+        return self.case.affected(TORN_FILES)
+
+    @property
+    def is_sure(self) -> bool:
+        """Nothing else looks like it: what is left, or a file that was seen there before."""
+        seen = isinstance(self.cause, Database) and self.cause.has_had_files
+        return isinstance(self.cause, Remains) or seen
+
+    @property
+    def severity(self) -> Severity:
+        """By what the checkpoint says of it; that of the global stores names their topics."""
+        fact = self.task.checkpoint
+        offsets = [] if fact is None else [fact.offsets.get(self.store.name)]
+        offsets += [x.offset for x in fact.foreign] if fact is not None and self.task.is_global else []
+        return severity_of(self.case, self.since_us, is_trusted=any(map(is_real, offsets)))
 
 
-def _missing(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
-    """Files that are named and not there; where none was ever seen, they may all lie on another path (`db_paths`)."""
-    if database.is_elsewhere:
-        return
-    count, names = len(database.missing), ", ".join(database.missing[:3])
-    what = f"its manifest names {'a file that is' if count == 1 else f'{count} files that are'} not there ({names})"
-    if database.has_had_files:
-        yield _verdict(case, task, store, database.seen_us, what)
-        return
-    what += "; unless a RocksDBConfigSetter puts all of them on another path"
-    found = _verdict(case, task, store, database.seen_us, what)
-    yield replace(found, severity=Severity.WARNING, confidence=Confidence.SUSPECTED)
-
-
-def _elsewhere(task: Task, store: Store, database: Database) -> Iterable[Verdict]:
-    """A remark: what is on another path is not read, so nothing that rests on its files is said."""
-    away = [x for x in database.problems if problem_kind(x) == ELSEWHERE]
-    if away:
-        yield Verdict(
-            subject=f"elsewhere {store.name}{'/' + database.segment if database.segment else ''}",
-            opened_at_us=database.problem_since_us.get(away[0], database.seen_us),
-            summary=(
-                f"Task {task.id}: {len(away)} files of store {store.name} are on another path, as a RocksDBConfigSetter"
-                f" wants it; they are not read, the first: {away[0]}."
-            ),
-            evidence=(Evidence(database.seen_us, away[0], database.path),),
-            severity=Severity.INFO,
-            confidence=Confidence.CONFIRMED,
-            store=store.name,
-            identity=store.identity,
-            level=Level.EXPOSURE,
-            affected=Affected.NO,
-            next_action="Nothing: it is so by configuration. A loss in these files is not seen.",
-        )
-
-
-def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> Iterable[Verdict]:
+@dataclass(frozen=True)
+class Damaged(Flaw):
     """Files that RocksDB refuses, or a manifest whose end is lost: RocksDB opens that one, at an earlier state.
 
     A record that is cut off may also be what a crash of the node left in the middle of a write. Nothing that Kafka
@@ -140,161 +133,198 @@ def _damaged(case: TaskCase, task: Task, store: Store, database: Database) -> It
     Source:
         VersionSet::Recover, log::Reader, BlockBasedTable::Open; each case tried with RocksDB 10.1.
     """
-    lasting = database.lasting_problems(database.seen_us, for_us=QUIET_US)
-    damage = [x for x in lasting if problem_kind(x) in DAMAGE]
-    if not damage:
-        return
-    since_us = min(database.problem_since_us[x] for x in damage)
-    is_held = database.lock in (LockState.HELD, LockState.UNKNOWN) or task.held is True
-    if is_held and case.waited_us(since_us) < HELD_FOR_US:
-        return
-    is_refused = any(problem_kind(x) != CUT for x in damage)
-    more = f" and {len(damage) - 1} more" if len(damage) > 1 else ""
-    what = f"{damage[0]}{more}"
-    if is_refused:
-        means = "RocksDB refuses to open it or fails when it reads there"
-    else:
-        means = "a start opens it without what the lost end named, and up to 4.2 trusts the checkpoint all the same"
-    yield Verdict(
-        subject=f"damaged {store.name}{'/' + database.segment if database.segment else ''}@{task.incarnation}",
-        opened_at_us=since_us,
-        summary=f"Task {task.id}: store {store.name} is damaged: {what}; {means}.",
-        evidence=tuple(Evidence(since_us, x, database.path) for x in damage[:3]),
-        severity=Severity.WARNING,
-        confidence=Confidence.CONFIRMED if is_refused and not is_held else Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        affected=Affected.NO,
-        mechanism=Mechanism.DAMAGED_FILES if is_refused else Mechanism.OFFSET_WITHOUT_DATA,
-        next_action=_STOP_FIRST if is_held else _DAMAGED,
-    )
+
+    database: Database
+    affected = Affected.NO
+
+    @cached_property
+    def damage(self) -> list[str]:
+        """What was damaged at two readings."""
+        lasting = self.database.lasting_problems(self.database.seen_us, for_us=QUIET_US)
+        return [x for x in lasting if problem_kind(x) in DAMAGE]
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the first of it was found."""
+        return min(self.database.problem_since_us[x] for x in self.damage)
+
+    @property
+    def is_refused(self) -> bool:
+        """RocksDB refuses it, or fails when it reads there."""
+        return any(problem_kind(x) != CUT for x in self.damage)
+
+    @property
+    def is_held(self) -> bool:
+        """A process has it open, or may have."""
+        return self.database.lock in (LockState.HELD, LockState.UNKNOWN) or self.task.held is True
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What is lost at the end of a manifest was on disk, and an offset may say so."""
+        return Mechanism.DAMAGED_FILES if self.is_refused else Mechanism.OFFSET_WITHOUT_DATA
 
 
-def _unnamed(task: Task, store: Store, database: Database) -> Verdict:
-    """A whole database without IDENTITY: CURRENT, the manifest and the files that it names decide."""
-    what = "IDENTITY is missing or says nothing, and everything that makes it a database is there"
-    return Verdict(
-        subject=f"unnamed {database.path}@{task.incarnation}",
-        opened_at_us=database.found_us,
-        summary=f"Task {task.id}: of store {store.name} {what}: RocksDB opens it and makes a new IDENTITY.",
-        evidence=(Evidence(database.found_us, what, database.path),),
-        severity=Severity.INFO,
-        confidence=Confidence.CONFIRMED,
-        store=store.name,
-        identity=store.identity,
-        affected=Affected.NO,
-        mechanism=Mechanism.DAMAGED_FILES,
-        next_action="Nothing: no data is missing. Verdicts that rest on when the store was made are less sure.",
-    )
+@dataclass(frozen=True)
+class Remark(Flaw):
+    """Files that are on another path and so are not read, or a whole database without IDENTITY."""
+
+    database: Database
+    seen: Evidence
+    step: str
+    mechanism: Mechanism | None = None
+    affected = Affected.NO
 
 
-def _gone(case: TaskCase, task: Task) -> Iterable[Verdict]:
-    """A checkpoint that names a store without files: the next start makes it empty and trusts the entry.
-
-    On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores. That was not run on
-    a torn directory, so it is a suspicion.
-    """
-    fact = task.checkpoint
-    if fact is None or task.held:
-        return
-    moved = case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
-    for one in vanished(case, task, fact):
-        known = one.confidence is not Confidence.UNKNOWN
-        if known and not one.is_seen and not _is_over(case, one.since_us):
-            continue  # it may be about to be made, or copied to its place
-        whom = f"store {one.store}" if one.store else "a global store"
-        then = f": the next start would {'move it into' if moved else 'trust it for'} an empty store."
-        yield Verdict(
-            subject=f"gone@{task.incarnation}",
-            opened_at_us=one.since_us,
-            summary=f"Task {task.id}: its checkpoint says offset {one.offset} for {whom}, which {one.what}"
-            + (then if known else "."),
-            evidence=(Evidence(fact.written_us, f"offset {one.offset} of {whom}", checkpoint_of(task)),),
-            severity=_severity(case, task, one.since_us, is_trusted=True) if known else Severity.INFO,
-            confidence=Confidence.SUSPECTED if moved and known else one.confidence,
-            store=one.store or None,
-            affected=case.affected(TORN_FILES if moved else TORN_DELETION),
-            next_action=_before_the_start(task),
-        )
+def _stores(case: TaskCase) -> Iterator[Store]:
+    return iter(case.task.stores.values() if case.task.exists else ())
 
 
-def _incomplete(case: TaskCase, task: Task, store: Store) -> Iterable[Verdict]:
+def _databases(case: TaskCase) -> Iterator[tuple[Store, Database]]:
+    return ((store, x) for store in _stores(case) for x in store.databases.values())
+
+
+def _torn(case: TaskCase) -> Iterator[Torn]:
+    incarnation = case.task.incarnation
+    for store in _stores(case):
+        yield from _incomplete(case, store)
+        for x in store.remains.values():
+            left = "1 data file is left" if x.files == 1 else f"{x.files} data files are left"
+            what = f"{left} without the files that make {'it' if x.files == 1 else 'them'} a database"
+            yield Torn(case, store, f"incarnation {incarnation}", x.since_us, what, x.since_us, x)
+        for y in store.databases.values():
+            many = "a file that is" if len(y.missing) == 1 else f"{len(y.missing)} files that are"
+            what = f"its manifest names {many} not there ({', '.join(y.missing[:3])})"
+            what += (
+                "" if y.has_had_files else "; unless a RocksDBConfigSetter puts all of them on another path"
+            )
+            if y.missing:
+                at = y.seen_us, what, y.missing_since_us, y
+                yield Torn(case, store, f"incarnation {incarnation}", *at)
+
+
+def _incomplete(case: TaskCase, store: Store) -> Iterator[Torn]:
     """4.3+: some segments went, and the offset of those that are left is trusted for all of them.
 
     Source:
         AbstractSegments.committedOffset and openExisting (4.3.0, 4.3.1): a segment that is not there is not missed.
     """
-    gone, offset = list(removed_segments(task, store)), stored_offset(store)
-    opened = [one.status == OPEN for one in segments_of(store) or ()]
-    is_wiped = case.settings.exactly_once is not False and True in opened
-    if not gone or not is_real(offset) or is_wiped:
-        return
-    names = " and ".join(sorted(str(x.segment) for x in gone))
-    what = f"{names} went while no process held it; a start would read on from offset {offset} of those that are left"
-    found = _verdict(case, task, store, max(x.ended_us for x in gone), what)
-    yield replace(
-        found,
-        subject=f"segments@{task.incarnation}",
-        severity=Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
+    gone = list(removed_segments(case.task, store)) if store.keeps_offsets and store.session is None else []
+    if gone:
+        names, since_us = " and ".join(sorted(str(x.segment) for x in gone)), max(x.ended_us for x in gone)
+        left = f"a start would read on from offset {stored_offset(store)} of those that are left"
+        what = f"{names} went while no process held it; {left}"
+        yield Torn(case, store, f"segments@{case.task.incarnation}", since_us, what, 0, None)
+
+
+def _damaged(case: TaskCase) -> Iterator[Damaged]:
+    for store, x in _databases(case):
+        if any(problem_kind(y) in DAMAGE for y in x.problems):
+            episode = f"damaged {_label(store, x)}@{case.task.incarnation}"
+            yield Damaged(case, store, episode, x.seen_us, "", x)
+
+
+def _remarks(case: TaskCase) -> Iterator[Remark]:
+    task = case.task
+    for store, x in _databases(case):
+        away = [y for y in x.problems if problem_kind(y) == ELSEWHERE]
+        if away:
+            says = (
+                f"Task {task.id}: {len(away)} files of store {store.name} are on another path, as a RocksDBConfigSetter"
+                f" wants it; they are not read, the first: {away[0]}."
+            )
+            seen, since_us = Evidence(x.seen_us, away[0], x.path), x.problem_since_us.get(away[0], x.seen_us)
+            yield Remark(case, store, f"elsewhere {_label(store, x)}", since_us, says, x, seen, _NOT_SEEN)
+        if x.unnamed and not x.problems:
+            what = "IDENTITY is missing or says nothing, and everything that makes it a database is there"
+            says = f"Task {task.id}: of store {store.name} {what}: RocksDB opens it and makes a new IDENTITY."
+            seen, episode = Evidence(x.found_us, what, x.path), f"unnamed {x.path}@{task.incarnation}"
+            yield Remark(case, store, episode, x.found_us, says, x, seen, _LESS_SURE, Mechanism.DAMAGED_FILES)
+
+
+def _label(store: Store, database: Database) -> str:
+    return f"{store.name}{'/' + database.segment if database.segment else ''}"
+
+
+def _is_wiped(x: Torn) -> bool:
+    opened = any(one.status == OPEN for one in segments_of(x.store) or ())
+    return opened and x.case.settings.exactly_once is not False
+
+
+def _loudness_of_torn(x: Torn, _: Proof | None) -> Loudness:
+    severity = x.severity if x.is_sure else Severity.WARNING
+    confidence = Confidence.CONFIRMED if x.is_sure else Confidence.SUSPECTED
+    return Loudness(severity, confidence, next_action=before_the_start(x))
+
+
+def _loudness_of_damage(x: Damaged, _: Proof | None) -> Loudness:
+    sure = x.is_refused and not x.is_held
+    confidence = Confidence.CONFIRMED if sure else Confidence.SUSPECTED
+    return Loudness(Severity.WARNING, confidence, next_action=_STOP_FIRST if x.is_held else _DAMAGED)
+
+
+# What it says
+
+
+def _summary_of_damage(x: Damaged, _: Proof | None) -> str:
+    more = f" and {len(x.damage) - 1} more" if len(x.damage) > 1 else ""
+    means = (
+        "a start opens it without what the lost end named, and up to 4.2 trusts the checkpoint all the same"
     )
+    if x.is_refused:
+        means = "RocksDB refuses to open it or fails when it reads there"
+    return f"Task {x.task.id}: store {x.store.name} is damaged: {x.damage[0]}{more}; {means}."
 
 
-def _severity(case: TaskCase, task: Task, since_us: int, *, is_trusted: bool) -> Severity:
-    """Grade it: critical once no process has held it for a minute and the next start would trust its offset.
+TORN = Rule[Torn](
+    "files of a store are missing",
+    innocents={
+        "the segment had expired": lambda x: isinstance(x.cause, Remains) and x.cause.expired,
+        "all of its files lie on another path": lambda x: (
+            isinstance(x.cause, Database) and x.cause.is_elsewhere
+        ),
+        "no offset of the segments that are left is trusted": lambda x: (
+            x.cause is None and not is_real(stored_offset(x.store))
+        ),
+        "exactly-once wipes the segments that say open": lambda x: x.cause is None and _is_wiped(x),
+    },
+    unknowns={DELETING: lambda x: not is_over(x.case, x.quiet_us)},
+    loudness=_loudness_of_torn,
+    summary=lambda x, _: f"Task {x.task.id}: store {x.store.name} is torn: {x.what}.",
+    evidence=lambda x, _: (Evidence(x.since_us, x.what, x.place),),
+)
 
-    Source:
-        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, GlobalStateManagerImpl.restoreState, up to 4.2: an
-        entry is trusted whatever is there.
-    """
-    waits = task.held is not True and case.waited_us(since_us) >= DEAD_US
-    old = case.says(Fact.OFFSETS_IN_STORE) is Truth.NO
-    return Severity.CRITICAL if is_trusted and waits and old else Severity.WARNING
+DAMAGED = Rule[Damaged](
+    "files of a store are damaged",
+    innocents={},
+    unknowns={
+        DELETING: lambda x: not is_over(x.case, 0),
+        "no two readings five seconds apart found it": lambda x: not x.damage,
+        "a process is at it, and a volume may show late what it writes": lambda x: (
+            x.is_held and x.case.waited_us(x.opened_at_us) < HELD_FOR_US
+        ),
+    },
+    loudness=_loudness_of_damage,
+    summary=_summary_of_damage,
+    evidence=lambda x, _: (Evidence(x.opened_at_us, y, x.database.path) for y in x.damage[:3]),
+)
 
+REMARK = Rule[Remark](
+    "what is missing of a store is known, and harmless",
+    innocents={
+        "beside IDENTITY other files are missing: the store is torn": lambda x: (
+            x.mechanism is not None and bool(x.database.missing)
+        )
+    },
+    unknowns={DELETING: lambda x: not is_over(x.case, 0)},
+    loudness=lambda x, _: Loudness(Severity.INFO, Confidence.CONFIRMED, next_action=x.step),
+    summary=lambda x, _: x.what,
+    evidence=lambda x, _: (x.seen,),
+)
 
-def _before_the_start(task: Task) -> str:
-    return (
-        f"BEFORE the next start: keep a copy of the task directory {task.path}, then remove that directory only,"
-        " `.checkpoint` included: the start restores it in full. Up to 4.2 a start as it is makes an empty store and"
-        " trusts the old checkpoint; on 4.3 it may fail once."
-    )
-
-
-def _is_over(case: TaskCase, last_us: int) -> bool:
-    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead.
-
-    A deletion that an earlier agent saw may have gone on until this one began: its quiet counts from there.
-    """
-    walk = case.task.walk
-    if walk is not None:
-        if any(x.ended_us is not None and walk.last_us <= x.ended_us for x in case.application.lives):
-            return True
-        last_us = max(last_us, walk.last_us, case.inventory.started_us)
-    return not last_us or case.waited_us(last_us) >= QUIET_US
-
-
-def _left(case: TaskCase, task: Task, store: Store, remains: Remains) -> Verdict:
-    left = "1 data file is left" if remains.files == 1 else f"{remains.files} data files are left"
-    what = f"{left} without the files that make {'it' if remains.files == 1 else 'them'} a database"
-    return _verdict(case, task, store, remains.since_us, what)
-
-
-def _verdict(case: TaskCase, task: Task, store: Store, at_us: int, what: str) -> Verdict:
-    fact = task.checkpoint
-    entries = (
-        []
-        if fact is None
-        else [*(x.offset for x in fact.foreign if task.is_global), fact.offsets.get(store.name)]
-    )
-    return Verdict(
-        subject=f"incarnation {task.incarnation}",
-        opened_at_us=at_us,
-        summary=f"Task {task.id}: store {store.name} is torn: {what}.",
-        evidence=(Evidence(at_us, what, where(task, store)),),
-        severity=_severity(case, task, at_us, is_trusted=any(map(is_real, entries))),
-        confidence=Confidence.CONFIRMED,
-        store=store.name,
-        identity=store.identity,
-        affected=case.affected(TORN_FILES),
-        next_action=_before_the_start(task),
-    )
+DETECTOR = detector(
+    META,
+    VANISHED,
+    Docket(_torn, (TORN,)),
+    Docket(_damaged, (DAMAGED,)),
+    Docket(_remarks, (REMARK,)),
+)

@@ -121,13 +121,8 @@ class StoreStory(TaskStory):
 
 
 @dataclass(frozen=True)
-class IncarnationStory(StoreStory):
-    """A story of one incarnation of a store: whatever shows it, it is found once."""
-
-    @property
-    def subject(self) -> str:
-        """The incarnation."""
-        return self.store.identity or ""
+class NamedStoreStory(StoreStory):
+    """A story of one store, of which the verdict gives the name: the others of its task have lives of their own."""
 
     @property
     def names_store(self) -> str:
@@ -135,12 +130,24 @@ class IncarnationStory(StoreStory):
         return self.store.name
 
 
+@dataclass(frozen=True)
+class IncarnationStory(NamedStoreStory):
+    """A story of one incarnation of a store: whatever shows it, it is found once."""
+
+    @property
+    def subject(self) -> str:
+        """The incarnation."""
+        return self.store.identity or ""
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What shows it; `certain` = no other life looks like this."""
+    """What shows it, and when and where, if that is not the story's; `certain` = no other life looks like this."""
 
     why: str
     certain: bool = True
+    at_us: int = 0
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

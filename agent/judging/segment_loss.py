@@ -1,4 +1,4 @@
-"""Which segments of a windowed store lack what the store's offset says that it has. Pure: pictures in, losses out.
+"""Which segments of a windowed store lack what the store's offset says that it has: pictures in, losses out.
 
 Offsets are compared with offsets and times with times; what counting adds is in `agent.quantities.shortage`.
 """
@@ -6,10 +6,12 @@ Offsets are compared with offsets and times with times; what counting adds is in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
+from functools import cached_property
 from itertools import pairwise
 
 from agent.inventory.segments import CLOSED, OPEN, Segment
+from agent.judging.rule import NamedStoreStory
 from agent.layout.names import changelog_store
 from agent.quantities.shortage import is_all_on_disk, shortage
 
@@ -20,6 +22,18 @@ class Grade(IntEnum):
     POSSIBLE = 1  # it took records when it was opened last; whether any came is not known
     LIKELY = 2
     CERTAIN = 3
+
+
+class Excuse(StrEnum):
+    """Why a segment lacks nothing up to the store's offset."""
+
+    ON_DISK = "every record up to the offset is an entry of a file, after an end in order"
+    FROM_THE_START = "no segment holds an offset, or the unknown one: the changelog is read from its start"
+    BORN_BEHIND = "the segment was made after the offset was stored"
+    FLUSHED_SINCE = "the segment was flushed after the offset was stored"
+    FLUSHED_LATE = "the segment was flushed after its successor was made"
+    PAST = "the segment was past when the store was opened"
+    HOLDS_IT = "every segment holds the offset, as after an orderly close"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,22 @@ class Loss:
     grade: Grade
 
 
+@dataclass(frozen=True)
+class Picture(NamedStoreStory):
+    """A windowed store by what is on disk of its segments, oldest first."""
+
+    segments: tuple[Segment, ...]
+
+    @cached_property
+    def changelog(self) -> str | None:
+        """Name of its offset; None = no segment holds one, or several."""
+        return changelog_of(self.segments, self.case.application.id, self.store.name)
+
+    def weighed(self, *, oldest: bool) -> dict[str, Loss | Excuse]:
+        """What each segment lacks, where the oldest or the newest one answers."""
+        return weigh(self.segments, self.changelog or "", oldest=oldest)
+
+
 def changelog_of(segments: tuple[Segment, ...], application_id: str, store_name: str) -> str | None:
     """Return the name (topic-partition) under which a store keeps its changelog offset; None = none, or several."""
     names = sorted({name for one in segments for name, _, _ in one.offsets.offsets})
@@ -52,8 +82,8 @@ def speaker_of(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) -
     return next((one for one in asked if one.offset(changelog) is not None), None)
 
 
-def find_losses(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) -> dict[str, Loss]:
-    """List by name the segments that lack records up to the offset from which the store restores.
+def weigh(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) -> dict[str, Loss | Excuse]:
+    """Say by name of each segment what it lacks up to the offset from which the store restores, or why nothing.
 
     Args:
         segments: What is on disk, oldest first, that no process has open.
@@ -66,25 +96,34 @@ def find_losses(segments: tuple[Segment, ...], changelog: str, *, oldest: bool) 
     """
     speaker = speaker_of(segments, changelog, oldest=oldest)
     offset = speaker.offset(changelog) if speaker is not None else None
-    if speaker is None or offset is None or offset < 0 or is_all_on_disk(segments, speaker, changelog):
-        return {}
-    losses: dict[str, Loss] = {}
+    if speaker is None or offset is None or offset < 0:
+        return {one.name: Excuse.FROM_THE_START for one in segments}
+    if is_all_on_disk(segments, speaker, changelog):
+        return {one.name: Excuse.ON_DISK for one in segments}
+    weighed: dict[str, Loss | Excuse] = {}
     short: list[Segment] = []
     for one, successor in zip(segments, (*segments[1:], None), strict=True):
         own = one.offset(changelog)
         if own is not None and own >= offset:
+            weighed[one.name] = Excuse.HOLDS_IT
             continue
-        grade = _unflushed(one, successor, speaker) if one.has_data else _hollow(one, speaker)
+        found = _unflushed(one, successor, speaker) if one.has_data else _hollow(one, speaker)
         lacking = shortage(segments, one, speaker, changelog) if one.has_data else None
-        if lacking is not None and lacking <= 0 and one.starts < speaker.starts:
-            grade = grade and Grade.POSSIBLE  # all that it took may have been flushed
-        if grade is not None:
-            losses[one.name] = Loss(one, speaker, offset, grade)
-        elif lacking is not None and lacking > 0 and _was_flushed_late(one, successor):
-            short.append(one)
-    if not losses and short:
-        losses = {one.name: Loss(one, speaker, offset, Grade.POSSIBLE) for one in short[-1:]}
-    return losses
+        if isinstance(found, Excuse):
+            weighed[one.name] = found
+            if lacking is not None and lacking > 0 and _was_flushed_late(one, successor):
+                short.append(one)
+            continue
+        may_be_there = lacking is not None and lacking <= 0 and one.starts < speaker.starts
+        weighed[one.name] = Loss(one, speaker, offset, Grade.POSSIBLE if may_be_there else found)
+    if short and not any(isinstance(x, Loss) for x in weighed.values()):
+        weighed[short[-1].name] = Loss(short[-1], speaker, offset, Grade.POSSIBLE)
+    return weighed
+
+
+def losses(weighed: dict[str, Loss | Excuse]) -> dict[str, Loss]:
+    """Leave out what lacks nothing."""
+    return {name: x for name, x in weighed.items() if isinstance(x, Loss)}
 
 
 def _was_flushed_late(one: Segment, successor: Segment | None) -> bool:
@@ -96,7 +135,7 @@ def _was_flushed_late(one: Segment, successor: Segment | None) -> bool:
     return successor is not None and one.status == OPEN and one.flushed_us >= successor.born_us
 
 
-def _hollow(one: Segment, speaker: Segment) -> Grade | None:
+def _hollow(one: Segment, speaker: Segment) -> Grade | Excuse:
     """Grade a segment of which no record is on disk; only a put makes one, and where it came from decides.
 
     The speaker took its offset after it was made. Was it made after this segment, the put is before that offset.
@@ -106,7 +145,7 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | None:
     # The times of a copied directory's files are those of the copy.
     is_copied = one.opened_us is not None and one.opened_us < one.born_us
     if speaker.offset_us <= one.born_us and not is_copied:
-        return None  # all that was ever put into it came behind that offset, in whatever life
+        return Excuse.BORN_BEHIND  # all that was ever put into it came behind that offset, in whatever life
     if not one.made_in_this_life:
         # Its records are lost since an earlier end, or they were replayed before the one that answers was made.
         replayed = (
@@ -128,26 +167,28 @@ def _is_close_cut(at_us: int, speaker: Segment) -> bool:
     return same_life and speaker.status == CLOSED and speaker.offset_last is True
 
 
-def _unflushed(one: Segment, successor: Segment | None, speaker: Segment) -> Grade | None:
+def _unflushed(one: Segment, successor: Segment | None, speaker: Segment) -> Grade | Excuse:
     """Grade a segment with data whose last flush is behind the speaker's."""
     if successor is None or one.starts > speaker.starts:
         if speaker.offset_us <= one.flushed_us:
-            return None
+            return Excuse.FLUSHED_SINCE
         was_open = one.status == OPEN
         return Grade.LIKELY if was_open and _is_close_cut(one.flushed_us, speaker) else Grade.POSSIBLE
-    if not _took_records(one, successor):
-        return None
+    excuse = _took_nothing(one, successor)
+    if excuse is not None:
+        return excuse
     return Grade.LIKELY if one.status == OPEN or one.made_in_this_life else Grade.POSSIBLE
 
 
-def _took_records(one: Segment, successor: Segment) -> bool:
-    """Return whether a segment was the newest one in the life that ended, and was not flushed after that."""
+def _took_nothing(one: Segment, successor: Segment) -> Excuse | None:
+    """Say why a segment took no record since its last flush; None = it was the newest one in the life that ended."""
     if one.flushed_us >= successor.born_us:
-        return False
+        return Excuse.FLUSHED_LATE
     written = one.made_in_this_life or one.status == OPEN
-    return written or one.opened_us is None or successor.born_us > one.opened_us
+    took = written or one.opened_us is None or successor.born_us > one.opened_us
+    return None if took else Excuse.PAST
 
 
 def unflushed(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """List segments of a held store that are no longer flushed, though they took records since they were opened."""
-    return tuple(one for one, successor in pairwise(segments) if _took_records(one, successor))
+    return tuple(one for one, successor in pairwise(segments) if _took_nothing(one, successor) is None)

@@ -6,24 +6,39 @@ store in another task of the application, a file that only RocksDB's stores have
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.contract.events import Confidence
+from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.blindness import is_blind
 from agent.inventory.model import Application, CheckpointFact, Shape, Store, Task
-from agent.judging.base import TaskCase
+from agent.judging.base import Evidence, TaskCase
+from agent.judging.reopening import DEAD_US
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory
+from agent.judging.upstream import TORN_DELETION, TORN_FILES
+from agent.judging.wording import checkpoint_of
 from agent.layout import names
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 
+QUIET_US = 5_000_000
+"""A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
+
 _WITHOUT_STORES = frozenset({names.LOCK_FILE, names.CHECKPOINT_FILE})
+_BEFORE_THE_START = (
+    "BEFORE the next start: keep a copy of the task directory {path}, then remove that directory only,"
+    " `.checkpoint` included: the start restores it in full. Up to 4.2 a start as it is makes an empty store and"
+    " trusts the old checkpoint; on 4.3 it may fail once."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Vanished:
+@dataclass(frozen=True)
+class Vanished(TaskStory):
     """A store that a checkpoint names and that has no database.
 
     Args of the dataclass:
+        fact: The checkpoint.
         store: Its name; empty for a global store, which a checkpoint names by its topic.
         offset: What the checkpoint says.
         since_us: Since when.
@@ -32,6 +47,7 @@ class Vanished:
         is_seen: Its end was seen.
     """
 
+    fact: CheckpointFact
     store: str
     offset: int
     since_us: int
@@ -39,8 +55,38 @@ class Vanished:
     confidence: Confidence
     is_seen: bool = False
 
+    @property
+    def subject(self) -> str:
+        """The life of the task."""
+        return f"gone@{self.task.incarnation}"
 
-def vanished(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Vanished]:
+    @property
+    def opened_at_us(self) -> int:
+        """Since when."""
+        return self.since_us
+
+    @property
+    def names_store(self) -> str | None:
+        """A global one is named by its topic only."""
+        return self.store or None
+
+    @property
+    def is_moved(self) -> bool:
+        """On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores."""
+        return self.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
+
+    @property
+    def affected(self) -> Affected:
+        """Two faults make the same of it."""
+        return self.case.affected(TORN_FILES if self.is_moved else TORN_DELETION)
+
+    @property
+    def is_known(self) -> bool:
+        """It is one of RocksDB's."""
+        return self.confidence is not Confidence.UNKNOWN
+
+
+def vanished(case: TaskCase) -> Iterator[Vanished]:
     """List what a task's checkpoint names without a database, and without remains of one.
 
     Source:
@@ -48,12 +94,14 @@ def vanished(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Vanis
         neither removes it while the checkpoint stays. OffsetCheckpoint.write (3.2 to 4.2) leaves no `STORE.position`
         without a put.
     """
+    task, fact = case.task, case.task.checkpoint
+    if fact is None or not task.exists:
+        return
     if task.is_global:
         yield from _of_global(case, task, fact)
         return
     for name, offset in fact.offsets.items():
-        store = task.stores.get(name)
-        if is_real(offset) and not _is_there(store):
+        if not _is_there(task.stores.get(name)):
             yield _judged(case, task, fact, name, offset)
 
 
@@ -61,26 +109,28 @@ def _judged(case: TaskCase, task: Task, fact: CheckpointFact, name: str, offset:
     store, bare_us = task.stores.get(name), task.bare.get(name)
     if store is not None and _was_removed(task, store):
         what = "has no directory" if bare_us is None else "has an empty directory"
-        return Vanished(name, offset, store.past[-1].ended_us, what, Confidence.CONFIRMED, is_seen=True)
+        return Vanished(
+            case, fact, name, offset, store.past[-1].ended_us, what, Confidence.CONFIRMED, is_seen=True
+        )
     if bare_us is not None:
         since_us = max(fact.seen_us, bare_us)
-        return Vanished(name, offset, since_us, "has an empty directory", Confidence.CONFIRMED)
+        return Vanished(case, fact, name, offset, since_us, "has an empty directory", Confidence.CONFIRMED)
     if _is_unread(case, task, name):
         what = "was not read; whether it is there is unknown"
-        return Vanished(name, offset, fact.seen_us, what, Confidence.UNKNOWN)
+        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.UNKNOWN)
     if f"{name}{names.POSITION_SUFFIX}" in task.names:
         place = "no segment" if name in task.names else "no directory"
         what = f"has {place}, and {name}{names.POSITION_SUFFIX} shows that it was put to"
-        return Vanished(name, offset, fact.seen_us, what, Confidence.SUSPECTED)
+        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.SUSPECTED)
     other = case.once(_homes, case.application).get(name)
     if other is not None and name in task.names:
         what = f"has no segment, and task {other} has some; unless all of its records have expired"
-        return Vanished(name, offset, fact.seen_us, what, Confidence.SUSPECTED)
+        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.SUSPECTED)
     if other is not None:
         what = f"has no directory, and task {other} has that store"
-        return Vanished(name, offset, fact.seen_us, what, Confidence.SUSPECTED)
+        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.SUSPECTED)
     what = "has no directory; unknown: it may be a custom store, or a windowed one whose records have all expired"
-    return Vanished(name, offset, fact.seen_us, what, Confidence.UNKNOWN)
+    return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.UNKNOWN)
 
 
 def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Vanished]:
@@ -90,8 +140,6 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
         GlobalStateManagerImpl.checkpoint writes persistent stores only; each has its own topic.
     """
     offset = max((x.offset for x in fact.foreign), default=0)
-    if not is_real(offset):
-        return
     suffix = names.POSITION_SUFFIX
     put_to = {x.removesuffix(suffix) for x in task.names if x.endswith(suffix)}
     gone = {name for name, store in task.stores.items() if not _is_there(store)}
@@ -99,8 +147,6 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
     missed = sorted(
         removed | {x for x in put_to if not _is_there(task.stores.get(x)) and x not in task.names}
     )
-    if _is_unread(case, task):
-        return
     for name in missed:
         store, is_sure = task.stores.get(name), name in removed
         is_seen = store is not None and bool(store.past)
@@ -109,16 +155,18 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
         if not is_sure:
             what += f", and {name}{suffix} shows that it was put to"
         sure = Confidence.CONFIRMED if is_sure else Confidence.SUSPECTED
-        yield Vanished(name, offset, max(seen_us, task.bare.get(name, 0)), what, sure, is_seen=is_seen)
+        yield Vanished(
+            case, fact, name, offset, max(seen_us, task.bare.get(name, 0)), what, sure, is_seen=is_seen
+        )
     if missed or any(_is_there(store) for store in task.stores.values()):
         return
     left = {x for x in task.names if not x.endswith(names.TEMP_SUFFIX)} - _WITHOUT_STORES
     if not left - {names.ROCKSDB_DIRECTORY}:
         what = "is not on disk, and nothing else is"
-        yield Vanished("", offset, fact.seen_us, what, Confidence.SUSPECTED)
+        yield Vanished(case, fact, "", offset, fact.seen_us, what, Confidence.SUSPECTED)
     else:
         what = "has no directory of RocksDB; unknown: it may be a custom store"
-        yield Vanished("", offset, fact.seen_us, what, Confidence.UNKNOWN)
+        yield Vanished(case, fact, "", offset, fact.seen_us, what, Confidence.UNKNOWN)
 
 
 def _is_there(store: Store | None) -> bool:
@@ -151,3 +199,79 @@ def _homes(application: Application) -> dict[str, str]:
         for store in task.stores.values()
         if _is_there(store)
     }
+
+
+def severity_of(case: TaskCase, since_us: int, *, is_trusted: bool) -> Severity:
+    """Grade it: critical once no process has held it for a minute and the next start would trust its offset.
+
+    Source:
+        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, GlobalStateManagerImpl.restoreState, up to 4.2: an
+        entry is trusted whatever is there.
+    """
+    waits = case.task.held is not True and case.waited_us(since_us) >= DEAD_US
+    old = case.says(Fact.OFFSETS_IN_STORE) is Truth.NO
+    return Severity.CRITICAL if is_trusted and waits and old else Severity.WARNING
+
+
+def is_over(case: TaskCase, last_us: int) -> bool:
+    """Return whether no deletion can be going on: nothing happened for a while, or who was at it is dead.
+
+    A deletion that an earlier agent saw may have gone on until this one began: its quiet counts from there.
+    """
+    walk = case.task.walk
+    if walk is not None:
+        if any(x.ended_us is not None and walk.last_us <= x.ended_us for x in case.application.lives):
+            return True
+        last_us = max(last_us, walk.last_us, case.inventory.started_us)
+    return not last_us or case.waited_us(last_us) >= QUIET_US
+
+
+def _loudness(x: Vanished, _: Proof | None) -> Loudness:
+    severity = severity_of(x.case, x.since_us, is_trusted=True) if x.is_known else Severity.INFO
+    confidence = Confidence.SUSPECTED if x.is_moved and x.is_known else x.confidence
+    return Loudness(severity, confidence, next_action=before_the_start(x))
+
+
+# What it says
+
+
+def before_the_start(x: TaskStory) -> str:
+    """Say what saves the task as long as it is not started."""
+    return _BEFORE_THE_START.format(path=x.task.path)
+
+
+def _summary(x: Vanished, _: Proof | None) -> str:
+    whom = f"store {x.store}" if x.store else "a global store"
+    then = f": the next start would {'move it into' if x.is_moved else 'trust it for'} an empty store."
+    return (
+        f"Task {x.task.id}: its checkpoint says offset {x.offset} for {whom}, which {x.what}"
+        f"{then if x.is_known else '.'}"
+    )
+
+
+def _evidence(x: Vanished, _: Proof | None) -> Iterable[Evidence]:
+    whom = f"store {x.store}" if x.store else "a global store"
+    yield Evidence(x.fact.written_us, f"offset {x.offset} of {whom}", checkpoint_of(x.task))
+
+
+DELETING = "a deletion may go on"
+
+GONE = Rule[Vanished](
+    "a checkpoint names a store that has no files",
+    innocents={"the entry of a checkpoint claims nothing": lambda x: not is_real(x.offset)},
+    unknowns={
+        "the directory of the global stores cannot be read now": lambda x: (
+            x.task.is_global and _is_unread(x.case, x.task)
+        ),
+        "a process holds the task, and may be about to make the store": lambda x: bool(x.task.held),
+        DELETING: lambda x: not is_over(x.case, 0),
+        "the store may be about to be made, or copied to its place": lambda x: (
+            x.is_known and not x.is_seen and not is_over(x.case, x.since_us)
+        ),
+    },
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DOCKET = Docket(vanished, (GONE,))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.inventory.observations import StoreOffsets
+from agent.judging.base import TaskCase
 from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
 from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
-from tests.support.scenario_case import case, database, judge, session, store, task
+from tests.support.scenario_case import case, database, judge, mark, session, store, task
 
 ID = "data-beyond-changelog"
 
@@ -43,10 +46,16 @@ def not_wiped(run: Scenario, end: int = 1999, puts: int = 0) -> App:
     return app
 
 
+def twin(name: str, *values: object) -> Any:
+    """A look-alike, and what it is."""
+    return pytest.param(*values, marks=pytest.mark.twin_of(ID, name))
+
+
 # -- it speaks ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.1.2", "4.2.1"])
+@pytest.mark.twin_of("data-beyond-changelog", "an offset was trusted, the replay was not whole")
 def test_a_wipe_that_was_skipped(release):
     """Nothing of what had been flushed came back with the changelog."""
     run = crashed(release)
@@ -66,6 +75,7 @@ def test_a_wipe_that_was_skipped(release):
 
 
 @pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
+@pytest.mark.twin_of("data-beyond-changelog", "the next offset, as long as it runs")
 def test_a_wipe_that_was_skipped_with_offsets_in_the_store(release):
     """Nobody knows the release: what lay behind the stored offset does not come back with the next one."""
     run = crashed(release)
@@ -87,6 +97,7 @@ def test_a_replay_of_the_whole_changelog_gives_back_less():
     assert "6000 live entries or more, and the whole changelog gave back 2000 puts" in finding.summary
 
 
+@pytest.mark.twin_of("data-beyond-changelog", "nothing proves it")
 def test_a_replay_of_the_whole_changelog_that_gives_back_all():
     """What was flushed had been committed after all."""
     run = crashed("2.4.1", flush=True)
@@ -124,6 +135,7 @@ def test_wiped(release):
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.2.1"])
 @pytest.mark.parametrize("end", [7999, 8100])
+@pytest.mark.twin_of("data-beyond-changelog", "all that had been flushed may have been committed")
 def test_everything_was_committed(release, end):
     """The changelog gives back as much as had been flushed."""
     run = crashed(release)
@@ -131,21 +143,41 @@ def test_everything_was_committed(release, end):
     assert broken(run) == []
 
 
-@pytest.mark.parametrize(("covering", "said_so"), [(1999, True), (6900, False)])
-def test_compaction_that_zeroed_the_order(covering, said_so):
-    """Which puts came after the last stored offset nobody can say then; that of the opening is compared."""
+def zeroed(covering: int = 1999, *, kept: bool = True, transactional: bool | None = None) -> TaskCase:
+    """4.3: compaction zeroed the sequences. Which puts came after the last stored offset, nobody can say then."""
     before = session(10, 20, puts=7000, puts_at_open=2000)
-    before.closed, before.stored_offset_at_open, before.kept_offsets = False, 1999, True
-    before.uncovered_puts, before.covering_offset = None, covering
+    before.closed, before.stored_offset_at_open, before.kept_offsets = False, 1999, kept
+    before.uncovered_puts, before.covering_offset, before.transactional = None, covering, transactional
     after = session(30, 40)
     after.stored_offset = covering
-    kept = database(puts=7000)
-    kept.offsets = StoreOffsets()
-    judged = judge(ID, case(task(store([kept], [before, after])), release="4.3.1"))
-    assert bool(judged) is said_so
+    made = database(puts=7000)
+    made.offsets = StoreOffsets()
+    return case(task(store([made], [before, after])), release="4.3.1")
 
 
-@pytest.mark.parametrize("release", ["3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
+@pytest.mark.parametrize(
+    "one",
+    [
+        twin("the next stored offset may cover all that had been flushed", zeroed(6900)),
+        twin("a transactional store may be ahead of its offset", zeroed(transactional=True)),
+        twin("an older release let go of it", zeroed(kept=False)),
+    ],
+)
+def test_stored_offset_that_says_enough(one):
+    """That of the opening is compared: 5,000 puts, and the offset did not move."""
+    assert len(judge(ID, zeroed())) == 1
+    assert judge(ID, one) == []
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        twin("nothing was flushed beyond the checkpoint", "3.9.2"),
+        "4.2.1",
+        twin("nothing was flushed behind the stored offset", "4.3.1"),
+        UNHEARD_OF,
+    ],
+)
 def test_nothing_was_flushed(release):
     """What was in memory only is gone."""
     run = crashed(release, flush=False)
@@ -192,7 +224,7 @@ def test_each_segment_has_its_own_offset():
     assert broken(run) == []
 
 
-@pytest.mark.parametrize("segmented", [False, True])
+@pytest.mark.parametrize("segmented", [False, twin("the restoration is not seen as a whole", True)])
 def test_reopens_of_two_segments_are_no_whole_restoration(segmented):
     """Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening."""
     before, after = session(0, 60, puts=6000), session(70)
@@ -203,6 +235,7 @@ def test_reopens_of_two_segments_are_no_whole_restoration(segmented):
     assert bool(found) is not segmented
 
 
+@pytest.mark.twin_of("data-beyond-changelog", "where the restoration ended")
 def test_it_is_not_said_before_the_end_of_the_restoration():
     """Half way the offset is low for every store."""
     run = crashed("3.9.2")
@@ -240,7 +273,39 @@ def test_a_changelog_that_is_replayed_twice(release):
     assert "4000 puts since it was made, from 2000 records at most" in finding.summary
 
 
-@pytest.mark.parametrize(("release", "puts"), [("3.9.2", 2000), ("2.3.1", 4000), ("4.3.1", 4000)])
+def filled(offset: int = 1999, *, unsure: bool = False) -> TaskCase:
+    """A store that was made at 0 s, and whose checkpoint counts 4,000 puts."""
+    said_so = mark(20, offset, 4000)
+    said_so.unsure = unsure
+    made = database(puts=4000)
+    made.manifest = 5
+    return case(
+        task(store([made], [session(0, created=True, last=said_so)])), release="3.9.2", guarantee=ALOS
+    )
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        twin("the checkpoint claims nothing", filled(-4)),
+        twin("as many puts as there may be records", filled(3999)),
+        twin("whether it took them before the checkpoint", filled(unsure=True)),
+    ],
+)
+def test_checkpoint_that_says_enough(one):
+    """Each takes one thing away from a store that took too much."""
+    assert len(judge(ID, filled())) == 1
+    assert judge(ID, one) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "puts"),
+    [
+        ("3.9.2", 2000),
+        twin("a standby of up to 2.4 may have read the same records again", "2.3.1", 4000),
+        ("4.3.1", 4000),
+    ],
+)
 def test_no_more_than_there_can_be(release, puts):
     """As many as records; up to 2.4 a standby reads again; from 4.3 on offsets take sequence numbers."""
     assert broken(restored(puts, release)) == []
@@ -251,6 +316,7 @@ def test_a_store_that_may_put_more_than_once_per_record():
     assert broken(restored(4000, stores={"s": KEY_VALUE})) == []
 
 
+@pytest.mark.twin_of("data-beyond-changelog", "it was not new, or was opened again")
 def test_a_store_that_was_opened_again():
     """At-least-once: what was flushed behind the checkpoint comes again."""
     run = restored(2000)

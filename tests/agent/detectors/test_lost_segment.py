@@ -111,6 +111,7 @@ def test_removed_before_the_start():
     assert open_findings(run) == []
 
 
+@pytest.mark.twin_of("lost-segment", "the segment expired, or was wiped")
 def test_clears_when_the_lost_segment_expires():
     """What would have expired by now cannot be missed any more."""
     run, app = crossed()
@@ -132,6 +133,7 @@ def test_exposure_while_it_runs():
     assert run.findings(ID)[0].status is Status.RESOLVED
 
 
+@pytest.mark.twin_of("lost-segment", "all but the newest segment are flushed")
 def test_nothing_yet_while_there_is_one_segment():
     """One step earlier: the second segment is not flushed, and a restart replays from the beginning."""
     run, app = opened()
@@ -230,6 +232,9 @@ def newest_at_the_opening(late: int) -> Scenario:
     return run
 
 
+@pytest.mark.twin_of(
+    "lost-segment", "every record up to the offset is an entry of a file, after an end in order"
+)
 def test_newest_at_the_opening_took_nothing():
     """Every offset is an entry of a file: all that came since lies in the new segment."""
     run = newest_at_the_opening(0)
@@ -249,3 +254,15 @@ def test_newest_at_the_opening_may_have_taken_something():
     (finding,) = open_findings(run)
     assert finding.severity is Severity.WARNING
     assert "may be lost" in finding.summary
+
+
+@pytest.mark.twin_of(ID, "the segment was past when the store was opened")
+def test_second_kill_takes_nothing_from_a_segment_that_was_past():
+    """What it may have lost, it lost at the first one: the process that is killed now put nothing into it."""
+    run = newest_at_the_opening(1)
+    app = run.start()
+    app.opens("0_0")
+    takes(run, app, 500, NEW, ANSWER + 500)
+    before = [x.identity for x in open_findings(run)]
+    killed(run, app)
+    assert [x.identity for x in open_findings(run)] == before

@@ -53,6 +53,7 @@ def said(run: Reducing) -> list[Severity]:
     return [x.severity for x in judge(ID, one) if x.severity is not Severity.INFO]
 
 
+@pytest.mark.twin_of("lost-segment", "not every segment was read again")
 def test_nothing_is_said_before_every_segment_was_read():
     """The newer one was not read since it was closed: that it is empty is what was known before."""
     assert said(lost_membership()) == []

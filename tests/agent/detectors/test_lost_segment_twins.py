@@ -42,6 +42,7 @@ def test_quiet_for_a_segment_that_was_past_when_the_store_was_opened():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of("lost-segment", "every segment holds the offset, as after an orderly close")
 def test_quiet_after_an_orderly_close():
     """All segments carry the same offset, flushed with their last records."""
     run, app = crossed()
@@ -52,6 +53,8 @@ def test_quiet_after_an_orderly_close():
     assert loudest(run) is Severity.INFO
 
 
+@pytest.mark.twin_of("lost-segment", "exactly-once may yet wipe the store")
+@pytest.mark.twin_of("lost-segment", "exactly-once wipes the store at the next start")
 def test_quiet_when_exactly_once_wipes():
     """The flush left the status open, and the next start throws the task away."""
     run, app = crossed(guarantee=EOS)
@@ -83,6 +86,7 @@ def test_quiet_for_expired_segments():
 
 
 @pytest.mark.parametrize("number", [OLD, 120_000])
+@pytest.mark.twin_of("lost-segment", "the segment was made after the offset was stored")
 def test_quiet_for_a_segment_made_after_the_offset_was_stored(number):
     """A late record, or the next slice: its first put lies behind the offset, and the replay brings it again."""
     run, app = opened()
@@ -150,7 +154,17 @@ def test_quiet_without_a_changelog():
     assert loudest(run) in (None, Severity.INFO)
 
 
-@pytest.mark.parametrize("number", [OLD, 120_000])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(
+            OLD, marks=pytest.mark.twin_of(ID, "the segment was flushed after its successor was made")
+        ),
+        pytest.param(
+            120_000, marks=pytest.mark.twin_of(ID, "the segment was flushed after the offset was stored")
+        ),
+    ],
+)
 def test_quiet_after_a_dirty_close(number):
     """An error closes every segment with what it has, without a commit: the data is there, the replay overlaps it."""
     run, app = opened()

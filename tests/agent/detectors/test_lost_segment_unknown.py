@@ -100,6 +100,7 @@ def test_guarantee_that_is_not_configured(guarantee):
         assert loudest(run) is Severity.CRITICAL
 
 
+@pytest.mark.twin_of("lost-segment", "whether one segment answers for the store")
 def test_release_that_is_not_configured():
     """The column family says 4.3 or later: a warning before the start; the start itself shows what the release does."""
     run, app = crossed(hidden=["kafka_streams_version"])
@@ -111,6 +112,7 @@ def test_release_that_is_not_configured():
     assert loudest(run) is Severity.CRITICAL
 
 
+@pytest.mark.twin_of("lost-segment", "of the releases that it may be, one loses nothing")
 def test_release_that_is_not_configured_and_decides():
     """4.3.1 would lose it, 4.3.0 would replay it: nothing is said, and `missing-fact` names the release."""
     run, app = opened(hidden=["kafka_streams_version"])
@@ -146,6 +148,9 @@ def test_4_3_0_replays_from_a_flushed_old_segment():
     assert loudest(run) is Severity.INFO
 
 
+@pytest.mark.twin_of(
+    "lost-segment", "no segment holds an offset, or the unknown one: the changelog is read from its start"
+)
 def test_unknown_offset_restores_from_the_beginning():
     """-4 is an answer: the whole changelog is replayed."""
     run, app = opened()
@@ -158,6 +163,7 @@ def test_unknown_offset_restores_from_the_beginning():
     assert loudest(run) is Severity.INFO
 
 
+@pytest.mark.twin_of("lost-segment", "the loss was reported of an earlier opening")
 def test_reported_once_for_one_loss():
     """A second crash of the same store does not tell the same segment again."""
     run, app = crossed()

@@ -103,6 +103,9 @@ RELEASES = ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF]
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("puts", [3050, 3000])
+@pytest.mark.twin_of(
+    "store-shrank", "the store was made since, and has put all that its changelog can have held"
+)
 def test_restored(release, puts):
     """In full, or from a changelog that was compacted."""
     run = at_3000(release)
@@ -134,6 +137,7 @@ def test_deletions_and_compaction(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.twin_of("store-shrank", "the store's offset went back")
 def test_in_the_middle_of_a_restoration(release):
     """What it says on its way is below what it had."""
     run = at_3000(release)
@@ -179,6 +183,7 @@ def test_what_was_never_committed():
     assert broken(run) == []
 
 
+@pytest.mark.twin_of("store-shrank", "nothing proves it")
 def test_deletions_that_expired():
     """The task was away for longer than deletions are kept: fewer puts bring it back."""
     run = at_3000("4.1.2", told={"delete_retention_ms": 50_000})

@@ -61,6 +61,7 @@ def test_expiry(release):
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("numbers", [(0,), (120_000,), (0, 120_000)])
+@pytest.mark.twin_of("store-shrank", "the opening may end in a wipe")
 def test_segments_that_a_killed_deletion_took(release, numbers):
     """What is left of the store is opened, and its offset trusted."""
     run, app = three_segments(release)
@@ -115,18 +116,26 @@ def dropped(**more: Any) -> TaskCase:
     return case(task(one), now=60)
 
 
+def twin(name: str, **more: Any) -> Any:
+    """What differs from a segment that was dropped before its time, and what it is then."""
+    return pytest.param(more, marks=pytest.mark.twin_of(ID, name), id=name)
+
+
 @pytest.mark.parametrize(
     "more",
     [
         {"lock": LockState.FREE},  # a deletion goes on, or was cut short: `torn-store` is about that
-        {"born": 11},  # made since: the whole store was wiped
-        {"segment": "w-201801010000"},  # renamed by an opening
-        {"segment": "w.60000", "older": "w.120000"},
-        {"identity": "identity-9"},  # it is there, under another name
-        {"ended_us": at(55)},  # the others may follow
-        {"found_us": at(11)},  # it came with another volume, and kept its times
-        {"shape": Shape.VANISHED_UNSEEN},  # an older copy was put back, perhaps
-        {"shape": Shape.CLEANER_WALK},  # a cleaner took it, and nobody has opened the store since
+        twin("the segment was the oldest, and expired", segment="w.60000", older="w.120000"),
+        twin("the segment was the oldest, and expired", born=11),  # the whole store was wiped, and made anew
+        twin("an opening renamed the segment", segment="w-201801010000"),
+        twin("the segment is there again", identity="identity-9"),
+        twin("the whole store may be on its way", ended_us=at(55)),
+        twin("the older segment came with another volume", found_us=at(11)),
+        twin(
+            "no running store took the segment", shape=Shape.VANISHED_UNSEEN
+        ),  # an older copy was put back, perhaps
+        twin("no running store took the segment", shape=Shape.CLEANER_WALK),
+        twin("the store was not opened since the segment went", shape=Shape.CLEANER_WALK),
     ],
 )
 def test_segments_that_went_for_a_reason(more):
@@ -135,16 +144,26 @@ def test_segments_that_went_for_a_reason(more):
     assert judge(ID, dropped(**more)) == []
 
 
+@pytest.mark.twin_of(ID, "the opening trusted no offset, and all is restored")
+def test_opened_without_a_segment():
+    """Where no offset was trusted, all is restored."""
+    one = dropped(shape=Shape.CLEANER_WALK)
+    for offset, said_ in ((300, 1), (None, 0)):
+        one.task.stores["s"].sessions = (session(20, identity="identity-9", offset_at_open=offset),)
+        assert len(judge(ID, one)) == said_
+
+
 @pytest.mark.parametrize(
     ("more", "remade", "is_said"),
     [
-        ({}, 10.0, False),
-        ({"puts": 1}, 10.0, True),
-        (
-            {"released_us": None},
+        pytest.param(
+            {},
             10.0,
-            True,
-        ),  # the process that made it let it go: records in memory went with it
+            False,
+            marks=pytest.mark.twin_of(ID, "an opening replaced a segment that a kill had left half made"),
+        ),
+        ({"puts": 1}, 10.0, True),
+        ({"released_us": None}, 10.0, True),  # the process that made it let it go: records went with it
         ({}, 11.0, True),
     ],
 )

@@ -71,6 +71,7 @@ def test_manifest_names_a_missing_file(release):
     assert names[0] in finding.summary
 
 
+@pytest.mark.twin_of("torn-store", "a deletion may go on")
 def test_quiet_during_a_deletion():
     """A slow cleaner pass is not torn: it goes on."""
     run, app = two_files()
@@ -152,6 +153,22 @@ def test_missing_files_are_listed():
     assert "4 files" in verdict.summary
     assert "000009.sst" in verdict.summary
     assert "000010.sst" not in verdict.summary
+
+
+@pytest.mark.twin_of(ID, "the segment had expired")
+def test_segment_that_had_expired():
+    """What its own process could not remove of it harms nobody."""
+    one = dossier()
+    one.task.stores["s"].remains[""].expired = True
+    assert judge(ID, one) == []
+
+
+@pytest.mark.twin_of(ID, "beside IDENTITY other files are missing: the store is torn")
+def test_torn_says_it_all():
+    """That IDENTITY is missing, too, is no remark of its own."""
+    one = dossier(missing=(7,))
+    one.task.stores["s"].databases[""].unnamed = True
+    assert len(judge(ID, one)) == 1
 
 
 def test_directory_that_is_gone():
@@ -240,12 +257,14 @@ def test_store_that_was_known_is_missed():
     assert "custom store" in other.summary
 
 
-@pytest.mark.parametrize("offset", [None, 0, -4])
-def test_entry_that_claims_nothing(offset):
+@pytest.mark.twin_of(ID, "the entry of a checkpoint claims nothing")
+def test_entry_that_claims_nothing():
     """Without an entry, at offset 0, or at `unknown` nothing would be trusted."""
-    assert judge(ID, gone(offset)) == []
+    for offset in (None, 0, -4):
+        assert judge(ID, gone(offset)) == []
 
 
+@pytest.mark.twin_of("torn-store", "a process holds the task, and may be about to make the store")
 def test_holder_may_be_about_to_make_it():
     """A task that is being opened, or wiped by its owner, is in the middle of something."""
     assert judge(ID, gone(held=True)) == []
@@ -286,18 +305,21 @@ def test_each_entry_is_judged():
     assert [verdict.store for verdict in judge(ID, one)] == ["s"]
 
 
-def half_deleted(guarantee: str = "at_least_once", release: str = "4.3.1", *, ends: bool = True) -> Scenario:
-    """Of a window store's two segments one went while nobody held the task."""
-    run = Scenario(release, guarantee, stores={"w": WINDOWED})
+def half_deleted(
+    guarantee: str = "at_least_once", *, ends: bool = True, killed_at: int | None = None
+) -> Scenario:
+    """Of a window store's two segments one went while nobody held the task; `killed_at`: at this offset."""
+    run = Scenario("4.3.1", guarantee, stores={"w": WINDOWED})
     app = run.start()
     app.opens("0_0")
     for number in (0, 60_000):
         app.puts("0_0", 100, segment=number)
         run.wait(2)
-    app.checkpoints("0_0", 200)
+    if killed_at != 0:
+        app.checkpoints("0_0", 200)
     app.flushes("0_0")
     if ends:
-        app.stops({"0_0": 200})
+        app.crash() if killed_at is not None else app.stops({"0_0": 200})
         run.wait(60)
         app.delete_tree("app/0_0/w/w.0")
     else:
@@ -321,6 +343,26 @@ def test_segments_that_a_killed_deletion_took(guarantee):
 def test_a_segment_that_expired():
     """Its owner took it: the store is open."""
     assert half_deleted(ends=False).findings(ID) == []
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "killed_at"),
+    [
+        pytest.param(
+            "exactly_once_v2",
+            200,
+            marks=pytest.mark.twin_of(ID, "exactly-once wipes the segments that say open"),
+        ),
+        pytest.param(
+            "at_least_once",
+            0,
+            marks=pytest.mark.twin_of(ID, "no offset of the segments that are left is trusted"),
+        ),
+    ],
+)
+def test_segments_that_went_after_a_kill(guarantee, killed_at):
+    """Nothing of what is left is trusted: the next start restores the store in full."""
+    assert half_deleted(guarantee, killed_at=killed_at).findings(ID) == []
 
 
 def test_the_last_segment_goes_too():

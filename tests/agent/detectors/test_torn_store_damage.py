@@ -209,6 +209,7 @@ def damaged(*problems: str, since: float = 90, seen: float = 95, lock: LockState
     return case(task(store([one])))
 
 
+@pytest.mark.twin_of("torn-store", "no two readings five seconds apart found it")
 def test_two_readings_five_seconds_apart():
     """One look proves nothing, and neither do two in a row."""
     assert len(judge(ID, damaged(REFUSED_FILE))) == 1
@@ -233,6 +234,7 @@ def test_what_the_agent_cannot_read_is_no_damage(problem):
 
 
 @pytest.mark.parametrize("lock", [LockState.HELD, LockState.UNKNOWN])
+@pytest.mark.twin_of("torn-store", "a process is at it, and a volume may show late what it writes")
 def test_confirmed_only_when_no_process_holds_it(lock):
     """Where somebody holds it, or nobody can be asked, it takes a minute and is suspected."""
     assert judge(ID, damaged(REFUSED_FILE, since=41, seen=95, lock=lock)) == []

@@ -195,6 +195,15 @@ def test_what_could_not_be_read_is_not_gone():
     assert "was not read" in verdict.summary
 
 
+@pytest.mark.twin_of(ID, "the directory of the global stores cannot be read now")
+def test_global_stores_that_cannot_be_read():
+    """Which store an entry means, only the files show."""
+    one = global_task()
+    note_blind(one.inventory, at(5), at(5), "denied", "app", "global").ended_us = None
+    assert judge(ID, one) == []
+
+
+@pytest.mark.twin_of("torn-store", "the store may be about to be made, or copied to its place")
 def test_not_before_it_is_settled():
     """It may be about to be made, or copied to its place."""
     for one in (alone(application=beside(KEY_VALUE), now=14.9), alone("rocksdb", bare=12, now=16.9)):

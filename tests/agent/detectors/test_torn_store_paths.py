@@ -31,6 +31,7 @@ def looked(
     return [(x.severity, x.confidence) for x in found if "not there" in x.summary]
 
 
+@pytest.mark.twin_of("torn-store", "all of its files lie on another path")
 def test_an_open_store_misses_no_file():
     """RocksDB opens none that does: all of them lie elsewhere, also after it was closed."""
     assert looked((HELD, 1, 1), (HELD, 2, 2)) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.segments import CLOSED, OPEN, Segment
-from agent.judging.segment_loss import Grade, changelog_of, find_losses, unflushed
+from agent.judging.segment_loss import Grade, changelog_of, losses, unflushed, weigh
 from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
 
 late = st.sampled_from([0, 0, 0, 1, 2])
@@ -50,7 +50,7 @@ def live(store: ModelStore, life: list[tuple[str, int]]) -> None:
 
 def losses_of(store: ModelStore):
     """What the detector reads from the picture."""
-    return find_losses(store.picture(), CHANGELOG, oldest=store.oldest)
+    return losses(weigh(store.picture(), CHANGELOG, oldest=store.oldest))
 
 
 @given(steps, st.booleans())
@@ -89,7 +89,7 @@ def test_knowing_less_is_never_surer(life, oldest):
         tuple(replace(one, opened_us=None) for one in store.picture()),
         tuple(replace(one, offset_last=None) for one in store.picture()),
     ):
-        for name, loss in find_losses(picture, CHANGELOG, oldest=oldest).items():
+        for name, loss in losses(weigh(picture, CHANGELOG, oldest=oldest)).items():
             before = full[name].grade if name in full else Grade.POSSIBLE
             assert loss.grade <= max(before, Grade.POSSIBLE)
 
@@ -135,7 +135,7 @@ def segment(
 
 def grades(*segments: Segment, oldest: bool = False) -> dict[str, Grade]:
     """Name -> grade."""
-    found = find_losses(segments, CHANGELOG, oldest=oldest)
+    found = losses(weigh(segments, CHANGELOG, oldest=oldest))
     return {name: loss.grade for name, loss in found.items()}
 
 

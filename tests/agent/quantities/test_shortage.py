@@ -9,7 +9,7 @@ from hypothesis import given
 
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.segments import CLOSED, OPEN, Segment
-from agent.judging.segment_loss import Grade, find_losses, speaker_of
+from agent.judging.segment_loss import Grade, losses, speaker_of, weigh
 from agent.quantities.shortage import is_all_on_disk, shortage
 from tests.agent.judging.test_segment_loss import live, steps
 from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
@@ -63,7 +63,7 @@ def segment(starts: int, born_s: float, held: StoreOffsets, flushed_s: float, pu
 
 def grades(*segments: Segment) -> dict[str, Grade]:
     """Name -> grade, of 4.3.1."""
-    return {name: loss.grade for name, loss in find_losses(segments, CHANGELOG, oldest=False).items()}
+    return {name: loss.grade for name, loss in losses(weigh(segments, CHANGELOG, oldest=False)).items()}
 
 
 @pytest.mark.parametrize(
