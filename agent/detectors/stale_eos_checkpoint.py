@@ -20,16 +20,16 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, Session, Store, Task
+from agent.judging.alive import was_at_work
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
 from agent.judging.reopening import DEAD_US
+from agent.judging.role import TaskRole, may_be_on_the_way, role_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected, where
 from agent.judging.writers import writer_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.alive import was_at_work
 from agent.quantities.flushed import LATE_US, first_flush_beyond
-from agent.quantities.role import TaskRole, may_be_on_the_way, role_of
 
 META = DetectorMeta(
     id="stale-eos-checkpoint",
@@ -132,13 +132,11 @@ def _judge_store(
     hold_us = RESTORING_US if held and passing else HOLD_US
     if beyond <= 0 or case.waited_us(flushed_us) < hold_us:
         return None
-    role = role_of(
-        case.application, task, store, session, case.settings, case.profile, case.now_us, case.passed_us
-    )
+    role = role_of(case, store, session)
     exposed = most_affected(case, (KAFKA_20685, KAFKA_10362))
     dead = not held and (released_us is None or case.waited_us(released_us) >= DEAD_US)
     ran = role in (TaskRole.ACTIVE, TaskRole.UNLESS_PAUSED) or (
-        role is TaskRole.ASSUMED and (not passing or _went_on(case, task, store, mark))
+        role is TaskRole.ASSUMED and (not passing or _went_on(case, store, mark))
     )
     decided = dead and ran and (exposed is Affected.YES or (trusted_later and exposed is Affected.POSSIBLY))
     return Verdict(
@@ -215,14 +213,14 @@ def _on_the_way(task: Task, session: Session | None, fact: CheckpointFact) -> bo
     return may_be_on_the_way(task, fact, 0 if session is None else session.opened_us)
 
 
-def _went_on(case: TaskCase, task: Task, store: Store, mark: CheckpointClaim) -> bool:
+def _went_on(case: TaskCase, store: Store, mark: CheckpointClaim) -> bool:
     """Return whether a process was at work when a restoration would have written again, and wrote nothing after it."""
     since_us = mark.at_us + RESTORING_US
     session = store.sessions[-1] if store.sessions else None
     if session is None or session.released_us is None:
         # of one reading: the store itself is all that shows it
         return any(x >= since_us for database in store.databases.values() for _, x in database.flushed)
-    return was_at_work(case.application, task, since_us, session.released_us - LATE_US)
+    return was_at_work(case, since_us, session.released_us - LATE_US)
 
 
 def _mark_from_artefacts(task: Task, store: Store, fact: CheckpointFact) -> CheckpointClaim | None:
