@@ -98,23 +98,29 @@ class DetectorRunner:
             batch[application.id] = known
         return known
 
-    def judge_task(self, now_us: int, application: Application, task: Task, batch: Batch) -> None:
-        """Judge a task of an application; `batch`: see `know`."""
+    def task_case(self, now_us: int, application: Application, task: Task, batch: Batch) -> TaskCase:
+        """Return what detectors of tasks may read; `batch`: see `know`."""
         known = self.know(application, batch)
-        case = TaskCase(
+        return TaskCase(
             self.inventory, now_us, application, task, settings=known.settings, profile=known.profile,
             silenced=self._silenced, answers=known.answers,
         )  # fmt: skip
-        self._judge(case, application, task)
 
-    def judge_application(self, now_us: int, application: Application, batch: Batch) -> None:
-        """Judge an application itself; `batch`: see `know`."""
+    def application_case(self, now_us: int, application: Application, batch: Batch) -> ApplicationCase:
+        """Return what detectors of applications may read; `batch`: see `know`."""
         known = self.know(application, batch)
-        case = ApplicationCase(
+        return ApplicationCase(
             self.inventory, now_us, application, settings=known.settings, profile=known.profile,
             silenced=self._silenced, answers=known.answers,
         )  # fmt: skip
-        self._judge(case, application, None)
+
+    def judge_task(self, now_us: int, application: Application, task: Task, batch: Batch) -> None:
+        """Judge a task of an application; `batch`: see `know`."""
+        self._judge(self.task_case(now_us, application, task, batch), application, task)
+
+    def judge_application(self, now_us: int, application: Application, batch: Batch) -> None:
+        """Judge an application itself; `batch`: see `know`."""
+        self._judge(self.application_case(now_us, application, batch), application, None)
 
     def judge_agent(self, now_us: int) -> None:
         """Judge the agent itself."""

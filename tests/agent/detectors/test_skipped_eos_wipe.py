@@ -210,6 +210,7 @@ def test_9891_standby_reuses_dirty_state():
     assert (finding.severity, finding.upstream) == (Severity.CRITICAL, ("KAFKA-9891",))
 
 
+@pytest.mark.twin_of("skipped-eos-wipe", "a standby of up to 2.5")
 def test_quiet_for_a_standby_of_an_old_release():
     """Up to 2.5 only standbys have a checkpoint while they run: their data is committed."""
     run = old_crash("2.5.0", standby=True)
@@ -232,6 +233,7 @@ def test_quiet_for_the_wipe_of_an_old_release():
 # -- benign twins -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.twin_of("skipped-eos-wipe", "closed in order")
 def test_quiet_for_a_clean_close():
     """A clean close checkpoints what it flushes."""
     run = Scenario("4.1.2", EOS, 0)
@@ -270,6 +272,7 @@ def test_quiet_where_a_source_topic_is_the_changelog(release):
     assert first.closed is None  # a checkpoint that never names the store tells nothing of its end
 
 
+@pytest.mark.twin_of("skipped-eos-wipe", "nothing was flushed beyond the checkpoint")
 def test_quiet_for_an_unflushed_crash():
     """What never reached the disk cannot be trusted by anyone."""
     run = Scenario("4.1.2", EOS, 0)
