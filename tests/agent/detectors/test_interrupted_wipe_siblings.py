@@ -26,14 +26,6 @@ def let_go(released: float | None = 50, opened: float = 0):
     return one
 
 
-def test_chain():
-    """Opening, close, end of the process, reopening."""
-    verdict = judge(ID, dossier(let_go()))[0]
-    assert [step.at_us for step in verdict.evidence] == [at(1), at(49.9), at(50), at(60)]
-    assert (verdict.subject, verdict.opened_at_us) == (f"kill@{at(50)}", at(60))
-    assert "0.1 s before" in verdict.summary
-
-
 def test_the_life_that_ended_then():
     """Earlier lives, and the one that lasts, are not the one that was killed."""
     assert len(judge(ID, dossier(let_go(), lives=((-90, -50), (0, 50), (55, None))))) == 1
