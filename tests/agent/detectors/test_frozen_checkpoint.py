@@ -60,6 +60,7 @@ def test_more_than_ten_thousand_puts(release):
     assert run.only(ID).status is Status.RESOLVED
 
 
+@pytest.mark.twin_of(ID, "at most 10,000 records were flushed since")
 def test_ten_thousand_rule():
     """Up to 10,000 offsets Streams itself writes nothing."""
     run, app = running()
@@ -80,6 +81,7 @@ def test_compaction_is_no_flush():
 
 
 @pytest.mark.parametrize("release", ["2.8.2", "3.4.1", "3.9.2"])
+@pytest.mark.twin_of(ID, "no checkpoint in this session yet: a long restoration")
 def test_long_restoration_without_a_checkpoint(release):
     """KAFKA-12634: up to 3.4 a restoration writes no checkpoint, however long it is."""
     run = Scenario(release, told={"commit_interval_ms": 1000})
@@ -152,6 +154,7 @@ def test_boundaries():
     assert judge(ID, dossier(marked=False)) == []
 
 
+@pytest.mark.twin_of(ID, "fewer than five commits were missed")
 def test_default_commit_interval():
     """Without the setting the default of thirty seconds counts."""
     assert judge(ID, dossier(commit=None, now=170)) == []
