@@ -23,7 +23,7 @@ _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
-_ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost")
+_ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost", "- **Source")
 """Parts of a docstring that the page has by hand, or that only the code needs."""
 
 _PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verify](../verify.md)):
@@ -102,11 +102,22 @@ def _signal(name: str) -> str:
         "Bugs": ", ".join(map(_bug, keys)),
         "Settings that decide": ", ".join(f"`{key}`" for key in meta.needs),
     }
+    if not isinstance(meta, RuleMeta):
+        facts |= _silences(meta)
     rows = [x for x in parts if x.startswith("- ") and not x.startswith(_ELSEWHERE)]
     rows += [f"- **{key}**: {value}" for key, value in facts.items() if value]
     is_told = any(x.startswith("- **Fires") for x in rows)  # else the text before the sections says when
     text = [] if is_told else [x for x in parts if not x.startswith("- ")]
     return "\n\n".join([*text, "\n".join(rows)])
+
+
+def _silences(meta: DetectorMeta) -> dict[str, str]:
+    """List what its rules take for harmless, and what they cannot tell, by the names that `--why-not` prints."""
+    rules = [rule for docket in BY_ID[meta.id].dockets for rule in docket.rules]
+    return {
+        "Harmless": "; ".join(dict.fromkeys(name for rule in rules for name in rule.innocents)),
+        "Cannot be told": "; ".join(dict.fromkeys(name for rule in rules for name in rule.unknowns)),
+    }
 
 
 def _bug(key: str) -> str:

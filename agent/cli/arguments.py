@@ -210,8 +210,15 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
         "id",
         metavar="ID",
         help="detector, rules/ID of the fleet audit, alert, issue, exception or line of the application's log, or"
-        " stopped-volume; or with --events a finding, an incident, an APPLICATION or APPLICATION/TASK",
+        " stopped-volume; with --events a finding, an incident, an APPLICATION or APPLICATION/TASK; with --why-not"
+        " a state directory or a trace",
+    )
+    parser.add_argument(
+        "--why-not",
+        metavar="TASK",
+        help="show what each rule judged of this task (APPLICATION/TASK), and why it says nothing",
     )
     parser.add_argument(
         "--events", type=Path, metavar="DIR", help="events that agents have shipped: *.jsonl, *.jsonl.gz"
     )
+    add_settings(parser)

@@ -50,14 +50,15 @@ docs/configuration.md""",
     ),
     "explain": HelpPage(
         "print a runbook, or the story of a finding",
-        "[--events DIR] ID",
+        "[--events DIR | --why-not TASK] ID",
         """\
 Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
 meaning, impact, diagnosis, mitigation; what an exception or a line of the
 application's log means. `stopped-volume` is how to work on the volume of a
 stopped pod. Of an upstream issue it lists the detectors. With --events it
 prints what agents recorded of a finding or an incident, or lists the incidents
-of an application or a task.""",
+of an application or a task. With --why-not it reads a state directory, or
+replays a trace, and shows why the rules say nothing of a task.""",
         _READS,
         """\
 examples:
@@ -69,6 +70,7 @@ examples:
   statewarden explain KAFKA-20685
   statewarden explain i-8e2475e90569 --events /mnt/events
   statewarden explain orders/0_0 --events /mnt/events
+  statewarden explain --why-not orders/0_0 /var/lib/kafka-streams
 
 read on: statewarden detectors; docs/incidents.md""",
     ),

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from agent.cli import arguments as options
@@ -195,13 +196,21 @@ def _diff(chosen: argparse.Namespace) -> int:
     return inspect.diff(chosen.a, chosen.b, config_of(chosen), as_json=chosen.json)
 
 
+def _explain(chosen: argparse.Namespace) -> int:
+    if chosen.why_not is None:
+        return catalogue.explain(chosen)
+    from agent.cli.why_not import why_not
+
+    return why_not(chosen.why_not, Path(chosen.id), config_of(chosen))
+
+
 def _check_config(chosen: argparse.Namespace) -> int:
     return catalogue.print_config(config_of(chosen))
 
 
 _ADD: Mapping[str, AddsTo] = {
     "scan": _adds(options.add_scan, _scan),
-    "explain": _adds(options.add_explain, catalogue.explain),
+    "explain": _adds(options.add_explain, _explain),
     "detectors": _adds(options.add_detectors, _detectors),
     "run": _adds(options.add_run, _run),
     "preflight": partial(add_preflight, config_of=config_of),

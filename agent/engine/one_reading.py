@@ -42,7 +42,7 @@ def needs_second_reading(inventory: Inventory) -> bool:
     return any(
         store.remains or any(database.missing for database in store.databases.values())
         for application in inventory.applications.values()
-        if _may_go_on(application)
+        if may_go_on(application)
         for task in application.tasks.values()
         for store in task.stores.values()
     )
@@ -65,10 +65,10 @@ def _findings(pipeline: Pipeline, now_us: int) -> list[Finding]:
 
 def _working(inventory: Inventory) -> set[str]:
     """Name the applications on whose directories a process works, or may: asked once, not once per task."""
-    return {application.id for application in inventory.applications.values() if _may_go_on(application)}
+    return {application.id for application in inventory.applications.values() if may_go_on(application)}
 
 
-def _may_go_on(application: Application) -> bool:
+def may_go_on(application: Application) -> bool:
     """Return whether a process works on an application's directory, or may."""
     tasks = application.tasks.values()
     locks = {application.lock, *(task.lock for task in tasks)}

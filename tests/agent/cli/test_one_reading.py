@@ -300,7 +300,7 @@ def test_an_application_is_asked_whether_a_process_works_on_it_and_not_for_each_
 ) -> None:
     """The answer takes a look at each of its tasks: once to judge it, once to decide on a second reading."""
     asked = []
-    may_go_on = one_reading._may_go_on
+    may_go_on = one_reading.may_go_on
 
     def count(application: Application) -> bool:
         asked.append(application.id)
@@ -308,6 +308,6 @@ def test_an_application_is_asked_whether_a_process_works_on_it_and_not_for_each_
 
     for task in ("0_0", "0_1", "0_2"):
         plant(tmp_path, task=task)
-    monkeypatch.setattr(one_reading, "_may_go_on", count)
+    monkeypatch.setattr(one_reading, "may_go_on", count)
     offline.scan(tmp_path, load_config(), shown=Shown(), fail_on="critical")
     assert asked == ["app", "app"]

@@ -1,0 +1,38 @@
+"""`explain --why-not`: which look-alike a story is, of a directory and of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.agent.cli.commands import Said, plant
+
+TOLD = ("--set", "kafka_streams_version=4.1.2", "--set", "processing_guarantee=exactly_once_v2")
+
+
+def test_a_trace_with_an_orderly_restart(statewarden: Callable[..., Said], traces: Path) -> None:
+    """The reopening is named, with the innocent that it is."""
+    trace = traces / "benign-restart-eos-4.1.2/trace-pod-a.jsonl.gz"
+    said = statewarden("explain", "--why-not", "0_0", trace, *TOLD)
+    assert said.code == 0
+    assert "rocksdb/s: innocent: closed in order" in said.out
+    assert "not asked, because settings or releases rule them out: carried-checkpoint" in said.out
+
+
+def test_a_finding_is_shown_as_such(statewarden: Callable[..., Said], traces: Path) -> None:
+    """What speaks stands beside what is silent."""
+    trace = traces / "kafka-20685-4.1.2/trace-pod-a.jsonl.gz"
+    said = statewarden("explain", "--why-not", "0_0", trace, *TOLD)
+    assert "critical, suspected: Task 0_0: store s very likely holds uncommitted data" in said.out
+
+
+def test_a_directory(statewarden: Callable[..., Said], tmp_path: Path) -> None:
+    """One reading has no reopening: the rule says that there is nothing to judge; a task that is not there is named."""
+    plant(tmp_path)
+    said = statewarden("explain", "--why-not", "app/0_0", tmp_path, *TOLD)
+    assert said.code == 0
+    assert "opened again, not wiped\n    nothing to judge" in said.out
+    assert (
+        "0_9: no such task; there are app/0_0"
+        in statewarden("explain", "--why-not", "0_9", tmp_path).complaint
+    )
