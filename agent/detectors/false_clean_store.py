@@ -123,7 +123,7 @@ class AtRest(Closed):
     def opened_at_us(self) -> int:
         """When it was let go; of one reading the time of what its last close flushed: the same whenever it is read."""
         if self.before is not None:
-            return self.before.released_us or 0
+            return self.before.released_us or self.before.opened_us
         databases = self.store.databases.values()
         return max((x.flushed[-1][1] if x.flushed else x.born_us for x in databases), default=0)
 

@@ -60,7 +60,7 @@ class Held(StoreStory):
     @property
     def opened_at_us(self) -> int:
         """The flush with which another checkpoint became due."""
-        return self.due_us or 0
+        return self.due_us or self.mark.at_us
 
     @property
     def identity(self) -> None:

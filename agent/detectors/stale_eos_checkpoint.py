@@ -3,10 +3,10 @@
 Fires when data was flushed beyond the checkpoint while the store is open (or was left so by an unclean end): a
 crash now would make the next start trust that data, committed or not. Critical where the process is gone and no process
 has started it again: the last moment at which removing the task directory still saves everything.
-Clears when the checkpoint is written again or the store is wiped.
 Never more than a warning for a restoration that was killed half way. Confirmed only once more than 10,000 records were
 flushed beyond the checkpoint and commits passed: a standby or a restoration that was paused (`KafkaStreams.pause`) and
 killed leaves the same with fewer, and all of them committed.
+Clears when the checkpoint is written again or the store is wiped.
 
 Source:
     DefaultStateUpdater.maybeCompleteRestoration (3.8+), StreamTask.suspend/resume at 2.6.0; recorded as
