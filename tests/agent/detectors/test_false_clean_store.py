@@ -233,9 +233,15 @@ def test_versioned_store():
 
 
 def test_chain_ends_with_the_next_stored_offset():
-    """What decided is told; while it is not known, the chain ends with the reopening."""
-    assert "next stored offset: 2099" in judge(ID, dossier(stored=2099))[0].evidence[-1].what
-    assert "opened again" in judge(ID, dossier())[0].evidence[-1].what
+    """It is as old as the look, or as the release; while it is not known, the chain ends with the reopening."""
+    for stored, released, last in ((2099, 60, 60), (2099, None, 100), (None, None, None)):
+        one = dossier(stored=stored)
+        one.task.stores["s"].sessions[1].released_us = None if released is None else at(released)
+        (verdict,) = judge(ID, one)
+        times = [step.at_us for step in verdict.evidence]
+        assert times == [at(10), at(20), at(30), *([] if last is None else [at(last)])]
+        assert ("next stored offset: 2099" in verdict.evidence[-1].what) == (stored is not None)
+        assert verdict.subject == f"close@{at(20)}"
 
 
 def test_known_role_asks_for_nothing():

@@ -207,6 +207,37 @@ def test_sibling_ends_with_the_process(released, said):
     assert len(judge(ID, dossier(sibling_released=released))) == said
 
 
+@pytest.mark.parametrize(
+    ("lives", "said"),
+    [([(-90, -50), (0, 50), (55, None)], 1), ([(0, None)], 0), ([(-90, -50)], 0)],
+)
+def test_the_life_that_ended_then(lives, said):
+    """Earlier lives, and the one that lasts, are not the one that was killed."""
+    one = dossier()
+    one.application.lives = tuple(ProcessLife(at(a), None if b is None else at(b), True) for a, b in lives)
+    assert len(judge(ID, one)) == said
+
+
+def test_any_sibling_will_do():
+    """One that was closed in time, one that lasts and one that came later stand before the one that was killed."""
+    one = dossier()
+    killed = one.application.tasks.pop("0_1")
+    assert judge(ID, one) == []
+    for number, (opened, released, closed) in enumerate([(0, 50, True), (0, None, None), (55, 70, False)], 2):
+        other = session(opened, released, puts=5000)
+        other.closed = closed
+        one.application.tasks[f"0_{number}"] = task(store([database()], [other]), task_id=f"0_{number}")
+    assert judge(ID, one) == []
+    one.application.tasks["0_9"] = killed
+    assert len(judge(ID, one)) == 1
+
+
+def test_close_at_the_very_end():
+    """A close at the moment of the end is the end."""
+    assert judge(ID, dossier(closed=50)) == []
+    assert len(judge(ID, dossier(closed=50, sibling_released=50.1))) == 1
+
+
 def test_sibling_that_was_there_and_not_closed():
     """A sibling that was closed, is too short to tell, or was opened after the end, proves nothing."""
     assert judge(ID, dossier(sibling_closed=True)) == []

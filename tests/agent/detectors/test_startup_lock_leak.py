@@ -127,6 +127,8 @@ def test_dated_to_the_release():
     verdict = judge(ID, dossier())[0]
     assert (verdict.opened_at_us, verdict.identity) == (at(50), "identity-1")
     assert [step.at_us for step in verdict.evidence] == [at(1), at(50)]
+    # two looks at the same end are one finding
+    assert {judge(ID, dossier(released=x))[0].subject for x in (50, 49.5)} == {str(at(50))}
 
 
 @pytest.mark.parametrize(("released", "said"), [(48.9, 0), (49, 1), (51, 1), (51.1, 0)])
@@ -161,13 +163,14 @@ def test_global_state_is_opened_by_no_other_process():
     assert judge(ID, dossier(task_id="global")) == []
 
 
-def test_all_others_must_be_closed():
-    """One of two others without a close makes it a kill."""
+@pytest.mark.parametrize(("released", "said"), [(50, 0), (30, 1), (None, 1)])
+def test_all_others_must_be_closed(released, said):
+    """One of two others without a close makes it a kill; not one that was let go at another time, or that lasts."""
     one = dossier()
-    third = session(1, 50, puts=100)
+    third = session(1, released, puts=100)
     third.closed = False
     one.application.tasks["0_2"] = task(store([database()], [third]), task_id="0_2")
-    assert judge(ID, one) == []
+    assert len(judge(ID, one)) == said
 
 
 def test_process_that_still_lives():
