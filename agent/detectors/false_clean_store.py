@@ -114,10 +114,7 @@ class Trusted(Closed):
 class AtRest(Closed):
     """It is free, and the next start would trust it."""
 
-    @property
-    def subject(self) -> str:
-        """One at a time."""
-        return "at rest"
+    subject = "at rest"
 
     @property
     def opened_at_us(self) -> int:

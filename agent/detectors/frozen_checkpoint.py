@@ -51,6 +51,8 @@ class Held(StoreStory):
     """A store that a process holds."""
 
     session: Session
+    identity = None  # it ends with the next checkpoint
+    affected = Affected.NO
 
     @property
     def subject(self) -> str:
@@ -61,15 +63,6 @@ class Held(StoreStory):
     def opened_at_us(self) -> int:
         """The flush with which another checkpoint became due."""
         return self.due_us or self.mark.at_us
-
-    @property
-    def identity(self) -> None:
-        """The condition ends with the next checkpoint."""
-
-    @property
-    def affected(self) -> Affected:
-        """No issue: a thread that does not commit."""
-        return Affected.NO
 
     @property
     def mark(self) -> CheckpointClaim:

@@ -45,6 +45,7 @@ class Unreadable(TaskStory):
     """A checkpoint that cannot be read."""
 
     problem: str
+    affected = Affected.NO
 
     @property
     def subject(self) -> str:
@@ -56,30 +57,18 @@ class Unreadable(TaskStory):
         """When it was written."""
         return self.task.checkpoint_problem_us
 
-    @property
-    def affected(self) -> Affected:
-        """No release writes the like."""
-        return Affected.NO
-
 
 @dataclass(frozen=True)
 class LeftBehind(TaskStory):
     """A checkpoint under its temporary name."""
 
-    @property
-    def subject(self) -> str:
-        """There is one at a time."""
-        return "temporary"
+    subject = "temporary"
+    affected = Affected.NO
 
     @property
     def opened_at_us(self) -> int:
         """When the directory was changed last."""
         return self.task.mtime_us
-
-    @property
-    def affected(self) -> Affected:
-        """It is harmless on every release."""
-        return Affected.NO
 
 
 def _unreadable(case: TaskCase) -> Iterator[Unreadable]:

@@ -56,6 +56,8 @@ class Unwiped(StoreStory):
 
     since_us: int
     after: Session | None
+    upstream = (UNWIPED.key,)
+    affected = Affected.YES
 
     @property
     def subject(self) -> str:
@@ -71,16 +73,6 @@ class Unwiped(StoreStory):
     def names_store(self) -> str:
         """Transactional stores are wiped one by one."""
         return self.store.name
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """No issue of it is public."""
-        return (UNWIPED.key,)
-
-    @property
-    def affected(self) -> Affected:
-        """What is transactional is affected."""
-        return Affected.YES
 
 
 @dataclass(frozen=True)
