@@ -168,7 +168,9 @@ def _flushed_nothing(x: Closed) -> bool:
 
 _OF_THE_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
     "killed open": lambda x: x.before is not None and x.before.closed is False,
-    "closed with its offset": lambda x: x.before is not None and x.before.closed_with_offset is True,
+    "closed with its offset": lambda x: (
+        x.before is not None and bool(x.before.closed and x.before.closed_with_offset)
+    ),
     "a store without a changelog": lambda x: x.before is not None and x.before.closed_with_offset is None,
     "nothing was flushed before the close": _flushed_nothing,
 }

@@ -284,7 +284,7 @@ _NOTHING = "Nothing, unless the application's log names this task as corrupted r
 RULE = Rule[Close](
     "a task was closed with a fresh offset right before a kill, and not wiped",
     innocents={
-        "another thread of the process took it": lambda x: x.after.opened_us < x.ended_us,
+        "its process lived on to open it again": lambda x: x.after.opened_us < x.ended_us,
         "revoked seconds before the kill": lambda x: x.ended_us - x.released_us > KILLED_WITHIN_US,
         "killed open": lambda x: x.before.closed is False and _was_let_go_open(x),
         "closed without an offset (4.3+)": _has_no_fresh_offset,

@@ -94,6 +94,7 @@ def test_quiet_for_a_clean_close():
     run.wait(5)
     app = reopened(run)
     app.puts("0_0", 100)
+    run.wait(5)
     app.stops({"0_0": 2099})
     run.wait(5)
     reopened(run)
