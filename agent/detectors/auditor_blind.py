@@ -34,11 +34,12 @@ META = DetectorMeta(
 )
 
 NOTHING_AFTER_US = 300_000_000
+"""No source: some minutes, in which an application may still start, and in which a short interval is scraped."""
 NO_TASK_US = 3_600_000_000
 """Of an hour without any task nothing was watched. An instance whose tasks are all elsewhere holds its `.lock`."""
 
 LISTED_APART = 8
-"""Intervals of one cause that are reported one by one; more of them are reported as one finding."""
+"""Intervals of one cause that are reported one by one; more are one finding; no source."""
 
 _PER_POD = (
     "Give the agent the state directory of its own pod: STATEWARDEN_STATE_DIR with $(POD_NAME) at the end, or on its"

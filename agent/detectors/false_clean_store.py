@@ -3,25 +3,30 @@
 From 4.3 on a clean close writes offset, position and status last. A dirty close that is killed before its wipe
 flushes uncommitted records and marks the store clean without an offset; Kafka Streams trusts it. Fires when such a
 store is opened again: suspected. The next offset decides: if it moved by less than what had been flushed, that was
-never committed: confirmed.
-Stays quiet for a clean close, for sequences that a compaction zeroed (unknown), under at-least-once, and for a store
-that never held an offset (no changelog: there is no changelog to disagree with; otherwise the next start wipes it).
+never committed: confirmed. Fires, too, where no process holds such a store: the next start would trust it.
+
+Source:
+    RocksDBStore.close and StreamTask.closeDirty (4.3.0, 4.3.1); docs/state-format.md#what-the-last-close-wrote and
+    docs/state-format.md#d1; recorded as
+    `dirty-close-kill-4.3.1`, twins `control-dirty-close-wiped-4.3.1`, `eos-4.3.1-crash-*`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
-from agent.inventory.model import Database, Session, Store, Task
-from agent.inventory.sessions import is_closed_without_offset, uncovered_puts
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.model import Session
+from agent.inventory.sessions import uncovered_puts, wrote_offset
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
 from agent.judging.reopening import DEAD_US, reopenings
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, first_of, one_for_the_task
 from agent.judging.upstream import FALSE_CLEAN
-from agent.judging.wording import assumptions, where
+from agent.judging.wording import assumptions
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import commits_passed, dirty_puts, dirty_since, is_more_than_ten_thousand
@@ -49,135 +54,223 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Closed(StoreStory):
+    """A store, and who closed it; None = all is known from one reading."""
 
-    Source:
-        RocksDBStore.close and StreamTask.closeDirty (4.3.0, 4.3.1); docs/state-format.md#what-the-last-close-wrote and
-        docs/state-format.md#d1; recorded as
-        `dirty-close-kill-4.3.1`, twins `control-dirty-close-wiped-4.3.1`, `eos-4.3.1-crash-*`.
-    """
-    task = case.task
-    if case.is_silent(META):
-        return
-    for store in task.stores.values():
-        ended_us = _dead_since(case, store)
-        if ended_us is not None and is_closed_without_offset(store):
-            yield _at_rest(case, task, store, ended_us)
+    before: Session | None
+
+    @property
+    def names_store(self) -> str:
+        """Each store has its own status."""
+        return self.store.name
+
+    @property
+    def affected(self) -> Affected:
+        """By what no release has mended yet."""
+        return self.case.affected(FALSE_CLEAN)
+
+    @property
+    def uncertain(self) -> int:
+        """Puts that may never have been committed."""
+        return 0 if self.before is None else self.before.puts_at_release - self.before.puts_at_open
+
+    @property
+    def was_active(self) -> bool:
+        """Whether it was an active task: configured so, or a standby would have stored an offset at a commit."""
+        case, before = self.case, self.before
+        if case.settings.number("num_standby_replicas") == 0:
+            return True
+        if before is None or not is_more_than_ten_thousand(self.uncertain, self.store, case.profile):
+            return False
+        lasted_us = case.passed_us(before.opened_us, before.released_us or case.now_us)
+        return commits_passed(case.settings, lasted_us)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The setting that would tell."""
+        return () if self.was_active else ("num_standby_replicas",)
+
+
+@dataclass(frozen=True)
+class Trusted(Closed):
+    """It was opened again: the same incarnation."""
+
+    before: Session
+    after: Session
+
+    @property
+    def subject(self) -> str:
+        """The close."""
+        return f"close@{self.before.released_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was trusted."""
+        return self.after.opened_us
+
+
+@dataclass(frozen=True)
+class AtRest(Closed):
+    """It is free, and the next start would trust it."""
+
+    subject = "at rest"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was let go; of one reading the time of what its last close flushed: the same whenever it is read."""
+        if self.before is not None:
+            return self.before.released_us or self.before.opened_us
+        databases = self.store.databases.values()
+        return max((x.flushed[-1][1] if x.flushed else x.born_us for x in databases), default=0)
+
+    @property
+    def uncertain(self) -> int:
+        """Puts behind the newest stored offset; 0 = a compaction hides how many."""
+        return uncovered_puts(self.store) or 0
+
+
+def _trusted(case: TaskCase) -> Iterator[Trusted]:
+    for store in case.task.stores.values():
         for before, after in reopenings(case, store):
-            if _is_false(before):
-                yield _verdict(case, task, store, before, after)
-                return
+            yield Trusted(case, store, before, after)
 
 
-def _dead_since(case: TaskCase, store: Store) -> int | None:
-    """When a store was released that no process has held since; None = it is held, or was until a minute ago."""
-    if store.lock is not LockState.FREE:
+def _at_rest(case: TaskCase) -> Iterator[AtRest]:
+    """List the stores up to the first that was trusted already: for the others of its task it is too late, too."""
+    trusted = {story.store.name for story, _ in TRUSTED_DOCKET.heard(case)}
+    for store in case.task.stores.values():
+        yield AtRest(case, store, store.sessions[-1] if store.sessions else None)
+        if store.name in trusted:
+            return
+
+
+def _moved_by_less(x: Trusted) -> Proof | None:
+    new, least = x.after.stored_offset, dirty_puts(x.store, x.before, x.case.settings)
+    if new is None:
         return None
-    if not store.sessions:
-        return max(_flushed_us(database) for database in store.databases.values())
-    session = store.sessions[-1]
-    if session.released_us is None or not _is_false(session):
-        return None
-    return session.released_us if case.waited_us(session.released_us) >= DEAD_US else None
+    found = holds_uncommitted(x.store, x.case.profile, least, dirty_since(x.before), new)
+    return Proof("the next stored offset moved by less than what was flushed") if found is Truth.YES else None
 
 
-def _flushed_us(database: Database) -> int:
-    """The time of what its last close flushed: the same whenever it is read."""
-    return database.flushed[-1][1] if database.flushed else database.born_us
+def _is_held(x: AtRest) -> bool:
+    return x.store.lock is LockState.HELD or (x.before is not None and x.before.released_us is None)
 
 
-def _at_rest(case: TaskCase, task: Task, store: Store, ended_us: int) -> Verdict:
-    """No process holds it, its last close wrote no offset, and the next start would trust it."""
-    beyond = uncovered_puts(store)
-    role = _role(case, store, beyond or 0, store.sessions[-1] if store.sessions else None)
-    critical = role is Truth.YES and case.affected(FALSE_CLEAN) is Affected.YES
-    how_much = (
-        "what a dirty close flushed" if not beyond else f"about {beyond} puts that a dirty close flushed"
+def _is_marked_open(x: AtRest) -> bool:
+    facts = [y.offsets for y in x.store.databases.values() if y.offsets is not None]
+    return not facts or any(y.status != 0 for y in facts)
+
+
+def _flushed_nothing(x: Closed) -> bool:
+    return x.before is not None and x.before.puts_at_release <= x.before.puts_at_open
+
+
+_OF_THE_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
+    "killed open": lambda x: x.before is not None and x.before.closed is False,
+    "closed with its offset": lambda x: (
+        x.before is not None and bool(x.before.closed and x.before.closed_with_offset)
+    ),
+    "a store without a changelog": lambda x: x.before is not None and x.before.closed_with_offset is None,
+    "nothing was flushed before the close": _flushed_nothing,
+}
+_UNKNOWN_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
+    "held too briefly to tell how it ended": lambda x: x.before is not None and x.before.closed is None,
+}
+
+
+def _loudness(x: Trusted, proof: Proof | None) -> Loudness:
+    if proof is not None:
+        return Loudness(Severity.CRITICAL, Confidence.CONFIRMED)
+    return Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=x.missing)
+
+
+def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
+    critical = x.was_active and x.affected is Affected.YES
+    severity, step = (
+        Severity.CRITICAL if critical else Severity.WARNING,
+        _BEFORE_THE_START.format(path=x.task.path),
     )
-    return Verdict(
-        subject="at rest",
-        opened_at_us=ended_us,
-        summary=(
-            f"Task {task.id}: store {store.name} is marked clean, but its last close did not write an offset: no"
-            f" process holds it, and the next start would trust {how_much}."
-        ),
-        evidence=(
-            Evidence(
-                ended_us, "status closed, written after the data, and no offset with it", where(task, store)
-            ),
-            *(assumptions(case, ended_us, "num_standby_replicas") if role is Truth.MAYBE else ()),
-        ),
-        severity=Severity.CRITICAL if critical else Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        level=Level.EXPOSURE,
-        affected=case.affected(FALSE_CLEAN),
-        missing_facts=("num_standby_replicas",) if role is Truth.MAYBE else (),
-        next_action=(
-            f"BEFORE the next start: keep a copy of the task directory {task.path}, remove that directory only, then"
-            " start: the task is restored from committed records, and nothing is lost."
-        ),
-    )
+    return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, x.missing)
 
 
-def _role(case: TaskCase, store: Store, flushed: int, session: Session | None) -> Truth:
-    """Return whether it was an active task: configured so, or a standby would have stored an offset at a commit."""
-    lasted_us = (
-        0 if session is None else case.passed_us(session.opened_us, session.released_us or case.now_us)
-    )
-    standbys = case.settings.number("num_standby_replicas")
-    due = is_more_than_ten_thousand(flushed, store, case.profile) and commits_passed(case.settings, lasted_us)
-    if standbys == 0 or due:
-        return Truth.YES
-    return Truth.MAYBE
+# What they say
 
 
-def _is_false(session: Session) -> bool:
-    """The last close wrote the status after new data, and no offset with it."""
-    flushed = session.puts_at_release - session.puts_at_open
-    return session.closed is True and session.closed_with_offset is False and flushed > 0
-
-
-def _verdict(case: TaskCase, task: Task, store: Store, before: Session, after: Session) -> Verdict:
-    flushed, least = before.puts_at_release - before.puts_at_open, dirty_puts(store, before, case.settings)
-    new = after.stored_offset
-    proved = _is_uncommitted(case, store, least, dirty_since(before), new)
-    role = Truth.YES if proved else _role(case, store, flushed, before)
-    chain = [
-        Evidence(
-            before.opened_us, f"opened; stored offset {before.stored_offset_at_open}", where(task, store)
-        ),
-        Evidence(
-            before.released_us or 0,
-            f"closed: status clean, {flushed} new puts flushed, no offset written with them",
-            where(task, store),
-        ),
-        Evidence(after.opened_us, "the same incarnation opened again, no wipe", where(task, store)),
-    ]
-    if new is not None:
-        chain.append(
-            Evidence(after.released_us or case.now_us, f"next stored offset: {new}", where(task, store))
-        )
-    elif role is Truth.MAYBE:
-        chain += assumptions(case, after.opened_us, "num_standby_replicas")
-    return Verdict(
-        subject=f"close@{before.released_us}",
-        opened_at_us=after.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} was marked clean without its offset and is trusted;"
-            f" {flushed} flushed puts were {'never' if proved else 'perhaps never'} committed."
-        ),
-        evidence=tuple(chain),
-        severity=Severity.CRITICAL if proved else Severity.WARNING,
-        confidence=Confidence.CONFIRMED if proved else Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        affected=case.affected(FALSE_CLEAN),
-        missing_facts=("num_standby_replicas",) if role is Truth.MAYBE else (),
+def _summary(x: Trusted, proof: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: store {x.store.name} was marked clean without its offset and is trusted;"
+        f" {x.uncertain} flushed puts were {'never' if proof else 'perhaps never'} committed."
     )
 
 
-def _is_uncommitted(case: TaskCase, store: Store, flushed: int, covered: int | None, new: int | None) -> bool:
-    return new is not None and holds_uncommitted(store, case.profile, flushed, covered, new) is Truth.YES
+def _evidence(x: Trusted, _: Proof | None) -> Iterable[Evidence]:
+    before, after = x.before, x.after
+    yield Evidence(before.opened_us, f"opened; stored offset {before.stored_offset_at_open}", x.place)
+    closed = f"closed: status clean, {x.uncertain} new puts flushed, no offset written with them"
+    yield Evidence(before.released_us or 0, closed, x.place)
+    yield Evidence(after.opened_us, "the same incarnation opened again, no wipe", x.place)
+    if after.stored_offset is not None:
+        found = f"next stored offset: {after.stored_offset}"
+        yield Evidence(after.released_us or x.case.now_us, found, x.place)
+    elif x.missing:
+        yield from assumptions(x.case, after.opened_us, *x.missing)
+
+
+def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
+    what = (
+        f"about {x.uncertain} puts that a dirty close flushed"
+        if x.uncertain
+        else "what a dirty close flushed"
+    )
+    return (
+        f"Task {x.task.id}: store {x.store.name} is marked clean, but its last close did not write an offset: no"
+        f" process holds it, and the next start would trust {what}."
+    )
+
+
+def _evidence_at_rest(x: AtRest, _: Proof | None) -> Iterable[Evidence]:
+    found = "status closed, written after the data, and no offset with it"
+    yield Evidence(x.opened_at_us, found, x.place)
+    yield from assumptions(x.case, x.opened_at_us, *x.missing)
+
+
+_BEFORE_THE_START = (
+    "BEFORE the next start: keep a copy of the task directory {path}, remove that directory only, then"
+    " start: the task is restored from committed records, and nothing is lost."
+)
+
+TRUSTED = Rule[Trusted](
+    "a store that a dirty close marked clean was opened again",
+    innocents=_OF_THE_CLOSE,
+    unknowns=_UNKNOWN_CLOSE,
+    proofs=(_moved_by_less,),
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+TRUSTED_DOCKET = Docket(_trusted, (TRUSTED,), first_of(one_for_the_task))
+
+AT_REST = Rule[AtRest](
+    "a store that a dirty close marked clean waits for the next start",
+    innocents={
+        "a process holds it": _is_held,
+        **_OF_THE_CLOSE,
+        "marked open: the next start does not trust it": _is_marked_open,
+        "its offset is as new as its data": lambda x: wrote_offset(x.store) is True,
+        "it holds no offset, and is wiped if it has a changelog": lambda x: wrote_offset(x.store) is None,
+        "nothing is in it": lambda x: x.store.puts <= 0,
+    },
+    unknowns={
+        **_UNKNOWN_CLOSE,
+        "it is not known whether a process holds it": lambda x: x.store.lock is not LockState.FREE,
+        "let go less than a minute ago": lambda x: (
+            x.before is not None and x.case.waited_us(x.opened_at_us) < DEAD_US
+        ),
+    },
+    loudness=_loudness_at_rest,
+    summary=_summary_at_rest,
+    evidence=_evidence_at_rest,
+)
+
+DETECTOR = detector(META, Docket(_at_rest, (AT_REST,)), TRUSTED_DOCKET)

@@ -1,20 +1,25 @@
 """Detector `frozen-checkpoint`: much was flushed, yet the checkpoint does not move.
 
 Fires under at-least-once up to 4.2 when more than 10,000 records were flushed since the last checkpoint of a session
-and several commit intervals have passed: the 10,000 rule was due. A crash then replays all of it.
-Stays quiet before the first checkpoint of a session (a long restoration up to 3.4 writes none), and where puts may be
-two or three a record (versioned and indexed stores) until there are enough for any kind.
+and several commit intervals have passed: the 10,000 rule was due. A crash then replays all of it. Puts may be two or
+three a record (versioned and indexed stores): there must be enough for any kind.
+
+Source:
+    AbstractTask.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT (2.7+); up to 2.6 every commit writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.inventory.model import CheckpointClaim, Session, Store
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.wording import assumptions, checkpoint_of, last_mark, where
+from agent.inventory.model import CheckpointClaim, Session
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, first_of, one_for_the_task
+from agent.judging.wording import assumptions, checkpoint_of, last_mark
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import due_flush
@@ -38,60 +43,111 @@ META = DetectorMeta(
 )
 
 COMMITS_MISSED = 5
+"""No source: one is enough by the code, but a commit may take longer than its interval (a slow volume, a full CPU)."""
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Held(StoreStory):
+    """A store that a process holds."""
 
-    Source:
-        AbstractTask.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT (2.7+); up to 2.6 every commit writes.
-    """
-    task = case.task
-    if case.is_silent(META):
-        return
-    interval_ms = case.settings.assumed("commit_interval_ms") or 1
-    for store in task.stores.values():
-        session = store.session
-        mark = session.last if session is not None else None
-        if session is None or mark is None:
-            continue
-        due_us = due_flush(store, mark, case.profile)
-        if due_us is not None and case.waited_us(due_us) > COMMITS_MISSED * interval_ms * 1_000:
-            yield _verdict(case, store, session, mark, due_us)
-            return
+    session: Session
+    identity = None  # it ends with the next checkpoint
+    affected = Affected.NO
+
+    @property
+    def subject(self) -> str:
+        """The checkpoint."""
+        return str(self.mark.at_us)
+
+    @property
+    def opened_at_us(self) -> int:
+        """The flush with which another checkpoint became due."""
+        return self.due_us or self.mark.at_us
+
+    @property
+    def mark(self) -> CheckpointClaim:
+        """The last checkpoint of the session."""
+        return self.session.last or CheckpointClaim(self.session.opened_us, 0, self.session.puts_at_open)
+
+    @cached_property
+    def due_us(self) -> int | None:
+        """When more than 10,000 records had been flushed since; None = not yet."""
+        return due_flush(self.store, self.mark, self.case.profile)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Settings that decide."""
+        return (
+            "commit_interval_ms",
+            *(("num_standby_replicas",) if _writes_none_while_restoring(self) else ()),
+        )
+
+    @property
+    def may_restore(self) -> bool:
+        """Whether it may be a standby that became active, and restores in the same session."""
+        return (
+            _writes_none_while_restoring(self)
+            and (self.case.settings.number("num_standby_replicas") or 0) > 0
+        )
 
 
-def _verdict(case: TaskCase, store: Store, session: Session, mark: CheckpointClaim, due_us: int) -> Verdict:
-    task, beyond = case.task, store.puts - mark.puts
-    may_restore = _may_restore(case)
-    needed = (
-        "commit_interval_ms",
-        *(("num_standby_replicas",) if _writes_none_while_restoring(case) else ()),
+def _held(case: TaskCase) -> Iterator[Held]:
+    for store in case.task.stores.values():
+        if store.session is not None:
+            yield Held(case, store, store.session)
+
+
+def _writes_none_while_restoring(x: Held) -> bool:
+    """Up to 3.4 a restoration writes no checkpoint."""
+    return x.case.says(Fact.CHECKPOINT_AT_RESTORE_END_ALOS) is not Truth.YES
+
+
+def _may_still_commit(x: Held) -> bool:
+    interval_ms = x.case.settings.assumed("commit_interval_ms") or 1
+    return x.case.waited_us(x.opened_at_us) <= COMMITS_MISSED * interval_ms * 1_000
+
+
+def _was_due(x: Held) -> Proof | None:
+    if x.may_restore or not all(map(x.case.settings.is_configured, x.needed)):
+        return None
+    return Proof("by its settings, commits went by")
+
+
+def _loudness(x: Held, proof: Proof | None) -> Loudness:
+    return Loudness(
+        Severity.INFO if x.may_restore else Severity.WARNING,
+        Confidence.CONFIRMED if proof else Confidence.SUSPECTED,
     )
-    sure = all(case.settings.is_configured(name) for name in needed) and not may_restore
-    return Verdict(
-        subject=str(mark.at_us),
-        opened_at_us=due_us,
-        summary=(
-            f"Task {task.id}: {beyond} puts of store {store.name} were flushed since its last checkpoint, which"
-            " does not move; a crash would replay them all."
-        ),
-        evidence=(
-            last_mark(task, session),
-            Evidence(due_us, f"flushes beyond it: {store.puts} puts on disk", where(task, store)),
-            Evidence(due_us, "no newer checkpoint", checkpoint_of(task)),
-            *assumptions(case, due_us, *needed),
-        ),
-        severity=Severity.INFO if may_restore else Severity.WARNING,
-        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
-        affected=Affected.NO,
+
+
+# What it says
+
+
+def _summary(x: Held, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: {x.store.puts - x.mark.puts} puts of store {x.store.name} were flushed since its last"
+        " checkpoint, which does not move; a crash would replay them all."
     )
 
 
-def _may_restore(case: TaskCase) -> bool:
-    """Up to 3.4 a restoration writes no checkpoint, and a standby that becomes active restores in the same session."""
-    return _writes_none_while_restoring(case) and (case.settings.number("num_standby_replicas") or 0) > 0
+def _evidence(x: Held, _: Proof | None) -> Iterable[Evidence]:
+    yield last_mark(x.task, x.session)
+    yield Evidence(x.opened_at_us, f"flushes beyond it: {x.store.puts} puts on disk", x.place)
+    yield Evidence(x.opened_at_us, "no newer checkpoint", checkpoint_of(x.task))
+    yield from assumptions(x.case, x.opened_at_us, *x.needed)
 
 
-def _writes_none_while_restoring(case: TaskCase) -> bool:
-    return case.says(Fact.CHECKPOINT_AT_RESTORE_END_ALOS) is not Truth.YES
+RULE = Rule[Held](
+    "a checkpoint does not move while data is flushed",
+    innocents={
+        "no checkpoint in this session yet: a long restoration": lambda x: x.session.last is None,
+        "at most 10,000 records were flushed since": lambda x: x.due_us is None,
+    },
+    unknowns={"fewer than five commits were missed": _may_still_commit},
+    proofs=(_was_due,),
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_held, (RULE,), first_of(one_for_the_task)))

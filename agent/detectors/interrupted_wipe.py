@@ -7,30 +7,29 @@ Never more than suspected: a task that was committed, or revoked at that very mo
 aborted transactions in the changelog can show it. Only information where the kill came later than the wipe would have
 started, or where other tasks were closed with it: a revocation or an orderly stop does that, a corrupted task is wiped
 before the next one is closed. On 4.3 information, too, where every task that died open has a higher id: a stop closes
-tasks in the order of their ids, and writes nothing before. Stays quiet when another thread took the task before the
-kill.
+tasks in the order of their ids, and writes nothing before.
+
+Source:
+    TaskManager.handleCorruption, closeDirtyAndRevive, tryCloseCleanActiveTasks, handleRevocation and
+    StateManagerUtil.closeStateManager (3.9.1, 4.3.1). A corrupted task is suspended, its offset written, closed and
+    wiped before the next one is touched. An orderly stop, and a revocation, write the offsets of all their tasks, then
+    close them one by one, both in the order of their ids (a TreeSet). Recorded as `corrupt-kill-*`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import CLOSES_WITHIN_US, Application, Session, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict, seconds
-from agent.judging.killed_close import (
-    KillClose,
-    close_of,
-    closed_with,
-    is_first_of_a_stop,
-    killed_life,
-    siblings_killed,
-)
+from agent.inventory.model import CLOSES_WITHIN_US, ProcessLife, Session, Shape, Store, Task
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
 from agent.judging.reopening import reopenings
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, worst_of
 from agent.judging.upstream import INTERRUPTED_WIPE
-from agent.judging.wording import where
 from agent.layout import names
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -56,101 +55,248 @@ META = DetectorMeta(
     twin=Twin("N14, a lost membership wiped all active tasks at once", "benign-eos-fencing-4.1.2"),
 )
 
-_NOTHING = "Nothing, unless the application's log names this task as corrupted right before the kill."
+KILLED_WITHIN_US = 5_000_000
+"""No source: a corrupted task's wipe begins within milliseconds of its close; seconds later the task was revoked."""
+WIPE_BEGINS_US = 100_000
+"""From the last close of a corrupted task to the first removal of its wipe (40 recorded wipes: 4 to 40 ms); the time of
+one unlink on this volume comes on top, for a removal shows when it is done."""
+POLL_SLACK_US = 300_000
+"""An unannounced end is found by the next lock poll, 250 ms later at most."""
+SLOWEST_UNLINK_US = 2_000_000
+"""Two removals that lie further apart are two occasions, and show nothing about the volume."""
+BEFORE_THE_KILL_US = 8_000
+"""A kill lets go of everything at once; the recorded closes came 10 and 59 ms before it."""
+SAME_END_US = 1_000_000
+"""No source: a kill lets go of everything at once, and its ends are seen by notifications or a poll (250 ms)."""
+STOPS_WITHIN_US = 10_000_000
+"""How long an orderly stop may flush the stores of all tasks before it closes the first of them; no source."""
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Close(StoreStory):
+    """A store that was let go, its process ended after that, and the same incarnation was opened again."""
 
-    Source:
-        `agent.judging.killed_close`; recorded as `corrupt-kill-*`.
-    """
-    task = case.task
-    if task.is_global or case.is_silent(META) or case.affected(INTERRUPTED_WIPE) is Affected.NO:
+    before: Session
+    after: Session
+    life: ProcessLife
+
+    @property
+    def subject(self) -> str:
+        """The end of the process."""
+        return f"kill@{self.ended_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was opened without a wipe."""
+        return self.after.opened_us
+
+    @property
+    def affected(self) -> Affected:
+        """By a race that no release excludes."""
+        return self.case.affected(INTERRUPTED_WIPE)
+
+    @property
+    def released_us(self) -> int:
+        """When the store was let go."""
+        return self.before.released_us or 0
+
+    @property
+    def ended_us(self) -> int:
+        """When the process was gone."""
+        return self.life.ended_us or 0
+
+    @property
+    def offset_us(self) -> int | None:
+        """When the offset was written; up to 4.2 the checkpoint. None = in the store."""
+        return self.before.last.at_us if self.before.last is not None else None
+
+    @cached_property
+    def let_go(self) -> list[Session]:
+        """Sessions of the whole task that ended before the kill."""
+        since_us = self.ended_us - KILLED_WITHIN_US
+        sessions = (x for store in self.task.stores.values() for x in store.sessions)
+        return [
+            x for x in sessions if x.released_us is not None and since_us <= x.released_us <= self.ended_us
+        ]
+
+    @property
+    def closed_us(self) -> int:
+        """When the last store of the task was let go before the kill."""
+        latest_us = self.ended_us - BEFORE_THE_KILL_US
+        return max([self.released_us, *(y for x in self.let_go if (y := x.released_us or 0) <= latest_us)])
+
+    @property
+    def due_us(self) -> int:
+        """How long after that the wipe would have been seen, as the task's own files show of the volume."""
+        unlinks = (x.unlink_us for x in self.let_go if 0 < x.unlink_us <= SLOWEST_UNLINK_US)
+        return WIPE_BEGINS_US + min(unlinks, default=0)
+
+    @cached_property
+    def others(self) -> list[tuple[Task, Store, Session]]:
+        """What the process held beside it and let go; the global state proves nothing, a stop lets go of it last."""
+        return [
+            (task, store, session)
+            for task in self.case.application.tasks.values()
+            if task is not self.task and not task.is_global
+            for store in task.stores.values()
+            for session in store.sessions
+            if session.opened_us < self.ended_us and session.released_us is not None
+        ]
+
+    @cached_property
+    def died_open(self) -> list[Task]:
+        """Other tasks that were held after this one was closed, up to the end, and neither closed nor stopped."""
+        return [
+            task
+            for task, _, session in self.others
+            if abs((session.released_us or 0) - self.ended_us) <= SAME_END_US
+            and (session.released_us or 0) - self.closed_us >= BEFORE_THE_KILL_US
+            and session.closed is False
+            and not _was_stopped(self, task, session)
+        ]
+
+    @cached_property
+    def doubt(self) -> str:
+        """What speaks against a corrupted close; empty: nothing."""
+        if _was_closed_with_others(self):
+            return "other tasks were closed with it"
+        slack_us = 0 if self.life.announced else POLL_SLACK_US
+        if self.ended_us - self.closed_us - slack_us > self.due_us:
+            return f"its wipe would have started within {self.due_us / 1_000_000:.1f} s"
+        return "a stop closes this task first" if _is_first_of_a_stop(self) else ""
+
+
+def _closes(case: TaskCase) -> Iterator[Close]:
+    if case.task.is_global or case.affected(INTERRUPTED_WIPE) is Affected.NO:
         return
-    most_severe: dict[int, Verdict] = {}
-    for store in task.stores.values():
+    for store in case.task.stores.values():
         for before, after in reopenings(case, store):
-            verdict = _judge_reopening(case, store, before, after)
-            if verdict is None:
-                continue
-            known = most_severe.setdefault(verdict.opened_at_us, verdict)
-            if verdict.severity.rank > known.severity.rank:
-                most_severe[verdict.opened_at_us] = verdict
-    yield from most_severe.values()
+            released_us = before.released_us or 0
+            lives = [
+                x for x in case.application.lives if x.ended_us is not None and x.ended_us >= released_us
+            ]
+            if lives:
+                life = min(lives, key=lambda x: x.ended_us or 0)
+                yield Close(case, store, before, after, life)
 
 
-def _judge_reopening(case: TaskCase, store: Store, before: Session, after: Session) -> Verdict | None:
-    task, application = case.task, case.application
-    life = killed_life(application, before, after)
-    if life is None:
-        return None
-    close = close_of(task, before, life)
-    if not _has_fresh_offset(case, before, close.due_us) or not siblings_killed(application, task, close):
-        return None
-    return _verdict(case, store, before, after, close, _doubt(application, task, close))
+def _was_let_go_open(x: Close) -> bool:
+    """On a slow volume a store is let go later than `closed` allows for: a close removes files, too."""
+    took_us = 0 if x.offset_us is None else x.released_us - x.offset_us
+    return not x.before.closed and not CLOSES_WITHIN_US < took_us <= CLOSES_WITHIN_US + x.due_us
 
 
-def _doubt(application: Application, task: Task, close: KillClose) -> str:
-    """Say what speaks against a corrupted close; empty: nothing."""
-    if closed_with(application, task, close):
-        return "other tasks were closed with it"
-    if not close.is_in_time:
-        return f"its wipe would have started within {close.due_us / 1_000_000:.1f} s"
-    if is_first_of_a_stop(application, task, close):
-        return "a stop closes this task first"
-    return ""
+def _has_no_fresh_offset(x: Close) -> bool:
+    """From 4.3 on a close without an offset is a false clean, another matter."""
+    return x.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES and x.before.closed_with_offset is not True
 
 
-def _has_fresh_offset(case: TaskCase, session: Session, slack_us: int) -> bool:
-    """The close wrote an offset last; on 4.3 one without an offset is a false clean, another matter.
+def _was_stopped(x: Close, other: Task, session: Session) -> bool:
+    """An orderly stop writes the checkpoints of all tasks of a thread, then closes them one by one.
 
-    On a slow volume the store is let go later than `closed` allows for: a close removes files, too.
+    Under exactly-once a task that runs writes none: the first of its session is that of its restoration.
     """
-    mark = session.last
-    took_us = (session.released_us or 0) - mark.at_us if mark is not None else 0
-    if not session.closed and not CLOSES_WITHIN_US < took_us <= CLOSES_WITHIN_US + slack_us:
-        return False
-    return case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES or session.closed_with_offset is True
+    marks = {y.at_us for y in (session.first, session.last) if y is not None}
+    facts = {y.written_us for y in other.checkpoints}
+    written = {y for y in marks | facts if session.opened_us <= y <= x.ended_us}
+    newest_us = max(written, default=0)
+    if x.offset_us is not None and newest_us >= x.offset_us:
+        return True
+    return len(written) > 1 and newest_us > x.closed_us - STOPS_WITHIN_US
 
 
-def _verdict(
-    case: TaskCase, store: Store, before: Session, after: Session, close: KillClose, doubt: str
-) -> Verdict:
-    task, application = case.task, case.application
-    suspected = not doubt
-    waited = seconds(close.ended_us - close.closed_us)
+def _was_closed_with_others(x: Close) -> bool:
+    """Return whether another task was closed after this one's offset was written (4.3+: shortly before), and kept."""
+    since_us = x.closed_us - STOPS_WITHIN_US if x.offset_us is None else x.offset_us
+    return any(
+        session.closed is True
+        and since_us <= (session.released_us or 0) <= x.ended_us
+        and not any(
+            y.identity in session.final_identities
+            and y.shape is Shape.OWNER_WALK
+            and y.ended_us <= x.ended_us + SAME_END_US
+            for y in store.past
+        )
+        for _, store, session in x.others
+    )
+
+
+def _is_first_of_a_stop(x: Close) -> bool:
+    """Return whether an orderly stop of the tasks that died open would have closed this one first, and wrote no more.
+
+    Up to 4.2 it writes the checkpoints of all tasks before the first close; from 4.3 on the offsets of the others are
+    in memory then, and only the order is left. Corrupted tasks are closed by id, too: only one that comes after a task
+    that was not corrupted, or after one that was wiped, cannot be the first of a stop.
+    """
+    wiped_before = any(
+        y.shape is Shape.OWNER_WALK and x.closed_us - STOPS_WITHIN_US <= y.ended_us <= x.ended_us
+        for other in x.case.application.tasks.values()
+        if other is not x.task and not other.is_global
+        for store in other.stores.values()
+        for y in store.past
+    )
+    in_order = all(_order(other) > _order(x.task) for other in x.died_open)
+    return x.offset_us is None and not wiped_before and in_order
+
+
+def _order(task: Task) -> tuple[int, ...]:
+    """Sub-topology, partition: TaskId.compareTo."""
+    return tuple(int(number) for number in task.id.split("_"))
+
+
+def _closed_alone(x: Close) -> Proof | None:
+    return None if x.doubt else Proof("closed alone, before a wipe would have started", certain=False)
+
+
+def _loudness(_: Close, proof: Proof | None) -> Loudness:
+    missing = ("aborted transactions in the changelog",)
+    if proof is not None:
+        return Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=missing)
+    return Loudness(Severity.INFO, Confidence.UNKNOWN, Level.EVENT, _NOTHING, missing)
+
+
+# What it says
+
+
+def _summary(x: Close, proof: Proof | None) -> str:
     means = (
         "if it was closed as corrupted, uncommitted data is in it"
-        if suspected
-        else f"a revocation or an orderly stop, most likely ({doubt})"
+        if proof is not None
+        else f"a revocation or an orderly stop, most likely ({x.doubt})"
     )
-    return Verdict(
-        subject=f"kill@{close.ended_us}",
-        opened_at_us=after.opened_us,
-        summary=(
-            f"Task {task.id} was closed with a fresh offset {waited} before its process was killed, and was reopened"
-            f" without a wipe: {means}."
-        ),
-        evidence=(
-            Evidence(before.opened_us, f"store {store.name} opened", where(task, store)),
-            Evidence(
-                close.closed_us,
-                "closed, with an offset written right before; its siblings were held",
-                task.path,
-            ),
-            Evidence(
-                close.ended_us,
-                "the process ended, its other tasks without a close",
-                f"{application.id}/{names.LOCK_FILE}",
-            ),
-            Evidence(after.opened_us, "the same incarnation opened again, no wipe", where(task, store)),
-        ),
-        severity=Severity.WARNING if suspected else Severity.INFO,
-        confidence=Confidence.SUSPECTED if suspected else Confidence.UNKNOWN,
-        level=None if suspected else Level.EVENT,
-        identity=store.identity,
-        affected=case.affected(INTERRUPTED_WIPE),
-        missing_facts=("aborted transactions in the changelog",),
-        next_action="" if suspected else _NOTHING,
+    return (
+        f"Task {x.task.id} was closed with a fresh offset {seconds(x.ended_us - x.closed_us)} before its process was"
+        f" killed, and was reopened without a wipe: {means}."
     )
+
+
+def _evidence(x: Close, _: Proof | None) -> Iterable[Evidence]:
+    yield Evidence(x.before.opened_us, f"store {x.store.name} opened", x.place)
+    closed = "closed, with an offset written right before; its siblings were held"
+    yield Evidence(x.closed_us, closed, x.task.path)
+    lock = f"{x.case.application.id}/{names.LOCK_FILE}"
+    yield Evidence(x.ended_us, "the process ended, its other tasks without a close", lock)
+    yield Evidence(x.after.opened_us, "the same incarnation opened again, no wipe", x.place)
+
+
+_NOTHING = "Nothing, unless the application's log names this task as corrupted right before the kill."
+
+RULE = Rule[Close](
+    "a task was closed with a fresh offset right before a kill, and not wiped",
+    innocents={
+        "its process lived on to open it again": lambda x: x.after.opened_us < x.ended_us,
+        "revoked seconds before the kill": lambda x: x.ended_us - x.released_us > KILLED_WITHIN_US,
+        "killed open": lambda x: x.before.closed is False and _was_let_go_open(x),
+        "closed without an offset (4.3+)": _has_no_fresh_offset,
+        "an orderly stop: no other task died open": lambda x: not x.died_open,
+    },
+    unknowns={
+        "held too briefly to tell how it ended": lambda x: x.before.closed is None and _was_let_go_open(x)
+    },
+    proofs=(_closed_alone,),
+    loudness=_loudness,
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_closes, (RULE,), worst_of(lambda x: x.opened_at_us)))

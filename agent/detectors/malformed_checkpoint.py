@@ -2,19 +2,26 @@
 
 Fires when `.checkpoint` is not in the form that Kafka Streams writes: it replaces the file whole, so this is never
 a moment in between. A leftover `.checkpoint.tmp` of a task that no process holds is reported as info.
+
+Source:
+    OffsetCheckpoint.write: temporary name, fsync, rename (all releases).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, Loudness, Rule, TaskStory, detector
 from agent.judging.wording import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
 
+TEMPORARY = CHECKPOINT_FILE + TEMP_SUFFIX
 LEFT_AFTER_US = 60_000_000
+"""No source: a checkpoint is written and renamed within milliseconds, whoever holds the task."""
 
 META = DetectorMeta(
     id="malformed-checkpoint",
@@ -33,35 +40,67 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Unreadable(TaskStory):
+    """A checkpoint that cannot be read."""
 
-    Source:
-        OffsetCheckpoint.write: temporary name, fsync, rename (all releases).
-    """
-    task = case.task
-    if task.exists and task.checkpoint_problem is not None:
-        yield Verdict(
-            subject=f"content@{task.checkpoint_problem_us}",
-            opened_at_us=task.checkpoint_problem_us,
-            summary=f"Task {task.id}: its checkpoint cannot be read ({task.checkpoint_problem}).",
-            evidence=(Evidence(task.checkpoint_problem_us, task.checkpoint_problem, checkpoint_of(task)),),
-            severity=Severity.WARNING,
-            confidence=Confidence.CONFIRMED,
-            affected=Affected.NO,
-        )
-    temporary = CHECKPOINT_FILE + TEMP_SUFFIX
-    idle_us = case.waited_us(task.mtime_us)
-    if task.exists and not task.held and temporary in task.names and idle_us > LEFT_AFTER_US:
-        yield Verdict(
-            subject="temporary",
-            opened_at_us=task.mtime_us,
-            summary=f"Task {task.id}: a temporary checkpoint was left behind by a kill in the middle of a write.",
-            evidence=(
-                Evidence(task.mtime_us, "left behind; no process holds the task", f"{task.path}/{temporary}"),
-            ),
-            severity=Severity.INFO,
-            confidence=Confidence.CONFIRMED,
-            affected=Affected.NO,
-            next_action="Harmless: the next write replaces it. Up to 4.2 it makes the directory count as not empty.",
-        )
+    problem: str
+    affected = Affected.NO
+
+    @property
+    def subject(self) -> str:
+        """The content."""
+        return f"content@{self.opened_at_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was written."""
+        return self.task.checkpoint_problem_us
+
+
+@dataclass(frozen=True)
+class LeftBehind(TaskStory):
+    """A checkpoint under its temporary name."""
+
+    subject = "temporary"
+    affected = Affected.NO
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the directory was changed last."""
+        return self.task.mtime_us
+
+
+def _unreadable(case: TaskCase) -> Iterator[Unreadable]:
+    if case.task.exists and case.task.checkpoint_problem is not None:
+        yield Unreadable(case, case.task.checkpoint_problem)
+
+
+def _left_behind(case: TaskCase) -> Iterator[LeftBehind]:
+    if case.task.exists and TEMPORARY in case.task.names:
+        yield LeftBehind(case)
+
+
+UNREADABLE = Rule[Unreadable](
+    "a checkpoint that cannot be read",
+    innocents={},
+    loudness=lambda _x, _proof: Loudness(Severity.WARNING, Confidence.CONFIRMED),
+    summary=lambda x, _: f"Task {x.task.id}: its checkpoint cannot be read ({x.problem}).",
+    evidence=lambda x, _: [Evidence(x.opened_at_us, x.problem, checkpoint_of(x.task))],
+)
+
+LEFT_BEHIND = Rule[LeftBehind](
+    "a temporary checkpoint that nobody will rename",
+    innocents={"a process holds the task, and may be writing it": lambda x: x.task.held is True},
+    unknowns={"changed less than a minute ago": lambda x: x.case.waited_us(x.task.mtime_us) <= LEFT_AFTER_US},
+    loudness=lambda _x, _proof: Loudness(Severity.INFO, Confidence.CONFIRMED, next_action=_HARMLESS),
+    summary=lambda x, _: (
+        f"Task {x.task.id}: a temporary checkpoint was left behind by a kill in the middle of a write."
+    ),
+    evidence=lambda x, _: [
+        Evidence(x.opened_at_us, "left behind; no process holds the task", f"{x.place}/{TEMPORARY}")
+    ],
+)
+_HARMLESS = "Harmless: the next write replaces it. Up to 4.2 it makes the directory count as not empty."
+
+DETECTOR = detector(META, Docket(_unreadable, (UNREADABLE,)), Docket(_left_behind, (LEFT_BEHIND,)))

@@ -30,6 +30,7 @@ from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
 from agent.judging.restoration_end import restoration_end
+from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, one_for_the_task, worst_of
 from agent.judging.unwiped import DOCKETS, kept_stores
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685, UNWIPED
@@ -39,7 +40,6 @@ from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real
 from agent.quantities.flushed import flushed_beyond
-from agent.quantities.role import TaskRole, role_of
 from agent.quantities.verdicts import holds_uncommitted, is_mostly_skipped, replay_fell_short, skipped_offsets
 
 META = DetectorMeta(
@@ -100,13 +100,7 @@ class Reopening(StoreStory):
     @cached_property
     def role(self) -> TaskRole:
         """Whether the session before may have been a standby's."""
-        if self.is_old:
-            return TaskRole.ACTIVE
-        case = self.case
-        return role_of(
-            case.application, self.task, self.store, self.before,
-            case.settings, case.profile, case.now_us, case.passed_us,
-        )  # fmt: skip
+        return TaskRole.ACTIVE if self.is_old else role_of(self.case, self.store, self.before)
 
 
 def _reopenings(case: TaskCase) -> Iterator[Reopening]:

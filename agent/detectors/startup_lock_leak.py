@@ -3,18 +3,23 @@
 Fires on 4.3.0 when a process ended in order (its other stores were closed) but a store that its start-up pass had
 opened was let go without a close (KAFKA-20663). Not reproduced on the released jars so far; kept because the
 source allows it.
+
+Source:
+    StateDirectory.initializeStartupStores and closeStartupTasks at 4.3.0 (docs/state-format.md#kafka-20663).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from agent.inventory.model import Application, ProcessLife, Session
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.model import ProcessLife, Session
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector
 from agent.judging.upstream import KAFKA_20663
-from agent.judging.wording import where
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 
@@ -34,55 +39,92 @@ META = DetectorMeta(
 )
 
 SAME_END_US = 1_000_000
+"""No source: an end is seen by notifications, or by a lock poll (250 ms) of the store and of the application's lock."""
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class LetGo(StoreStory):
+    """A store that was let go with its process."""
 
-    Source:
-        StateDirectory.initializeStartupStores and closeStartupTasks at 4.3.0 (docs/state-format.md#kafka-20663).
-    """
-    task, application = case.task, case.application
-    if task.is_global or case.is_silent(META):  # start-up tasks are stream tasks
-        return
-    for store in task.stores.values():
+    session: Session
+    life: ProcessLife
+
+    @property
+    def subject(self) -> str:
+        """The end of the process."""
+        return str(self.life.ended_us)
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was let go."""
+        return self.session.released_us or 0
+
+    @property
+    def names_store(self) -> str:
+        """The store alone is left open."""
+        return self.store.name
+
+    @property
+    def affected(self) -> Affected:
+        """By the lock that the start-up pass keeps."""
+        return self.case.affected(KAFKA_20663)
+
+    @cached_property
+    def others(self) -> list[Session]:
+        """Sessions of other tasks that ended with the process."""
+        return [
+            session
+            for task in self.case.application.tasks.values()
+            if task.id != self.task.id
+            for store in task.stores.values()
+            for session in store.sessions
+            if _ended_with(session, self.life)
+        ]
+
+
+def _let_go(case: TaskCase) -> Iterator[LetGo]:
+    """List what ended with a process; start-up tasks are those of stream threads."""
+    for store in () if case.task.is_global else case.task.stores.values():
         for session in store.sessions:
-            life = _ended_with(application, session)
-            if life is None or session.closed is not False or session.puts_at_release <= session.puts_at_open:
-                continue
-            if _others_closed(application, task.id, life):
-                yield Verdict(
-                    subject=str(life.ended_us),
-                    opened_at_us=session.released_us or 0,
-                    summary=f"Task {task.id}: store {store.name} was not closed although its process ended cleanly.",
-                    evidence=(
-                        Evidence(session.opened_us, "opened, and flushed since", where(task, store)),
-                        Evidence(session.released_us or 0, "let go without a close", where(task, store)),
-                    ),
-                    severity=Severity.WARNING,
-                    confidence=Confidence.SUSPECTED,
-                    store=store.name,
-                    identity=store.identity,
-                    affected=case.affected(KAFKA_20663),
-                )
+            life = next((x for x in case.application.lives if _ended_with(session, x)), None)
+            if life is not None:
+                yield LetGo(case, store, session, life)
 
 
-def _ended_with(application: Application, session: Session) -> ProcessLife | None:
-    for life in application.lives:
-        ended_us = life.ended_us
-        if ended_us and session.released_us and abs(ended_us - session.released_us) <= SAME_END_US:
-            return life
-    return None
+def _ended_with(session: Session, life: ProcessLife) -> bool:
+    if not life.ended_us or not session.released_us:
+        return False
+    return abs(life.ended_us - session.released_us) <= SAME_END_US
 
 
-def _others_closed(application: Application, task_id: str, life: ProcessLife) -> bool:
-    others = [
-        session
-        for task in application.tasks.values()
-        for store in task.stores.values()
-        for session in store.sessions
-        if task.id != task_id
-        and session.released_us is not None
-        and abs((life.ended_us or 0) - session.released_us) <= SAME_END_US
-    ]
-    return bool(others) and all(x.closed for x in others)
+# What it says
+
+
+def _summary(x: LetGo, _: Proof | None) -> str:
+    return f"Task {x.task.id}: store {x.store.name} was not closed although its process ended cleanly."
+
+
+def _evidence(x: LetGo, _: Proof | None) -> Iterable[Evidence]:
+    yield Evidence(x.session.opened_us, "opened, and flushed since", x.place)
+    yield Evidence(x.opened_at_us, "let go without a close", x.place)
+
+
+RULE = Rule[LetGo](
+    "a store was not closed at an orderly exit",
+    innocents={
+        "closed in order": lambda x: x.session.closed is True,
+        "nothing was flushed in it": lambda x: x.session.puts_at_release <= x.session.puts_at_open,
+        "a kill: another store was not closed either": lambda x: any(y.closed is False for y in x.others),
+    },
+    unknowns={
+        "held too briefly to tell how it ended": lambda x: x.session.closed is None,
+        "no other store shows how the process ended": lambda x: (
+            not x.others or any(y.closed is None for y in x.others)
+        ),
+    },
+    loudness=lambda _x, _proof: Loudness(Severity.WARNING, Confidence.SUSPECTED),
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_let_go, (RULE,)))

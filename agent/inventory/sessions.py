@@ -184,7 +184,7 @@ def _says_closed(database: Database, floor: int) -> bool | None:
     return facts.status_sequence > floor
 
 
-def _wrote_offset(store: Store) -> bool | None:
+def wrote_offset(store: Store) -> bool | None:
     """Return whether the last close wrote an offset: between the last data and the status, in one flush.
 
     Returns:
@@ -213,13 +213,6 @@ def _wrote_offset(store: Store) -> bool | None:
         if not newest and database.newest_flush > facts.offset_file:
             return False
     return True
-
-
-def is_closed_without_offset(store: Store) -> bool:
-    """Return whether a store (4.3+) says closed, and its close provably wrote no offset."""
-    facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
-    closed = bool(facts) and all(x.status == 0 for x in facts)
-    return closed and store.puts > 0 and _wrote_offset(store) is False
 
 
 def stored_offset(store: Store) -> int | None:
@@ -308,7 +301,7 @@ def close_sessions(task: Task, reading: Observation) -> list[Store]:
             session.released_us = reading.at_us
             session.puts_at_release = store.puts
             session.final_identities = same_or_new(session.identities, store.identities)
-            session.closed_with_offset = _wrote_offset(store)
+            session.closed_with_offset = wrote_offset(store)
             session.entries_at_release = _sum_known(x.entries_low for x in store.databases.values())
             session.counted_at_release = counted_puts(store)
             _note_stored_offset(store, session)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, CheckpointFact, Session, Store, Task
+from agent.judging.alive import let_commits_pass
 from agent.judging.base import TaskCase
+from agent.judging.role import may_be_on_the_way, moved_by, was_deleted_in
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.alive import let_commits_pass
 from agent.quantities.changelog import TEN_THOUSAND
 from agent.quantities.flushed import commits_passed, due_flush
-from agent.quantities.role import may_be_on_the_way, moved_by, was_deleted_in
 
 UNCHANGED_US = 500_000
 """The checkpoint at the end of the restoration no longer moves; one that is written on the way (removal, a standby that
@@ -67,7 +67,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
         store, CheckpointClaim(fact.written_us, offset, store.puts_at(fact.written_us)), case.profile
     )
     passing = may_be_on_the_way(task, fact, after.opened_us)
-    if due_us is not None and _commits_passed(case, task, due_us, until_us, passing=passing):
+    if due_us is not None and _commits_passed(case, due_us, until_us, passing=passing):
         return RestorationEnd(offset, certain=True)
     if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
@@ -80,10 +80,10 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     return None
 
 
-def _commits_passed(case: TaskCase, task: Task, due_us: int, until_us: int, *, passing: bool) -> bool:
+def _commits_passed(case: TaskCase, due_us: int, until_us: int, *, passing: bool) -> bool:
     """Time is enough where no timer can have written the checkpoint: a process that is frozen half way writes none."""
     if passing:
-        return let_commits_pass(case.application, task, case.settings, due_us, until_us, case.passed_us)
+        return let_commits_pass(case, due_us, until_us)
     return due_us <= until_us and commits_passed(case.settings, case.passed_us(due_us, until_us))
 
 

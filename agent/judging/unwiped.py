@@ -14,7 +14,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
@@ -24,13 +24,13 @@ from agent.inventory.sessions import stored_offset
 from agent.judging.base import Evidence, TaskCase
 from agent.judging.changelogs import has_changelog
 from agent.judging.reopening import DEAD_US, SETTLED_US
+from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory
 from agent.judging.upstream import UNWIPED
 from agent.judging.writers import writer_before
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 from agent.quantities.flushed import commits_passed, flushed_beyond
-from agent.quantities.role import TaskRole, role_of
 
 _START_WITHOUT = (
     "BEFORE the next start: keep a copy of the task directory {path}, and start once with"
@@ -56,6 +56,8 @@ class Unwiped(StoreStory):
 
     since_us: int
     after: Session | None
+    upstream = (UNWIPED.key,)
+    affected = Affected.YES
 
     @property
     def subject(self) -> str:
@@ -71,16 +73,6 @@ class Unwiped(StoreStory):
     def names_store(self) -> str:
         """Transactional stores are wiped one by one."""
         return self.store.name
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """No issue of it is public."""
-        return (UNWIPED.key,)
-
-    @property
-    def affected(self) -> Affected:
-        """What is transactional is affected."""
-        return Affected.YES
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,7 @@ class SwitchedOn(Unwiped):
     def graded(self) -> tuple[TaskRole, Severity]:
         """Role of who left it, and how bad that is."""
         if self.left is not None:
-            return _grade(self.case, self.task, self.store, self.left)
+            return _grade(self.case, self.store, self.left)
         if self.after is not None:
             return TaskRole.ASSUMED, Severity.WARNING
         alone = self.case.settings.number("num_standby_replicas") == 0
@@ -222,13 +214,12 @@ def _free_since(case: TaskCase, task: Task, store: Store) -> int | None:
     return session.released_us if is_over else None
 
 
-def _grade(case: TaskCase, task: Task, store: Store, left: Session) -> tuple[TaskRole, Severity]:
+def _grade(case: TaskCase, store: Store, left: Session) -> tuple[TaskRole, Severity]:
     """Grade what a session left: a standby flushes committed records only, and so does who lived on to a commit.
 
     So does a restoration: critical is only who went on from an offset, or is known to be active.
     """
-    writer = writer_before(case, store, left)
-    role = role_of(case.application, task, store, left, case.settings, writer, case.now_us, case.passed_us)
+    role = role_of(replace(case, profile=writer_before(case, store, left)), store, left)
     if role is TaskRole.STANDBY_LIKE:
         return role, Severity.INFO
     flushed_us = max((x for one in store.databases.values() for _, x in one.flushed), default=left.opened_us)

@@ -8,6 +8,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.layout.facts import Fact
 from tests.support.scenario import App, Scenario
 from tests.support.scenario_case import at, case, database, judge, session, severities, store, task
+from tests.support.twins import twin
 
 ID = "false-clean-store"
 EOS = "exactly_once_v2"
@@ -81,6 +82,7 @@ def test_committed_all_the_same():
     assert run.only(ID).severity is Severity.WARNING
 
 
+@pytest.mark.twin_of(ID, "closed with its offset")
 def test_quiet_for_a_clean_close():
     """An orderly close writes its offset between data and status."""
     run = Scenario("4.3.1", EOS)
@@ -92,6 +94,7 @@ def test_quiet_for_a_clean_close():
     run.wait(5)
     app = reopened(run)
     app.puts("0_0", 100)
+    run.wait(5)
     app.stops({"0_0": 2099})
     run.wait(5)
     reopened(run)
@@ -99,6 +102,7 @@ def test_quiet_for_a_clean_close():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "killed open")
 def test_quiet_for_a_crash():
     """A kill without a close leaves the status open: the next assignment wipes."""
     run = Scenario("4.3.1", EOS)
@@ -107,11 +111,13 @@ def test_quiet_for_a_crash():
     app.puts("0_0", 2000)
     run.wait(1)
     app.stops({"0_0": 1999})
+    run.wait(5)
     app = reopened(run)
     app.puts("0_0", 5000)
     app.flushes("0_0")
     run.wait(2)
     app.crash()
+    run.wait(5)
     reopened(run)
     run.wait(30)
     assert run.findings(ID) == []
@@ -228,9 +234,15 @@ def test_versioned_store():
 
 
 def test_chain_ends_with_the_next_stored_offset():
-    """What decided is told; while it is not known, the chain ends with the reopening."""
-    assert "next stored offset: 2099" in judge(ID, dossier(stored=2099))[0].evidence[-1].what
-    assert "opened again" in judge(ID, dossier())[0].evidence[-1].what
+    """It is as old as the look, or as the release; while it is not known, the chain ends with the reopening."""
+    for stored, released, last in ((2099, 60, 60), (2099, None, 100), (None, None, None)):
+        one = dossier(stored=stored)
+        one.task.stores["s"].sessions[1].released_us = None if released is None else at(released)
+        (verdict,) = judge(ID, one)
+        times = [step.at_us for step in verdict.evidence]
+        assert times == [at(10), at(20), at(30), *([] if last is None else [at(last)])]
+        assert ("next stored offset: 2099" in verdict.evidence[-1].what) == (stored is not None)
+        assert verdict.subject == f"close@{at(20)}"
 
 
 def test_known_role_asks_for_nothing():
@@ -241,10 +253,16 @@ def test_known_role_asks_for_nothing():
 
 @pytest.mark.parametrize(
     ("closed", "with_offset", "puts"),
-    [(False, False, 7000), (True, True, 7000), (True, None, 7000), (True, False, 2000)],
+    [
+        twin(ID, "killed open", False, False, 7000),
+        twin(ID, "held too briefly to tell how it ended", None, False, 7000),
+        twin(ID, "closed with its offset", True, True, 7000),
+        twin(ID, "a store without a changelog", True, None, 7000),
+        twin(ID, "nothing was flushed before the close", True, False, 2000),
+    ],
 )
 def test_needs_a_close_without_an_offset_over_new_data(closed, with_offset, puts):
-    """No close, a close with its offset, a store that never has one, or no data: nothing was marked falsely."""
+    """Nothing was marked falsely."""
     assert judge(ID, dossier(closed=closed, with_offset=with_offset, puts=puts)) == []
 
 
@@ -271,13 +289,6 @@ def test_releases_that_may_have_the_status():
     assert dossier(release="4.2.1").says(Fact.STATUS_MARKER).value == "no"
     assert judge(ID, dossier(release="4.2.1")) == []
     assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY
-
-
-def test_session_that_is_not_known_marks_nothing():
-    """`None` means that nobody could tell how the session ended."""
-    one = dossier()
-    one.task.stores["s"].sessions[0].closed = None
-    assert judge(ID, one) == []
 
 
 def test_names_the_incarnation_and_the_issue():

@@ -122,6 +122,8 @@ def test_at_rest_is_dated_to_the_reading():
     assert (verdict.level, verdict.opened_at_us, verdict.identity) == (Level.EXPOSURE, at(5), "identity-1")
 
 
+@pytest.mark.twin_of(ID, "its offset is as new as its data")
+@pytest.mark.twin_of(ID, "it holds no offset, and is wiped if it has a changelog")
 def test_offset_after_the_data_rules_it_out():
     """The order of the last writes decides, to one sequence number."""
     assert len(judge(ID, resting(offsets=(("app-s-changelog-0", 1999, 8012),)))) == 1
@@ -137,23 +139,51 @@ def test_compaction_hides_the_order():
     assert len(judge(ID, resting(offsets=zeroed, offset_file=20, newest_flush=21))) == 1
 
 
-@pytest.mark.parametrize("change", [{"status": 1}, {"status": None}, {"puts": 0, "offsets": ()}])
-def test_at_rest_needs_closed_and_data(change):
-    """Open, no status at all, or no data: nothing was marked falsely."""
-    assert judge(ID, resting(**change)) == []
-
-
-@pytest.mark.parametrize("lock", [LockState.HELD, LockState.UNKNOWN])
-def test_at_rest_needs_a_free_lock(lock):
-    """Whoever holds the store may be about to write."""
-    assert judge(ID, resting(lock=lock)) == []
-
-
-def test_history_is_better_than_a_reading():
-    """Once a session was seen, what it did decides."""
+@pytest.mark.twin_of(ID, "marked open: the next start does not trust it")
+def test_at_rest_needs_closed():
+    """Open, or no status at all; one open segment makes it an open store."""
+    for status in (1, None):
+        assert judge(ID, resting(status=status)) == []
     one = resting()
-    one.task.stores["s"].sessions += (session(0, 4, puts=8013),)
+    databases = one.task.stores["s"].databases
+    databases["b"] = database(puts=8013, segment="b")
+    assert len(judge(ID, one)) == 1
+    databases["b"].offsets = StoreOffsets(1, 8014)
     assert judge(ID, one) == []
+
+
+@pytest.mark.twin_of(ID, "nothing is in it")
+def test_at_rest_needs_data():
+    """What was flushed and has expired since is nobody's."""
+    one = resting()
+    one.task.stores["s"].retired_puts = -8013
+    assert judge(ID, one) == []
+
+
+@pytest.mark.twin_of(ID, "a process holds it")
+@pytest.mark.twin_of(ID, "it is not known whether a process holds it")
+def test_at_rest_needs_a_free_lock():
+    """Whoever holds the store may be about to write."""
+    for lock in (LockState.HELD, LockState.UNKNOWN):
+        assert judge(ID, resting(lock=lock)) == []
+
+
+@pytest.mark.twin_of(ID, "held too briefly to tell how it ended")
+@pytest.mark.twin_of(ID, "closed with its offset")
+@pytest.mark.twin_of(ID, "let go less than a minute ago")
+def test_history_is_better_than_a_reading():
+    """Once a session was seen, what it did decides; a minute after it nobody starts it again."""
+    for closed, with_offset, now, said in (
+        (True, False, 64, 1),
+        (True, False, 63.9, 0),
+        (True, True, 64, 0),
+        (None, False, 64, 0),
+    ):
+        one = resting(now=now)
+        seen = session(0, 4, puts=8013)
+        seen.closed, seen.closed_with_offset = closed, with_offset
+        one.task.stores["s"].sessions = (seen,)
+        assert len(judge(ID, one)) == said
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", None])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.inventory.blindness import note_blind
 from tests.support.scenario import TIMESTAMPED, App, Scenario
 from tests.support.scenario_case import (
     PLAIN,
@@ -60,6 +61,7 @@ def test_more_than_ten_thousand_puts(release):
     assert run.only(ID).status is Status.RESOLVED
 
 
+@pytest.mark.twin_of(ID, "at most 10,000 records were flushed since")
 def test_ten_thousand_rule():
     """Up to 10,000 offsets Streams itself writes nothing."""
     run, app = running()
@@ -80,6 +82,7 @@ def test_compaction_is_no_flush():
 
 
 @pytest.mark.parametrize("release", ["2.8.2", "3.4.1", "3.9.2"])
+@pytest.mark.twin_of(ID, "no checkpoint in this session yet: a long restoration")
 def test_long_restoration_without_a_checkpoint(release):
     """KAFKA-12634: up to 3.4 a restoration writes no checkpoint, however long it is."""
     run = Scenario(release, told={"commit_interval_ms": 1000})
@@ -121,6 +124,7 @@ def test_quiet_after_the_release():
 def dossier(
     *,
     puts: int = 11_001,
+    flushed: float = 20,
     now: float = 100,
     commit: int | None = 2000,
     released: float | None = None,
@@ -128,9 +132,9 @@ def dossier(
     release: str | None = "3.9.2",
     standbys: int | None = 0,
 ):
-    """Checkpoint at 10 s with 1,000 puts; `puts` flushed at 20 s."""
+    """Checkpoint at 10 s with 1,000 puts; `puts` on disk at `flushed`."""
     one = session(0, released, first=mark(10, 999, 1000) if marked else None)
-    files = database(puts=puts, flushed=[(1000, 9), (puts, 20)])
+    files = database(puts=puts, flushed=[(1000, 9), (puts, flushed)])
     told = {} if commit is None else {"commit_interval_ms": commit}
     return case(
         task(store([files], [one])),
@@ -152,6 +156,7 @@ def test_boundaries():
     assert judge(ID, dossier(marked=False)) == []
 
 
+@pytest.mark.twin_of(ID, "fewer than five commits were missed")
 def test_default_commit_interval():
     """Without the setting the default of thirty seconds counts."""
     assert judge(ID, dossier(commit=None, now=170)) == []
@@ -197,11 +202,16 @@ def test_release_with_offsets_in_the_store():
 
 def test_flush_at_the_moment_of_the_checkpoint():
     """A checkpoint covers the flush that was made for it."""
-    one = dossier()
-    files = one.task.stores["s"].databases[""]
-    files.flushed = ()
-    files.flushed += ((11_001, at(10)),)
-    assert judge(ID, one) == []
+    assert judge(ID, dossier(flushed=10)) == []
+    assert judge(ID, dossier(flushed=10.1))[0].opened_at_us == at(10.1)
+
+
+def test_clock_that_was_set_forward():
+    """By an hour, two seconds after the flush: no commit was missed yet; ten seconds later five were."""
+    for now_s, said in ((3632, 0), (3632.1, 1)):
+        one = dossier(flushed=22, now=now_s)
+        note_blind(one.inventory, at(24), at(3624), "clock-step")
+        assert len(judge(ID, one)) == said
 
 
 def test_chain_of_the_verdict():
@@ -212,11 +222,13 @@ def test_chain_of_the_verdict():
     assert verdict.affected is Affected.NO
 
 
-def test_second_store():
-    """A store that is free does not hide the one that is not checkpointed."""
+def test_other_stores_hide_nothing():
+    """One that is free, and one without a checkpoint in its session, stand before two frozen ones, told once."""
     one = dossier()
-    one.task.stores = {"a": store(name="a"), **one.task.stores}
-    assert "store s" in judge(ID, one)[0].summary
+    others = {name: dossier(marked=name == "c").task.stores["s"] for name in "bc"}
+    one.task.stores = {"a": store(name="a"), "b": others["b"], **one.task.stores, "c": others["c"]}
+    (verdict,) = judge(ID, one)
+    assert "store s" in verdict.summary
 
 
 def test_due_from_the_flush_that_crossed_the_limit():

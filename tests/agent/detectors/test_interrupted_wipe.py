@@ -92,6 +92,7 @@ def test_quiet_when_wiped():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "revoked seconds before the kill")
 def test_quiet_for_a_revoked_task():
     """A task that was let go six seconds before the kill was revoked."""
     run = closed_then_killed(between=6)
@@ -100,6 +101,7 @@ def test_quiet_for_a_revoked_task():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "an orderly stop: no other task died open")
 def test_quiet_for_an_orderly_stop():
     """When everything is closed, nothing was interrupted."""
     run = Scenario("4.1.2", EOS)
@@ -123,6 +125,7 @@ def test_quiet_without_siblings():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "killed open")
 def test_quiet_for_a_plain_crash():
     """A kill of open stores is no interrupted wipe."""
     run = Scenario("4.1.2", EOS)
@@ -138,6 +141,7 @@ def test_quiet_for_a_plain_crash():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "closed without an offset (4.3+)")
 def test_quiet_without_a_fresh_offset():
     """A dirty close writes no offset: on 4.3 that is a false clean, before it a skipped wipe."""
     run = closed_then_killed("4.3.1", offset=None)
@@ -203,6 +207,37 @@ def test_sibling_ends_with_the_process(released, said):
     assert len(judge(ID, dossier(sibling_released=released))) == said
 
 
+@pytest.mark.parametrize(
+    ("lives", "said"),
+    [([(-90, -50), (0, 50), (55, None)], 1), ([(0, None)], 0), ([(-90, -50)], 0)],
+)
+def test_the_life_that_ended_then(lives, said):
+    """Earlier lives, and the one that lasts, are not the one that was killed."""
+    one = dossier()
+    one.application.lives = tuple(ProcessLife(at(a), None if b is None else at(b), True) for a, b in lives)
+    assert len(judge(ID, one)) == said
+
+
+def test_any_sibling_will_do():
+    """One that was closed in time, one that lasts and one that came later stand before the one that was killed."""
+    one = dossier()
+    killed = one.application.tasks.pop("0_1")
+    assert judge(ID, one) == []
+    for number, (opened, released, closed) in enumerate([(0, 50, True), (0, None, None), (55, 70, False)], 2):
+        other = session(opened, released, puts=5000)
+        other.closed = closed
+        one.application.tasks[f"0_{number}"] = task(store([database()], [other]), task_id=f"0_{number}")
+    assert judge(ID, one) == []
+    one.application.tasks["0_9"] = killed
+    assert len(judge(ID, one)) == 1
+
+
+def test_close_at_the_very_end():
+    """A close at the moment of the end is the end."""
+    assert judge(ID, dossier(closed=50)) == []
+    assert len(judge(ID, dossier(closed=50, sibling_released=50.1))) == 1
+
+
 def test_sibling_that_was_there_and_not_closed():
     """A sibling that was closed, is too short to tell, or was opened after the end, proves nothing."""
     assert judge(ID, dossier(sibling_closed=True)) == []
@@ -231,31 +266,30 @@ def test_sibling_with_a_new_checkpoint_was_stopped(written, said):
     assert len(judge(ID, one)) == said
 
 
+@pytest.mark.twin_of(ID, "killed open")
+@pytest.mark.twin_of(ID, "held too briefly to tell how it ended")
 def test_offset_must_be_fresh():
     """A session without a close, and on 4.3 one whose close wrote no offset, is another matter."""
     one = dossier()
     first = one.task.stores["s"].sessions[0]
     first.closed_with_offset = False
     assert len(judge(ID, one)) == 1
-    first.closed = False
-    assert judge(ID, one) == []
+    for first.closed in (False, None):
+        assert judge(ID, one) == []
     newest = dossier(release="4.3.1")
     for without in (False, None):
         newest.task.stores["s"].sessions[0].closed_with_offset = without
         assert judge(ID, newest) == []
 
 
-def test_how_long_before_is_reported():
-    """The summary tells the time between the close and the kill."""
-    assert "2.0 s before" in judge(ID, dossier(closed=48))[0].summary
-
-
 def test_chain_of_the_verdict():
     """Opened, closed, process gone, opened again: in this order, dated to the reopening, on this incarnation."""
     verdict = judge(ID, dossier())[0]
     assert [step.at_us for step in verdict.evidence] == [at(1), at(49.9), at(50), at(60)]
-    assert (verdict.opened_at_us, verdict.identity) == (at(60), "identity-1")
-    assert verdict.upstream == ()
+    assert (verdict.subject, verdict.opened_at_us) == (f"kill@{at(50)}", at(60))
+    assert (verdict.identity, verdict.upstream) == ("identity-1", ())
+    assert "0.1 s before" in verdict.summary
+    assert "2.0 s before" in judge(ID, dossier(closed=48))[0].summary
 
 
 def test_every_session_is_judged():

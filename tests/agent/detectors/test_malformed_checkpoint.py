@@ -115,6 +115,8 @@ def temporary(
     return case(one, now=now)
 
 
+@pytest.mark.twin_of(ID, "a process holds the task, and may be writing it")
+@pytest.mark.twin_of(ID, "changed less than a minute ago")
 def test_temporary_file_needs_a_minute_without_a_holder():
     """More than a minute, nobody holds it, and it is that file."""
     assert judge(ID, temporary(now=80)) == []

@@ -215,7 +215,11 @@ def test_needs_the_operators_word():
     assert judge(ID, silent) == []
 
 
-def test_dated_to_the_options():
-    """The chain is dated to what was written, or to when the application was first seen."""
-    assert judge(ID, dossier())[0].evidence[0].at_us == at(20)
+def test_dated_to_the_newest_options():
+    """Or to when the application was first seen. The first disagreement is the headline, all are in the chain."""
+    one = dossier(conflicts=("first", "second"))
+    one.application.rocksdb_versions["9.7.2"] = at(15)
+    (verdict,) = judge(ID, one)
+    assert (verdict.summary, verdict.opened_at_us) == ("app: first.", at(20))
+    assert [(step.what, step.at_us) for step in verdict.evidence] == [("first", at(20)), ("second", at(20))]
     assert judge(ID, dossier(written=None))[0].evidence[0].at_us == at(1)

@@ -251,6 +251,7 @@ def test_quiet_for_a_clean_close():
 
 
 @pytest.mark.parametrize("release", ["2.3.1", "3.5.2", "4.2.1"])
+@pytest.mark.twin_of(ID, "a store without a changelog")
 def test_quiet_where_a_source_topic_is_the_changelog(release):
     """Its checkpoint names the source topic: an orderly stop looked like an unclean end (found live, 4.2.1)."""
     run = Scenario(release, EOS, 0)

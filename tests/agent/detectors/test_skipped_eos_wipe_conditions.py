@@ -210,6 +210,7 @@ def test_aborted_offsets_are_suspected():
         assert said(dossier(advance=5000, release=release)) == NOT_PROVED
 
 
+@pytest.mark.twin_of(ID, "it kept its offsets in the store (4.3+)")
 def test_store_that_keeps_its_offsets():
     """After an upgrade to 4.3 the told release may be that of yesterday; the session that ended says what it was."""
     one = dossier(advance=0, release="4.2.1")
@@ -247,6 +248,18 @@ def test_another_incarnation_is_no_reopening():
     assert judge(ID, one) == []
 
 
+@pytest.mark.twin_of(ID, "moved to 4.3 without an offset")
+def test_upgrade_of_a_task_that_ran():
+    """Up to 4.2 an active task has no checkpoint: the start-up pass of 4.3 opens its store, the assignment wipes it."""
+    one = dossier(release="4.3.1")
+    before, after = one.task.stores["s"].sessions
+    before.first = before.last = after.offset_at_open = None
+    assert len(said(one)) == 1
+    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=1)
+    assert said(one) == []
+
+
+@pytest.mark.twin_of(ID, "let go by a process that lived on")
 def test_orderly_release_in_a_living_process():
     """The process outlived the release: it closed the task, it did not crash."""
     one = dossier(advance=0)
@@ -261,6 +274,7 @@ def test_wiped_afterwards():
     assert judge(ID, one) == []
 
 
+@pytest.mark.twin_of(ID, "killed in a restoration of up to 2.5")
 def test_half_restored_old_store():
     """Up to 2.5 a wiped store with one of two bulk-load reopens was killed while it restored committed records."""
     one = dossier(advance=0, release="2.1.1", guarantee="exactly_once")

@@ -51,6 +51,7 @@ def test_restoration_gave_back_less():
     assert severities(ID, old(7609)) == [Severity.WARNING]
 
 
+@pytest.mark.twin_of(ID, "the stores of its task are being wiped")
 def test_other_stores_of_the_task_are_being_wiped():
     """Store after store, on a slow volume for longer than ten seconds: this one may be next (found by the hunt)."""
     one = old(0, released=None)

@@ -125,6 +125,7 @@ def test_quiet_without_exactly_once(guarantee, hidden):
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "nothing was flushed beyond the checkpoint")
 def test_quiet_for_a_clean_close():
     """A clean close flushes and then writes the checkpoint within milliseconds."""
     run, app = restored()
@@ -352,6 +353,7 @@ def test_every_segment_that_was_flushed_has_expired():
     assert (verdict.severity, verdict.opened_at_us) == (Severity.WARNING, at(10))
 
 
+@pytest.mark.twin_of(ID, "a close or a commit may be about to write the checkpoint")
 def test_second_is_counted_from_the_flush():
     """The finding comes exactly one second after the flush, and is dated to it."""
     assert judge(ID, dossier(now=20.999)) == []
@@ -360,8 +362,12 @@ def test_second_is_counted_from_the_flush():
     )
 
 
-def test_needs_a_checkpoint_on_disk():
-    """Without a checkpoint on disk there is nothing that a next start could trust."""
+@pytest.mark.twin_of(ID, "no checkpoint of it was written since it was opened")
+def test_needs_a_checkpoint_of_the_session():
+    """One from before the opening does not cover what was put since; without one there is nothing to be trusted."""
+    one = dossier()
+    one.task.stores["s"].sessions[-1].first = one.task.stores["s"].sessions[-1].last = None
+    assert judge(ID, one) == []
     one = dossier()
     one.task.checkpoints[-1].ended_us = one.now_us
     assert judge(ID, one) == []

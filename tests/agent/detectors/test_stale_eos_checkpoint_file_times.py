@@ -26,12 +26,15 @@ def test_file_times_show_what_was_flushed_since():
     assert [step.at_us for step in verdict.evidence] == [at(10), at(20)]
 
 
-@pytest.mark.parametrize(("flushed", "said"), [(10.4, 0), (10.499, 0), (10.5, 1), (9.5, 0)])
-def test_times_must_differ(flushed, said):
+@pytest.mark.twin_of(ID, "its file times may be those of a copy")
+@pytest.mark.twin_of(ID, "nothing was flushed beyond the checkpoint")
+def test_times_must_differ():
     """A volume copied without its times has everything within half a second: unknown."""
-    assert len(judge(ID, at_rest(flushed=flushed))) == said
+    for flushed, said in ((10.4, 0), (10.499, 0), (10.5, 1), (9.5, 0)):
+        assert len(judge(ID, at_rest(flushed=flushed))) == said
 
 
+@pytest.mark.twin_of(ID, "the checkpoint does not name it")
 def test_needs_an_entry_and_a_flush():
     """A store that the checkpoint does not name, or without any file, tells nothing."""
     assert judge(ID, at_rest(offset=None)) == []

@@ -8,6 +8,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.inventory.model import Application, ProcessLife
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, database, judge, session, store, task
+from tests.support.twins import twin
 
 ID = "startup-lock-leak"
 
@@ -56,11 +57,13 @@ def test_store_that_was_not_closed():
     assert times == sorted(times)
 
 
+@pytest.mark.twin_of(ID, "closed in order")
 def test_quiet_for_an_orderly_stop():
     """Every store closed."""
     assert leaking(leaks=False).findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "a kill: another store was not closed either")
 def test_quiet_for_a_kill():
     """When no store was closed, the process was killed."""
     run = Scenario("4.3.0")
@@ -76,6 +79,7 @@ def test_quiet_for_a_kill():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(ID, "no other store shows how the process ended")
 def test_quiet_without_another_store():
     """A single store gives nothing to compare with."""
     assert leaking(others=False).findings(ID) == []
@@ -123,6 +127,8 @@ def test_dated_to_the_release():
     verdict = judge(ID, dossier())[0]
     assert (verdict.opened_at_us, verdict.identity) == (at(50), "identity-1")
     assert [step.at_us for step in verdict.evidence] == [at(1), at(50)]
+    # two looks at the same end are one finding
+    assert {judge(ID, dossier(released=x))[0].subject for x in (50, 49.5)} == {str(at(50))}
 
 
 @pytest.mark.parametrize(("released", "said"), [(48.9, 0), (49, 1), (51, 1), (51.1, 0)])
@@ -137,13 +143,19 @@ def test_others_closed_at_the_same_end(released, said):
     assert len(judge(ID, dossier(other_released=released))) == said
 
 
-def test_what_excludes_it():
+@pytest.mark.parametrize(
+    "changed",
+    [
+        twin(ID, "closed in order", {"closed": True}),
+        twin(ID, "held too briefly to tell how it ended", {"closed": None}),
+        twin(ID, "nothing was flushed in it", {"puts": 100}),
+        twin(ID, "a kill: another store was not closed either", {"other_closed": False}),
+        twin(ID, "no other store shows how the process ended", {"other_closed": None}),
+    ],
+)
+def test_what_excludes_it(changed):
     """A close, an unknown end, nothing flushed, or another store that was not closed either."""
-    assert judge(ID, dossier(closed=True)) == []
-    assert judge(ID, dossier(closed=None)) == []
-    assert judge(ID, dossier(puts=100)) == []
-    assert judge(ID, dossier(other_closed=False)) == []
-    assert judge(ID, dossier(other_closed=None)) == []
+    assert judge(ID, dossier(**changed)) == []
 
 
 def test_global_state_is_opened_by_no_other_process():
@@ -151,13 +163,14 @@ def test_global_state_is_opened_by_no_other_process():
     assert judge(ID, dossier(task_id="global")) == []
 
 
-def test_all_others_must_be_closed():
-    """One of two others without a close makes it a kill."""
+@pytest.mark.parametrize(("released", "said"), [(50, 0), (30, 1), (None, 1)])
+def test_all_others_must_be_closed(released, said):
+    """One of two others without a close makes it a kill; not one that was let go at another time, or that lasts."""
     one = dossier()
-    third = session(1, 50, puts=100)
+    third = session(1, released, puts=100)
     third.closed = False
     one.application.tasks["0_2"] = task(store([database()], [third]), task_id="0_2")
-    assert judge(ID, one) == []
+    assert len(judge(ID, one)) == said
 
 
 def test_process_that_still_lives():

@@ -7,6 +7,7 @@ import pytest
 from agent.contract.events import Level, Severity
 from tests.agent.detectors.test_transactional_stores import SKIPPED, committed, corrupted, transactional
 from tests.support.scenario import UNLOGGED, WINDOWED, Scenario
+from tests.support.twins import twin
 
 T = "enable_transactional_statestores"
 
@@ -116,6 +117,7 @@ def test_upgrade_under_an_agent_that_starts_with_its_pod():
 
 
 @pytest.mark.parametrize(("release", "told"), [("4.4.0", "false"), ("4.3.1", None)])
+@pytest.mark.twin_of(SKIPPED, "without transactional stores the next start wipes it")
 def test_a_start_that_wipes_is_no_exposure(release, told):
     """Transactional stores are switched off, or the application goes back to 4.3.1: the next start wipes."""
     run = Scenario(release, "exactly_once_v2", told={T: told, "commit_interval_ms": 500})
@@ -179,19 +181,28 @@ def test_changelog_that_was_switched_off():
     assert run.findings(SKIPPED) == []
 
 
-def test_upgrade_after_a_kill_without_a_flush():
+@pytest.mark.parametrize(
+    ("puts", "is_started_again"),
+    [
+        twin(SKIPPED, "nothing is in it", 0, True),
+        twin(SKIPPED, "it holds what was restored, no more", 100, True),
+        twin(SKIPPED, "it has an offset", 100, False),
+    ],
+)
+def test_upgrade_after_a_kill_without_a_flush(puts, is_started_again):
     """A start took the checkpoint away, and flushed nothing: one reading shows only committed data."""
     run = transactional(watched=False)
     app = run.start("4.2.2", transactional=False)
     app.opens("0_0")
-    app.puts("0_0", 100)
+    app.puts("0_0", puts)
     run.wait(1)
-    app.stops({"0_0": 99})
+    app.stops({"0_0": puts - 1})
     run.wait(5)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(300)
-    app.crash()
+    if is_started_again:
+        app = run.start()
+        app.opens("0_0")
+        run.wait(300)
+        app.crash()
     run.wait(100)
     run.world.watch()
     run.wait(5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.inventory.observations import StoreOffsets
-from agent.inventory.sessions import is_closed_without_offset, stored_offset
+from agent.inventory.sessions import stored_offset, wrote_offset
 from agent.inventory.stores import Store
 from tests.support.scenario_case import at, database, store
 from tests.support.scenario_looks import FREE, Reducing, checkpoint_look, database_look, task_look
@@ -63,44 +63,28 @@ def family(
 
 
 @pytest.mark.parametrize(
-    ("held", "without"),
+    ("held", "with_it"),
     [
-        (family(sequence=3005), True),
-        (family(sequence=3006), False),
-        (family(sequence=3007), False),
-        (family(sequence=-1), False),
-        (family(sequence=0, file=9), False),
-        (family(sequence=0, file=8), True),
-        (family(1, sequence=3005), False),
-        (family(None, sequence=3005), False),
-        (None, False),
+        ([family(sequence=3005)], False),
+        ([family(sequence=3006)], True),
+        ([family(sequence=3007)], True),
+        ([family(sequence=-1)], None),  # no changelog, or exactly-once wipes it
+        ([family(sequence=0, file=9)], True),
+        ([family(sequence=0, file=8)], False),
+        ([family(None, sequence=3005)], True),
+        (
+            [StoreOffsets(0, 0, (("t-0", 2999, 5),), None, 9)],
+            True,
+        ),  # the status lost its number: no order is known
+        ([None], True),
+        ([family(), family(sequence=3005)], False),  # one segment without its offset is enough
+        ([None, family(sequence=3005)], False),
+        ([family(), family(sequence=-1)], False),
     ],
 )
-def test_close_without_its_offset(held, without):
-    """Says closed, holds data, and the offset entry is older than the newest data.
-
-    A store without any entry has no changelog; exactly-once wipes it if it has one.
-    """
-    assert is_closed_without_offset(closing(held)) is without
-
-
-def test_nothing_was_ever_put():
-    """An empty store that was closed needs no offset."""
-    assert not is_closed_without_offset(closing(family(sequence=-1), puts=0))
-
-
-def test_compacted_status():
-    """Where the status lost its sequence number no order is known."""
-    held = StoreOffsets(status=0, status_sequence=0, offsets=(("t-0", 2999, 5),), offset_file=9)
-    assert not is_closed_without_offset(closing(held))
-
-
-def test_every_segment_must_be_closed():
-    """One open segment makes it an open store; one without its offset is enough."""
-    assert not is_closed_without_offset(closing(family(sequence=3005), family(1)))
-    assert is_closed_without_offset(closing(family(), family(sequence=3005)))
-    assert is_closed_without_offset(closing(None, family(sequence=3005)))
-    assert is_closed_without_offset(closing(family(), family(sequence=-1)))
+def test_close_with_its_offset(held, with_it):
+    """The offset entry must be newer than the newest data, as far as the order is known."""
+    assert wrote_offset(closing(*held)) is with_it
 
 
 @pytest.mark.parametrize(

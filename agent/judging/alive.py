@@ -6,42 +6,29 @@ however late it is. What the process wrote meanwhile, in whatever task, shows th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-from agent.inventory.model import Application, Task
-from agent.inventory.settings import ApplicationSettings
+from agent.inventory.model import Task
+from agent.judging.base import TaskCase
 from agent.quantities.flushed import COMMITS, LATE_US, commit_interval_us, commits_passed
 
-Passed: TypeAlias = Callable[[int, int], int]
-"""From one moment to another: time that passed in fact, without that by which the clock was set."""
 
-
-def was_at_work(application: Application, task: Task, from_us: int, until_us: int) -> bool:
+def was_at_work(case: TaskCase, from_us: int, until_us: int) -> bool:
     """Return whether anything was written in a time, both ends included: by the task, or else by another one."""
     if from_us > until_us:
         return False
-    others = (other for other in application.tasks.values() if other is not task)
-    return _wrote(task, from_us, until_us) or any(_wrote(other, from_us, until_us) for other in others)
+    others = (other for other in case.application.tasks.values() if other is not case.task)
+    return _wrote(case.task, from_us, until_us) or any(_wrote(other, from_us, until_us) for other in others)
 
 
-def let_commits_pass(
-    application: Application,
-    task: Task,
-    settings: ApplicationSettings,
-    since_us: int,
-    until_us: int,
-    passed_us: Passed,
-) -> bool:
+def let_commits_pass(case: TaskCase, since_us: int, until_us: int) -> bool:
     """Return whether commits went by in a time for sure: what the commit timer writes would be there.
 
     The process was at work when they had been due, and for as long after that as a commit may be late nothing came: one
     that had been frozen writes what is due as soon as it goes on.
     """
-    if not commits_passed(settings, passed_us(since_us, until_us)):
+    if not commits_passed(case.settings, case.passed_us(since_us, until_us)):
         return False
-    due_us = since_us + COMMITS * commit_interval_us(settings)
-    return was_at_work(application, task, due_us, until_us - LATE_US)
+    due_us = since_us + COMMITS * commit_interval_us(case.settings)
+    return was_at_work(case, due_us, until_us - LATE_US)
 
 
 def _wrote(task: Task, from_us: int, until_us: int) -> bool:

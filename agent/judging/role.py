@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from agent.inventory.model import Application, CheckpointClaim, CheckpointFact, Session, Store, Task
-from agent.inventory.settings import ApplicationSettings
+from agent.inventory.model import CheckpointClaim, CheckpointFact, Session, Store, Task
+from agent.judging.alive import let_commits_pass
+from agent.judging.base import TaskCase
 from agent.layout.facts import Fact
-from agent.layout.profile import Profile, Truth
-from agent.quantities.alive import Passed, let_commits_pass
+from agent.layout.profile import Truth
 from agent.quantities.changelog import TEN_THOUSAND, base_offset
 from agent.quantities.flushed import due_flush
 
@@ -63,17 +63,8 @@ def _moved(fact: CheckpointFact, before: dict[str, int]) -> int:
     return sum(base_offset(offset) - base_offset(before.get(name)) for name, offset in fact.offsets.items())
 
 
-def role_of(
-    application: Application,
-    task: Task,
-    store: Store,
-    session: Session | None,
-    settings: ApplicationSettings,
-    profile: Profile,
-    now_us: int,
-    passed_us: Passed,
-) -> TaskRole:
-    """Return what a task was that flushed beyond its checkpoint in a session.
+def role_of(case: TaskCase, store: Store, session: Session | None) -> TaskRole:
+    """Return what a task was that flushed beyond its checkpoint in a session; the case has the profile of who wrote it.
 
     From 2.7 on a standby writes its checkpoint at a commit when its offsets moved by more than 10,000 in all, or when
     it is let go or paused. So one that flushed more than that, and commits went by without one, is active. One whose
@@ -86,15 +77,15 @@ def role_of(
         Task.maybeCheckpoint(true) for active and standby tasks (3.8.0 to 4.2.1); HighAvailabilityTaskAssignor (2.6.0+:
         warm-up replicas without any standbys).
     """
-    standbys = settings.number("num_standby_replicas")
-    if profile.says(Fact.TEN_THOUSAND_RULE) is not Truth.NO and session is not None:
+    standbys = case.settings.number("num_standby_replicas")
+    if case.says(Fact.TEN_THOUSAND_RULE) is not Truth.NO and session is not None:
         mark = session.last or CheckpointClaim(session.opened_us, 0, session.puts_at_open)
-        due_us = due_flush(store, mark, profile)
-        until_us = now_us if session.released_us is None else session.released_us
-        if due_us is not None and let_commits_pass(application, task, settings, due_us, until_us, passed_us):
+        due_us = due_flush(store, mark, case.profile)
+        until_us = case.now_us if session.released_us is None else session.released_us
+        if due_us is not None and let_commits_pass(case, due_us, until_us):
             return TaskRole.ACTIVE
-    kept = profile.says(Fact.CHECKPOINT_KEPT_IN_RUNNING) is not Truth.NO
-    if kept and profile.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _no_timer_wrote(task, session):
+    kept = case.says(Fact.CHECKPOINT_KEPT_IN_RUNNING) is not Truth.NO
+    if kept and case.says(Fact.TEN_THOUSAND_RULE) is Truth.YES and _no_timer_wrote(case.task, session):
         return TaskRole.UNLESS_PAUSED
     if standbys == 0:
         return TaskRole.ASSUMED

@@ -8,11 +8,10 @@ import pytest
 
 from agent.inventory.blindness import note_blind
 from agent.inventory.model import CheckpointFact, Store
-from agent.inventory.settings import ApplicationSettings, Setting
-from agent.quantities.alive import let_commits_pass, was_at_work
+from agent.judging.alive import let_commits_pass, was_at_work
 from tests.support.scenario_case import at, case, checkpoint, database, session, store, task
 
-SETTINGS = ApplicationSettings({"commit_interval_ms": Setting("1000", "flag")})
+TOLD = {"commit_interval_ms": 1000}
 
 
 def signs(
@@ -39,7 +38,7 @@ def test_what_is_a_sign(sign, from_s, until_s, expected, is_own):
     files, checkpoints = signs(**sign)
     one = task(files, checkpoints=checkpoints, task_id="0_1")
     asked = one if is_own else task()
-    assert was_at_work(case(asked, one).application, asked, at(from_s), at(until_s)) is expected
+    assert was_at_work(case(asked, one), at(from_s), at(until_s)) is expected
 
 
 @pytest.mark.parametrize(
@@ -49,17 +48,13 @@ def test_what_is_a_sign(sign, from_s, until_s, expected, is_own):
 def test_commits(sign, until, expected):
     """Two intervals of a second after 10 s the process must be at work, and nothing may come for ten seconds more."""
     one = task(signs(flushed=[sign])[0])
-    judged = case(one)
-    assert (
-        let_commits_pass(judged.application, one, SETTINGS, at(10), at(until), judged.passed_us) is expected
-    )
+    assert let_commits_pass(case(one, told=TOLD), at(10), at(until)) is expected
 
 
 @pytest.mark.parametrize(("until", "expected"), [(27, True), (26.9, False)])
 def test_commits_that_the_clock_jumped_over(until: float, expected: bool) -> None:
     """Two intervals of a second and ten seconds must pass in fact: five seconds were only set."""
     one = task(signs(flushed=[12.5])[0])
-    judged = case(one)
+    judged = case(one, told=TOLD)
     note_blind(judged.inventory, at(13), at(18), "clock-step")
-    found = let_commits_pass(judged.application, one, SETTINGS, at(10), at(until), judged.passed_us)
-    assert found is expected
+    assert let_commits_pass(judged, at(10), at(until)) is expected

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from agent.inventory.model import Application
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.layout.profile import Profile
-from agent.layout.releases import ReleaseRange
+from agent.judging.role import TaskRole, may_be_on_the_way, moved_by, role_of
 from agent.quantities.flushed import commits_passed
-from agent.quantities.role import TaskRole, may_be_on_the_way, moved_by, role_of
-from tests.support.scenario_case import at, checkpoint, database, mark, session, store, task
+from tests.support.scenario_case import at, case, checkpoint, database, mark, session, store, task
+
+TOLD = {"commit_interval_ms": 100}
 
 
-def settings(standbys: int | None = None, interval_ms: int | None = 100) -> ApplicationSettings:
-    values = {"num_standby_replicas": standbys, "commit_interval_ms": interval_ms}
-    return ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
-
-
-def passed(since_us: int, until_us: int) -> int:
-    """The clock was never set."""
-    return until_us - since_us
+def settings(interval_ms: int | None = 100) -> ApplicationSettings:
+    return ApplicationSettings(
+        {} if interval_ms is None else {"commit_interval_ms": Setting(str(interval_ms), "flag")}
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,33 +71,20 @@ def test_role(standbys, offset, puts, now, role):
         [session(0, first=mark(10, offset, 2000))],
     )
     owner = task(one, checkpoints=[checkpoint(10, offset)])
-    profile = Profile(ReleaseRange.of("4.1.2"))
-    assert (
-        role_of(
-            Application("app"), owner, one, one.sessions[-1], settings(standbys), profile, at(now), passed
-        )
-        is role
-    )
+    asked = case(owner, now=now, standbys=standbys, told=TOLD)
+    assert role_of(asked, one, one.sessions[-1]) is role
 
 
 def test_later_checkpoint_beside_standbys():
     """A standby that becomes active writes one, which its initialisation deletes, and one when it has restored."""
     first, last = mark(10, 2000, 2000), mark(50, 2600, 2500)
     one = store([database(puts=3000, flushed=[(2000, 9), (3000, 60)])], [session(0, first=first, last=last)])
-    profile = Profile(ReleaseRange.of("4.1.2"))
     stands = task(one, checkpoints=[checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600)])
     assert (
-        role_of(Application("app"), stands, one, one.sessions[-1], settings(1), profile, at(90), passed)
-        is TaskRole.UNLESS_PAUSED
+        role_of(case(stands, now=90, standbys=1, told=TOLD), one, one.sessions[-1]) is TaskRole.UNLESS_PAUSED
     )
     gone = task(
         one, checkpoints=[checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True)]
     )
-    assert (
-        role_of(Application("app"), gone, one, one.sessions[-1], settings(1), profile, at(90), passed)
-        is TaskRole.STANDBY_LIKE
-    )
-    assert (
-        role_of(Application("app"), gone, one, one.sessions[-1], settings(0), profile, at(90), passed)
-        is TaskRole.ASSUMED
-    )
+    assert role_of(case(gone, now=90, standbys=1, told=TOLD), one, one.sessions[-1]) is TaskRole.STANDBY_LIKE
+    assert role_of(case(gone, now=90, standbys=0, told=TOLD), one, one.sessions[-1]) is TaskRole.ASSUMED

@@ -162,6 +162,7 @@ def test_scaled_out(release, between):
 
 
 @pytest.mark.parametrize("release", FIELD)
+@pytest.mark.twin_of(ID, "its process lived on to open it again")
 def test_handed_to_another_thread(release):
     """Another thread of the process has the task again when the kill comes: nothing was about to be wiped."""
     run, app = running(release)
