@@ -139,10 +139,7 @@ def _add_watching(group: argparse._ArgumentGroup) -> None:
         "--watch-mode", metavar="MODE", help="inotify, poll, or auto: by the volume's file system (default)"
     )
     group.add_argument(
-        "--rescan-seconds",
-        type=float,
-        metavar="S",
-        help="time between full rescans, seconds (default 60)",
+        "--rescan-seconds", type=float, metavar="S", help="time between full rescans, seconds (default 60)"
     )
     group.add_argument(
         "--cpu-share",

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 def add_digest(
-    parser: argparse.ArgumentParser,
-    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
@@ -69,9 +68,6 @@ def add_digest(
 
 def digest(chosen: argparse.Namespace, config: Config) -> int:
     """Digest every store that is asked for.
-
-    Returns:
-        Exit code.
 
     Raises:
         UsageError: a library is missing, there is nothing to read, or the output cannot be written.

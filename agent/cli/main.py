@@ -40,11 +40,7 @@ AddsTo: TypeAlias = Callable[[argparse.ArgumentParser], None]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
-    Args:
-        arguments: Without the program's name; None = those of the process.
-
-    Returns:
-        Exit code.
+    `arguments`: without the program's name; None = those of the process.
     """
     return guarded(partial(_answer, arguments))
 

@@ -17,8 +17,7 @@ from agent.preflight.telling import Result, count, paragraph
 
 
 def add_preflight(
-    parser: argparse.ArgumentParser,
-    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument(
@@ -63,14 +62,8 @@ def preflight(
 ) -> int:
     """Gather facts, judge and print.
 
-    Args:
-        config: Effective settings.
-        assumed: The same with settings that are to be changed; None = none is: then the agent's place is checked.
-        change: Those settings, as they were given.
-        as_json: One check per line.
-
-    Returns:
-        0 = no check failed, 1 = one did.
+    `assumed`: the same with settings that are to be changed; None = none is: then the agent's place is checked.
+    `change`: those settings, as they were given. Gives 0 = no check failed, 1 = one did.
     """
     # what preflight needs beside the rest is loaded only where it is asked for
     from agent.preflight.checks import exit_code, judge

@@ -74,9 +74,6 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 def verify(chosen: argparse.Namespace) -> int:
     """Compare, print and say how it went.
 
-    Returns:
-        Exit code.
-
     Raises:
         UsageError: a library is missing, no broker answers, or there is nothing to compare.
     """

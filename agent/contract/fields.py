@@ -6,16 +6,7 @@ Additive inside a major version; a name is never reused.
 
 from __future__ import annotations
 
-from agent.contract.events import (
-    Affected,
-    Change,
-    Confidence,
-    Kind,
-    Level,
-    Severity,
-    Source,
-    Status,
-)
+from agent.contract.events import Affected, Change, Confidence, Kind, Level, Severity, Source, Status
 from agent.contract.field import Field, FieldType
 from agent.contract.packed import DIGESTS
 

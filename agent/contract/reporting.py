@@ -28,19 +28,12 @@ DISABLED_PREFIX = "detectors.disabled."
 
 @dataclass(frozen=True, slots=True)
 class ReportedSetting:
-    """One setting of an application, as a configuration record names it.
+    """One setting of an application, as a configuration record names it."""
 
-    Args of the dataclass:
-        name: Key in `--set KEY=VALUE`, in files and in records.
-        kafka_name: The Kafka Streams (or topic) setting it mirrors.
-        meaning: One sentence.
-        is_number: Whether its value is a whole number.
-    """
-
-    name: str
-    kafka_name: str
-    meaning: str
-    is_number: bool = True
+    name: str  # key in `--set KEY=VALUE`, in files and in records
+    kafka_name: str  # the Kafka Streams (or topic) setting it mirrors
+    meaning: str  # one sentence
+    is_number: bool = True  # whether its value is a whole number
 
 
 REPORTED_SETTINGS: tuple[ReportedSetting, ...] = (

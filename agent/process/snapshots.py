@@ -21,13 +21,7 @@ from agent.observe.memory import resident_bytes
 from agent.publish.finding_rows import reported_rows, shown_findings, task_rows
 from agent.publish.incident_rows import counts, exposures, incident_rows
 from agent.publish.kubernetes import KubernetesEvents
-from agent.publish.snapshot import (
-    DetectorMetrics,
-    DigestMetrics,
-    FindingCount,
-    MetricsSnapshot,
-    WatchMetrics,
-)
+from agent.publish.snapshot import DetectorMetrics, DigestMetrics, FindingCount, MetricsSnapshot, WatchMetrics
 from agent.publish.task_table import TaskTable
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
@@ -72,14 +66,10 @@ class Snapshots:
     ) -> None:
         """Bring the snapshot up to date, within its share of the time.
 
-        Args:
-            spool: None = there is none.
-            shipper: None = there is no sink.
-            baseline: None = there is no home.
-            events: None = Kubernetes Events are off.
-            preflight: Check -> 0 ok, 1 warning, 2 failed.
-            refused: Record kind -> records that had no spool to go to, although one was asked for.
-            digests: None = they are switched off.
+        `spool`: None = there is none. `shipper`: None = there is no sink. `baseline`: None = there is no home.
+        `events`: None = Kubernetes Events are off. `preflight`: check -> 0 ok, 1 warning, 2 failed. `refused`:
+        record kind -> records that had no spool to go to, although one was asked for. `digests`: None = they are
+        switched off.
         """
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()

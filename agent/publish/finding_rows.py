@@ -34,8 +34,7 @@ def reported_rows(ledger: Ledger) -> tuple[FindingsReported, ...]:
 def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], int]:
     """Count findings by task: the open ones, and events of the last hour.
 
-    Returns:
-        The rows, the worst first, and how many findings are in none of them.
+    Gives the rows, the worst first, and how many findings are in none of them.
     """
     counts: Counter[tuple[int, str, str, str]] = Counter()
     rows: dict[tuple[int, str, str, str], Finding] = {}

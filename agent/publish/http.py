@@ -57,19 +57,13 @@ _HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where the server gets its answers; each is called on a thread of the server and must not wait.
-
-    Args of the dataclass:
-        metrics: Headers and body; the arguments are what the client says in `Accept` and `Accept-Encoding`.
-        unhealthy: Why the agent is not alive, in one line; None = it is.
-        unready: Why the agent is not ready, in one line; None = it is.
-        page: The agent's own page as HTML; the only one that may wait, a few seconds.
-    """
+    """Where the server gets its answers; each is called on a thread of the server and must not wait."""
 
     metrics: Callable[[str, str], tuple[Headers, bytes | bytearray]]
-    unhealthy: Callable[[], str | None]
-    unready: Callable[[], str | None]
-    page: Callable[[], str]
+    """Headers and body; the arguments are what the client says in `Accept` and `Accept-Encoding`."""
+    unhealthy: Callable[[], str | None]  # why the agent is not alive, in one line; None = it is
+    unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
+    page: Callable[[], str]  # the agent's own page as HTML; the only one that may wait, a few seconds
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -82,10 +76,7 @@ class HttpServer(ThreadingHTTPServer):
     def __init__(self, answers: Answers, host: str = "", port: int = 0) -> None:
         """Bind the port; nothing is answered before `start`.
 
-        Args:
-            answers: Where the answers come from.
-            host: Address to listen on; empty = all of IPv4, `::` = all.
-            port: Port; 0 = any free one, see `port`.
+        `host`: address to listen on; empty = all of IPv4, `::` = all. `port`: port; 0 = any free one, see `port`.
 
         Raises:
             ConfigError: the address cannot be listened on.

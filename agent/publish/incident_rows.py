@@ -20,12 +20,9 @@ def incident_rows(
 ) -> tuple[tuple[IncidentRow, ...], int]:
     """List incidents: what raises an alert before what is for reading only, the worst first.
 
-    Args:
-        incidents: In the order of people, who see what is over and what the agent does not know last.
-        names: Incident[Finding] -> detector whose alert it raises; without one that of its lead.
-
-    Returns:
-        The rows, and how many incidents are in none of them.
+    `incidents`: in the order of people, who see what is over and what the agent does not know last. `names`:
+    incident[Finding] -> detector whose alert it raises; without one that of its lead. Gives the rows, and how many
+    incidents are in none of them.
     """
     listed = sorted(incidents, key=lambda x: (x.configured_exposure is not Configured.NO, -x.severity.rank))[
         :INCIDENTS_LISTED
@@ -43,21 +40,13 @@ def counts(incidents: Iterable[Incident[Finding]]) -> tuple[IncidentCount, ...]:
 
 
 def exposures(
-    findings: Iterable[Finding],
-    tasks: Mapping[str, int],
-    accepts: Accepts,
-    release: Callable[[str], str],
+    findings: Iterable[Finding], tasks: Mapping[str, int], accepts: Accepts, release: Callable[[str], str]
 ) -> tuple[Exposure, ...]:
     """Count the tasks that are exposed by release or settings.
 
-    Args:
-        findings: Open ones.
-        tasks: Application that is there -> task directories that it has.
-        accepts: What the operator accepted.
-        release: Application -> the releases that it may run.
-
-    Returns:
-        One row per application and detector. What is about the application as a whole concerns all its tasks.
+    `tasks`: application that is there -> task directories that it has. `release`: application -> the releases that
+    it may run. Gives one row per application and detector. What is about the application as a whole concerns all
+    its tasks.
     """
     exposed: dict[tuple[str, str], set[str | None]] = defaultdict(set)
     for finding in findings:

@@ -10,29 +10,17 @@ SAFE_BOOT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(slots=True)
 class Batch:
-    """Records of one boot that are shipped together.
+    """Records of one boot that are shipped together."""
 
-    Args of the dataclass:
-        number: Its identity in the spool, in the order of arrival.
-        pod_uid: Whose records these are: not always this pod's, a volume may have moved.
-        boot_id: Start of the agent that wrote it.
-        first: First sequence.
-        last: Last sequence.
-        records: Number of records in it.
-        size_bytes: Size of their lines.
-        oldest_at_us: When its oldest record was observed.
-        is_rejected: Whether the sink will never take it; its loss is announced.
-    """
-
-    number: int
-    pod_uid: str
-    boot_id: str
-    first: int
-    last: int
-    records: int = 0
-    size_bytes: int = 0
-    oldest_at_us: int = 0
-    is_rejected: bool = False
+    number: int  # its identity in the spool, in the order of arrival
+    pod_uid: str  # whose records these are: not always this pod's, a volume may have moved
+    boot_id: str  # start of the agent that wrote it
+    first: int  # first sequence
+    last: int  # last sequence
+    records: int = 0  # number of records in it
+    size_bytes: int = 0  # size of their lines
+    oldest_at_us: int = 0  # when its oldest record was observed
+    is_rejected: bool = False  # whether the sink will never take it; its loss is announced
 
     @property
     def name(self) -> str:
@@ -42,15 +30,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A sealed batch on its way to a sink.
+    """A sealed batch on its way to a sink."""
 
-    Args of the dataclass:
-        segment: Where it came from.
-        payload: JSON lines exactly as encoded, each with its newline.
-    """
-
-    segment: Batch
-    payload: bytes
+    segment: Batch  # where it came from
+    payload: bytes  # JSON lines exactly as encoded, each with its newline
 
 
 def segment_name(boot_id: str, first: int, last: int, records: int) -> str:

@@ -17,17 +17,12 @@ _LOG_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes of a spool.
+    """Sizes of a spool."""
 
-    Args of the dataclass:
-        seal_bytes: Size from which a segment is sealed.
-        seal_age_s: Age, in seconds, from which a segment is sealed.
-        cap_bytes: Size that the directory never outgrows: database, log and what was set aside together.
-    """
-
-    seal_bytes: int = SEAL_BYTES
-    seal_age_s: float = SEAL_AGE_S
+    seal_bytes: int = SEAL_BYTES  # size from which a segment is sealed
+    seal_age_s: float = SEAL_AGE_S  # age, in seconds, from which a segment is sealed
     cap_bytes: int = CAP_BYTES
+    """Size that the directory never outgrows: database, log and what was set aside together."""
 
     def check(self) -> None:
         """Refuse sizes that cannot work.

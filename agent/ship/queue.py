@@ -81,9 +81,7 @@ class Queue:
     def __init__(self, directory: Path, limits: Limits) -> None:
         """Remember where.
 
-        Args:
-            directory: Exists, and is this process's own.
-            limits: As configured.
+        `directory`: exists, and is this process's own.
         """
         self._limits = limits
         self._aside = aside_files(directory)
@@ -207,8 +205,7 @@ class Queue:
     def lines(self, number: int) -> tuple[list[bytes], list[Stored]]:
         """Read a batch.
 
-        Returns:
-            Its whole lines, and the records that are not what was written.
+        Gives its whole lines, and the records that are not what was written.
         """
         whole: list[bytes] = []
         damaged: list[Stored] = []
@@ -222,10 +219,8 @@ class Queue:
     def lowest(self, rank: int, need_bytes: int, spared: int | None) -> list[Stored]:
         """Choose what is missed least, up to a rank, oldest first; nothing is changed.
 
-        Args:
-            rank: The highest; announcements come along and make no room, as new ones will say the same.
-            need_bytes: How much is wanted.
-            spared: This batch is on its way to the sink and stays.
+        `rank`: the highest; announcements come along and make no room, as new ones will say the same. `spared`:
+        this batch is on its way to the sink and stays.
         """
         found, freed_bytes = [], 0
         for row in self.database.each(_LOWEST, ((rank + 1) << _PLACE_BITS, spared)):

@@ -55,12 +55,9 @@ class Spool:
     ) -> None:
         """Take the directory and bring it in order; on a full disk the database is made when there is room.
 
-        Args:
-            directory: The spool's own directory; made if it is not there.
-            origin: Who speaks; every record is stamped with it. Its boot id is new with every start.
-            clock: Monotonic time for sealing and syncing, wall clock for drop records.
-            limits: Sizes.
-            state_directory: What is audited; the spool must not lie in it.
+        `directory`: the spool's own directory; made if it is not there. `origin`: who speaks; every record is
+        stamped with it. Its boot id is new with every start. `clock`: monotonic time for sealing and syncing, wall
+        clock for drop records. `state_directory`: what is audited; the spool must not lie in it.
 
         Raises:
             SpoolError: the directory cannot be used; the message says why and what to do.
@@ -93,12 +90,6 @@ class Spool:
 
     def append(self, record: Record) -> int:
         """Stamp a record with the next sequence and keep it.
-
-        Args:
-            record: What to keep.
-
-        Returns:
-            Its sequence.
 
         Raises:
             ContractError: the record breaks the contract; nothing happened.

@@ -10,27 +10,17 @@ from agent.ship.batches import Batch
 
 @dataclass(frozen=True, slots=True)
 class SpoolStats:
-    """State of the spool in numbers.
+    """State of the spool in numbers."""
 
-    Args of the dataclass:
-        records: Records that wait to be shipped, the open segment included.
-        bytes: Bytes in use, a damaged database that was set aside included.
-        segments: Segments that wait, the open one included.
-        oldest_at_us: When the oldest waiting record was observed; None = nothing waits.
-        dropped: Record kind (or `unknown`) -> records given up since the agent started.
-        corrupt_segments: How often damage was found.
-        write_failures: Appends that the disk refused.
-        aside: What is kept for inspection: a damaged database, and segments that the sink rejected.
-    """
-
-    records: int = 0
-    bytes: int = 0
-    segments: int = 0
-    oldest_at_us: int | None = None
+    records: int = 0  # records that wait to be shipped, the open segment included
+    bytes: int = 0  # bytes in use, a damaged database that was set aside included
+    segments: int = 0  # segments that wait, the open one included
+    oldest_at_us: int | None = None  # when the oldest waiting record was observed; None = nothing waits
     dropped: Mapping[str, int] = field(default_factory=dict)
-    corrupt_segments: int = 0
-    write_failures: int = 0
-    aside: int = 0
+    """Record kind (or `unknown`) -> records given up since the agent started."""
+    corrupt_segments: int = 0  # how often damage was found
+    write_failures: int = 0  # appends that the disk refused
+    aside: int = 0  # what is kept for inspection: a damaged database, and segments that the sink rejected
 
 
 @dataclass(slots=True)

@@ -30,11 +30,7 @@ class Writer:
     def __init__(self, queue: Queue, origin: Origin, clock: Clock, limits: Limits) -> None:
         """Prepare; nothing is opened.
 
-        Args:
-            queue: Where to.
-            origin: Who speaks.
-            clock: Times of drop records and of complaints.
-            limits: As configured.
+        `clock`: times of drop records and of complaints.
         """
         self._queue, self._origin, self._clock, self._limits = queue, origin, clock, limits
         self._encoder = Encoder(origin)
@@ -112,12 +108,6 @@ class Writer:
         self, change: Callable[[], None], lost: Account, cause: Cause, batches: Iterable[int] = ()
     ) -> None:
         """Do what loses records, in one transaction with its announcement; without room for that it comes later.
-
-        Args:
-            change: Changes the table.
-            lost: What is lost by it.
-            cause: Why.
-            batches: What it touches.
 
         Raises:
             StoreError: it is not done.
