@@ -125,6 +125,7 @@ DATABASE_FIELDS = (
     Field("buckets", FieldType.STRUCTS, "Buckets that are not empty.", required=True, items=BUCKET_FIELDS),
 )
 
+# fmt: off
 FIELDS = (
     Field("format", _L, f"{FORMAT}; files of another number are not read.", required=True),
     Field("cluster", _S, "Cluster or region; null = there is one only."),
@@ -137,16 +138,13 @@ FIELDS = (
     Field("state", _S, "How it was left.", required=True, values=tuple(x.value for x in StoreState)),
     Field("topic", _S, "Changelog, or the source topic that serves as one.", required=True),
     Field("partition", _L, "Partition of the topic.", required=True),
-    Field(
-        "offset", _L, "The largest of its databases'; also of segments that are not there. Null = nothing."
-    ),
+    Field("offset", _L, "The largest of its databases'; also of segments that are not there. Null = nothing."),
     Field("made_us", _L, "When the digest was made.", required=True, unit="microseconds"),
     Field("agent_version", _S, "Version of the agent that made it.", required=True),
     Field("buckets", _L, "Number of buckets of each database, a power of two.", required=True),
-    Field(
-        "databases", FieldType.STRUCTS, "The store, or its segments.", required=True, items=DATABASE_FIELDS
-    ),
+    Field("databases", FieldType.STRUCTS, "The store, or its segments.", required=True, items=DATABASE_FIELDS),
 )
+# fmt: on
 """Fields of one line, in its order."""
 
 

@@ -89,7 +89,7 @@ class Exposition:
 
     def _rows(self, metric: Metric, snapshot: MetricsSnapshot, applications: Applications) -> Rows:
         try:
-            series = {**_zeros(metric, applications, self._detectors), **metric.read(snapshot)}
+            series = {**_zeros(metric, applications, self._detectors), **metric.series(snapshot)}
             return _checked(metric, series, metric.exemplars(snapshot) if metric.exemplars else {})
         except Exception:  # noqa: BLE001 - a fence: one broken family must not blind the others
             self._errors += 1

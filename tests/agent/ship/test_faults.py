@@ -76,7 +76,7 @@ def live(spool: Spool, shipper: Shipper, clock: HandClock, seconds: int) -> None
 
 def age_s(spool: Spool, clock: HandClock) -> float:
     """Tell the age of the oldest record that waits, as the metric does."""
-    return oldest_age(MetricsSnapshot(spool=spool.stats(), heartbeat_at_us=clock.now_us()))[()]
+    return oldest_age(MetricsSnapshot(spool=spool.stats(), heartbeat_at_us=clock.now_us()))
 
 
 def test_a_sink_that_is_down_for_an_hour(spool: Spool, clock: HandClock) -> None:
