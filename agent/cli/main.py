@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ from agent.cli.preflight import add_preflight
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.cli.verify import add_verify
 from agent.cli.version import version_text
-from agent.config import Config, load_config
+from agent.config import AgentSettings, Config, load_config
 from agent.contract.codec import printable
 from agent.contract.exit_codes import Exit
 from agent.contract.help_page import Print
@@ -128,27 +129,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from agent import logs
     from agent.process.supervisor import Supervisor
 
-    names = (
-        "state_dir",
-        "pod",
-        "namespace",
-        "cluster",
-        "pod_uid",
-        "node",
-        "listen",
-        "spool",
-        "home",
-        "ship_to",
-        "rescan_seconds",
-        "watch_mode",
-        "cpu_share",
-        "memory_mib",
-        "grace_seconds",
-        "linger_seconds",
-        "log_level",
-        "metrics_detail",
-    )
-    flags = {name: getattr(chosen, name) for name in names}
+    flags = {x.name: getattr(chosen, x.name) for x in fields(AgentSettings) if hasattr(chosen, x.name)}
     config = config_of(chosen, flags)
     if not config.agent.pod:
         config = config_of(chosen, {**flags, "pod": socket.gethostname()})

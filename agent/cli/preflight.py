@@ -20,9 +20,8 @@ def add_preflight(
     parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
-    parser.add_argument(
-        "directory", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir, as the agent sees it"
-    )
+    parser.add_argument("directory", nargs="?", metavar="STATE_DIR",
+                        help="Kafka Streams' state.dir, as the agent sees it")  # fmt: skip
     parser.add_argument("--state-dir", metavar="DIR", help="the same")
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")
