@@ -65,8 +65,6 @@ class Pipeline:
     settings: SettingsBook  # what the operator said
     started_us: int  # when the agent started
     emit: Callable[[Record], None]  # takes every record, in order
-    on_finding: Callable[[Finding], None] = lambda finding: None
-    """Takes every finding that opened, changed or was resolved."""
     on_fault: Callable[[str, Exception], None] = lambda detector, error: None
     """Takes (detector id, exception) when a detector fails."""
     detectors: tuple[Detector, ...] = DETECTORS
@@ -330,4 +328,3 @@ class Pipeline:
         self.revision += 1
         self.said.note(finding, now_us)
         self.emit(Record(Kind.FINDING, now_us, finding.body()))
-        self.on_finding(finding)

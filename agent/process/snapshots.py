@@ -25,7 +25,7 @@ from agent.publish.snapshot import DetectorMetrics, DigestMetrics, FindingCount,
 from agent.publish.task_table import TaskTable
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
-from agent.ship.stats import SpoolStats
+from agent.ship.values import SpoolStats
 
 FULL_EVERY_S = 0.25
 FULL_SHARE = 20

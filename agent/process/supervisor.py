@@ -41,10 +41,10 @@ from agent.publish.page_cache import PageCache
 from agent.publish.page_data import PageData, make_page
 from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
-from agent.ship.limits import Limits
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.factory import make_sink
 from agent.ship.spool import Spool
+from agent.ship.values import Limits
 from agent.watch.mailbox import Mailbox
 
 if TYPE_CHECKING:

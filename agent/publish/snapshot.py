@@ -13,7 +13,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.incidents import Configured
 from agent.engine.rows import TaskRow
 from agent.ship.shipper import ShipStats
-from agent.ship.stats import SpoolStats
+from agent.ship.values import SpoolStats
 
 
 @dataclass(frozen=True, slots=True)

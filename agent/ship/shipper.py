@@ -14,9 +14,9 @@ from enum import StrEnum
 
 from agent.clock import Clock
 from agent.errors import PermanentShipError, RetryableShipError, SpoolError
-from agent.ship.batches import Parcel
 from agent.ship.sinks.base import Sink, object_name
 from agent.ship.spool import Spool
+from agent.ship.values import Parcel
 
 _LOG = logging.getLogger(__name__)
 BASE_DELAY_S = 1.0

@@ -34,7 +34,7 @@ from agent.publish.snapshot import (
     WatchMetrics,
 )
 from agent.ship.shipper import ShipStats
-from agent.ship.stats import SpoolStats
+from agent.ship.values import SpoolStats
 
 OPENMETRICS = "application/openmetrics-text"
 DETECTORS = (
@@ -104,7 +104,6 @@ FULL = MetricsSnapshot(
 
 
 def scrape(snapshot: MetricsSnapshot) -> str:
-    """Scrape once, as Prometheus text."""
     return Exposition(lambda: snapshot, DETECTORS).answer()[1].decode()
 
 
@@ -249,7 +248,6 @@ def test_gzip_on_request(accept: str) -> None:
 
 
 def broken(_: MetricsSnapshot) -> Series:
-    """Read nothing."""
     raise RuntimeError("no")
 
 

@@ -24,7 +24,6 @@ ACCEPTED = {"orders": ["stale-eos-checkpoint"]}
 
 
 def accepts(application: str) -> list[str]:
-    """Give what is accepted for an application."""
     return ACCEPTED.get(application, [])
 
 
