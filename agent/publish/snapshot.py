@@ -11,41 +11,14 @@ from dataclasses import dataclass, field
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.incidents import Configured
+from agent.engine.detector_runner import DetectorStats
 from agent.engine.rows import TaskRow
+from agent.findings.ledger import Reported
 from agent.ship.shipper import ShipStats
 from agent.ship.values import SpoolStats
 
-
-@dataclass(frozen=True, slots=True)
-class FindingCount:
-    """Open findings of one application, detector and severity."""
-
-    application_id: str
-    detector: str
-    severity: Severity
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class FindingsReported:
-    """Findings of one application, detector and severity since the agent started, and the newest one's id."""
-
-    application_id: str
-    detector: str
-    severity: Severity
-    count: int
-    newest_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFindings:
-    """What alerts are made of: findings of one task (None = of the application), open or just reported."""
-
-    application_id: str
-    task_id: str | None
-    detector: str
-    severity: Severity
-    count: int
+Counts = Mapping[tuple[str, ...], int]
+"""Labels of a series -> how many; combinations that are missing count as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,37 +39,6 @@ class IncidentRow:
     named_by: str = ""
     """Detector of the finding that names it by now, if it is another; severity, confidence, level and tasks are of
     that finding."""
-
-
-@dataclass(frozen=True, slots=True)
-class IncidentCount:
-    """Open incidents of one application and severity; accepted ones are counted by themselves."""
-
-    application_id: str
-    severity: Severity
-    accepted: bool
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """Tasks of one application that one detector reports as exposed by release or settings."""
-
-    application_id: str
-    detector: str
-    release: str  # releases that the application may run
-    accepted: bool  # whether the operator accepted it
-    tasks: int  # how many tasks
-
-
-@dataclass(frozen=True, slots=True)
-class DetectorMetrics:
-    """Work of one detector since the agent started."""
-
-    detector: str
-    runs: int = 0
-    failures: int = 0
-    duration_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +88,21 @@ class MetricsSnapshot:
     """Applications that have, or had, a task below the state directory, the liveliest first."""
     tasks: tuple[TaskRow, ...] = ()  # one row per task directory; of two rows for one task the last counts
     tasks_seen_at_us: int = 0  # when the directories that are there were there; 0 = never
-    findings: tuple[FindingCount, ...] = ()  # open findings; combinations that are missing count as 0
-    reported: tuple[FindingsReported, ...] = ()
-    """Findings since the start; combinations that are missing count as 0."""
-    task_findings: tuple[TaskFindings, ...] = ()  # findings by task, the worst first, bounded
+    findings: Counts = field(default_factory=dict)  # application, detector, severity -> open findings
+    reported: Mapping[tuple[str, ...], Reported] = field(default_factory=dict)
+    """Application, detector, severity at the opening -> findings since the start."""
+    task_findings: Counts = field(default_factory=dict)
+    """Application, task (empty = the application), detector, severity -> open or just reported, the worst, bounded."""
     unlisted: int = 0  # findings that this bound leaves out
     incidents: tuple[IncidentRow, ...] = ()  # what pages are made of, the worst first, bounded
     incidents_unlisted: int = 0  # incidents that this bound leaves out
-    incident_counts: tuple[IncidentCount, ...] = ()
-    """Open incidents; combinations that are missing count as 0."""
-    exposures: tuple[Exposure, ...] = ()  # tasks that are exposed by release or settings
+    incident_counts: Mapping[tuple[str, str, bool], int] = field(default_factory=dict)
+    """Application, severity, whether the operator accepted them -> open incidents."""
+    exposures: Counts = field(default_factory=dict)
+    """Application, detector, its releases, whether accepted -> tasks that are exposed by release or settings."""
     exactly_once: Mapping[str, bool | None] = field(default_factory=dict)
     """Application -> whether it runs exactly-once; missing = that was not given."""
-    detectors: tuple[DetectorMetrics, ...] = ()  # work per detector; detectors that are missing count as 0
+    detectors: Mapping[str, DetectorStats] = field(default_factory=dict)
     disabled: Mapping[str, str] = field(default_factory=dict)  # detectors that are disabled -> the reason
     watch: WatchMetrics = WatchMetrics()
     observations: Mapping[str, int] = field(default_factory=dict)  # outcome slug -> observations

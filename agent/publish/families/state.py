@@ -27,26 +27,12 @@ def _tasks(snapshot: MetricsSnapshot) -> Series:
     return Counter((application,) for application, _ in there)
 
 
-def _open(snapshot: MetricsSnapshot) -> Series:
-    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.findings}
-
-
 def _reported(snapshot: MetricsSnapshot) -> Series:
-    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.reported}
+    return {key: x.times for key, x in snapshot.reported.items()}
 
 
 def _newest(snapshot: MetricsSnapshot) -> Exemplars:
-    return {
-        (x.application_id, x.detector, x.severity.value): {"finding_id": x.newest_id}
-        for x in snapshot.reported
-    }
-
-
-def _task_findings(snapshot: MetricsSnapshot) -> Series:
-    return {
-        (x.application_id, x.task_id or "", x.detector, x.severity.value): x.count
-        for x in snapshot.task_findings
-    }
+    return {key: {"finding_id": x.newest_id} for key, x in snapshot.reported.items()}
 
 
 def _severity(task: TaskRow) -> float | None:
@@ -61,14 +47,15 @@ def _last_seen(snapshot: MetricsSnapshot) -> Series:
 
 
 def _incidents(snapshot: MetricsSnapshot) -> Series:
-    return {(x.application_id, x.severity.value): x.count for x in snapshot.incident_counts if not x.accepted}
+    counted = snapshot.incident_counts.items()
+    return {(name, severity): count for (name, severity, accepted), count in counted if not accepted}
 
 
 def _accepted(snapshot: MetricsSnapshot) -> Series:
     counted: Counter[tuple[str, ...]] = Counter()
-    for row in snapshot.incident_counts:
-        if row.accepted:
-            counted[row.application_id,] += row.count
+    for (name, _, accepted), count in snapshot.incident_counts.items():
+        if accepted:
+            counted[name,] += count
     return counted
 
 
@@ -83,16 +70,6 @@ def _incident_info(snapshot: MetricsSnapshot) -> Series:
         ),
         1.0,
     )  # fmt: skip
-
-
-def _exposed(snapshot: MetricsSnapshot) -> Series:
-    return {
-        (x.application_id, x.detector, x.release, _word(yes=x.accepted)): x.tasks for x in snapshot.exposures
-    }
-
-
-def _word(*, yes: bool) -> str:
-    return "true" if yes else "false"
 
 
 # fmt: off
@@ -123,16 +100,16 @@ STATE = (
            "Incidents not exported by statewarden_incident_info, which is limited to the 100 worst.",
            lambda s: s.incidents_unlisted),
     Metric("statewarden_exposed_tasks",
-           "Tasks that release or settings expose, as long as they stay; no series = none.", _exposed,
+           "Tasks that release or settings expose, as long as they stay; no series = none.", lambda s: s.exposures,
            labels=(*_APP, "detector", "release", "accepted")),
-    Metric("statewarden_findings_open", "Open findings.", _open, labels=(*_APP, "detector", "severity"),
+    Metric("statewarden_findings_open", "Open findings.", lambda s: s.findings, labels=(*_APP, "detector", "severity"),
            initial={"severity": _SEVERITIES}, only_open=True),
     Metric("statewarden_findings_total",
            "Findings reported since the agent started, by the severity with which they opened; exemplar: finding id.",
            _reported, labels=(*_APP, "detector", "severity"), initial={"severity": _SEVERITIES}, exemplars=_newest),
     Metric("statewarden_task_findings",
            "Open findings of the task, and events of the last hour; no series = none, no task_id = the application.",
-           _task_findings, labels=(*_TASK, "detector", "severity")),
+           lambda s: s.task_findings, labels=(*_TASK, "detector", "severity")),
     Metric("statewarden_task_findings_unlisted",
            "Findings not exported by statewarden_task_findings, which is limited to the 500 worst.",
            lambda s: s.unlisted),
