@@ -13,8 +13,7 @@ from agent.layout.shape import is_application, is_surely_application
 from agent.observe.kernel_disk import KernelDisk
 
 DEEPEST = 3
-MOST = 1_000
-"""Directories that are read at most: a volume before its first start has few."""
+MOST = 1_000  # directories that are read at most: a volume before its first start has few
 
 
 def is_before_first_start(directory: Path) -> bool:

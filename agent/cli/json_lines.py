@@ -16,14 +16,9 @@ from agent.contract.exit_codes import Exit
 from agent.contract.finding import Finding
 from agent.contract.incidents import Incident
 
-VERSION = 1
-"""Of the lines: a field may be added; one that goes or changes its meaning makes another version."""
-
-MOST_FINDINGS = 10_000
-"""Lines of findings at most, the worst; with those of their incidents about 30 MiB."""
-
-MOST_LISTED = 100
-"""Tasks, stores and places that one line lists at most."""
+VERSION = 1  # of the lines: a field may be added; one that goes or changes its meaning makes another version
+MOST_FINDINGS = 10_000  # lines of findings at most, the worst; with those of their incidents about 30 MiB
+MOST_LISTED = 100  # tasks, stores and places that one line lists at most
 
 
 def finding_line(finding: Finding, pod: str, role: str = "") -> str:

@@ -145,25 +145,16 @@ def _shown(chosen: argparse.Namespace) -> Shown:
 def _scan(chosen: argparse.Namespace) -> int:
     config = config_of(chosen)
     return offline.scan(
-        chosen.state_dir,
-        config,
-        shown=_shown(chosen),
-        fail_on=chosen.fail_on,
-        may_be_empty=chosen.may_be_empty,
-    )
+        chosen.state_dir, config, shown=_shown(chosen), fail_on=chosen.fail_on, may_be_empty=chosen.may_be_empty,
+    )  # fmt: skip
 
 
 def _replay(chosen: argparse.Namespace) -> int:
     return offline.replay_trace(
-        chosen.trace,
-        config_of(chosen),
-        pod=chosen.pod,
-        events=chosen.events,
-        quiet_us=offline.parse_duration_us(chosen.quiet_period),
-        show_process=chosen.process_visible,
-        shown=_shown(chosen),
-        fail_on=chosen.fail_on,
-    )
+        chosen.trace, config_of(chosen), pod=chosen.pod, events=chosen.events,
+        quiet_us=offline.parse_duration_us(chosen.quiet_period), show_process=chosen.process_visible,
+        shown=_shown(chosen), fail_on=chosen.fail_on,
+    )  # fmt: skip
 
 
 def _diff(chosen: argparse.Namespace) -> int:
@@ -177,14 +168,10 @@ def _check_config(chosen: argparse.Namespace) -> int:
 
 
 _ADD: Mapping[str, AddsTo] = {
-    "scan": _adds(options.add_scan, _scan),
-    "explain": _adds(options.add_explain, catalogue.explain),
-    "detectors": _adds(options.add_detectors, _detectors),
-    "run": _adds(options.add_run, _run),
+    "scan": _adds(options.add_scan, _scan), "explain": _adds(options.add_explain, catalogue.explain),
+    "detectors": _adds(options.add_detectors, _detectors), "run": _adds(options.add_run, _run),
     "preflight": partial(add_preflight, config_of=config_of),
-    "check-config": _adds(options.add_settings, _check_config),
-    "verify": add_verify,
-    "digest": partial(add_digest, config_of=config_of),
-    "diff": _adds(options.add_diff, _diff),
+    "check-config": _adds(options.add_settings, _check_config), "verify": add_verify,
+    "digest": partial(add_digest, config_of=config_of), "diff": _adds(options.add_diff, _diff),
     "replay": _adds(options.add_replay, _replay),
-}
+}  # fmt: skip

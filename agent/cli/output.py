@@ -19,11 +19,8 @@ from agent.engine.one_reading import plural
 from agent.engine.unread import how_much, unread, which
 from agent.inventory.model import Inventory
 
-MOST_UNDECIDED = 10
-"""Applications without settings that are named at most."""
-
-MOST_INCIDENTS = 1_000
-"""Incidents that are printed at most where `--top` does not say."""
+MOST_UNDECIDED = 10  # applications without settings that are named at most
+MOST_INCIDENTS = 1_000  # incidents that are printed at most where `--top` does not say
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,9 @@ def add_preflight(
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")
     parser.add_argument("--json", action="store_true", help="one check per line")
     parser.add_argument(
-        "--if",
-        action="append",
-        default=[],
-        dest="assumed",
-        metavar="[APP:]KEY=VALUE",
+        "--if", action="append", default=[], dest="assumed", metavar="[APP:]KEY=VALUE",
         help="a setting that is to be changed: say first what of the state on disk is in the way; may be repeated",
-    )
+    )  # fmt: skip
     add_settings(parser)
 
     def run(chosen: argparse.Namespace) -> int:
@@ -91,7 +87,7 @@ def _sink_refusal(config: Config) -> str:
     """Make the sink as the agent would; asks nothing of the network."""
     if not config.agent.ship_to:
         return ""
-    from agent.ship.sinks.factory import make_sink
+    from agent.ship.sinks.base import make_sink
 
     try:
         make_sink(config.agent.ship_to, config.ship, None)

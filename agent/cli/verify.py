@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from agent.verify.verify import Given
 
 DEFAULT_FAIL_ON = "missing,extra,different"
-_NAMED = 5
-"""Stores that a complaint names at most."""
+_NAMED = 5  # stores that a complaint names at most
 T = TypeVar("T")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.cli.offline import one_pass, require_state_directory
-from agent.cli.walking import walking
+from agent.cli.progress import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.events import Severity

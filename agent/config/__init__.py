@@ -23,8 +23,7 @@ from agent.inventory.settings import DEFAULT, Setting, SettingsBook
 ENVIRONMENT_PREFIX = "STATEWARDEN_"
 DOWNWARD = {"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "pod_uid": "POD_UID", "node": "NODE_NAME"}
 """Names that Kubernetes' downward API usually gives; read where the prefixed name is not set."""
-MAX_REASON = 200
-"""Characters of a reason: it is a label of a metric."""
+MAX_REASON = 200  # characters of a reason: it is a label of a metric
 
 _G = TypeVar("_G", "AgentSettings", "DetectorSettings", ShipSettings, KubernetesSettings, DigestSettings)
 

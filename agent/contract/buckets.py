@@ -24,14 +24,9 @@ from typing import NamedTuple
 
 from agent.contract.field import Field, FieldType
 
-FORMAT = 1
-"""Files of another number are not read."""
-
-SEED, SECOND = 42, 1
-"""Spark's seed, and the number that is hashed before the key for the second fingerprint."""
-
-BUCKETS = 4096
-"""Buckets of a store, or of each segment; a power of two."""
+FORMAT = 1  # files of another number are not read
+SEED, SECOND = 42, 1  # Spark's seed, and the number that is hashed before the key for the second fingerprint
+BUCKETS = 4096  # buckets of a store, or of each segment; a power of two
 
 MAX_BUCKETS = 1 << 20
 

@@ -16,8 +16,7 @@ default, fixed for versioned stores."""
 
 LEAST_INTERVAL_MS = 60_000
 
-MARKERS = 2
-"""Offsets in a row that markers of transactions may take; compaction leaves out more."""
+MARKERS = 2  # offsets in a row that markers of transactions may take; compaction leaves out more
 
 _LONG = 8
 
@@ -52,10 +51,8 @@ class Key(Generic[R]):
     def __init__(self, offset: int | None) -> None:
         """Begin; None = the store says no offset: every record is later."""
         self._offset = -1 if offset is None else offset
-        self.low: R | None = None
-        """The last committed record at or before the offset."""
-        self.newest: R | None = None
-        """The last committed record."""
+        self.low: R | None = None  # the last committed record at or before the offset
+        self.newest: R | None = None  # the last committed record
         self.has_later = self.has_later_deletion = self.has_value = False
 
     def take(self, record: R) -> bool:

@@ -61,14 +61,10 @@ class Finding:
 def read_back(body: Mapping[str, Any]) -> Finding:
     """Read a finding from its record, without its evidence."""
     return Finding(
-        id=body["finding_id"],
-        identity=body.get("identity"),
-        opened_at_us=body["opened_at_us"],
-        resolved_at_us=body.get("resolved_at_us"),
-        process_ended_at_us=body.get("process_ended_at_us"),
-        lasting=bool(body.get("lasting")),
-        **words_of(body),
-    )
+        id=body["finding_id"], identity=body.get("identity"), opened_at_us=body["opened_at_us"],
+        resolved_at_us=body.get("resolved_at_us"), process_ended_at_us=body.get("process_ended_at_us"),
+        lasting=bool(body.get("lasting")), **words_of(body),
+    )  # fmt: skip
 
 
 def words_of(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,23 +77,14 @@ def words_of(said: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: a word is none of the contract's.
     """
     return {
-        "detector": str(said["detector"]),
-        "level": Level(said["level"]),
-        "severity": Severity(said["severity"]),
-        "confidence": Confidence(said["confidence"]),
-        "status": Status(said["status"]),
-        "application_id": said.get("application_id") or "",
-        "task_id": said.get("task_id"),
-        "store": said.get("store"),
-        "upstream": tuple(said.get("upstream") or ()),
-        "affected": Affected(said["affected"]),
-        "missing_facts": tuple(said.get("missing_facts") or ()),
-        "summary": str(said["summary"]),
-        "evidence": (),
-        "next_action": str(said["next_action"]),
-        "mechanism": said.get("mechanism") or said["detector"],
-        "incident_id": said.get("incident_id") or "",
-    }
+        "detector": str(said["detector"]), "level": Level(said["level"]), "severity": Severity(said["severity"]),
+        "confidence": Confidence(said["confidence"]), "status": Status(said["status"]),
+        "application_id": said.get("application_id") or "", "task_id": said.get("task_id"),
+        "store": said.get("store"), "upstream": tuple(said.get("upstream") or ()),
+        "affected": Affected(said["affected"]), "missing_facts": tuple(said.get("missing_facts") or ()),
+        "summary": str(said["summary"]), "evidence": (), "next_action": str(said["next_action"]),
+        "mechanism": said.get("mechanism") or said["detector"], "incident_id": said.get("incident_id") or "",
+    }  # fmt: skip
 
 
 _IN_CONTRACT = {"id": "finding_id"}

@@ -21,8 +21,7 @@ from agent.contract.finding import Finding
 
 F = TypeVar("F", bound=Finding)
 
-Local = tuple[str, str]
-"""An agent's incident: namespace, id. Of another namespace it is another one."""
+Local = tuple[str, str]  # an agent's incident: namespace, id. Of another namespace it is another one.
 
 IS, CONFIRMS, REFUTES, EXPLAINS = "is", "confirms", "refutes", "explains"
 """How a finding is about an agent's incident: it is one of its own, or what a rule's columns of these names say."""

@@ -154,16 +154,9 @@ def gather(
 
 def _order(one: Incident[F]) -> tuple[bool, bool, bool, bool, int, int, int, str, str]:
     return (
-        one.status is Status.RESOLVED,
-        one.is_accepted,
-        one.severity is Severity.INFO,
-        not one.about_state,
-        -one.severity.rank,
-        -one.confidence.rank,
-        one.since_us,
-        one.id,
-        one.namespace,
-    )
+        one.status is Status.RESOLVED, one.is_accepted, one.severity is Severity.INFO, not one.about_state,
+        -one.severity.rank, -one.confidence.rank, one.since_us, one.id, one.namespace,
+    )  # fmt: skip
 
 
 def _weight(one: Member[F]) -> tuple[object, ...]:
@@ -186,24 +179,19 @@ def _incident(
     mechanism = first.mechanism if group.rows else group.mechanism
     lasts = is_open and lead.lasting and lead.level is Level.EXPOSURE
     incident = Incident(
-        id=id_,
-        absorbed=tuple(sorted(name for _, name in group.locals_)),
+        id=id_, absorbed=tuple(sorted(name for _, name in group.locals_)),
         title="" if lead.severity is Severity.INFO and mechanism in TITLES else titles.get(mechanism, ""),
-        mechanism=mechanism,
-        namespace=first.link.namespace,
+        mechanism=mechanism, namespace=first.link.namespace,
         pods=tuple(sorted({pod for x in core for pod in pods_of(x)})),
         tasks=tuple(sorted({x.finding.task_id for x in rows if x.finding.task_id})),
         stores=tuple(sorted({x.finding.store for x in rows if x.finding.store})),
         since_us=min(since_us, *(x.finding.opened_at_us for x in core)),
-        ended_us=None if is_open else max(_ended_us(x.finding) for x in rows),
-        sentence=sentence(first, rows),
-        next_action=next_action(says, rows),
-        lead=lead,
-        findings=_with_roles(first, group),
+        ended_us=None if is_open else max(_ended_us(x.finding) for x in rows), sentence=sentence(first, rows),
+        next_action=next_action(says, rows), lead=lead, findings=_with_roles(first, group),
         members=tuple(x.finding for x in group.rows or group.beside[:1]),
         configured_exposure=_configured(lead, accepts) if lasts else Configured.NO,
         do_first="" if says.finding.detector == lead.detector else says.finding.detector,
-    )
+    )  # fmt: skip
     if not is_open or not incident.about_state:
         return incident, None
     home = (incident.namespace, incident.application_id)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
-LISTED = 5
-"""So many names are listed where one is not known."""
+LISTED = 5  # so many names are listed where one is not known
 
 
 def nearest(asked: str, known: Iterable[str]) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HEARTBEAT_S = 30
-"""Seconds between two heartbeats of one agent."""
+HEARTBEAT_S = 30  # seconds between two heartbeats of one agent
 
 SUMMARY_S = 60
 """Seconds between two rounds of summaries: after that much time lost transitions no longer mislead."""
@@ -13,8 +12,7 @@ SUMMARY_S = 60
 REPEAT_S = 6 * 3600
 """Seconds after which an agent says again, at the latest, what is open and which settings are in force."""
 
-OPEN_IDS = 100
-"""So many open findings a heartbeat names; it counts all."""
+OPEN_IDS = 100  # so many open findings a heartbeat names; it counts all
 
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 """Values of `processing_guarantee`."""

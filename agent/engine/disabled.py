@@ -12,8 +12,7 @@ from agent.contract.reporting import DISABLED_PREFIX
 from agent.inventory.settings import Setting
 from agent.judging.base import Evidence
 
-Disabled = Mapping[str, Setting]
-"""Detector id -> the reason, and where it was given."""
+Disabled = Mapping[str, Setting]  # detector id -> the reason, and where it was given
 
 
 def closed(finding: Finding, why: Setting | None, at_us: int) -> Finding:

@@ -14,8 +14,7 @@ from agent.layout.paths import DATABASE_ROLES, PathRole, StatePath, classify
 _MAY_BE_DATABASES = (EntryKind.DIRECTORY, EntryKind.SYMLINK)
 """A link is not followed: asking for what it names shows that this cannot be read."""
 
-Unlisted: TypeAlias = tuple[Unseen, str]
-"""Why an entry is not listed, and what more there is to say."""
+Unlisted: TypeAlias = tuple[Unseen, str]  # why an entry is not listed, and what more there is to say
 
 LINK: Unlisted = (
     Unseen.UNREADABLE,
@@ -24,11 +23,9 @@ LINK: Unlisted = (
 
 _HOLD_DATABASES = (PathRole.STORES, PathRole.SEGMENTED_STORE)
 
-REPORTED_AT_ONCE = 500
-"""Changes that a walk gathers before it reports them."""
+REPORTED_AT_ONCE = 500  # changes that a walk gathers before it reports them
 
-Report: TypeAlias = Callable[[list[Transition]], None]
-"""Takes them."""
+Report: TypeAlias = Callable[[list[Transition]], None]  # takes them
 
 
 def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:

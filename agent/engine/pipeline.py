@@ -30,8 +30,7 @@ from agent.layout.releases import ReleaseRange
 
 RECHECKS_US = (1_500_000, 6_000_000, 11_000_000, 31_000_000, 61_000_000)
 """After its last change a task is judged again at these distances: rules that wait are due by then."""
-LATE_US = 31_000_000
-"""The same for an application."""
+LATE_US = 31_000_000  # the same for an application
 
 SUMMARY_US = SUMMARY_S * 1_000_000
 SUMMARIES = 1_000
@@ -100,15 +99,9 @@ class Pipeline:
         self.profiles = Profiles(self.settings)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
         self.judges = DetectorRunner(
-            self.detectors,
-            self.looker.inventory,
-            self.settings,
-            self.profiles,
-            self.ledger,
-            self._say,
-            self.on_fault,
-            self.stopwatch,
-        )
+            self.detectors, self.looker.inventory, self.settings, self.profiles, self.ledger, self._say,
+            self.on_fault, self.stopwatch,
+        )  # fmt: skip
         self._timers.schedule("heartbeat", self.started_us)
         self._timers.schedule("summary", self.started_us + SUMMARY_US)
         self._timers.schedule("settings", self.started_us + REPEAT_US)

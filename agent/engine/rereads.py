@@ -25,11 +25,8 @@ EVENTS = frozenset(
 SETTLE_US = 100_000
 """A store is read once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
 
-TORN_AGAIN_US = 5_500_000
-"""When a store that misses files, or has some that cannot be read, is read again."""
-
-RACED_AGAIN_US = 1_000_000
-"""When a store is read again whose files went faster than they could be read."""
+TORN_AGAIN_US = 5_500_000  # when a store that misses files, or has some that cannot be read, is read again
+RACED_AGAIN_US = 1_000_000  # when a store is read again whose files went faster than they could be read
 
 READ_ON_US, WAITS_US = 2_000_000, 10_000_000
 """When a long manifest is read on (a third of a second of CPU each), and when one asks again whose turn it is not."""

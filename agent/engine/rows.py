@@ -10,8 +10,7 @@ from agent.contract.finding import Finding
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 
-Key = tuple[str, str]
-"""Application, task; the task is empty where something concerns the application itself."""
+Key = tuple[str, str]  # application, task; the task is empty where something concerns the application itself
 
 _HELD = {LockState.HELD: True, LockState.FREE: False}
 
@@ -61,19 +60,13 @@ def task_row(task: Task, worst: Severity | None, *, with_stores: bool) -> TaskRo
     checkpoint = task.checkpoint
     since_us = {True: task.held_since_us, False: task.released_us, None: None}[task.held]
     return TaskRow(
-        application_id=task.application,
-        task_id=task.id,
-        held=task.held,
+        application_id=task.application, task_id=task.id, held=task.held,
         checkpoint_offset=max(checkpoint.offsets.values(), default=None) if checkpoint else None,
         checkpoint_written_at_us=checkpoint.written_us if checkpoint else None,
-        flushed_puts=sum(store.puts for store in task.stores.values()),
-        bytes=size_of(task),
-        incarnation=task.incarnation,
-        worst_severity=worst,
-        stores=store_rows(task) if with_stores else (),
-        since_us=since_us,
-        checkpoint_problem=task.checkpoint_problem,
-    )
+        flushed_puts=sum(store.puts for store in task.stores.values()), bytes=size_of(task),
+        incarnation=task.incarnation, worst_severity=worst, stores=store_rows(task) if with_stores else (),
+        since_us=since_us, checkpoint_problem=task.checkpoint_problem,
+    )  # fmt: skip
 
 
 def store_rows(task: Task) -> tuple[StoreRow, ...]:

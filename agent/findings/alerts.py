@@ -18,8 +18,7 @@ WAIT_M = {Level.DAMAGE: 5, Level.EVENT: 5, Level.EXPOSURE: 15, Level.SELF: 15}
 
 INFO_WAIT_M = 60
 
-Names = dict[str, dict[str, str]]
-"""Incident -> severity -> detector whose alert it raises."""
+Names = dict[str, dict[str, str]]  # incident -> severity -> detector whose alert it raises
 
 Waits = Callable[[str, Severity], int | None]
 """Detector, severity -> minutes until its alert; None = it has none of that severity."""

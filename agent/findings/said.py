@@ -10,8 +10,7 @@ from agent.contract.finding import Finding
 from agent.contract.reporting import OPEN_IDS, REPEAT_S
 
 REPEAT_US = REPEAT_S * 1_000_000
-AT_ONCE = 500
-"""So many are repeated with one heartbeat: thousands that are open take some minutes."""
+AT_ONCE = 500  # so many are repeated with one heartbeat: thousands that are open take some minutes
 
 
 class Said:

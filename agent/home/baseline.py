@@ -25,15 +25,11 @@ from agent.ship.baseline import BaselineTable, Line
 LOG = logging.getLogger(__name__)
 
 FORMAT = 2
-EVERY_S = 15.0
-"""Least distance of two baselines; also how often an unchanged one is dated again."""
-SHARE = 100
-"""Writing takes at most one part in so many of the time."""
-SLICE = 100
-"""Tasks per slice: a few milliseconds, so that nothing waits for it."""
+EVERY_S = 15.0  # least distance of two baselines; also how often an unchanged one is dated again
+SHARE = 100  # writing takes at most one part in so many of the time
+SLICE = 100  # tasks per slice: a few milliseconds, so that nothing waits for it
 RETRY_S = 60.0
-MAX_TASKS = 50_000
-"""Tasks that are remembered, those with the newest changes; five times the design size."""
+MAX_TASKS = 50_000  # tasks that are remembered, those with the newest changes; five times the design size
 
 RUNNING = "running"
 

@@ -31,8 +31,7 @@ from agent.verify.worker import Asked, command
 LOG = logging.getLogger("agent.digest")
 
 LIBRARIES = ("rocksdict", "xxhash")
-PATIENCE_S = 5.0
-"""How long a process that has to end may take: it removes its private directory."""
+PATIENCE_S = 5.0  # how long a process that has to end may take: it removes its private directory
 
 _PACKAGES = Path(agent.__file__).parents[1]
 _COMPLAINT_CHARS = 500
@@ -134,15 +133,10 @@ class DigestMaker:
         application, task, store = close.key
         settings = self._config.digest
         asked = Asked(
-            state_dir=str(Path(self._config.agent.state_dir).absolute()),
-            application=application,
-            task=task,
-            store=store,
-            buckets=settings.buckets,
-            cpu_share=settings.cpu_share,
-            work=str(self._work.absolute()) if self._work is not None else None,
-            parent=os.getpid(),
-        )
+            state_dir=str(Path(self._config.agent.state_dir).absolute()), application=application, task=task,
+            store=store, buckets=settings.buckets, cpu_share=settings.cpu_share,
+            work=str(self._work.absolute()) if self._work is not None else None, parent=os.getpid(),
+        )  # fmt: skip
         with ExitStack() as opened:
             try:
                 output = opened.enter_context(open_output(self._work))

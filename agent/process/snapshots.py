@@ -18,11 +18,10 @@ from agent.inventory.blindness import blind_seconds
 from agent.inventory.model import Application
 from agent.lookout.watch_loop import WatchLoop
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import shown_findings, task_rows
 from agent.publish.incident_rows import counts, exposures, incident_rows
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.snapshot import DigestMetrics, MetricsSnapshot, WatchMetrics
-from agent.publish.task_table import TaskTable
+from agent.publish.task_table import TaskTable, shown_findings, task_rows
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
 from agent.ship.values import SpoolStats
@@ -86,19 +85,14 @@ class Snapshots:
             self._made_s, self._revision = began_s, revision
             self._cost_s = self._clock.monotonic_s() - began_s
         self._snapshot = replace(
-            rows,
-            up=True,
-            ready=self._lookout.is_ready,
-            watch=_watch_row(self._lookout, baseline, now_us),
+            rows, up=True, ready=self._lookout.is_ready, watch=_watch_row(self._lookout, baseline, now_us),
             last_delay_s=self._lookout.delay_s,
             spool=spool.stats() if spool else SpoolStats(dropped=refused or {}),
-            ship=shipper.stats() if shipper else ShipStats(),
-            heartbeat_at_us=now_us,
+            ship=shipper.stats() if shipper else ShipStats(), heartbeat_at_us=now_us,
             resident_memory_bytes=resident_bytes(),
-            kubernetes_events=events.outcomes() if events is not None else {},
-            preflight=preflight or {},
+            kubernetes_events=events.outcomes() if events is not None else {}, preflight=preflight or {},
             digests=digests,
-        )
+        )  # fmt: skip
 
 
 def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsSnapshot:
@@ -148,26 +142,15 @@ def _watch_row(lookout: WatchLoop, baseline: BaselineKeeper | None, now_us: int)
     inventory, keeper = lookout.pipeline.inventory, lookout.keeper
     watch, mail, walk = keeper.counters(), lookout.mailbox.counters(), lookout.reconciler.counters
     return WatchMetrics(
-        watches=watch.watches,
-        unwatched=watch.unwatched,
-        events=watch.events,
-        queue_overflows=watch.overflows,
-        restarts=keeper.restarts,
-        canary=keeper.has_canary,
-        canaries_missed=keeper.canaries_missed,
-        missed_changes=dict(lookout.missed_changes),
-        rescans=dict(lookout.pipeline.rescans),
+        watches=watch.watches, unwatched=watch.unwatched, events=watch.events, queue_overflows=watch.overflows,
+        restarts=keeper.restarts, canary=keeper.has_canary, canaries_missed=keeper.canaries_missed,
+        missed_changes=dict(lookout.missed_changes), rescans=dict(lookout.pipeline.rescans),
         blind_s=blind_seconds(inventory, now_us),
         blind_now=frozenset(x.cause for x in inventory.blind if x.ended_us is None),
-        slowed_now=frozenset(inventory.slowed),
-        limits=lookout.inotify_limits(),
-        waiting=mail.waiting + lookout.waiting,
-        coalesced=mail.coalesced,
-        dropped=mail.dropped,
-        reconcile_entries=walk.entries,
-        reconcile_round_s=walk.round_s,
-        clock_steps=lookout.clocks.steps,
+        slowed_now=frozenset(inventory.slowed), limits=lookout.inotify_limits(),
+        waiting=mail.waiting + lookout.waiting, coalesced=mail.coalesced, dropped=mail.dropped,
+        reconcile_entries=walk.entries, reconcile_round_s=walk.round_s, clock_steps=lookout.clocks.steps,
         self_limited=frozenset(x.slug for x in Step if Step.NONE < x <= lookout.limits.step),
         baselines_written=baseline.written if baseline else 0,
         baseline_failures=baseline.failures if baseline else 0,
-    )
+    )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import threading
 import time
@@ -30,11 +31,10 @@ from agent.lookout.watch_loop import Mode, WatchLoop
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
 from agent.preflight.facts import Facts, gather
-from agent.process.origin import make_origin
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
-from agent.publish.health import liveness, readiness
+from agent.publish.health import liveness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page_cache import PageCache
@@ -42,7 +42,7 @@ from agent.publish.page_data import PageData, make_page
 from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
 from agent.ship.shipper import Shipper, ShipperThread
-from agent.ship.sinks.factory import make_sink
+from agent.ship.sinks.base import make_sink
 from agent.ship.spool import Spool
 from agent.ship.values import Limits
 from agent.watch.mailbox import Mailbox
@@ -85,7 +85,15 @@ class Supervisor:
         self._complain_s = 0.0
         self._linger_until_s: float | None = None
         self._sink_refusal = ""
-        origin = make_origin(settings)
+        origin = Origin(
+            pod_uid=settings.pod_uid or settings.pod,
+            boot_id=os.urandom(6).hex(),  # fresh with every start
+            pod=settings.pod,
+            namespace=settings.namespace,
+            cluster=settings.cluster,
+            node=settings.node,
+            agent_version=__version__,
+        )
         self._unspooled: Counter[str] = Counter()
         self._spool = self._make_spool(config, origin)
         self._shipper = self._make_shipper(config)
@@ -188,14 +196,9 @@ class Supervisor:
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
         self._snapshots.refresh(
-            self._spool,
-            self._shipper,
-            self._baseline,
-            self._events,
-            self._preflight.levels(),
-            dict(self._unspooled),
-            self._digests.metrics() if self._digests is not None else None,
-        )
+            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels(),
+            dict(self._unspooled), self._digests.metrics() if self._digests is not None else None,
+        )  # fmt: skip
 
     def _check_names(self) -> None:
         """Log once, when the first application is there, if a flag names one that is not."""
@@ -366,7 +369,7 @@ class Supervisor:
         return liveness(self._heartbeat_s, self._clock.monotonic_s())
 
     def _unready(self) -> str | None:
-        return readiness(is_ready=self._lookout.is_ready)
+        return None if self._lookout.is_ready else "the watch is not armed"
 
 
 _LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})

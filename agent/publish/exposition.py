@@ -33,8 +33,7 @@ Rows = dict[tuple[str, ...], tuple[float, Mapping[str, str] | None]]
 ZEROED = 100
 """Applications with series that are zero: of each about 120; beyond that only what happens has a series."""
 
-_GZIP_WINDOW = 31
-"""zlib's word for the format of gzip."""
+_GZIP_WINDOW = 31  # zlib's word for the format of gzip
 
 
 class Exposition:

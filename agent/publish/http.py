@@ -29,8 +29,7 @@ DEADLINE_S = 10.0
 """From the first byte of the request to the last one of the answer, however the bytes trickle."""
 LONGEST_REQUEST_BYTES = 131_072
 """Of the request line and all headers together; the standard library limits each line and the number of headers."""
-_POLL_S = 1.0
-"""How often the thread checks deadlines, and whether to stop unless it is woken for that."""
+_POLL_S = 1.0  # how often the thread checks deadlines, and whether to stop unless it is woken for that
 _GUARDS = (
     ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
      "base-uri 'none'; form-action 'none'"),

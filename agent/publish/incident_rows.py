@@ -11,8 +11,7 @@ from agent.contract.incidents import Accepts, Configured, Incident
 from agent.contract.wording import named
 from agent.publish.snapshot import Counts, IncidentRow
 
-INCIDENTS_LISTED = 100
-"""Incidents with a series each at most; what is left out is counted in one series."""
+INCIDENTS_LISTED = 100  # incidents with a series each at most; what is left out is counted in one series
 
 
 def incident_rows(
@@ -61,14 +60,7 @@ def exposures(
 def _row(incident: Incident[Finding], alert: str) -> IncidentRow:
     lead = incident.lead.detector
     return IncidentRow(
-        incident.id,
-        incident.application_id,
-        named(incident.like_the_lead),
-        alert,
-        incident.severity,
-        incident.confidence,
-        incident.lead.level,
-        incident.configured_exposure,
-        incident.do_first,
+        incident.id, incident.application_id, named(incident.like_the_lead), alert, incident.severity,
+        incident.confidence, incident.lead.level, incident.configured_exposure, incident.do_first,
         "" if alert == lead else lead,
-    )
+    )  # fmt: skip

@@ -9,11 +9,9 @@ from enum import StrEnum
 from agent.engine.rows import StoreRow, TaskRow
 from agent.publish.snapshot import MetricsSnapshot
 
-Series = Mapping[tuple[str, ...], float]
-"""Label values, in the order of the family's labels -> value."""
+Series = Mapping[tuple[str, ...], float]  # label values, in the order of the family's labels -> value
 
-Exemplars = Mapping[tuple[str, ...], Mapping[str, str]]
-"""Label values -> labels of the exemplar."""
+Exemplars = Mapping[tuple[str, ...], Mapping[str, str]]  # label values -> labels of the exemplar
 
 
 class MetricKind(StrEnum):

@@ -19,8 +19,7 @@ from agent.contract.wording import named
 from agent.engine.rows import StoreRow, TaskRow
 from agent.publish.page_data import ApplicationRow, PageData
 
-EVIDENCE_SHOWN = 12
-"""Findings of one incident, the others are a number."""
+EVIDENCE_SHOWN = 12  # findings of one incident, the others are a number
 STORES_SHOWN = 24
 
 _HELD = {True: "held", False: "free", None: "not known"}
@@ -74,14 +73,9 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
     if data.disabled:
         verdict += f"; {plural(len(data.disabled), 'detector')} disabled"
     body = _BODY.substitute(
-        version=escape(data.agent_version),
-        verdict=verdict,
-        facts=_facts(data),
-        trouble=warning,
-        incidents=_incidents(data),
-        tasks=_applications(data),
-        blind=_blindness(data),
-    )
+        version=escape(data.agent_version), verdict=verdict, facts=_facts(data), trouble=warning,
+        incidents=_incidents(data), tasks=_applications(data), blind=_blindness(data),
+    )  # fmt: skip
     return _DOCUMENT.substitute(title=f"{verdict} · {escape(data.pod)}", css=_CSS, body=body)
 
 

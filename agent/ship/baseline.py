@@ -18,11 +18,8 @@ from agent.ship.queue import Queue
 
 MAX_BYTES = 64 << 20
 MAX_TEXT_BYTES = 1 << 30
-MAX_LINE_BYTES = 8 << 20
-"""What is known about a task takes 1 to 60 KB; histories are bounded."""
-ROW_TEXT_BYTES = 256 << 10
-"""From so much text on a row is written: the log has room for many."""
-
+MAX_LINE_BYTES = 8 << 20  # what is known about a task takes 1 to 60 KB; histories are bounded
+ROW_TEXT_BYTES = 256 << 10  # from so much text on a row is written: the log has room for many
 _LEVEL = 1  # CPU is what the agent has least of; higher levels save a tenth
 
 Line = dict[str, Any]

@@ -16,8 +16,7 @@ from agent.errors import SpoolError, SpoolInUseError
 
 LOCK_NAME = "lock"
 PROBE_PREFIX = ".statewarden-probe-"
-_PROBE_BYTES = 4096
-"""A block: an empty file can be made on a volume that is full."""
+_PROBE_BYTES = 4096  # a block: an empty file can be made on a volume that is full
 
 
 class OwnDirectory:

@@ -84,8 +84,7 @@ class Queue:
         self.is_open = False
         self._shipped: set[int] = set()
         self.batches: dict[int, Batch] = {}
-        self.number = 1
-        """Of the batch that is open: those before it are sealed."""
+        self.number = 1  # of the batch that is open: those before it are sealed
         self.lost: tuple[int, str] | None = None
         """Until when a baseline was right that was set aside, and why; until there is another one."""
 
@@ -196,16 +195,9 @@ class Queue:
         kind, own = record.kind.value, self._origin
         n = (rank_of(kind) << _PLACE_BITS) + self._place
         row = (
-            n,
-            self.number,
-            own.pod_uid,
-            own.boot_id,
-            sequence,
-            kind,
-            record.observed_at_us,
-            zlib.crc32(line),
+            n, self.number, own.pod_uid, own.boot_id, sequence, kind, record.observed_at_us, zlib.crc32(line),
             line,
-        )
+        )  # fmt: skip
         self.database.run("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)", row)
 
     def lines(self, number: int) -> tuple[list[bytes], list[Stored]]:

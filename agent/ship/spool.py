@@ -182,15 +182,11 @@ class Spool:
             every, writer = self._queue.batches.values(), self._writer
             waiting = [x for x in every if x.records and not x.is_rejected]
             return SpoolStats(
-                records=sum(x.records for x in waiting),
-                bytes=self._queue.used_bytes(),
-                segments=len(waiting),
-                oldest_at_us=min((x.oldest_at_us for x in waiting), default=None),
-                dropped=dict(writer.dropped),
-                corrupt_segments=writer.corrupt_segments,
-                write_failures=writer.write_failures,
+                records=sum(x.records for x in waiting), bytes=self._queue.used_bytes(), segments=len(waiting),
+                oldest_at_us=min((x.oldest_at_us for x in waiting), default=None), dropped=dict(writer.dropped),
+                corrupt_segments=writer.corrupt_segments, write_failures=writer.write_failures,
                 aside=self._queue.aside + sum(x.is_rejected for x in every),
-            )
+            )  # fmt: skip
 
     def close(self) -> None:
         """Seal what is open and let another agent have the directory; safe to call twice.

@@ -24,7 +24,7 @@ _LEAST_ROOM_BYTES = 16 * 1024
 
 
 class Writer:
-    """Puts records into a queue; its owner serialises the calls."""
+    """Puts records into a queue; its owner serialises the calls. Raises `StoreError` where the disk refuses."""
 
     def __init__(self, queue: Queue, origin: Origin, clock: Clock, limits: Limits) -> None:
         """Prepare; nothing is opened."""
@@ -32,30 +32,21 @@ class Writer:
         self._encoder = Encoder(origin)
         self._complain_s = float("-inf")
         self._next_sequence = 1
-        self.owed: Account = {}
-        """Losses that wait to be announced."""
+        self.owed: Account = {}  # losses that wait to be announced
         self.dropped: dict[str, int] = {}
         self.corrupt_segments = self.write_failures = 0
         self.in_flight: int | None = None
         """Batch that is on its way to the sink: it stays, whatever room is needed."""
 
     def start(self) -> None:
-        """Open the database, or a new one in the place of one that cannot be used.
-
-        Raises:
-            StoreError: the disk refuses, or has no room.
-        """
+        """Open the database, or a new one in the place of one that cannot be used."""
         try:
             self._queue.open()
         except DamagedError as error:
             self.start_over(error)
 
     def start_over(self, error: DamagedError) -> None:
-        """Set a database aside that cannot be used, and go on with a new one; what it held is announced as lost.
-
-        Raises:
-            StoreError: the disk refuses.
-        """
+        """Set a database aside that cannot be used, and go on with a new one; what it held is announced as lost."""
         lost: Account = {}
         for batch in self._queue.batches.values():
             if not batch.is_rejected:
@@ -97,11 +88,7 @@ class Writer:
     def forget(
         self, change: Callable[[], None], lost: Account, cause: Cause, batches: Iterable[int] = ()
     ) -> None:
-        """Do what loses records, in one transaction with its announcement; without room for that it comes later.
-
-        Raises:
-            StoreError: it is not done.
-        """
+        """Do what loses records, in one transaction with its announcement; without room for that it comes later."""
         account: Account = dict(self.owed)
         drops.add_all(account, lost, cause)
         try:
@@ -120,11 +107,7 @@ class Writer:
         self._queue.refresh({*batches, self._queue.number})
 
     def give_up(self, records: list[Stored], cause: Cause) -> None:
-        """Delete records and announce it.
-
-        Raises:
-            StoreError: they stay.
-        """
+        """Delete records and announce it."""
         lost: Account = {}
         for x in records:
             if x.batch in self._queue.batches:  # else it was shipped and could not be deleted then

@@ -214,32 +214,22 @@ def test_the_values_of_an_application() -> None:
         ("[ship]\ncap_mib = 0.5\n", "ship.cap_mib: 0.5 must hold at least eight segments of seal_kib 256"),
         ("[ship]\nseal_kib = 1\n", "ship.seal_kib: 1.0 must be 16 or more"),
         ("[ship]\nendpoint = 'minio:9000'\n", "ship.endpoint: 'minio:9000' must begin with https://"),
-        (
-            "[ship]\nendpoint = 'http://example.com'\n",
-            "ship.endpoint: http:// is not encrypted; use https:// or set allow_http",
-        ),
+        ("[ship]\nendpoint = 'http://example.com'\n",
+         "ship.endpoint: http:// is not encrypted; use https:// or set allow_http"),
         ("[ship]\ncontent_mode = 'avro'\n", "ship.content_mode: 'avro' must be one of structured, binary"),
-        (
-            "[kubernetes]\nevents = 'loud'\n",
-            "kubernetes.events: 'loud' must be one of off, info, warning, critical",
-        ),
-        (
-            "[agent]\nship_to = 'ftp://x/y'\n",
-            "ship_to: ftp:// is unknown; expected a directory or one of file, s3, ",
-        ),
+        ("[kubernetes]\nevents = 'loud'\n",
+         "kubernetes.events: 'loud' must be one of off, info, warning, critical"),
+        ("[agent]\nship_to = 'ftp://x/y'\n",
+         "ship_to: ftp:// is unknown; expected a directory or one of file, s3, "),
         ("[agent]\nship_to = 'kafka://b:9092'\n", "ship_to: expected kafka://BROKER,BROKER/TOPIC"),
         ("[agent]\nship_to = 's3://k:secret@b/p'\n", "ship_to: credentials do not belong into an address"),
         ("[agent]\nship_to = 'https://example.com/p?sig=x'\n", "ship_to: an address has no ? or #"),
-        (
-            "[agent]\nship_to = 'http://example.com/p'\n",
-            "ship_to: http:// is not encrypted; use https:// or set allow_http",
-        ),
-        (
-            "[agent]\nship_to = 'http://example.com/p'\n[ship]\nallow_http = true\ntoken_file = 't'\n",
-            "ship.token_file: a token is never sent unencrypted",
-        ),
+        ("[agent]\nship_to = 'http://example.com/p'\n",
+         "ship_to: http:// is not encrypted; use https:// or set allow_http"),
+        ("[agent]\nship_to = 'http://example.com/p'\n[ship]\nallow_http = true\ntoken_file = 't'\n",
+         "ship.token_file: a token is never sent unencrypted"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_file_is_reported(tmp_path: Path, content: str, words: str) -> None:
     """What is wrong in the file is named with where it stands and what is expected."""
     file = tmp_path / "settings.toml"

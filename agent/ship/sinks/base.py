@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
 from agent.contract.digest import hex_digest
-from agent.delivery import ShipSettings, Target
+from agent.delivery import ShipSettings, Target, parse_target
 from agent.errors import ConfigError
 
 SUFFIX = ".jsonl.gz"
-FIX_DELAY_S = 60.0
-"""Wait after a refusal that an operator must fix: rights, an expired token, a wrong path."""
+FIX_DELAY_S = 60.0  # wait after a refusal that an operator must fix: rights, an expired token, a wrong path
 
 _LONGEST_UID = 100
 
@@ -80,3 +80,17 @@ def read_secrets(folder: str) -> dict[str, str]:
     except OSError as error:
         raise ConfigError(f"cannot read credentials_dir {folder}: {error.strerror}") from error
     return {path.name: read_text(str(path)) for path in paths}
+
+
+def make_sink(ship_to: str, settings: ShipSettings, state_directory: Path | None) -> Sink:
+    """Make the sink that the settings name.
+
+    `ship_to`: a directory or a URL, checked by the settings. `state_directory`: what is audited; a directory sink
+    must not lie in it.
+
+    Raises:
+        ConfigError: a library is missing (the message names the extra to install), or a file or option is wrong.
+    """
+    target = parse_target(ship_to)
+    make: Make = importlib.import_module(f"agent.ship.sinks.{target.kind.module}").make
+    return make(target, settings, state_directory)

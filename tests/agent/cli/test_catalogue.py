@@ -293,22 +293,14 @@ def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: 
     """By the address that a scan prints: each incident once, open ones first, with the pods that reported it."""
     damage = {**BODY, **OF_ONE, "application_id": "orders"}
     exposure = {
-        **damage,
-        "finding_id": "b" * 16,
-        "detector": "torn-store",
-        "status": "resolved",
-        "opened_at_us": 1,
-    }
+        **damage, "finding_id": "b" * 16, "detector": "torn-store", "status": "resolved", "opened_at_us": 1,
+    }  # fmt: skip
     over = {**exposure, "finding_id": "c" * 16, "incident_id": "i-cccccccccccc", "severity": "critical"}
     elsewhere = {**damage, "finding_id": "d" * 16, "incident_id": "i-dddddddddddd", "task_id": "0_30"}
     other = {**damage, "finding_id": "e" * 16, "incident_id": "i-eeeeeeeeeeee", "application_id": "orders-2"}
     old = {
-        **damage,
-        "finding_id": "f" * 16,
-        "incident_id": None,
-        "status": "resolved",
-        "opened_at_us": 2_000_000,
-    }
+        **damage, "finding_id": "f" * 16, "incident_id": None, "status": "resolved", "opened_at_us": 2_000_000,
+    }  # fmt: skip
     origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
     records = [Record(Kind.FINDING, 5, x) for x in (exposure, damage, over, elsewhere, other, old)]
     lines = "".join(Encoder(origin).encode(x, n) + "\n" for n, x in enumerate(records, 1))

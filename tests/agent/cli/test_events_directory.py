@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.events_directory import SEGMENT_RECORDS, EventsDirectory
+from agent.cli.offline import SEGMENT_RECORDS, EventsDirectory
 from agent.contract.codec import decode
 from agent.contract.events import Kind, Origin, Record
 

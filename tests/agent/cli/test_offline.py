@@ -72,25 +72,15 @@ def reopened(tmp_path: Path):
     [
         ("", "nowhere", "nowhere: no such directory; give Kafka Streams' state.dir\n"),
         ("file", "file", "file: not a directory"),
-        (
-            "",
-            "",
-            ": no application has started here; give Kafka Streams' state.dir (`statewarden scan --may-be-empty`",
-        ),
-        (
-            "logs/today/",
-            "",
-            ": not a Kafka Streams state directory: none of its 1 sub-directories has",
-        ),
+        ("", "",
+         ": no application has started here; give Kafka Streams' state.dir (`statewarden scan --may-be-empty`"),
+        ("logs/today/", "", ": not a Kafka Streams state directory: none of its 1 sub-directories has"),
         ("x/0-0/", "", "directories (such as 0_0), a .lock or kafka-streams-process-metadata\n"),
         ("state", "", "; {place}/state is one\n"),
-        (
-            "state",
-            "state/app",
-            "this is an application directory; give its parent, Kafka Streams' state.dir: {place}/state",
-        ),
+        ("state", "state/app",
+         "this is an application directory; give its parent, Kafka Streams' state.dir: {place}/state"),
     ],
-)
+)  # fmt: skip
 def test_scan_of_what_is_no_state_directory(
     statewarden: Callable, tmp_path: Path, made: str, asked: str, words: str
 ) -> None:

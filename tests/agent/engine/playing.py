@@ -15,7 +15,7 @@ from agent.engine.pipeline import Pipeline
 from agent.inventory.hints import Hint
 from agent.judging.base import Detector
 from agent.replay.memory_disk import MemoryDisk
-from agent.replay.player import Player
+from agent.replay.run import Player
 from agent.replay.trace import Operation, read_trace
 from tests.support.rocksdb_writer import counters, frame
 
@@ -47,13 +47,9 @@ class Run:
         self.player = Player()
         self.now_us = self.started_us
         self.pipeline = Pipeline(
-            self.disk,
-            load_config(sets=self.sets).applications,
-            self.started_us,
-            self.records.append,
-            on_fault=lambda detector, error: self.faults.append((detector, error)),
-            detectors=self.detectors,
-        )
+            self.disk, load_config(sets=self.sets).applications, self.started_us, self.records.append,
+            on_fault=lambda detector, error: self.faults.append((detector, error)), detectors=self.detectors,
+        )  # fmt: skip
         self.pipeline.scan(self.started_us)
 
     def until(self, until_us: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent.contract.events import Confidence, Level, Severity, Status
 from agent.detectors import DETECTORS
-from agent.engine.laws import give_way, laws_last
+from agent.engine.detector_runner import give_way, laws_last
 from agent.findings.ledger import Ledger, Place
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Verdict
 from tests.support.laws import LAWS, broken, lawful

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from agent.engine.refine import BLIND, NOT_COMPARED, doubted
+from agent.engine.detector_runner import BLIND, NOT_COMPARED, doubted
 from agent.inventory.model import BlindInterval
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Verdict
 from tests.support.scenario_case import at, case

@@ -27,15 +27,10 @@ def verdict(
 ) -> Verdict:
     step = Evidence(at_us, f"{severity.value} seen", "app/0_0")
     fields = {
-        "subject": subject,
-        "opened_at_us": at_us,
-        "summary": f"{subject} is {severity.value}",
-        "evidence": (step,),
-        "severity": severity,
-        "confidence": Confidence.SUSPECTED,
-        "identity": identity,
+        "subject": subject, "opened_at_us": at_us, "summary": f"{subject} is {severity.value}",
+        "evidence": (step,), "severity": severity, "confidence": Confidence.SUSPECTED, "identity": identity,
         **more,
-    }
+    }  # fmt: skip
     return Verdict(**fields)
 
 

@@ -30,13 +30,9 @@ SPOOL = OwnVolume(
     need_bytes=72 << 20,
 )
 STATE = StateFacts(
-    root=ROOT,
-    below=(APPLICATION,),
-    applications=("app",),
-    tasks=3,
-    directories=13,
+    root=ROOT, below=(APPLICATION,), applications=("app",), tasks=3, directories=13,
     mount=Mount("/state", "ext4", True),
-)
+)  # fmt: skip
 GOOD = Facts(
     state_dir="/state",
     identity=AGENT,

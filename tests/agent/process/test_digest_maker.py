@@ -85,12 +85,8 @@ def test_what_the_process_says_is_emitted(made: Made, eventually: Callable[..., 
     assert made.maker.metrics().cpu_s > 0
     (asked,) = made.asked
     assert (asked.application, asked.task, asked.store, asked.buckets, asked.cpu_share) == (
-        APP,
-        "0_0",
-        "s",
-        4096,
-        0.1,
-    )
+        APP, "0_0", "s", 4096, 0.1,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

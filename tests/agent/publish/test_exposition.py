@@ -201,12 +201,9 @@ def test_what_is_not_known_is_absent() -> None:
         ("text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"),
         ("text/plain;version=1.0.0;escaping=allow-utf-8", "text/plain; version=1.0.0"),
         (OPENMETRICS, "application/openmetrics-text; version=1.0.0"),
-        (
-            f"{OPENMETRICS};version=1.0.0;q=0.8,text/plain;q=0.5",
-            "application/openmetrics-text; version=1.0.0",
-        ),
+        (f"{OPENMETRICS};version=1.0.0;q=0.8,text/plain;q=0.5", "application/openmetrics-text; version=1.0.0"),
     ],
-)
+)  # fmt: skip
 def test_the_form_is_what_the_scraper_reads(accept: str, content_type: str) -> None:
     """Each form says what it is, parses strictly as that, and holds the same families."""
     headers, body = Exposition(lambda: FULL, DETECTORS).answer(accept)

@@ -32,12 +32,8 @@ def test_a_page_names_the_damaged_tasks_only() -> None:
     others = [replace(EXPOSED, id=f"{n:016x}", task_id=f"0_{n}") for n in (1, 3)]
     (row,), left = incident_rows(gather([EXPOSED, *others, DAMAGED], accepts))
     assert (row.incident_id, row.tasks, row.detector, row.configured_exposure, left) == (
-        "i-1",
-        "0_2",
-        "skipped-eos-wipe",
-        Configured.NO,
-        0,
-    )
+        "i-1", "0_2", "skipped-eos-wipe", Configured.NO, 0,
+    )  # fmt: skip
     (row,), _ = incident_rows(gather([EXPOSED, *others], accepts))
     assert (row.tasks, row.configured_exposure) == ("0_0, 0_1, 0_3", Configured.ACCEPTED)
 

@@ -14,23 +14,11 @@ def finding(
     severity: str = "warning", confidence: str = "suspected", status: str = "open", said_us: int | None = None
 ) -> Record:
     body = {
-        "finding_id": "f1",
-        "detector": "stale-eos-checkpoint",
-        "level": "exposure",
-        "severity": severity,
-        "confidence": confidence,
-        "status": status,
-        "said_us": said_us,
-        "application_id": "orders",
-        "task_id": "0_1",
-        "store": None,
-        "upstream": ["KAFKA-20685"],
-        "affected": "yes",
-        "missing_facts": [],
-        "summary": "task 0_1 is exposed",
-        "next_action": "stop it cleanly",
-        "evidence": [],
-    }
+        "finding_id": "f1", "detector": "stale-eos-checkpoint", "level": "exposure", "severity": severity,
+        "confidence": confidence, "status": status, "said_us": said_us, "application_id": "orders",
+        "task_id": "0_1", "store": None, "upstream": ["KAFKA-20685"], "affected": "yes", "missing_facts": [],
+        "summary": "task 0_1 is exposed", "next_action": "stop it cleanly", "evidence": [],
+    }  # fmt: skip
     return Record(Kind.FINDING, 1_700_000_000_000_000, body)
 
 

@@ -25,8 +25,7 @@ class HandClock:
 
     def __init__(self) -> None:
         self.at_s = 1000.0
-        self.stepped_s = 0.0
-        """How far somebody set the wall clock; the monotonic one does not care."""
+        self.stepped_s = 0.0  # how far somebody set the wall clock; the monotonic one does not care
 
     def now_us(self) -> int:
         return AT_US + int((self.at_s + self.stepped_s) * 1_000_000)
