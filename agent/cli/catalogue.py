@@ -61,8 +61,7 @@ def list_detectors(config: Config, *, as_json: bool) -> int:
 def explain(chosen: Namespace) -> int:
     """Print a runbook, by its id, an alert's name or an issue's key, or the story of a finding or an incident.
 
-    Raises:
-        UsageError: nothing is known by that name; it says which one is spelt like it.
+    Raises `UsageError`: nothing is known by that name; it says which one is spelt like it.
     """
     asked: str = of_alert(chosen.id) or chosen.id
     page = _page(asked) or _alert(chosen.id) or _log_line(chosen.id)

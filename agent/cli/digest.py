@@ -58,8 +58,7 @@ def add_digest(
 def digest(chosen: argparse.Namespace, config: Config) -> int:
     """Digest every store that is asked for.
 
-    Raises:
-        UsageError: a library is missing, there is nothing to read, or the output cannot be written.
+    Raises `UsageError`: a library is missing, there is nothing to read, or the output cannot be written.
     """
     # what it needs beside the rest is loaded only where it is asked for
     from agent.verify import buckets
@@ -96,8 +95,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
 def require_output(output: Path, state_dir: Path) -> None:
     """Refuse a place where nothing is ever written, or that the rollup would not read.
 
-    Raises:
-        UsageError: says which.
+    Raises `UsageError`: says which.
     """
     if output.resolve().is_relative_to(state_dir.resolve()):
         raise UsageError(f"--output {output} is inside {state_dir}, where nothing is ever written")
@@ -108,8 +106,7 @@ def require_output(output: Path, state_dir: Path) -> None:
 def write(output: Path, lines: Iterable[str]) -> None:
     """Write the lines, compressed where the name says so; the same lines give the same bytes.
 
-    Raises:
-        UsageError: the file cannot be written.
+    Raises `UsageError`: the file cannot be written.
     """
     content = "".join(f"{line}\n" for line in lines).encode("ascii")
     if output.name.endswith(".gz"):

@@ -124,8 +124,7 @@ def _relate(a: Copy | None, b: Copy | None) -> tuple[Relation, str]:
 def diff(a: Path, b: Path, config: Config, *, as_json: bool) -> int:
     """Compare two state directories, or two snapshots of one.
 
-    Raises:
-        UsageError: one of them is not a readable state directory.
+    Raises `UsageError`: one of them is not a readable state directory.
     """
     read = [_read(place, config) for place in (a, b)]
     rows = list(compare(*read))

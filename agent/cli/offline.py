@@ -52,11 +52,7 @@ ONE_READING = (
 
 
 def parse_duration_us(text: str) -> int:
-    """Read `90s`, `20m` or `1h`.
-
-    Raises:
-        UsageError: anything else.
-    """
+    """Read `90s`, `20m` or `1h`. Raises `UsageError`: anything else."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} is not a time; write for example 90s, 20m or 1h")
@@ -64,11 +60,7 @@ def parse_duration_us(text: str) -> int:
 
 
 def require_state_dir_name(text: str, command: str) -> None:
-    """Refuse to run a command without a state directory.
-
-    Raises:
-        UsageError: no name was given.
-    """
+    """Refuse to run a command without a state directory. Raises `UsageError`: no name was given."""
     if not text:
         raise UsageError(
             f"no state directory given: statewarden {command} STATE_DIR, or state_dir in [agent] of --config"
@@ -88,11 +80,8 @@ def scan(
 
     `shown`: how much is printed, and how. `fail_on`: severity from which an open finding makes the exit code 1.
     `may_be_empty`: a directory before its first start, missing or empty, is no mistake. `pause`: how to wait, in
-    seconds.
-
-    Raises:
-        UsageError: it is not there, or is not a state directory.
-        UnreadError: it may not be read.
+    seconds. Raises `UsageError`: it is not there, or is not a state directory. Raises `UnreadError`: it may not be
+    read.
     """
     pod = config.agent.pod or directory.resolve().name
     if may_be_empty and is_before_first_start(directory):
@@ -165,9 +154,8 @@ def replay_trace(
 ) -> int:
     """Replay a trace and judge it.
 
-    Raises:
-        TraceError: the trace is unreadable or truncated.
-        UsageError: the trace is not there, or the events directory cannot be written.
+    Raises `TraceError`: the trace is unreadable or truncated. Raises `UsageError`: the trace is not there, or the
+    events directory cannot be written.
     """
     if not trace.exists():
         raise UsageError(f"{trace}: no such file")
@@ -214,9 +202,7 @@ def _and_disabled(closing: str, config: Config, *, as_json: bool) -> str:
 def require_state_directory(disk: KernelDisk, directory: Path) -> None:
     """Refuse what is not a readable state directory.
 
-    Raises:
-        UsageError: says what was found and what to give instead.
-        UnreadError: it may not be read.
+    Raises `UsageError`: says what was found and what to give instead. Raises `UnreadError`: it may not be read.
     """
     entries = disk.list("")
     if entries is Unseen.VANISHED:
@@ -297,11 +283,7 @@ class EventsDirectory:
         self._flush()
 
     def append(self, record: Record) -> None:
-        """Take one record.
-
-        Raises:
-            UsageError: the directory cannot be written.
-        """
+        """Take one record. Raises `UsageError`: the directory cannot be written."""
         if self._sink is None:
             return
         self._sequence += 1

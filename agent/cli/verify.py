@@ -60,8 +60,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 def verify(chosen: argparse.Namespace) -> int:
     """Compare, print and say how it went.
 
-    Raises:
-        UsageError: a library is missing, no broker answers, or there is nothing to compare.
+    Raises `UsageError`: a library is missing, no broker answers, or there is nothing to compare.
     """
     # what verify needs beside the rest is loaded only where it is asked for
     from agent.ship.sinks.kafka import properties
@@ -103,8 +102,7 @@ def verify(chosen: argparse.Namespace) -> int:
 def asked_stores(chosen: argparse.Namespace, *, with_global: bool) -> list[Store]:
     """List the stores that were asked for, the global ones last, or say that these are left out.
 
-    Raises:
-        UsageError: there is none, or a directory cannot be read.
+    Raises `UsageError`: there is none, or a directory cannot be read.
     """
     from agent.verify.places import find_global_stores, find_stores
 

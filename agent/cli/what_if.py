@@ -25,10 +25,8 @@ def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
     """List what is in the way of a changed setting.
 
     `words`: the change, as it was given. Gives a failed check for each finding of warning and above that only the
-    changed settings bring; one that is well where there is none.
-
-    Raises:
-        UsageError: the state directory cannot be read.
+    changed settings bring; one that is well where there is none. Raises `UsageError`: the state directory cannot be
+    read.
     """
     assumed = replace(assumed, applications=_with_a_release(assumed.applications))
     today, _ = _findings(config)

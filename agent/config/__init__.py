@@ -117,10 +117,7 @@ def load_config(
     `file`: TOML file; None = none. `sets`: `KEY=VALUE` or `APPLICATION:KEY=VALUE`, in order; later ones win.
     `flags`: settings given as flags, by their full name; None values are not given. `detectors`: ids that may be
     disabled; None = any. `acceptable`: ids whose exposures may be accepted; None = any. Gives effective settings
-    with the origin of each.
-
-    Raises:
-        ConfigError: lists every problem: unreadable file, unknown key, bad value.
+    with the origin of each. Raises `ConfigError`: lists every problem: unreadable file, unknown key, bad value.
     """
     problems: list[str] = []
     document = _read(file, problems) if file is not None else {}

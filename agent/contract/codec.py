@@ -133,11 +133,8 @@ class Encoder:
         """Stamp a record and write it as one JSON line (no newline).
 
         `record`: what to write; null-valued fields are left out. `sequence`: position in the agent's stream, from
-        1.
-
-        Raises:
-            ContractError: the body has a field that the table does not know for this kind, lacks a required
-                one, or holds a value of the wrong type.
+        1. Raises `ContractError`: the body has a field that the table does not know for this kind, lacks a required
+        one, or holds a value of the wrong type.
         """
         kind, at_us = record.kind, record.observed_at_us
         body = {name: value for name, value in record.body.items() if value is not None}
@@ -224,12 +221,10 @@ def _write_once(origin: Origin, kind: Kind) -> _Written:
 def decode(line: str | bytes) -> dict[str, object]:
     """Read one line back into its data fields, plus `id`.
 
-    Gives the data object; unknown fields are kept (readers ignore them).
-
-    Raises:
-        UnknownMajorError: the line is of another contract major.
-        LaterVersionError: it is of a later minor version, and of a kind or with a value that this one does not know.
-        ContractError: the line is not JSON, not an event of ours, or breaks the table.
+    Gives the data object; unknown fields are kept (readers ignore them). Raises `UnknownMajorError`: the line is of
+    another contract major. Raises `LaterVersionError`: it is of a later minor version, and of a kind or with a
+    value that this one does not know. Raises `ContractError`: the line is not JSON, not an event of ours, or breaks
+    the table.
     """
     try:
         envelope = json.loads(line)
@@ -272,8 +267,7 @@ def minor_of(version: str) -> int:
 def check(kind: Kind, data: Mapping[str, object], *, allow_unknown: bool = False) -> None:
     """Hold a data object against the table.
 
-    Raises:
-        ContractError: names the first field that is unknown, missing or of the wrong type.
+    Raises `ContractError`: names the first field that is unknown, missing or of the wrong type.
     """
     rows = _ROWS[kind]
     for name, value in data.items():

@@ -70,11 +70,8 @@ def read_back(body: Mapping[str, Any]) -> Finding:
 def words_of(said: Mapping[str, Any]) -> dict[str, Any]:
     """Read what records and rows of the fleet's table have in common, by the names of a finding's fields.
 
-    Times of evidence may be none, such as of a clock that is broken: only the record, or the row, has them.
-
-    Raises:
-        KeyError: a field is missing that every version had.
-        ValueError: a word is none of the contract's.
+    Times of evidence may be none, such as of a clock that is broken: only the record, or the row, has them. Raises
+    `KeyError`: a field is missing that every version had. Raises `ValueError`: a word is none of the contract's.
     """
     return {
         "detector": str(said["detector"]), "level": Level(said["level"]), "severity": Severity(said["severity"]),

@@ -67,11 +67,7 @@ def buckets_for(wanted: int, databases: int) -> int:
 
 
 def pack(rows: Iterable[Bucket]) -> str:
-    """Pack the buckets of a database.
-
-    Raises:
-        OverflowError: a bucket has more than 2^32 - 1 entries.
-    """
+    """Pack the buckets of a database. Raises `OverflowError`: a bucket has more than 2^32 - 1 entries."""
     try:
         return b2a_base64(b"".join(_ROW.pack(*row) for row in rows), newline=False).decode("ascii")
     except struct.error as error:

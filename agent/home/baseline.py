@@ -93,8 +93,7 @@ def _without_tasks(application: Application) -> Line:
 def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remembered:
     """Put lines together again.
 
-    Raises:
-        BaselineError: they are not a whole baseline of this format and of this state directory.
+    Raises `BaselineError`: they are not a whole baseline of this format and of this state directory.
     """
     head = next(lines, {})
     if not isinstance(head.get("format"), int):

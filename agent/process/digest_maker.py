@@ -61,10 +61,8 @@ class DigestMaker:
         """Prepare; nothing is started before the first turn.
 
         `work`: the agent's own directory, for views of stores; None = where temporary files go. `emit`: takes the
-        event of each digest.
-
-        Raises:
-            ConfigError: a library is not installed, or there is no spool that would take digests.
+        event of each digest. Raises `ConfigError`: a library is not installed, or there is no spool that would take
+        digests.
         """
         missing = [name for name in LIBRARIES if find_spec(name) is None]
         if missing:

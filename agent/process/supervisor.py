@@ -67,11 +67,9 @@ class Supervisor:
         """Wire everything; nothing runs before `run`.
 
         Spool, own directory or sink that cannot be used are reported, and the agent runs without them: a sidecar
-        that does not start keeps the application from starting.
-
-        Raises:
-            ConfigError: the address of /metrics cannot be used, or digests are asked for and cannot be made.
-            SpoolInUseError: another agent uses the spool: one of the two is a mistake.
+        that does not start keeps the application from starting. Raises `ConfigError`: the address of /metrics
+        cannot be used, or digests are asked for and cannot be made. Raises `SpoolInUseError`: another agent uses
+        the spool: one of the two is a mistake.
         """
         settings = config.agent
         self._config, self._settings, self._clock = config, settings, clock or SystemClock()

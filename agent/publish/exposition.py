@@ -109,8 +109,7 @@ class _Families:
 def _checked(metric: Metric, series: Series, exemplars: Exemplars) -> Rows:
     """Make sure that the library takes the series.
 
-    Raises:
-        ValueError: a series has not as many values as the family has labels.
+    Raises `ValueError`: a series has not as many values as the family has labels.
     """
     # escaped names may coincide, and one duplicate series would fail the whole scrape
     rows: Rows = {_printable(key): (float(value), exemplars.get(key)) for key, value in series.items()}

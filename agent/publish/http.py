@@ -65,8 +65,7 @@ class HttpServer(ThreadingHTTPServer):
     def __init__(self, answers: Answers, host: str = "", port: int = 0) -> None:
         """Bind the port, 0 = any free one; an empty host is all of IPv4, `::` all. Nothing is answered before `start`.
 
-        Raises:
-            ConfigError: the address cannot be listened on.
+        Raises `ConfigError`: the address cannot be listened on.
         """
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.timeout, self.known = _POLL_S, answers

@@ -87,8 +87,7 @@ class KubernetesEvents:
     def __init__(self, settings: KubernetesSettings, origin: Origin, clock: Clock) -> None:
         """Read the service account; nothing is sent before `start`.
 
-        Raises:
-            ConfigError: there is no service account, or no API server.
+        Raises `ConfigError`: there is no service account, or no API server.
         """
         if not settings.api:
             raise ConfigError(

@@ -71,10 +71,7 @@ def replay(
     played onto. `quiet_us`: how long the clock runs on after the last operation, so that rules that wait can fire.
     `show_process`: let the pipeline see that a process exists and its release. `delays`: microseconds until the
     next bunch of notifications is followed, as in an agent that is busy or throttled; None = each is followed at
-    once. Gives number of operations played.
-
-    Raises:
-        TraceError: the trace is unreadable or truncated.
+    once. Gives number of operations played. Raises `TraceError`: the trace is unreadable or truncated.
     """
     player = Player()
     waiting: list[Hint] = []
@@ -111,11 +108,7 @@ def _follow(pipeline: Pipeline, waiting: list[Hint], now_us: int) -> int:
 
 
 def first_time_us(trace: Path) -> int:
-    """Time of a trace's first operation.
-
-    Raises:
-        TraceError: the trace is unreadable or empty.
-    """
+    """Time of a trace's first operation. Raises `TraceError`: the trace is unreadable or empty."""
     operation: Operation = next(iter(read_trace(trace)))
     return operation.at_us
 

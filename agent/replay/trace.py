@@ -29,11 +29,7 @@ class Encoded:
     __slots__ = ("_size_bytes", "_text")
 
     def __init__(self, text: str) -> None:
-        """Check the text; checking takes a quarter of the time of decoding.
-
-        Raises:
-            ValueError: it is not base64.
-        """
+        """Check the text; checking takes a quarter of the time of decoding. Raises `ValueError`: it is not base64."""
         padding = text.endswith("=") + text.endswith("==")
         strange = text.encode("ascii").translate(None, _ALPHABET)
         if len(text) % 4 or strange != b"=" * padding:
@@ -102,11 +98,8 @@ class Operation(NamedTuple):
 def read_trace(path: Path) -> Iterator[Operation]:
     """Read a trace lazily.
 
-    Gives operations in file order.
-
-    Raises:
-        TraceError: the file cannot be opened, is truncated, or a line is not an operation; the message
-            names file and line.
+    Gives operations in file order. Raises `TraceError`: the file cannot be opened, is truncated, or a line is not
+    an operation; the message names file and line.
     """
     number = 0
     try:

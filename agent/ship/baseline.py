@@ -52,8 +52,7 @@ class BaselineTable:
     def lines(self) -> Iterator[Line]:
         """Read the lines, one row at a time in memory.
 
-        Raises:
-            BaselineError: they are too large, damaged or not what the agent writes; said when it is met.
+        Raises `BaselineError`: they are too large, damaged or not what the agent writes; said when it is met.
         """
         ((generation, rows),) = self._run("SELECT generation, row_count FROM baseline_head") or [(0, 0)]
         left = MAX_TEXT_BYTES
@@ -68,8 +67,7 @@ class BaselineTable:
     def write(self, line: Line) -> None:
         """Add a line to the next baseline; the first one begins it.
 
-        Raises:
-            BaselineError: the disk refuses, or it is too much; what was started is given up.
+        Raises `BaselineError`: the disk refuses, or it is too much; what was started is given up.
         """
         text = json.dumps(line, separators=(",", ":")).encode("ascii")
         self._text.append(text)
@@ -86,8 +84,7 @@ class BaselineTable:
     def commit(self, right_until_us: int) -> None:
         """Put what was written in the place of the former baseline.
 
-        Raises:
-            BaselineError: the disk refuses; the former one stays.
+        Raises `BaselineError`: the disk refuses; the former one stays.
         """
         if self._text:
             self._write_row()

@@ -25,10 +25,8 @@ class OwnDirectory:
     def __init__(self, directory: Path, state_directory: Path | None) -> None:
         """Make the directory if needed and take its lock.
 
-        `state_directory`: what is audited; None = nothing live, as in a replay.
-
-        Raises:
-            SpoolError: it is inside the state directory, cannot be used, or is in use.
+        `state_directory`: what is audited; None = nothing live, as in a replay. Raises `SpoolError`: it is inside
+        the state directory, cannot be used, or is in use.
         """
         self.path = directory
         if state_directory is not None and is_inside(directory, state_directory):

@@ -54,10 +54,8 @@ class Spool:
 
         `directory`: the spool's own directory; made if it is not there. `origin`: who speaks; every record is
         stamped with it. Its boot id is new with every start. `clock`: monotonic time for sealing and syncing, wall
-        clock for drop records. `state_directory`: what is audited; the spool must not lie in it.
-
-        Raises:
-            SpoolError: the directory cannot be used; the message says why and what to do.
+        clock for drop records. `state_directory`: what is audited; the spool must not lie in it. Raises
+        `SpoolError`: the directory cannot be used; the message says why and what to do.
         """
         limits.check()
         self._clock, self._limits = clock, limits
@@ -84,10 +82,9 @@ class Spool:
     def append(self, record: Record) -> int:
         """Stamp a record with the next sequence and keep it.
 
-        Raises:
-            ContractError: the record breaks the contract; nothing happened.
-            SpoolError: the disk refuses. If the record is lost, its sequence is used up and its loss is
-                announced as soon as the disk accepts again; the caller may go on.
+        Raises `ContractError`: the record breaks the contract; nothing happened. Raises `SpoolError`: the disk
+        refuses. If the record is lost, its sequence is used up and its loss is announced as soon as the disk
+        accepts again; the caller may go on.
         """
         with self._mutex:
             if self._closed:
@@ -103,8 +100,7 @@ class Spool:
     def maintain(self) -> None:
         """Do what is due by the clock: announce losses, sync, seal by age; on a full disk, try again.
 
-        Raises:
-            SpoolError: the disk refuses; it is tried again next time.
+        Raises `SpoolError`: the disk refuses; it is tried again next time.
         """
         with self._guarded("maintain"):
             if self._closed:
@@ -116,11 +112,7 @@ class Spool:
             self._do_what_is_due()
 
     def seal(self) -> None:
-        """Seal the open batch, so that everything can be shipped.
-
-        Raises:
-            SpoolError: the disk refuses.
-        """
+        """Seal the open batch, so that everything can be shipped. Raises `SpoolError`: the disk refuses."""
         with self._guarded("seal a segment in"):
             self._writer.announce()
             self._seal()
@@ -128,10 +120,8 @@ class Spool:
     def next_parcel(self) -> Parcel | None:
         """Give the oldest sealed batch for shipping; None = none waits.
 
-        It stays in the spool until `acknowledge` or `reject`; `release` gives it back.
-
-        Raises:
-            SpoolError: it cannot be read.
+        It stays in the spool until `acknowledge` or `reject`; `release` gives it back. Raises `SpoolError`: it
+        cannot be read.
         """
         with self._guarded("read"):
             for batch in self._queue.sealed:
@@ -166,8 +156,7 @@ class Spool:
     def reject(self, parcel: Parcel) -> None:
         """Never ship a segment again that the sink will never take; it stays for inspection until room is needed.
 
-        Raises:
-            SpoolError: it cannot be marked; it will be tried again.
+        Raises `SpoolError`: it cannot be marked; it will be tried again.
         """
         with self._guarded("reject a segment in"):
             self._writer.in_flight = None
@@ -191,9 +180,8 @@ class Spool:
     def close(self) -> None:
         """Seal what is open and let another agent have the directory; safe to call twice.
 
-        Raises:
-            SpoolError: the disk refuses to seal; the directory is let go all the same, and the next start
-                seals what is there.
+        Raises `SpoolError`: the disk refuses to seal; the directory is let go all the same, and the next start
+        seals what is there.
         """
         with self._mutex:
             if self._closed:

@@ -75,11 +75,7 @@ class Limits:
     """Size that the directory never outgrows: database, log and what was set aside together."""
 
     def check(self) -> None:
-        """Refuse sizes that cannot work.
-
-        Raises:
-            SpoolError: says which and why.
-        """
+        """Refuse sizes that cannot work. Raises `SpoolError`: says which and why."""
         least = max(MIN_CAP_BYTES, MIN_CAP_SEGMENTS * self.seal_bytes)
         if self.seal_bytes < MIN_SEAL_BYTES or self.cap_bytes < least:
             raise SpoolError(

@@ -64,10 +64,9 @@ class Writer:
     def put(self, record: Record) -> int:
         """Stamp a record with the next sequence and write it, with room made for it.
 
-        Raises:
-            ContractError: the record breaks the contract; nothing happened.
-            SpoolFullError: nothing that ranks as low or lower is left to be given up; the loss will be announced.
-            SpoolError: the disk refuses; the loss will be announced.
+        Raises `ContractError`: the record breaks the contract; nothing happened. Raises `SpoolFullError`: nothing
+        that ranks as low or lower is left to be given up; the loss will be announced. Raises `SpoolError`: the disk
+        refuses; the loss will be announced.
         """
         try:
             return self._put(record)
@@ -140,9 +139,8 @@ class Writer:
     def _make_room(self, line_bytes: int, rank: int, attempt: int) -> None:
         """Give up what is missed least: some more than needed, so that it is not for each record.
 
-        Raises:
-            SpoolFullError: the cap is reached and nothing of this rank or below is left.
-            StoreError: the disk is full, and nothing can be given up on it.
+        Raises `SpoolFullError`: the cap is reached and nothing of this rank or below is left. Raises `StoreError`:
+        the disk is full, and nothing can be given up on it.
         """
         is_capped = self._queue.database.is_at_limit(line_bytes)
         if not is_capped and not attempt:

@@ -25,11 +25,8 @@ class Sink(Protocol):
     def put(self, name: str, payload: bytes) -> None:
         """Store a segment; returning is the acknowledgement, so the data is safe by then.
 
-        `name`: `<pod uid>/<boot>-<first>-<last>`; the same name always has the same payload.
-
-        Raises:
-            RetryableShipError: it may work later.
-            PermanentShipError: it will never work for this segment.
+        `name`: `<pod uid>/<boot>-<first>-<last>`; the same name always has the same payload. Raises
+        `RetryableShipError`: it may work later. Raises `PermanentShipError`: it will never work for this segment.
         """
         ...
 
@@ -56,8 +53,7 @@ def packed(payload: bytes) -> bytes:
 def read_text(path: str) -> str:
     """Read a small text file that a setting names, such as a token, without the white space around it.
 
-    Raises:
-        ConfigError: it cannot be read.
+    Raises `ConfigError`: it cannot be read.
     """
     try:
         return Path(path).read_text("utf-8").strip()
@@ -69,8 +65,7 @@ def read_text(path: str) -> str:
 def read_secrets(folder: str) -> dict[str, str]:
     """Read a folder with one file per option, as Kubernetes mounts a Secret; empty without a folder.
 
-    Raises:
-        ConfigError: folder or files cannot be read.
+    Raises `ConfigError`: folder or files cannot be read.
     """
     if not folder:
         return {}
@@ -86,10 +81,8 @@ def make_sink(ship_to: str, settings: ShipSettings, state_directory: Path | None
     """Make the sink that the settings name.
 
     `ship_to`: a directory or a URL, checked by the settings. `state_directory`: what is audited; a directory sink
-    must not lie in it.
-
-    Raises:
-        ConfigError: a library is missing (the message names the extra to install), or a file or option is wrong.
+    must not lie in it. Raises `ConfigError`: a library is missing (the message names the extra to install), or a
+    file or option is wrong.
     """
     target = parse_target(ship_to)
     make: Make = importlib.import_module(f"agent.ship.sinks.{target.kind.module}").make
