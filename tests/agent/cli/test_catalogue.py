@@ -364,13 +364,3 @@ def test_check_config_shows_every_value_with_its_origin(
     }
     unknown = said.out.splitlines()[-1].removeprefix("not given for all applications: ").split(", ")
     assert unknown == [key.name for key in KEYS if key.name != "num_standby_replicas"]
-
-
-def test_check_config_shows_every_problem_at_once(statewarden: Callable, tmp_path: Path) -> None:
-    """Somebody who fixes a file fixes it once."""
-    file = tmp_path / "statewarden.toml"
-    file.write_text('[agent]\nspol = "/x"\n[application]\nnum_standby_replicas = "many"\n[applications]\n')
-    said = statewarden("check-config", "--config", file, "--set", "x=1")
-    assert said.code == 2
-    for words in ("'spol'", "num_standby_replicas=many", "[applications]", "--set: unknown setting 'x'"):
-        assert words in said.complaint

@@ -45,16 +45,6 @@ def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, .
     assert words in said.err
 
 
-@pytest.mark.parametrize("command", [("scan", "nowhere"), ("replay", "nowhere"), ("check-config",)])
-def test_an_unknown_setting_is_named_with_the_known_ones(
-    statewarden: Callable, command: tuple[str, ...]
-) -> None:
-    """A misspelt key is never ignored, whatever the command."""
-    said = statewarden(*command, "--set", "procesing_guarantee=at_least_once")
-    assert said.code == 2
-    assert "unknown setting 'procesing_guarantee'; known: processing_guarantee, " in said.complaint
-
-
 @pytest.mark.parametrize(
     ("pair", "words"),
     [
@@ -72,15 +62,6 @@ def test_a_bad_value_is_named_with_the_reason(statewarden: Callable, pair: str, 
     assert said.code == 2
     assert said.complaint.startswith("statewarden: --set")
     assert words in said.complaint
-
-
-@pytest.mark.parametrize("flag", ["--rescan-seconds", "--grace-seconds", "--linger-seconds", "--cpu-share"])
-@pytest.mark.parametrize("value", ["nan", "inf"])
-def test_a_number_that_is_none_is_refused(statewarden: Callable, flag: str, value: str) -> None:
-    """`nan` compares as nothing at all and `inf` is no time: neither reaches a loop of the agent."""
-    said = statewarden("run", "state", flag, value)
-    assert said.code == 2
-    assert f"{value} is not a finite number" in said.complaint
 
 
 @pytest.mark.parametrize(
@@ -190,23 +171,3 @@ def without_reader(repository: Path, *arguments: object) -> tuple[int, str]:
     finally:
         os.close(writing)
     return done.returncode, done.stderr
-
-
-def test_the_module_is_the_command(repository: Path, traces: Path) -> None:
-    """`python -m agent` in a process of its own exits with the command's code and complains on stderr only."""
-    trace = traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz"
-    fine = subprocess.run(
-        [sys.executable, "-m", "agent", "replay", trace, "--json", *PLAIN],
-        cwd=repository,
-        capture_output=True,
-        timeout=240,
-    )
-    assert (fine.returncode, fine.stdout.count(b"\n"), fine.stderr) == (0, 1, b"")
-    wrong = subprocess.run(
-        [sys.executable, "-m", "agent", "explain", "nothing"],
-        cwd=repository,
-        capture_output=True,
-        timeout=240,
-    )
-    assert (wrong.returncode, wrong.stdout) == (2, b"")
-    assert wrong.stderr.count(b"\n") == 1

@@ -110,25 +110,6 @@ def test_scan_of_an_unreadable_directory(repository: Path, tmp_path: Path, close
     assert done.stderr.count("\n") == 1
 
 
-def test_scan_as_a_stranger_of_a_readable_directory(repository: Path, tmp_path: Path) -> None:
-    """The same user without the closed mode gets an answer: it was the mode."""
-    plant(tmp_path / "state")
-    done = scan_as_stranger(tmp_path, repository)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "resurrected-checkpoint" in done.stdout
-
-
-@pytest.mark.usefixtures("reopened")
-@pytest.mark.parametrize("closed", ["state/second", "state/app/0_0"])
-def test_scan_reports_a_part_that_it_may_not_read(repository: Path, tmp_path: Path, closed: str) -> None:
-    """One unreadable application or task beside readable ones is told, not skipped in silence."""
-    plant(tmp_path / "state")
-    plant(tmp_path / "state", application="second")
-    close_to_strangers(tmp_path / closed)
-    done = scan_as_stranger(tmp_path, repository)
-    assert "denied" in done.stdout + done.stderr
-
-
 @pytest.mark.parametrize(
     "garbage", [b"", b"\x00\xff\xfe", b"0\n9\nx 0 1\n", b"9" * 5000, b"0\n1\nno such line\n"]
 )
@@ -172,36 +153,6 @@ def test_hostile_names_are_escaped(statewarden: Callable, tmp_path: Path) -> Non
 
 
 # -- replay -------------------------------------------------------------------------------------------
-
-
-def test_a_truncated_trace(statewarden: Callable, traces: Path, tmp_path: Path) -> None:
-    """A half-downloaded trace gives no half verdict: file and last good line are told; so is one that is not there."""
-    none = tmp_path / "none.jsonl.gz"
-    assert statewarden("replay", none).complaint == f"statewarden: {none}: no such file\n"
-    whole = (traces / CRASH / "trace-pod-a.jsonl.gz").read_bytes()
-    cut = tmp_path / "cut.jsonl.gz"
-    cut.write_bytes(whole[: len(whole) // 2])
-    said = statewarden("replay", cut)
-    assert said.code == 3
-    assert f"{cut}: damaged or truncated after line " in said.complaint
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"garbage\n", "line 1: not a trace operation"),
-        (b"\x1f\x8bgarbage", "damaged or truncated after line 0"),
-        (b"", "empty; a trace has at least one operation"),
-        (b'{"t": 1, "op": "mkdir", "path": "a"}\n{"t": 2, "op": "zap"}\n', "line 2: unknown operation 'zap'"),
-    ],
-)
-def test_a_garbage_trace(statewarden: Callable, tmp_path: Path, content: bytes, words: str) -> None:
-    """What is no trace is refused with file, line and reason."""
-    trace = tmp_path / "trace.jsonl.gz"
-    trace.write_bytes(content)
-    said = statewarden("replay", trace)
-    assert said.code == 3
-    assert f"{trace}: {words}" in said.complaint
 
 
 @pytest.mark.parametrize("text", ["", "20", "m20", "-1m", "1d", "1.5h", "20 m", "٢m"])

@@ -218,15 +218,6 @@ def test_what_is_resolved_comes_last() -> None:
     assert "since 2023-11-14 22:13:20 UTC, resolved 2023-11-14 22:13:21 UTC" in text
 
 
-def test_state_comes_before_the_agent() -> None:
-    """What is wrong with the agent itself is never above what is wrong with the state; remarks are behind both."""
-    own = replace(
-        LOUD, id="3" * 16, incident_id="i-3", level=Level.SELF, detector="auditor-blind", missing_facts=()
-    )
-    text = printed(own, FINDING, QUIET, verbose=True)
-    assert text.index("orders/0_3") < text.index("auditor-blind") < text.rindex("unrestored-store  orders")
-
-
 def test_an_incident_has_place_cause_time_and_next_step() -> None:
     """Place, cause, time with its zone and the next step are all there; on request the proof."""
     text = printed(FINDING)

@@ -7,15 +7,12 @@ import pytest
 from agent.contract.events import Confidence, Severity
 from agent.detectors import overlaid_store, stale_eos_checkpoint
 from agent.findings.ledger import Ledger, Place
-from agent.inventory.model import PastTask, Task
-from agent.inventory.stores import Shape
 from agent.judging.base import DetectorMeta, Verdict
 from agent.publish.task_table import (
     EVENT_SHOWN_US,
     GONE_SHOWN_US,
     ROWS_LISTED,
     TaskTable,
-    gone_row,
     task_rows,
 )
 from tests.agent.engine.playing import Run, application, checkpoint, deletion, opening, operations_of, sets_of
@@ -129,14 +126,3 @@ def test_what_was_reported_is_counted_with_the_newest_id() -> None:
     tell(ledger, CONDITION, "0_1")
     tell(ledger, CONDITION, "0_1")
     assert ledger.reported()["orders", CONDITION.id, Severity.WARNING] == (2, ledger.findings()[-1].id)
-
-
-def test_a_gone_task_is_reported_for_a_bounded_time() -> None:
-    """When a vanished directory was last seen is told for an hour, then forgotten; a living one is not told here."""
-    gone = Task("orders", "0_0", "orders/0_0")
-    gone.past += (PastTask(1, NOW_US, NOW_US, next(iter(Shape)), {}, None, False, False),)
-    row = gone_row(gone, NOW_US + GONE_SHOWN_US)
-    assert row is not None
-    assert (row.task_id, row.last_seen_at_us, row.exists) == ("0_0", NOW_US, False)
-    assert gone_row(gone, NOW_US + GONE_SHOWN_US + 1) is None
-    assert gone_row(Task("orders", "0_1", "orders/0_1", True), NOW_US) is None
