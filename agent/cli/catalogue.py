@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
-from agent.cli.log_lines import names_of, section_about
-from agent.cli.lookup import is_issue, of_alert, slug_of
+from agent.cli.lookup import is_issue, names_of, of_alert, section_about, slug_of
 from agent.cli.page_text import page_text, section_of
 from agent.cli.streams import complain
 from agent.config import Config
@@ -62,8 +61,7 @@ def list_detectors(config: Config, *, as_json: bool) -> int:
 def explain(chosen: Namespace) -> int:
     """Print a runbook, by its id, an alert's name or an issue's key, or the story of a finding or an incident.
 
-    Raises:
-        UsageError: nothing is known by that name; it says which one is spelt like it.
+    Raises `UsageError`: nothing is known by that name; it says which one is spelt like it.
     """
     asked: str = of_alert(chosen.id) or chosen.id
     page = _page(asked) or _alert(chosen.id) or _log_line(chosen.id)
@@ -309,17 +307,9 @@ def _last_line(found: dict[str, object], worst: Finding) -> str:
 
 def _story(found: dict[str, object], worst: Finding) -> str:
     keys = (
-        "incident_id",
-        "finding_id",
-        "detector",
-        "severity",
-        "confidence",
-        "status",
-        "pod",
-        "application_id",
-        "task_id",
-        "store",
-    )
+        "incident_id", "finding_id", "detector", "severity", "confidence", "status", "pod", "application_id",
+        "task_id", "store",
+    )  # fmt: skip
     head = "".join(f"{key:<16}{printable(str(found[key]))}\n" for key in keys if found.get(key) is not None)
     opened_us = found.get("opened_at_us")
     if isinstance(opened_us, int):

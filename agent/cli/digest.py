@@ -28,26 +28,15 @@ if TYPE_CHECKING:
 
 
 def add_digest(
-    parser: argparse.ArgumentParser,
-    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="*.jsonl or *.jsonl.gz; a file that is there is replaced",
-    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE",
+                        help="*.jsonl or *.jsonl.gz; a file that is there is replaced")  # fmt: skip
     add_selection(parser)
-    parser.add_argument(
-        "--kind",
-        action="append",
-        default=[],
-        metavar="STORE=KIND",
-        help="kind of a store that has no entry to show it; may be repeated",
-    )
+    parser.add_argument("--kind", action="append", default=[], metavar="STORE=KIND",
+                        help="kind of a store that has no entry to show it; may be repeated")  # fmt: skip
     parser.add_argument(
         "--buckets", type=int, default=BUCKETS, metavar="N",
         help=f"buckets of each database, a power of two up to {MAX_BUCKETS} (default {BUCKETS})",
@@ -55,9 +44,8 @@ def add_digest(
     parser.add_argument("--pod", metavar="NAME", help="pod (default: POD_NAME, else the host name)")
     parser.add_argument("--namespace", metavar="NAME", help="namespace (default: POD_NAMESPACE)")
     parser.add_argument("--cluster", metavar="NAME", help="cluster or region")
-    parser.add_argument(
-        "--work", type=Path, metavar="DIR", help="place for the private directory (default: temporary)"
-    )
+    parser.add_argument("--work", type=Path, metavar="DIR",
+                        help="place for the private directory (default: temporary)")  # fmt: skip
     add_settings(parser)
     names = ("pod", "namespace", "cluster")
 
@@ -70,11 +58,7 @@ def add_digest(
 def digest(chosen: argparse.Namespace, config: Config) -> int:
     """Digest every store that is asked for.
 
-    Returns:
-        Exit code.
-
-    Raises:
-        UsageError: a library is missing, there is nothing to read, or the output cannot be written.
+    Raises `UsageError`: a library is missing, there is nothing to read, or the output cannot be written.
     """
     # what it needs beside the rest is loaded only where it is asked for
     from agent.verify import buckets
@@ -111,8 +95,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
 def require_output(output: Path, state_dir: Path) -> None:
     """Refuse a place where nothing is ever written, or that the rollup would not read.
 
-    Raises:
-        UsageError: says which.
+    Raises `UsageError`: says which.
     """
     if output.resolve().is_relative_to(state_dir.resolve()):
         raise UsageError(f"--output {output} is inside {state_dir}, where nothing is ever written")
@@ -123,8 +106,7 @@ def require_output(output: Path, state_dir: Path) -> None:
 def write(output: Path, lines: Iterable[str]) -> None:
     """Write the lines, compressed where the name says so; the same lines give the same bytes.
 
-    Raises:
-        UsageError: the file cannot be written.
+    Raises `UsageError`: the file cannot be written.
     """
     content = "".join(f"{line}\n" for line in lines).encode("ascii")
     if output.name.endswith(".gz"):

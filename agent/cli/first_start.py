@@ -13,18 +13,14 @@ from agent.layout.shape import is_application, is_surely_application
 from agent.observe.kernel_disk import KernelDisk
 
 DEEPEST = 3
-MOST = 1_000
-"""Directories that are read at most: a volume before its first start has few."""
+MOST = 1_000  # directories that are read at most: a volume before its first start has few
 
 
 def is_before_first_start(directory: Path) -> bool:
     """Return whether no instance can have started on this directory yet: it is missing, or no application is in it.
 
-    False where it has an application or a link to one, or is no directory.
-
-    Raises:
-        UsageError: an application is near it: the path is wrong.
-        UnreadError: it cannot be known.
+    False where it has an application or a link to one, or is no directory. Raises `UsageError`: an application is
+    near it: the path is wrong. Raises `UnreadError`: it cannot be known.
     """
     if names.TASK_DIRECTORY.fullmatch(directory.absolute().name):
         raise UsageError(f"{directory}: the name is that of a task directory; give Kafka Streams' state.dir")
@@ -57,8 +53,7 @@ def _has_link(place: Path) -> bool:
 def _application_near(place: Path, *, must_see: bool) -> Path | None:
     """Find an application directory in the first few levels, the place itself included.
 
-    Raises:
-        UnreadError: the place, or (`must_see`) something below it, may not be read.
+    Raises `UnreadError`: the place, or (`must_see`) something below it, may not be read.
     """
     disk = KernelDisk(place)
     level, visited = [""], 0

@@ -22,11 +22,8 @@ _AFFECTED = {
     Affected.POSSIBLY: "this release may have it",
     Affected.NO: "this release does not have it",
 }
-MOST_FINDINGS = 100
-"""Findings of an incident that are written at most; 10,000 tasks may have one each."""
-
-WIDTH = 100
-"""Columns at most: longer lines are hard to read."""
+MOST_FINDINGS = 100  # findings of an incident that are written at most; 10,000 tasks may have one each
+WIDTH = 100  # columns at most: longer lines are hard to read
 
 
 def incident_text(
@@ -34,12 +31,7 @@ def incident_text(
 ) -> str:
     """Write an incident: how bad, where, what, since when, how sure, and the one next step.
 
-    Args:
-        incident: What to write.
-        paint: Use colours.
-        width: Columns.
-        verbose: Each finding with its evidence.
-        of_reading: It is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
+    `of_reading`: it is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
     """
     mark = incident.severity.value.upper().ljust(8)
     if paint:
@@ -83,13 +75,9 @@ def address(incident: Incident[Finding]) -> str:
 def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
     """Break a text into lines."""
     return textwrap.fill(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
+        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
-    )
+    )  # fmt: skip
 
 
 def _since(incident: Incident[Finding]) -> str:

@@ -16,14 +16,9 @@ from agent.contract.exit_codes import Exit
 from agent.contract.finding import Finding
 from agent.contract.incidents import Incident
 
-VERSION = 1
-"""Of the lines: a field may be added; one that goes or changes its meaning makes another version."""
-
-MOST_FINDINGS = 10_000
-"""Lines of findings at most, the worst; with those of their incidents about 30 MiB."""
-
-MOST_LISTED = 100
-"""Tasks, stores and places that one line lists at most."""
+VERSION = 1  # of the lines: a field may be added; one that goes or changes its meaning makes another version
+MOST_FINDINGS = 10_000  # lines of findings at most, the worst; with those of their incidents about 30 MiB
+MOST_LISTED = 100  # tasks, stores and places that one line lists at most
 
 
 def finding_line(finding: Finding, pod: str, role: str = "") -> str:
@@ -51,14 +46,8 @@ def json_lines(
 ) -> Iterator[str]:
     """Write all lines.
 
-    Args:
-        findings: What was found, in the order of opening.
-        incidents: The same as incidents, the worst first.
-        pod: Where.
-        code: Exit code of the command.
-        reason: Why it is that one.
-        read: What was read, in a sentence.
-        unread: Place -> why it could not be read.
+    `findings`: what was found, in the order of opening. `incidents`: the same as incidents, the worst first.
+    `read`: what was read, in a sentence. `unread`: place -> why it could not be read.
     """
     roles = {finding.id: role.value for incident in incidents for role, finding in incident.findings}
     worst = sorted(findings, key=lambda x: (x.status is not Status.OPEN, -x.severity.rank))[:MOST_FINDINGS]

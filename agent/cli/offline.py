@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 
 from agent import __version__
-from agent.cli.events_directory import EventsDirectory
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import Reading, Shown, print_findings
+from agent.cli.progress import walking
 from agent.cli.streams import complain
-from agent.cli.walking import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.config.facts import PROPERTIES
-from agent.contract.codec import printable
+from agent.contract.codec import Encoder, printable
 from agent.contract.digest import hex_digest
 from agent.contract.events import Kind, Origin, Record
 from agent.contract.exit_codes import Exit
@@ -32,7 +32,7 @@ from agent.engine.one_reading import (
     strangers,
 )
 from agent.engine.pipeline import Pipeline
-from agent.engine.unused import unused
+from agent.engine.unread import unused
 from agent.errors import UnreadError, UsageError
 from agent.inventory.disk import Disk, EntryKind, Unseen
 from agent.inventory.nested import nested
@@ -41,6 +41,8 @@ from agent.observe.kernel_disk import KernelDisk
 from agent.observe.volume import volume_kind
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.run import first_time_us, replay
+from agent.ship.sinks.base import object_name
+from agent.ship.sinks.directory import DirectorySink
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
@@ -50,11 +52,7 @@ ONE_READING = (
 
 
 def parse_duration_us(text: str) -> int:
-    """Read `90s`, `20m` or `1h`.
-
-    Raises:
-        UsageError: anything else.
-    """
+    """Read `90s`, `20m` or `1h`. Raises `UsageError`: anything else."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} is not a time; write for example 90s, 20m or 1h")
@@ -62,11 +60,7 @@ def parse_duration_us(text: str) -> int:
 
 
 def require_state_dir_name(text: str, command: str) -> None:
-    """Refuse to run a command without a state directory.
-
-    Raises:
-        UsageError: no name was given.
-    """
+    """Refuse to run a command without a state directory. Raises `UsageError`: no name was given."""
     if not text:
         raise UsageError(
             f"no state directory given: statewarden {command} STATE_DIR, or state_dir in [agent] of --config"
@@ -84,20 +78,10 @@ def scan(
 ) -> int:
     """Read a state directory once and judge it; twice where a process works and files are missing.
 
-    Args:
-        directory: The state directory.
-        config: Effective settings.
-        shown: How much is printed, and how.
-        fail_on: Severity from which an open finding makes the exit code 1.
-        may_be_empty: A directory before its first start, missing or empty, is no mistake.
-        pause: How to wait, in seconds.
-
-    Returns:
-        Exit code.
-
-    Raises:
-        UsageError: it is not there, or is not a state directory.
-        UnreadError: it may not be read.
+    `shown`: how much is printed, and how. `fail_on`: severity from which an open finding makes the exit code 1.
+    `may_be_empty`: a directory before its first start, missing or empty, is no mistake. `pause`: how to wait, in
+    seconds. Raises `UsageError`: it is not there, or is not a state directory. Raises `UnreadError`: it may not be
+    read.
     """
     pod = config.agent.pod or directory.resolve().name
     if may_be_empty and is_before_first_start(directory):
@@ -144,14 +128,9 @@ def _printed(
 def one_pass(disk: Disk, config: Config, now_us: int) -> Pipeline:
     """Make a pipeline for one reading, of which only the findings are wanted: no record of it goes anywhere."""
     return Pipeline(
-        disk,
-        config.applications,
-        now_us,
-        lambda record: None,
-        disabled=config.disabled,
-        wants_summaries=False,
+        disk, config.applications, now_us, lambda record: None, disabled=config.disabled, wants_summaries=False,
         wants_transitions=False,
-    )
+    )  # fmt: skip
 
 
 def _warn_of_settings(pipeline: Pipeline, config: Config) -> None:
@@ -175,34 +154,20 @@ def replay_trace(
 ) -> int:
     """Replay a trace and judge it.
 
-    Returns:
-        Exit code.
-
-    Raises:
-        TraceError: the trace is unreadable or truncated.
-        UsageError: the trace is not there, or the events directory cannot be written.
+    Raises `TraceError`: the trace is unreadable or truncated. Raises `UsageError`: the trace is not there, or the
+    events directory cannot be written.
     """
     if not trace.exists():
         raise UsageError(f"{trace}: no such file")
     started_us = first_time_us(trace)
     disk = MemoryDisk()
     origin = Origin(
-        pod_uid=config.agent.pod_uid or pod,
-        boot_id=hex_digest(f"{pod}/{trace.name}/{started_us}".encode())[:12],
-        pod=pod,
-        namespace=config.agent.namespace,
-        cluster=config.agent.cluster,
-        node=config.agent.node,
+        pod_uid=config.agent.pod_uid or pod, boot_id=hex_digest(f"{pod}/{trace.name}/{started_us}".encode())[:12],
+        pod=pod, namespace=config.agent.namespace, cluster=config.agent.cluster, node=config.agent.node,
         agent_version=__version__,
-    )
+    )  # fmt: skip
     with EventsDirectory(events, origin) as sink:
-        pipeline = Pipeline(
-            disk,
-            config.applications,
-            started_us,
-            sink.append,
-            disabled=config.disabled,
-        )
+        pipeline = Pipeline(disk, config.applications, started_us, sink.append, disabled=config.disabled)
         sink.append(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
         count = replay(trace, pipeline, disk, quiet_us, show_process=show_process)
     findings = pipeline.ledger.findings()
@@ -237,9 +202,7 @@ def _and_disabled(closing: str, config: Config, *, as_json: bool) -> str:
 def require_state_directory(disk: KernelDisk, directory: Path) -> None:
     """Refuse what is not a readable state directory.
 
-    Raises:
-        UsageError: says what was found and what to give instead.
-        UnreadError: it may not be read.
+    Raises `UsageError`: says what was found and what to give instead. Raises `UnreadError`: it may not be read.
     """
     entries = disk.list("")
     if entries is Unseen.VANISHED:
@@ -293,3 +256,49 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"
         f" directories (such as 0_0), a .lock or kafka-streams-process-metadata{hint}"
     )
+
+
+SEGMENT_RECORDS = 5_000
+
+
+class EventsDirectory:
+    """Takes records and writes segments; a context manager. Without a directory it takes them and writes nothing."""
+
+    def __init__(self, directory: Path | None, origin: Origin) -> None:
+        """Prepare to write below `directory`."""
+        self._sink = DirectorySink(directory) if directory is not None else None
+        self._directory, self._origin = directory, origin
+        self._encoder = Encoder(origin)
+        self._lines: list[str] = []
+        self._sequence = 0
+
+    def __enter__(self) -> EventsDirectory:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what is left."""
+        self._flush()
+
+    def append(self, record: Record) -> None:
+        """Take one record. Raises `UsageError`: the directory cannot be written."""
+        if self._sink is None:
+            return
+        self._sequence += 1
+        self._lines.append(self._encoder.encode(record, self._sequence))
+        if len(self._lines) >= SEGMENT_RECORDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._sink is None or not self._lines:
+            return
+        first = self._sequence - len(self._lines) + 1
+        name = object_name(self._origin.pod_uid, f"{self._origin.boot_id}-{first:012d}-{self._sequence:012d}")
+        payload = "".join(line + "\n" for line in self._lines).encode("ascii")
+        try:
+            self._sink.put(name, payload)
+        except Exception as error:
+            raise UsageError(f"{self._directory}: events cannot be written: {error}") from error
+        self._lines = []

@@ -17,25 +17,19 @@ from agent.preflight.telling import Result, count, paragraph
 
 
 def add_preflight(
-    parser: argparse.ArgumentParser,
-    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
-    parser.add_argument(
-        "directory", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir, as the agent sees it"
-    )
+    parser.add_argument("directory", nargs="?", metavar="STATE_DIR",
+                        help="Kafka Streams' state.dir, as the agent sees it")  # fmt: skip
     parser.add_argument("--state-dir", metavar="DIR", help="the same")
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")
     parser.add_argument("--json", action="store_true", help="one check per line")
     parser.add_argument(
-        "--if",
-        action="append",
-        default=[],
-        dest="assumed",
-        metavar="[APP:]KEY=VALUE",
+        "--if", action="append", default=[], dest="assumed", metavar="[APP:]KEY=VALUE",
         help="a setting that is to be changed: say first what of the state on disk is in the way; may be repeated",
-    )
+    )  # fmt: skip
     add_settings(parser)
 
     def run(chosen: argparse.Namespace) -> int:
@@ -63,14 +57,8 @@ def preflight(
 ) -> int:
     """Gather facts, judge and print.
 
-    Args:
-        config: Effective settings.
-        assumed: The same with settings that are to be changed; None = none is: then the agent's place is checked.
-        change: Those settings, as they were given.
-        as_json: One check per line.
-
-    Returns:
-        0 = no check failed, 1 = one did.
+    `assumed`: the same with settings that are to be changed; None = none is: then the agent's place is checked.
+    `change`: those settings, as they were given. Gives 0 = no check failed, 1 = one did.
     """
     # what preflight needs beside the rest is loaded only where it is asked for
     from agent.preflight.checks import exit_code, judge
@@ -99,7 +87,7 @@ def _sink_refusal(config: Config) -> str:
     """Make the sink as the agent would; asks nothing of the network."""
     if not config.agent.ship_to:
         return ""
-    from agent.ship.sinks.factory import make_sink
+    from agent.ship.sinks.base import make_sink
 
     try:
         make_sink(config.agent.ship_to, config.ship, None)

@@ -7,16 +7,24 @@ is near: judging is the smaller part of a scan whose files are in the page cache
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 from agent.cli.output import width_of
 from agent.clock import SystemClock
+from agent.contract.codec import printable
+from agent.contract.events import Source
+from agent.inventory.disk import EntryKind, Unseen
+from agent.inventory.observations import TaskReading
+from agent.layout.paths import PathRole, StatePath, classify
+from agent.observe.kernel_disk import KernelDisk
+from agent.observe.observer import Observer
 
-REDRAW_S = 0.2
-"""Not drawn more often, and not at all by a command that is done before."""
+REDRAW_S = 0.2  # not drawn more often, and not at all by a command that is done before
 
 _CLEAR = "\r\x1b[K"
 
@@ -65,9 +73,8 @@ def progress_line(
 ) -> Iterator[ProgressLine]:
     """Give a line that is cleared at the end, however that comes; nothing is drawn where no person watches.
 
-    Args:
-        out: Where to; None = standard error, if there is one.
-        seconds: Gives seconds that go on; None = the machine's clock.
+    `out`: where to; None = standard error, if there is one. `seconds`: gives seconds that go on; None = the
+    machine's clock.
     """
     line = ProgressLine(_terminal(out or sys.stderr), seconds or SystemClock().monotonic_s)
     try:
@@ -81,3 +88,54 @@ def _terminal(stream: TextIO | None) -> TextIO | None:
         if stream is not None and stream.isatty():
             return stream
     return None
+
+
+class CountingObserver(Observer):
+    """An observer that says how many tasks of a directory it has read."""
+
+    def __init__(self, disk: KernelDisk, progress: ProgressLine) -> None:
+        """Read through `disk`."""
+        super().__init__(disk)
+        self.progress = progress
+        self._read = self._of = 0  # tasks of the directory
+        self._walk: tuple[str, int] = "", 0  # directory of the tasks, time of the readings
+
+    def task(self, place: StatePath, at_us: int, source: Source) -> TaskReading:
+        """Read a task, and count it."""
+        walk = place.path.rpartition("/")[0], at_us
+        if walk != self._walk:
+            self._walk, self._read, self._of = walk, 0, self._number_of_tasks(walk[0])
+        self.progress.show(self._how_far)
+        self._read += 1
+        return super().task(place, at_us, source)
+
+    def _how_far(self) -> str:
+        done = min(self._read, self._of)  # one that vanished is asked for once more
+        return f"read {done:,} of {self._of:,} tasks of {printable(self._walk[0])}"
+
+    def _number_of_tasks(self, parent: str) -> int:
+        entries = self.disk.list(parent)
+        if isinstance(entries, Unseen):
+            return 0
+        found = [f"{parent}/{x.name}" for x in entries if x.kind is EntryKind.DIRECTORY]
+        return sum(classify(x).role is PathRole.TASK for x in found)
+
+
+@contextmanager
+def walking(directory: Path) -> Iterator[tuple[KernelDisk, CountingObserver]]:
+    """Give a disk and an observer for one walk over a state directory."""
+    disk = KernelDisk(directory)
+    with progress_line() as progress, _without_collections():
+        yield disk, CountingObserver(disk, progress)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Look for no garbage: an inventory only grows, and to go through it again and again is an eighth of a scan."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

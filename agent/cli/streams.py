@@ -31,11 +31,7 @@ class Output:
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write, unless the reader has gone.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write, unless the reader has gone. Raises `OutputError`: it cannot be written."""
         if self.plain is None:
             raise OutputError("standard output is closed; nothing was written")
         if not self._is_gone:
@@ -44,11 +40,7 @@ class Output:
         return len(text)
 
     def flush(self) -> None:
-        """Let everything go out.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Let everything go out. Raises `OutputError`: it cannot be written."""
         if self.plain is not None and not self._is_gone:
             with self._failures():
                 self.plain.flush()

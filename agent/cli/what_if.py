@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.cli.offline import one_pass, require_state_directory
-from agent.cli.walking import walking
+from agent.cli.progress import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.events import Severity
@@ -24,17 +24,9 @@ CHECK = "if"
 def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
     """List what is in the way of a changed setting.
 
-    Args:
-        config: Effective settings.
-        assumed: The same with the change.
-        words: The change, as it was given.
-
-    Returns:
-        A failed check for each finding of warning and above that only the changed settings bring; one that is well
-        where there is none.
-
-    Raises:
-        UsageError: the state directory cannot be read.
+    `words`: the change, as it was given. Gives a failed check for each finding of warning and above that only the
+    changed settings bring; one that is well where there is none. Raises `UsageError`: the state directory cannot be
+    read.
     """
     assumed = replace(assumed, applications=_with_a_release(assumed.applications))
     today, _ = _findings(config)

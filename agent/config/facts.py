@@ -14,11 +14,8 @@ from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook, 
 from agent.layout.java_properties import is_nested
 from agent.layout.releases import remark_on
 
-PROPERTIES = "properties"
-"""Origin of facts that the application's own file says."""
-
-_MOST_BYTES = 1 << 20
-"""As much as a ConfigMap holds: what is larger is no settings file."""
+PROPERTIES = "properties"  # origin of facts that the application's own file says
+_MOST_BYTES = 1 << 20  # as much as a ConfigMap holds: what is larger is no settings file
 
 _OTHER_FORMATS = (".yml", ".yaml", ".json")
 _NO_PROPERTIES = (

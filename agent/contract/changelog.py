@@ -16,8 +16,7 @@ default, fixed for versioned stores."""
 
 LEAST_INTERVAL_MS = 60_000
 
-MARKERS = 2
-"""Offsets in a row that markers of transactions may take; compaction leaves out more."""
+MARKERS = 2  # offsets in a row that markers of transactions may take; compaction leaves out more
 
 _LONG = 8
 
@@ -52,10 +51,8 @@ class Key(Generic[R]):
     def __init__(self, offset: int | None) -> None:
         """Begin; None = the store says no offset: every record is later."""
         self._offset = -1 if offset is None else offset
-        self.low: R | None = None
-        """The last committed record at or before the offset."""
-        self.newest: R | None = None
-        """The last committed record."""
+        self.low: R | None = None  # the last committed record at or before the offset
+        self.newest: R | None = None  # the last committed record
         self.has_later = self.has_later_deletion = self.has_value = False
 
     def take(self, record: R) -> bool:
@@ -78,12 +75,7 @@ class Key(Generic[R]):
 def window_ms(kind: StoreKind, key: bytes) -> int | None:
     """Return the time that decides the segment: a window's start, a session's end.
 
-    Args:
-        kind: A segmented kind.
-        key: A record's key, or its last 16 bytes.
-
-    Returns:
-        Milliseconds since the epoch; None = the key is too short.
+    `key`: a record's key, or its last 16 bytes. Gives milliseconds since the epoch; None = the key is too short.
 
     Source:
         WindowKeySchema (key, start, 4 bytes sequence), SessionKeySchema (key, end, start), 2.0 to 4.3.
@@ -102,17 +94,12 @@ def tail_bytes(kind: StoreKind) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a store keeps what, milliseconds.
+    """How long a store keeps what, milliseconds."""
 
-    Args of the dataclass:
-        retention_ms: Behind stream time; not known: 0.
-        interval_ms: Length of a segment.
-        oldest_ms: Where the retention is not known: where the oldest segment begins that may be judged.
-    """
-
-    retention_ms: int
-    interval_ms: int
+    retention_ms: int  # behind stream time; not known: 0
+    interval_ms: int  # length of a segment
     oldest_ms: int | None = None
+    """Where the retention is not known: where the oldest segment begins that may be judged."""
 
     def segment(self, at_ms: int) -> int:
         """Return where the segment of a time begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,7 +12,57 @@ from agent.contract.digest import hex_digest
 from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from agent.contract.field import Field, FieldType
 from agent.contract.fields import BY_NAME, fields_of
-from agent.contract.shape import Shape, fits, shape_of
+
+
+class Shape(NamedTuple):
+    """What an object may hold."""
+
+    rules: dict[str, type | frozenset[str] | Shape]
+    """Type of a plain field, values of an enumeration, or the shape of a list's objects."""
+    required: frozenset[str]  # names that must be there
+
+
+_EXACT: dict[FieldType, type] = {
+    FieldType.STRING: str,
+    FieldType.LONG: int,
+    FieldType.DOUBLE: float,
+    FieldType.BOOLEAN: bool,
+}
+
+
+def shape_of(rows: Iterable[Field]) -> Shape:
+    """Give the shape of an object with these fields."""
+    rules: dict[str, type | frozenset[str] | Shape] = {}
+    required = set()
+    for row in rows:
+        if row.required:
+            required.add(row.name)
+        if row.values and row.type is FieldType.STRING:
+            rules[row.name] = frozenset(row.values)
+        elif row.type is FieldType.STRUCTS:
+            rules[row.name] = shape_of(row.items)
+        elif row.type in _EXACT and not row.values:
+            rules[row.name] = _EXACT[row.type]
+    return Shape(rules, frozenset(required))
+
+
+def fits(values: Mapping[str, object], shape: Shape) -> bool:
+    """Return whether an object is surely right; False = it may be, or not."""
+    for name, value in values.items():
+        rule = shape.rules.get(name)
+        found = type(value)
+        if found is rule:
+            continue
+        if isinstance(rule, Shape) and isinstance(value, (list, tuple)):
+            is_right = all(type(entry) is dict and fits(entry, rule) for entry in value)
+        elif isinstance(rule, frozenset) and found is str:
+            is_right = value in rule
+        else:
+            is_right = value is None and rule is not None and name not in shape.required
+        if not is_right:
+            return False
+    return values.keys() >= shape.required
+
 
 SCHEMA_VERSION = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
@@ -20,17 +70,12 @@ DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
 FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 """First and last microsecond of the years 1 to 9999, since the epoch."""
 
-_MANY_DIGITS = 10
-"""So long a number is no version; of 4,300 digits `int` raises an error."""
+_MANY_DIGITS = 10  # so long a number is no version; of 4,300 digits `int` raises an error
 
 _PYTHON_TYPES: dict[FieldType, tuple[type, ...]] = {
-    FieldType.STRING: (str,),
-    FieldType.LONG: (int,),
-    FieldType.DOUBLE: (float, int),
-    FieldType.BOOLEAN: (bool,),
-    FieldType.STRINGS: (list, tuple),
-    FieldType.STRUCTS: (list, tuple),
-}
+    FieldType.STRING: (str,), FieldType.LONG: (int,), FieldType.DOUBLE: (float, int), FieldType.BOOLEAN: (bool,),
+    FieldType.STRINGS: (list, tuple), FieldType.STRUCTS: (list, tuple),
+}  # fmt: skip
 
 
 class ContractError(ValueError):
@@ -87,13 +132,9 @@ class Encoder:
     def encode(self, record: Record, sequence: int) -> str:
         """Stamp a record and write it as one JSON line (no newline).
 
-        Args:
-            record: What to write; null-valued fields are left out.
-            sequence: Position in the agent's stream, from 1.
-
-        Raises:
-            ContractError: the body has a field that the table does not know for this kind, lacks a required
-                one, or holds a value of the wrong type.
+        `record`: what to write; null-valued fields are left out. `sequence`: position in the agent's stream, from
+        1. Raises `ContractError`: the body has a field that the table does not know for this kind, lacks a required
+        one, or holds a value of the wrong type.
         """
         kind, at_us = record.kind, record.observed_at_us
         body = {name: value for name, value in record.body.items() if value is not None}
@@ -145,15 +186,10 @@ _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, check_circ
 def _stamps(origin: Origin, kind: Kind) -> dict[str, object]:
     """Give what every record of this kind bears, but for sequence and time."""
     stamps: dict[str, object] = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": kind.value,
-        "agent_version": origin.agent_version,
-        "pod_uid": origin.pod_uid,
-        "boot_id": origin.boot_id,
-        "namespace": origin.namespace,
-        "pod": origin.pod,
+        "schema_version": SCHEMA_VERSION, "kind": kind.value, "agent_version": origin.agent_version,
+        "pod_uid": origin.pod_uid, "boot_id": origin.boot_id, "namespace": origin.namespace, "pod": origin.pod,
         "node": origin.node,
-    }
+    }  # fmt: skip
     if origin.cluster:
         stamps["cluster"] = origin.cluster
     return stamps
@@ -185,13 +221,10 @@ def _write_once(origin: Origin, kind: Kind) -> _Written:
 def decode(line: str | bytes) -> dict[str, object]:
     """Read one line back into its data fields, plus `id`.
 
-    Returns:
-        The data object; unknown fields are kept (readers ignore them).
-
-    Raises:
-        UnknownMajorError: the line is of another contract major.
-        LaterVersionError: it is of a later minor version, and of a kind or with a value that this one does not know.
-        ContractError: the line is not JSON, not an event of ours, or breaks the table.
+    Gives the data object; unknown fields are kept (readers ignore them). Raises `UnknownMajorError`: the line is of
+    another contract major. Raises `LaterVersionError`: it is of a later minor version, and of a kind or with a
+    value that this one does not know. Raises `ContractError`: the line is not JSON, not an event of ours, or breaks
+    the table.
     """
     try:
         envelope = json.loads(line)
@@ -234,8 +267,7 @@ def minor_of(version: str) -> int:
 def check(kind: Kind, data: Mapping[str, object], *, allow_unknown: bool = False) -> None:
     """Hold a data object against the table.
 
-    Raises:
-        ContractError: names the first field that is unknown, missing or of the wrong type.
+    Raises `ContractError`: names the first field that is unknown, missing or of the wrong type.
     """
     rows = _ROWS[kind]
     for name, value in data.items():

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 SCHEMA_MAJOR = 1
-SCHEMA_MINOR = 3
-"""Major version of the contract; readers quarantine any other."""
+SCHEMA_MINOR = 3  # major version of the contract; readers quarantine any other
 
 EVENT_TYPE_PREFIX = "io.statewarden."
 
@@ -124,14 +123,9 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record before it is stamped with origin and sequence.
+    """One record before it is stamped with origin and sequence."""
 
-    Args of the dataclass:
-        kind: What the record is.
-        observed_at_us: Microseconds since the epoch, UTC: when the agent saw it.
-        body: Field name -> value; names and types are those of `fields.FIELDS`.
-    """
-
-    kind: Kind
-    observed_at_us: int
+    kind: Kind  # what the record is
+    observed_at_us: int  # microseconds since the epoch, UTC: when the agent saw it
     body: Mapping[str, object] = field(default_factory=dict)
+    """Field name -> value; names and types are those of `fields.FIELDS`."""

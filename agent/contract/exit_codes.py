@@ -33,11 +33,8 @@ _MEANINGS = {
     Exit.BROKE: "the run itself broke: an output that fails, a fault of ours",
 }
 
-SIGNALS = "130  Ctrl-C; 143 SIGTERM"
-"""A command that a signal ends: 128 + its number."""
-
-_ALWAYS = (Exit.WRONG_USE, Exit.BROKE)
-"""Codes that any command may end with."""
+SIGNALS = "130  Ctrl-C; 143 SIGTERM"  # a command that a signal ends: 128 + its number
+_ALWAYS = (Exit.WRONG_USE, Exit.BROKE)  # codes that any command may end with
 
 
 def answer(*, found: bool, unread: bool) -> Exit:

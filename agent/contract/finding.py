@@ -22,55 +22,31 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding as users see it.
+    """A finding as users see it."""
 
-    Args of the dataclass:
-        id: Stable over its whole life.
-        detector: Detector id.
-        level: Kind of statement.
-        severity: How severe.
-        confidence: How sure.
-        status: Open or resolved.
-        application_id: Application; empty for the agent itself.
-        task_id: Task; None for the application.
-        store: Store; None for the task.
-        identity: RocksDB IDENTITY of the incarnation.
-        opened_at_us: When it opened.
-        resolved_at_us: When it was resolved.
-        upstream: Issue keys.
-        affected: Is this release affected?
-        missing_facts: Settings that would decide more.
-        summary: One sentence.
-        evidence: Ordered chain; escalation adds to it.
-        next_action: What is safe to do next.
-        mechanism: What goes wrong: findings with the same one can belong to one incident.
-        incident_id: The incident that it is evidence of.
-        process_ended_at_us: When the last process of the application had ended before it opened; None = none was seen.
-        lasting: It comes from release or settings and stays as long as they do.
-    """
-
-    id: str
+    id: str  # stable over its whole life
     detector: str
-    level: Level
-    severity: Severity
-    confidence: Confidence
-    status: Status
-    application_id: str
-    task_id: str | None
-    store: str | None
-    identity: str | None
-    opened_at_us: int
-    resolved_at_us: int | None
-    upstream: tuple[str, ...]
-    affected: Affected
-    missing_facts: tuple[str, ...]
-    summary: str
-    evidence: tuple[Evidence, ...]
-    next_action: str
-    mechanism: str = ""
-    incident_id: str = ""
+    level: Level  # kind of statement
+    severity: Severity  # how severe
+    confidence: Confidence  # how sure
+    status: Status  # open or resolved
+    application_id: str  # application; empty for the agent itself
+    task_id: str | None  # task; None for the application
+    store: str | None  # store; None for the task
+    identity: str | None  # RocksDB IDENTITY of the incarnation
+    opened_at_us: int  # when it opened
+    resolved_at_us: int | None  # when it was resolved
+    upstream: tuple[str, ...]  # issue keys
+    affected: Affected  # is this release affected?
+    missing_facts: tuple[str, ...]  # settings that would decide more
+    summary: str  # one sentence
+    evidence: tuple[Evidence, ...]  # ordered chain; escalation adds to it
+    next_action: str  # what is safe to do next
+    mechanism: str = ""  # what goes wrong: findings with the same one can belong to one incident
+    incident_id: str = ""  # the incident that it is evidence of
     process_ended_at_us: int | None = None
-    lasting: bool = False
+    """When the last process of the application had ended before it opened; None = none was seen."""
+    lasting: bool = False  # it comes from release or settings and stays as long as they do
 
     def body(self) -> dict[str, object]:
         """Fields of the contract's `finding` record, under its names."""
@@ -85,43 +61,27 @@ class Finding:
 def read_back(body: Mapping[str, Any]) -> Finding:
     """Read a finding from its record, without its evidence."""
     return Finding(
-        id=body["finding_id"],
-        identity=body.get("identity"),
-        opened_at_us=body["opened_at_us"],
-        resolved_at_us=body.get("resolved_at_us"),
-        process_ended_at_us=body.get("process_ended_at_us"),
-        lasting=bool(body.get("lasting")),
-        **words_of(body),
-    )
+        id=body["finding_id"], identity=body.get("identity"), opened_at_us=body["opened_at_us"],
+        resolved_at_us=body.get("resolved_at_us"), process_ended_at_us=body.get("process_ended_at_us"),
+        lasting=bool(body.get("lasting")), **words_of(body),
+    )  # fmt: skip
 
 
 def words_of(said: Mapping[str, Any]) -> dict[str, Any]:
     """Read what records and rows of the fleet's table have in common, by the names of a finding's fields.
 
-    Times of evidence may be none, such as of a clock that is broken: only the record, or the row, has them.
-
-    Raises:
-        KeyError: a field is missing that every version had.
-        ValueError: a word is none of the contract's.
+    Times of evidence may be none, such as of a clock that is broken: only the record, or the row, has them. Raises
+    `KeyError`: a field is missing that every version had. Raises `ValueError`: a word is none of the contract's.
     """
     return {
-        "detector": str(said["detector"]),
-        "level": Level(said["level"]),
-        "severity": Severity(said["severity"]),
-        "confidence": Confidence(said["confidence"]),
-        "status": Status(said["status"]),
-        "application_id": said.get("application_id") or "",
-        "task_id": said.get("task_id"),
-        "store": said.get("store"),
-        "upstream": tuple(said.get("upstream") or ()),
-        "affected": Affected(said["affected"]),
-        "missing_facts": tuple(said.get("missing_facts") or ()),
-        "summary": str(said["summary"]),
-        "evidence": (),
-        "next_action": str(said["next_action"]),
-        "mechanism": said.get("mechanism") or said["detector"],
-        "incident_id": said.get("incident_id") or "",
-    }
+        "detector": str(said["detector"]), "level": Level(said["level"]), "severity": Severity(said["severity"]),
+        "confidence": Confidence(said["confidence"]), "status": Status(said["status"]),
+        "application_id": said.get("application_id") or "", "task_id": said.get("task_id"),
+        "store": said.get("store"), "upstream": tuple(said.get("upstream") or ()),
+        "affected": Affected(said["affected"]), "missing_facts": tuple(said.get("missing_facts") or ()),
+        "summary": str(said["summary"]), "evidence": (), "next_action": str(said["next_action"]),
+        "mechanism": said.get("mechanism") or said["detector"], "incident_id": said.get("incident_id") or "",
+    }  # fmt: skip
 
 
 _IN_CONTRACT = {"id": "finding_id"}

@@ -45,48 +45,33 @@ class Configured(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Incident(Generic[F]):
-    """One thing that went wrong, as people see it.
-
-    Args of the dataclass:
-        id: `i-` and the beginning of its first finding's id, or that of the oldest agent's incident in it: stable over
-            restarts and repeated replays.
-        absorbed: Ids of all agents' incidents in it, its own id among them where an agent gave it.
-        title: What goes wrong, by its mechanism, or by the rule; empty: a remark, of which nothing has gone wrong, or a
-            detector's that is a mechanism by itself.
-        mechanism: Slug, of the lead; where that only refutes or explains, of the agents' incident.
-        namespace: As in the tables of an audit, with the cluster before it (`eu-1/shop`) where one is known.
-        pods: Pods concerned, sorted; an agent names none.
-        tasks: Tasks concerned, sorted; none: the application or the pod as a whole.
-        stores: Stores concerned, sorted, where findings name them.
-        since_us: When it began, microseconds since the epoch.
-        ended_us: When it was resolved; None: it is open, or its end is not known.
-        sentence: What is wrong, where.
-        next_action: The one instruction to follow.
-        lead: The finding that names it.
-        findings: All, with their roles, in the order in which they opened.
-        members: Those that belong to it alone; the others are evidence of other incidents, too.
-        configured_exposure: Whether it comes from release or settings alone.
-        do_first: Whose instruction the next step is, if it is not that of the lead: another incident's id, or the
-            detector of another of its findings.
-    """
+    """One thing that went wrong, as people see it."""
 
     id: str
+    """`i-` and the beginning of its first finding's id, or that of the oldest agent's incident in it: stable over
+    restarts and repeated replays."""
     absorbed: tuple[str, ...]
+    """Ids of all agents' incidents in it, its own id among them where an agent gave it."""
     title: str
-    mechanism: str
+    """What goes wrong, by its mechanism, or by the rule; empty: a remark, of which nothing has gone wrong, or a
+    detector's that is a mechanism by itself."""
+    mechanism: str  # Slug, of the lead; where that only refutes or explains, of the agents' incident
     namespace: str
-    pods: tuple[str, ...]
-    tasks: tuple[str, ...]
-    stores: tuple[str, ...]
-    since_us: int
-    ended_us: int | None
-    sentence: str
-    next_action: str
-    lead: F
-    findings: tuple[tuple[EvidenceRole, F], ...]
-    members: tuple[F, ...]
-    configured_exposure: Configured = Configured.NO
+    """As in the tables of an audit, with the cluster before it (`eu-1/shop`) where one is known."""
+    pods: tuple[str, ...]  # pods concerned, sorted; an agent names none
+    tasks: tuple[str, ...]  # tasks concerned, sorted; none: the application or the pod as a whole
+    stores: tuple[str, ...]  # stores concerned, sorted, where findings name them
+    since_us: int  # when it began, microseconds since the epoch
+    ended_us: int | None  # when it was resolved; None: it is open, or its end is not known
+    sentence: str  # what is wrong, where
+    next_action: str  # the one instruction to follow
+    lead: F  # the finding that names it
+    findings: tuple[tuple[EvidenceRole, F], ...]  # all, with their roles, in the order in which they opened
+    members: tuple[F, ...]  # those that belong to it alone; the others are evidence of other incidents, too
+    configured_exposure: Configured = Configured.NO  # whether it comes from release or settings alone
     do_first: str = ""
+    """Whose instruction the next step is, if it is not that of the lead: another incident's id, or the detector of
+    another of its findings."""
 
     @property
     def application_id(self) -> str:
@@ -151,15 +136,10 @@ def gather(
 ) -> list[Incident[F]]:
     """Put findings together to incidents; in any order of findings the same ones.
 
-    Args:
-        findings: Each in its last state.
-        accepts: What the operator accepted.
-        link: What the fleet knows of a finding: where, and what it confirms, refutes or explains.
-        titles: By mechanism, of rules that are a mechanism by themselves too.
-
-    Returns:
-        The worst first: open before resolved, accepted ones behind all others that are open, remarks behind what is
-        more, about state before what is about agents, by severity, by confidence, the oldest first.
+    `link`: what the fleet knows of a finding: where, and what it confirms, refutes or explains. `titles`: by
+    mechanism, of rules that are a mechanism by themselves too. Gives the worst first: open before resolved,
+    accepted ones behind all others that are open, remarks behind what is more, about state before what is about
+    agents, by severity, by confidence, the oldest first.
     """
     pairs = [_incident(group, accepts, titles) for group in groups(findings, link)]
     before = precedence.precedents(claim for _, claim in pairs if claim is not None)
@@ -174,16 +154,9 @@ def gather(
 
 def _order(one: Incident[F]) -> tuple[bool, bool, bool, bool, int, int, int, str, str]:
     return (
-        one.status is Status.RESOLVED,
-        one.is_accepted,
-        one.severity is Severity.INFO,
-        not one.about_state,
-        -one.severity.rank,
-        -one.confidence.rank,
-        one.since_us,
-        one.id,
-        one.namespace,
-    )
+        one.status is Status.RESOLVED, one.is_accepted, one.severity is Severity.INFO, not one.about_state,
+        -one.severity.rank, -one.confidence.rank, one.since_us, one.id, one.namespace,
+    )  # fmt: skip
 
 
 def _weight(one: Member[F]) -> tuple[object, ...]:
@@ -206,24 +179,19 @@ def _incident(
     mechanism = first.mechanism if group.rows else group.mechanism
     lasts = is_open and lead.lasting and lead.level is Level.EXPOSURE
     incident = Incident(
-        id=id_,
-        absorbed=tuple(sorted(name for _, name in group.locals_)),
+        id=id_, absorbed=tuple(sorted(name for _, name in group.locals_)),
         title="" if lead.severity is Severity.INFO and mechanism in TITLES else titles.get(mechanism, ""),
-        mechanism=mechanism,
-        namespace=first.link.namespace,
+        mechanism=mechanism, namespace=first.link.namespace,
         pods=tuple(sorted({pod for x in core for pod in pods_of(x)})),
         tasks=tuple(sorted({x.finding.task_id for x in rows if x.finding.task_id})),
         stores=tuple(sorted({x.finding.store for x in rows if x.finding.store})),
         since_us=min(since_us, *(x.finding.opened_at_us for x in core)),
-        ended_us=None if is_open else max(_ended_us(x.finding) for x in rows),
-        sentence=sentence(first, rows),
-        next_action=next_action(says, rows),
-        lead=lead,
-        findings=_with_roles(first, group),
+        ended_us=None if is_open else max(_ended_us(x.finding) for x in rows), sentence=sentence(first, rows),
+        next_action=next_action(says, rows), lead=lead, findings=_with_roles(first, group),
         members=tuple(x.finding for x in group.rows or group.beside[:1]),
         configured_exposure=_configured(lead, accepts) if lasts else Configured.NO,
         do_first="" if says.finding.detector == lead.detector else says.finding.detector,
-    )
+    )  # fmt: skip
     if not is_open or not incident.about_state:
         return incident, None
     home = (incident.namespace, incident.application_id)

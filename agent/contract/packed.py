@@ -60,23 +60,14 @@ def buckets_for(wanted: int, databases: int) -> int:
 
     It depends on nothing else: copies with the same segments can be compared.
 
-    Args:
-        wanted: A power of two.
-        databases: How many the store has.
-
-    Returns:
-        The largest power of two that is at most `wanted` and fits; at least 1.
+    Gives the largest power of two that is at most `wanted` and fits; at least 1.
     """
     room = max(1, MAX_ROWS // max(1, databases))
     return min(wanted, 1 << (room.bit_length() - 1))
 
 
 def pack(rows: Iterable[Bucket]) -> str:
-    """Pack the buckets of a database.
-
-    Raises:
-        OverflowError: a bucket has more than 2^32 - 1 entries.
-    """
+    """Pack the buckets of a database. Raises `OverflowError`: a bucket has more than 2^32 - 1 entries."""
     try:
         return b2a_base64(b"".join(_ROW.pack(*row) for row in rows), newline=False).decode("ascii")
     except struct.error as error:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HEARTBEAT_S = 30
-"""Seconds between two heartbeats of one agent."""
+HEARTBEAT_S = 30  # seconds between two heartbeats of one agent
 
 SUMMARY_S = 60
 """Seconds between two rounds of summaries: after that much time lost transitions no longer mislead."""
@@ -13,8 +12,7 @@ SUMMARY_S = 60
 REPEAT_S = 6 * 3600
 """Seconds after which an agent says again, at the latest, what is open and which settings are in force."""
 
-OPEN_IDS = 100
-"""So many open findings a heartbeat names; it counts all."""
+OPEN_IDS = 100  # so many open findings a heartbeat names; it counts all
 
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
 """Values of `processing_guarantee`."""
@@ -28,54 +26,36 @@ DISABLED_PREFIX = "detectors.disabled."
 
 @dataclass(frozen=True, slots=True)
 class ReportedSetting:
-    """One setting of an application, as a configuration record names it.
+    """One setting of an application, as a configuration record names it."""
 
-    Args of the dataclass:
-        name: Key in `--set KEY=VALUE`, in files and in records.
-        kafka_name: The Kafka Streams (or topic) setting it mirrors.
-        meaning: One sentence.
-        is_number: Whether its value is a whole number.
-    """
-
-    name: str
-    kafka_name: str
-    meaning: str
-    is_number: bool = True
+    name: str  # key in `--set KEY=VALUE`, in files and in records
+    kafka_name: str  # the Kafka Streams (or topic) setting it mirrors
+    meaning: str  # one sentence
+    is_number: bool = True  # whether its value is a whole number
 
 
+# fmt: off
 REPORTED_SETTINGS: tuple[ReportedSetting, ...] = (
-    ReportedSetting(
-        "processing_guarantee", "processing.guarantee", "At-least-once or exactly-once.", is_number=False
-    ),
-    ReportedSetting(
-        "kafka_streams_version", "kafka-streams jar", "Release of the Kafka Streams library.", is_number=False
-    ),
+    ReportedSetting("processing_guarantee", "processing.guarantee", "At-least-once or exactly-once.",
+                    is_number=False),
+    ReportedSetting("kafka_streams_version", "kafka-streams jar", "Release of the Kafka Streams library.",
+                    is_number=False),
     ReportedSetting("state_cleanup_delay_ms", "state.cleanup.delay.ms", "Age before the cleaner deletes."),
     ReportedSetting("num_standby_replicas", "num.standby.replicas", "Standby copies per task."),
     ReportedSetting("commit_interval_ms", "commit.interval.ms", "Time between commits."),
     ReportedSetting("delete_retention_ms", "delete.retention.ms", "How long changelog tombstones live."),
     ReportedSetting("session_timeout_ms", "session.timeout.ms", "When a silent member is evicted."),
     ReportedSetting("max_warmup_replicas", "max.warmup.replicas", "Extra copies that warm up before a move."),
-    ReportedSetting(
-        "probing_rebalance_interval_ms", "probing.rebalance.interval.ms", "How often warm-ups are checked."
-    ),
+    ReportedSetting("probing_rebalance_interval_ms", "probing.rebalance.interval.ms",
+                    "How often warm-ups are checked."),
     ReportedSetting("upgrade_from", "upgrade.from", "Release upgraded from.", is_number=False),
-    ReportedSetting(
-        "state_cleanup_dir_max_age_ms",
-        "state.cleanup.dir.max.age.ms",
-        "4.3+: age at which a start purges a directory.",
-    ),
-    ReportedSetting(
-        "enable_transactional_statestores",
-        "enable.transactional.statestores",
-        "4.4+: whether stores commit data and offset together (default: false).",
-        is_number=False,
-    ),
-    ReportedSetting(
-        ACCEPTS,
-        "-",
-        "Detectors, by commas, whose lasting exposures are accepted: they stay open and raise no alert.",
-        is_number=False,
-    ),
+    ReportedSetting("state_cleanup_dir_max_age_ms", "state.cleanup.dir.max.age.ms",
+                    "4.3+: age at which a start purges a directory."),
+    ReportedSetting("enable_transactional_statestores", "enable.transactional.statestores",
+                    "4.4+: whether stores commit data and offset together (default: false).", is_number=False),
+    ReportedSetting(ACCEPTS, "-",
+                    "Detectors, by commas, whose lasting exposures are accepted: they stay open and raise no alert.",
+                    is_number=False),
 )
+# fmt: on
 """Every setting that detectors and rules may ask for."""

@@ -9,11 +9,8 @@ from agent.contract.finding import Finding
 from agent.contract.grouping import F, Member
 from agent.contract.mechanisms import Mechanism
 
-NAMED = 6
-"""Tasks or pods that a sentence names; of more it gives the number."""
-
-ALSO = 2
-"""Other sentences of the same detector that an incident's sentence repeats, the worst first."""
+NAMED = 6  # tasks or pods that a sentence names; of more it gives the number
+ALSO = 2  # other sentences of the same detector that an incident's sentence repeats, the worst first
 
 _AROUND = ".,:;`'()"
 
@@ -25,13 +22,9 @@ def weight(one: Finding) -> tuple[bool, bool, int, bool, bool, int]:
     something at once comes before what merely runs on an affected release.
     """
     return (
-        one.severity is Severity.INFO,
-        one.status is not Status.OPEN,
-        -one.severity.rank,
-        one.level is not Level.DAMAGE,
-        one.lasting,
-        -one.confidence.rank,
-    )
+        one.severity is Severity.INFO, one.status is not Status.OPEN, -one.severity.rank,
+        one.level is not Level.DAMAGE, one.lasting, -one.confidence.rank,
+    )  # fmt: skip
 
 
 def sentence(lead: Member[F], rows: Sequence[Member[F]]) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
+from agent.contract.events import Confidence, Level, Severity
 from agent.contract.finding import Finding
-from agent.engine.laws import give_way, laws_last
 from agent.engine.profiles import Profiles
-from agent.engine.refine import doubted, with_issues
 from agent.findings.ledger import Ledger, Place
+from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
+from agent.inventory.blindness import is_blind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings, SettingsBook
 from agent.inventory.task_changes import orderly_close_us
@@ -19,11 +21,13 @@ from agent.judging.base import (
     ApplicationCase,
     Detector,
     DetectorMeta,
+    Kind,
     Scope,
     TaskCase,
     Verdict,
     silenced_by,
 )
+from agent.judging.wording import concerned
 from agent.layout.profile import Profile
 
 TIMED = 16
@@ -48,33 +52,22 @@ class JudgementContext:
     answers: dict[Any, Any] = field(default_factory=dict)
 
 
-Batch = dict[str, JudgementContext]
-"""By application; kept as long as the inventory does not change."""
+Batch = dict[str, JudgementContext]  # by application; kept as long as the inventory does not change
 
 
 @dataclass(slots=True)
 class DetectorRunner:
-    """All detectors, and what they said.
+    """All detectors, and what they said."""
 
-    Args of the dataclass:
-        detectors: Those that are asked.
-        inventory: What they judge.
-        settings: What the operator said.
-        profiles: Which releases wrote what.
-        ledger: Where their verdicts are settled.
-        say: Takes (finding, time) of every finding that opened, changed or was resolved.
-        on_fault: Takes (detector id, exception) when a detector fails.
-        stopwatch: Gives seconds that go on; measures what a detector costs.
-    """
-
-    detectors: Sequence[Detector]
-    inventory: Inventory
-    settings: SettingsBook
-    profiles: Profiles
-    ledger: Ledger
+    detectors: Sequence[Detector]  # those that are asked
+    inventory: Inventory  # what they judge
+    settings: SettingsBook  # what the operator said
+    profiles: Profiles  # which releases wrote what
+    ledger: Ledger  # where their verdicts are settled
     say: Callable[[Finding, int], None]
-    on_fault: Callable[[str, Exception], None]
-    stopwatch: Callable[[], float]
+    """Takes (finding, time) of every finding that opened, changed or was resolved."""
+    on_fault: Callable[[str, Exception], None]  # takes (detector id, exception) when a detector fails
+    stopwatch: Callable[[], float]  # gives seconds that go on; measures what a detector costs
     stats: dict[str, DetectorStats] = field(default_factory=dict)
     _by_scope: dict[Scope, tuple[Detector, ...]] = field(default_factory=dict)
     _before: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -172,3 +165,102 @@ class DetectorRunner:
 def _ends_of(application: Application | None) -> tuple[int, ...]:
     """Return when processes of an application ended, as far as is known."""
     return tuple(x.ended_us for x in application.lives if x.ended_us is not None) if application else ()
+
+
+def laws_last(detectors: Iterable[Detector]) -> list[Detector]:
+    """Put detectors into the order in which they are judged: what laws yield to is settled before them."""
+    return sorted(detectors, key=lambda detector: detector.meta.is_law)
+
+
+def give_way(
+    ledger: Ledger, place: Place, verdicts: Iterable[Verdict], judged_before: Collection[str], now_us: int
+) -> tuple[list[Verdict], list[Finding]]:
+    """Take out what another detector reports already.
+
+    `ledger`: its findings of the law that others report by now are closed. `place`: the law, and whom it judged.
+    `judged_before`: detectors that it yields to; those behind it yield to it. Gives what it says all the same, and
+    what was closed.
+    """
+    known = ledger.open_about(place.application_id, place.task_id)
+    others = [finding for finding in known if finding.detector in judged_before]
+    closed = [
+        ledger.withdraw(place, finding, other, now_us)
+        for finding in known
+        if finding.detector == place.detector and (other := _same_damage(finding, others))
+    ]
+    return [x for x in verdicts if not x.gives_way or _same_damage(x, others) is None], closed
+
+
+def _same_damage(said: Verdict | Finding, findings: Iterable[Finding]) -> Finding | None:
+    """Return the finding about the same store, or the whole task, that reports damage at least as severe."""
+    for known in findings:
+        is_same_store = None in (known.store, said.store) or known.store == said.store
+        is_damage = known.level is Level.DAMAGE and known.severity is not Severity.INFO
+        if is_same_store and is_damage and known.severity.rank >= said.severity.rank:
+            return known
+    return None
+
+
+def with_issues(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
+    """Name only issues that may affect the release; all of them where none may.
+
+    A verdict with its own mechanism has its own issues, or none.
+    """
+    if (
+        verdict.upstream
+        or verdict.mechanism is not None
+        or not meta.upstream
+        or not isinstance(case, ApplicationCase)
+    ):
+        return verdict
+    return replace(verdict, upstream=concerned(case, meta.upstream))
+
+
+NEAR_US = 10_000_000
+"""Clocks that a time service keeps differ by less: the order of two times that are nearer rests on one clock."""
+BLIND = "The auditor was blind for part of that time."
+NOT_COMPARED = "The order of its file times is not sure (clock-differs)."
+
+
+def doubted(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
+    """What rests on a time in which the agent was blind is suspected, never confirmed.
+
+    Of damage that is the whole chain of evidence, and it is no more than a warning. A condition is there, however
+    it came: only evidence from within a blind interval makes it unsure, and its severity stays. The same holds
+    for times of a file server whose clock was not compared, where they are near each other.
+    """
+    if not isinstance(case, TaskCase) or not verdict.evidence:
+        return verdict
+    times = sorted(step.at_us for step in verdict.evidence)
+    if meta.kind is Kind.DAMAGE and _is_blind(case, times[0], times[-1], verdict.store):
+        severity = min(verdict.severity, Severity.WARNING, key=lambda x: x.rank)
+        return _suspected(replace(verdict, severity=severity), BLIND)
+    if verdict.confidence is not Confidence.CONFIRMED:
+        return verdict
+    if any(_was_unseen(case, at_us) for at_us in times):
+        return _suspected(verdict, BLIND)
+    is_near = any(0 < later - earlier < NEAR_US for earlier, later in pairwise(times))
+    if CLOCK_DIFFERS in case.inventory.slowed and case.inventory.ahead_us is None and is_near:
+        return _suspected(verdict, NOT_COMPARED)
+    return verdict
+
+
+def _was_unseen(case: TaskCase, at_us: int) -> bool:
+    """Return whether the agent missed what happened at a time; what it has not been able to read is another matter."""
+    return any(
+        interval.started_us <= at_us <= (at_us if interval.ended_us is None else interval.ended_us)
+        and interval.application in (None, case.application.id)
+        and interval.task in (None, case.task.id)
+        and not BY_SLUG[interval.cause].lasts
+        for interval in case.inventory.blind
+        if interval.cause in BY_SLUG
+    )
+
+
+def _is_blind(case: TaskCase, from_us: int, to_us: int, store: str | None) -> bool:
+    return is_blind(case.inventory, case.application.id, case.task.id, from_us, to_us, store)
+
+
+def _suspected(verdict: Verdict, why: str) -> Verdict:
+    confidence = Confidence.UNKNOWN if verdict.confidence is Confidence.UNKNOWN else Confidence.SUSPECTED
+    return replace(verdict, confidence=confidence, summary=f"{verdict.summary} {why}")

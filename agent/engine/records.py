@@ -17,15 +17,10 @@ from agent.quantities.flushed import unsaved_puts
 def transition_body(application: Application, change: Transition) -> dict[str, object]:
     """Body of a `transition` record."""
     return {
-        "application_id": change.application,
-        "process_id": application.process_id,
-        "task_id": change.task,
-        "store": change.store,
-        "segment": change.segment,
-        "source": change.source.value,
-        "change": change.change.value,
-        **{name: _plain(fact) for name, fact in change.facts.items()},
-    }
+        "application_id": change.application, "process_id": application.process_id, "task_id": change.task,
+        "store": change.store, "segment": change.segment, "source": change.source.value,
+        "change": change.change.value, **{name: _plain(fact) for name, fact in change.facts.items()},
+    }  # fmt: skip
 
 
 def _plain(fact: object) -> object:
@@ -44,34 +39,22 @@ def summary_body(application: Application, task: Task, profile: Profile) -> dict
         for database in store.databases.values()
     ]
     return {
-        "application_id": application.id,
-        "process_id": application.process_id,
-        "task_id": task.id,
-        "source": Source.TIMER.value,
-        "task_incarnation": task.incarnation,
-        "held": task.held,
-        "bytes": size_of(task),
-        "checkpoint_written_at_us": checkpoint.written_us if checkpoint else None,
-        "stores": rows,
-        "offsets": _offset_rows(application, task),
-    }
+        "application_id": application.id, "process_id": application.process_id, "task_id": task.id,
+        "source": Source.TIMER.value, "task_incarnation": task.incarnation, "held": task.held,
+        "bytes": size_of(task), "checkpoint_written_at_us": checkpoint.written_us if checkpoint else None,
+        "stores": rows, "offsets": _offset_rows(application, task),
+    }  # fmt: skip
 
 
 def _store_row(task: Task, store: Store, database: Database) -> dict[str, object]:
     status = database.offsets.status if database.offsets else None
     return {
-        "store": store.name,
-        "segment": database.segment,
-        "identity": database.identity,
-        "held": is_held(database.lock),
-        "puts": database.puts,
-        "bytes": database.size_bytes,
-        "files": database.files,
-        "entries_low": database.entries_low,
-        "entries_high": database.entries_high,
+        "store": store.name, "segment": database.segment, "identity": database.identity,
+        "held": is_held(database.lock), "puts": database.puts, "bytes": database.size_bytes,
+        "files": database.files, "entries_low": database.entries_low, "entries_high": database.entries_high,
         "offset": offset_of(task, store.name, (database,)),
         "status": None if status is None else ("open" if status else "closed"),
-    }
+    }  # fmt: skip
 
 
 def _offset_rows(application: Application, task: Task) -> list[dict[str, object]]:

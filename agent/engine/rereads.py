@@ -25,11 +25,8 @@ EVENTS = frozenset(
 SETTLE_US = 100_000
 """A store is read once for a burst of its files: flush, manifest, CURRENT, LOCK come within milliseconds."""
 
-TORN_AGAIN_US = 5_500_000
-"""When a store that misses files, or has some that cannot be read, is read again."""
-
-RACED_AGAIN_US = 1_000_000
-"""When a store is read again whose files went faster than they could be read."""
+TORN_AGAIN_US = 5_500_000  # when a store that misses files, or has some that cannot be read, is read again
+RACED_AGAIN_US = 1_000_000  # when a store is read again whose files went faster than they could be read
 
 READ_ON_US, WAITS_US = 2_000_000, 10_000_000
 """When a long manifest is read on (a third of a second of CPU each), and when one asks again whose turn it is not."""
@@ -38,10 +35,7 @@ READ_ON_US, WAITS_US = 2_000_000, 10_000_000
 def reread_us(reading: DatabaseReading, database: Database | None, *, is_deleted: bool) -> int:
     """Return how soon a reading of a store should be repeated; 0 = it need not.
 
-    Args:
-        reading: What it came to.
-        database: What is known of the store with it.
-        is_deleted: The task is being deleted, or was a moment ago.
+    `database`: what is known of the store with it. `is_deleted`: the task is being deleted, or was a moment ago.
     """
     if reading.goes_on:
         return WAITS_US if reading.waits else READ_ON_US

@@ -11,8 +11,7 @@ from agent.inventory.model import BlindInterval, Database, Inventory
 from agent.inventory.observations import DAMAGE, KNOWN_GAPS, problem_kind
 from agent.layout.paths import PathRole, StatePath, classify, join
 
-LASTS_US = 5_000_000
-"""What cannot be read for so long, at two readings at least, is no writer at work."""
+LASTS_US = 5_000_000  # what cannot be read for so long, at two readings at least, is no writer at work
 
 _REFUSALS = frozenset({Unseen.DENIED, Unseen.UNREADABLE, Unseen.TOO_LARGE})
 _LISTED = frozenset({PathRole.APPLICATION, PathRole.TASK, PathRole.TOPOLOGY})

@@ -18,8 +18,7 @@ WAIT_M = {Level.DAMAGE: 5, Level.EVENT: 5, Level.EXPOSURE: 15, Level.SELF: 15}
 
 INFO_WAIT_M = 60
 
-Names = dict[str, dict[str, str]]
-"""Incident -> severity -> detector whose alert it raises."""
+Names = dict[str, dict[str, str]]  # incident -> severity -> detector whose alert it raises
 
 Waits = Callable[[str, Severity], int | None]
 """Detector, severity -> minutes until its alert; None = it has none of that severity."""
@@ -64,12 +63,7 @@ class AlertNames:
         A name stays as long as nothing is lost by it: what is more severe has another name, and so has what would
         raise its own alert sooner, such as damage after an exposure.
 
-        Args:
-            incidents: All that are shown now.
-            wait: Gives how soon an alert comes.
-
-        Returns:
-            Incident -> detector.
+        `wait`: gives how soon an alert comes.
         """
         before, self.names = self.names, {}
         named = {}

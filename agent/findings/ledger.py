@@ -10,12 +10,11 @@ from agent.contract.digest import hex_digest
 from agent.contract.events import Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.findings.alerts import AlertNames
-from agent.findings.lineage import Entry, Lineage
+from agent.findings.lineage import Lineage
 from agent.findings.proof import with_proof
 from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
 
-CLOSED_KEPT = 512
-"""Resolved findings that are remembered, so that an episode is not reported twice."""
+CLOSED_KEPT = 512  # resolved findings that are remembered, so that an episode is not reported twice
 
 
 class Place(NamedTuple):
@@ -33,8 +32,7 @@ class Reported(NamedTuple):
     newest_id: str
 
 
-_Key = tuple[Place, str | None, str]
-"""Place, store, subject: what makes two verdicts the same finding."""
+_Key = tuple[Place, str | None, str]  # place, store, subject: what makes two verdicts the same finding
 
 
 class Ledger:
@@ -68,17 +66,9 @@ class Ledger:
     ) -> list[Finding]:
         """Take what a detector said of a place.
 
-        Args:
-            meta: The detector.
-            place: Whom it judged.
-            verdicts: All verdicts that hold now.
-            now_us: Time of the judgement.
-            identities: RocksDB identities that exist at the place now; None = unknown, nothing is replaced.
-            ended_us: When processes of the application ended.
-            closed_us: When the task was last closed in order, if no process holds it since.
-
-        Returns:
-            Findings that opened, changed or were resolved, in that order.
+        `identities`: RocksDB identities that exist at the place now; None = unknown, nothing is replaced.
+        `ended_us`: when processes of the application ended. `closed_us`: when the task was last closed in order, if
+        no process holds it since. Gives findings that opened, changed or were resolved, in that order.
         """
         changed: list[Finding] = []
         held: set[_Key] = set()
@@ -110,8 +100,7 @@ class Ledger:
     def withdraw(self, place: Place, finding: Finding, other: Finding, now_us: int) -> Finding:
         """Close an open finding because another one reports the same damage.
 
-        Returns:
-            It, as it ended.
+        Gives it, as it ended.
         """
         step = Evidence(now_us, f"reported by {other.detector} from here on", f"finding {other.id}")
         key = next(x for x in self._open_at[place] if self._findings[x].id == finding.id)
@@ -147,15 +136,9 @@ class Ledger:
         return [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
 
     def resume(self, place: Place, subject: str, finding: Finding) -> None:
-        """Take back one finding of an earlier run; an open one stays open since when it was.
-
-        Args:
-            place: Whom it is about.
-            subject: What of it.
-            finding: As it was.
-        """
+        """Take back one finding of an earlier run; an open one stays open since when it was."""
         key = (place, finding.store, subject)
-        self._lineage.remember(_entry(finding), finding.incident_id)
+        self._lineage.remember(finding, finding.incident_id)
         self._findings[key] = finding
         self._by_id[finding.id] = key
         if finding.status is Status.OPEN:
@@ -221,13 +204,12 @@ class Ledger:
     def _with_incident(self, key: _Key, finding: Finding, ended_us: Sequence[int]) -> Finding:
         before = max((x for x in ended_us if x <= finding.opened_at_us), default=None)
         finding = replace(finding, process_ended_at_us=before)
-        entry = _entry(finding)
-        known = self._by_id.get(self._lineage.latest(entry) or "")  # None = forgotten, or there was none
+        known = self._by_id.get(self._lineage.latest(finding) or "")  # None = forgotten, or there was none
         latest = self._findings[known] if known is not None else None
         since_us = finding.opened_at_us if before is None else before
         goes_on = latest is not None and (latest.resolved_at_us is None or latest.resolved_at_us >= since_us)
         self._by_id[finding.id] = key
-        return replace(finding, incident_id=self._lineage.assign(entry, goes_on=goes_on))
+        return replace(finding, incident_id=self._lineage.assign(finding, goes_on=goes_on))
 
     def _resolve(
         self,
@@ -289,23 +271,12 @@ def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:
     return identities is not None and finding.identity is not None and finding.identity not in identities
 
 
-def _entry(finding: Finding) -> Entry:
-    return Entry(
-        finding.mechanism, finding.application_id, finding.task_id, finding.id, finding.opened_at_us,
-        finding.process_ended_at_us,
-    )  # fmt: skip
-
-
 def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int | None = None) -> Finding:
     is_of_reading = read_once_us is not None and verdict.opened_at_us >= read_once_us
     parts = (
-        meta.id,
-        place.application_id,
-        place.task_id or "",
-        verdict.store or "",
-        verdict.identity or verdict.subject,
-        "" if is_of_reading else str(verdict.opened_at_us),
-    )
+        meta.id, place.application_id, place.task_id or "", verdict.store or "",
+        verdict.identity or verdict.subject, "" if is_of_reading else str(verdict.opened_at_us),
+    )  # fmt: skip
     return Finding(
         id=_hashed(parts),
         detector=meta.id,
@@ -373,12 +344,7 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
     earlier = tuple(step for step in known.evidence if (step.at_us, step.where) not in read_again)
     fresh = _open(meta, place, verdict)
     return replace(
-        fresh,
-        id=known.id,
-        identity=known.identity,
-        opened_at_us=known.opened_at_us,
-        upstream=known.upstream,
-        incident_id=known.incident_id,
-        process_ended_at_us=known.process_ended_at_us,
+        fresh, id=known.id, identity=known.identity, opened_at_us=known.opened_at_us, upstream=known.upstream,
+        incident_id=known.incident_id, process_ended_at_us=known.process_ended_at_us,
         evidence=tuple(sorted((*earlier, *verdict.evidence), key=lambda step: step.at_us)),
-    )
+    )  # fmt: skip

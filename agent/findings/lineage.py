@@ -9,31 +9,11 @@ The incident's id is made from its first finding, whose id is stable: a restart 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from agent.contract.finding import Finding
+from agent.contract.grouping import incident_of
 
 EPISODES_KEPT = 4_096
 """Ends of processes for which incidents are remembered, one per mechanism; older ones get a new incident."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What lineage needs of a finding.
-
-    Args of the dataclass:
-        mechanism: Slug.
-        application_id: Application; empty for the agent itself.
-        task_id: Task; None for the application.
-        finding_id: Its id.
-        opened_at_us: Time of the deciding operation.
-        process_ended_us: When the last process of the application had ended before that; None = none was seen.
-    """
-
-    mechanism: str
-    application_id: str
-    task_id: str | None
-    finding_id: str
-    opened_at_us: int
-    process_ended_us: int | None
 
 
 class Lineage:
@@ -44,38 +24,25 @@ class Lineage:
         self._of_task: dict[tuple[str, str, str | None], tuple[str, str]] = {}
         self._of_episode: dict[tuple[str, str, int | None], str] = {}
 
-    def latest(self, entry: Entry) -> str | None:
+    def latest(self, one: Finding) -> str | None:
         """Return the id of the last finding about the same mechanism and task; None = there is none."""
-        known = self._of_task.get((entry.mechanism, entry.application_id, entry.task_id))
-        return known[0] if known else None
+        return self._of_task.get((one.mechanism, one.application_id, one.task_id), (None, ""))[0]
 
-    def assign(self, entry: Entry, *, goes_on: bool) -> str:
-        """Give a new finding its incident.
-
-        Args:
-            entry: The finding.
-            goes_on: Whether the `latest` finding was still open when the last process ended.
-
-        Returns:
-            The incident's id.
-        """
-        task = (entry.mechanism, entry.application_id, entry.task_id)
-        episode = (entry.mechanism, entry.application_id, entry.process_ended_us)
+    def assign(self, one: Finding, *, goes_on: bool) -> str:
+        """Give a new finding its incident; `goes_on`: the `latest` one was still open when the last process ended."""
+        task = (one.mechanism, one.application_id, one.task_id)
         if goes_on and task in self._of_task:
             incident_id = self._of_task[task][1]
         else:
-            incident_id = self._of_episode.get(episode) or f"i-{entry.finding_id[:12]}"
-        self.remember(entry, incident_id)
+            episode = (one.mechanism, one.application_id, one.process_ended_at_us)
+            incident_id = self._of_episode.get(episode) or incident_of(one.id)
+        self.remember(one, incident_id)
         return incident_id
 
-    def remember(self, entry: Entry, incident_id: str) -> None:
+    def remember(self, one: Finding, incident_id: str) -> None:
         """Take back a finding of an earlier run; call it in the order in which findings opened."""
-        self._of_task[(entry.mechanism, entry.application_id, entry.task_id)] = (
-            entry.finding_id,
-            incident_id,
-        )
-        self._of_episode.setdefault(
-            (entry.mechanism, entry.application_id, entry.process_ended_us), incident_id
-        )
+        self._of_task[one.mechanism, one.application_id, one.task_id] = one.id, incident_id
+        episode = (one.mechanism, one.application_id, one.process_ended_at_us)
+        self._of_episode.setdefault(episode, incident_id)
         if len(self._of_episode) > EPISODES_KEPT:
             del self._of_episode[next(iter(self._of_episode))]

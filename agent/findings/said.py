@@ -10,8 +10,7 @@ from agent.contract.finding import Finding
 from agent.contract.reporting import OPEN_IDS, REPEAT_S
 
 REPEAT_US = REPEAT_S * 1_000_000
-AT_ONCE = 500
-"""So many are repeated with one heartbeat: thousands that are open take some minutes."""
+AT_ONCE = 500  # so many are repeated with one heartbeat: thousands that are open take some minutes
 
 
 class Said:
@@ -32,12 +31,7 @@ class Said:
             self._last_us.pop(finding.id, None)
 
     def due(self, open_: Iterable[Finding], now_us: int) -> list[dict[str, object]]:
-        """Take the findings to say again: bodies of `finding` records, those not said since the start first.
-
-        Args:
-            open_: All open findings.
-            now_us: Now.
-        """
+        """Take the findings to say again: bodies of `finding` records, those not said since the start first."""
         waiting = (x for x in open_ if now_us - self._last_us.get(x.id, now_us - REPEAT_US) >= REPEAT_US)
         bodies: list[dict[str, object]] = []
         for finding in islice(waiting, AT_ONCE):

@@ -25,38 +25,26 @@ from agent.ship.baseline import BaselineTable, Line
 LOG = logging.getLogger(__name__)
 
 FORMAT = 2
-EVERY_S = 15.0
-"""Least distance of two baselines; also how often an unchanged one is dated again."""
-SHARE = 100
-"""Writing takes at most one part in so many of the time."""
-SLICE = 100
-"""Tasks per slice: a few milliseconds, so that nothing waits for it."""
+EVERY_S = 15.0  # least distance of two baselines; also how often an unchanged one is dated again
+SHARE = 100  # writing takes at most one part in so many of the time
+SLICE = 100  # tasks per slice: a few milliseconds, so that nothing waits for it
 RETRY_S = 60.0
-MAX_TASKS = 50_000
-"""Tasks that are remembered, those with the newest changes; five times the design size."""
+MAX_TASKS = 50_000  # tasks that are remembered, those with the newest changes; five times the design size
 
 RUNNING = "running"
 
 
 @dataclass(slots=True)
 class Remembered:
-    """What a baseline held.
+    """What a baseline held."""
 
-    Args of the dataclass:
-        until_us: Until when it was right.
-        reason: Why the agent ended, or that it did not say.
-        inventory: Everything known about all tasks.
-        findings: Place, subject, finding.
-        alert_names: Incident -> severity -> detector whose alert it raises.
-        said: Id of an open finding -> when its present words were said first.
-    """
-
-    until_us: int
-    reason: str
-    inventory: Inventory
-    findings: list[tuple[Place, str, Finding]]
-    alert_names: Names = field(default_factory=dict)
+    until_us: int  # until when it was right
+    reason: str  # why the agent ended, or that it did not say
+    inventory: Inventory  # everything known about all tasks
+    findings: list[tuple[Place, str, Finding]]  # place, subject, finding
+    alert_names: Names = field(default_factory=dict)  # incident -> severity -> detector whose alert it raises
     said: dict[str, int] = field(default_factory=dict)
+    """Id of an open finding -> when its present words were said first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +93,7 @@ def _without_tasks(application: Application) -> Line:
 def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remembered:
     """Put lines together again.
 
-    Raises:
-        BaselineError: they are not a whole baseline of this format and of this state directory.
+    Raises `BaselineError`: they are not a whole baseline of this format and of this state directory.
     """
     head = next(lines, {})
     if not isinstance(head.get("format"), int):
@@ -188,8 +175,7 @@ class BaselineKeeper:
     def load(self) -> Remembered | Lost | None:
         """Read what the agent before this one left.
 
-        Returns:
-            What it held; None if there is none. One that cannot be used is deleted: no event is in it.
+        Gives what it held; None if there is none. One that cannot be used is deleted: no event is in it.
         """
         until_us = None
         try:
@@ -215,10 +201,7 @@ class BaselineKeeper:
     def save_if_due(self, now_us: int, now_s: float, clock_s: Any) -> None:
         """Write the next slice, if one is due.
 
-        Args:
-            now_us: Wall clock.
-            now_s: Monotonic clock.
-            clock_s: Asks the monotonic clock again, to know what the slice cost.
+        `clock_s`: asks the monotonic clock again, to know what the slice cost.
         """
         if self._lines is None and now_s < self._next_s:
             return

@@ -17,11 +17,7 @@ class CanaryFile:
     """One empty file in its own directory. A move needs no room on the disk, so it works on a full one."""
 
     def __init__(self, directory: Path) -> None:
-        """Make the directory and the file.
-
-        Raises:
-            HomeError: they cannot be made.
-        """
+        """Make the directory and the file. Raises `HomeError`: they cannot be made."""
         self.directory = directory
         try:
             directory.mkdir(exist_ok=True)

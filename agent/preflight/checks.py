@@ -23,16 +23,14 @@ from agent.watch.limits import budget, enough_instances, enough_watches
 _FUTURE_US = 5_000_000
 """How far ahead of the clock a file's time may lie: file systems of other machines are never quite in step."""
 
-_OLDEST_US = 1_735_689_600_000_000
-"""2025-01-01: no clock that is right is before the first release."""
+_OLDEST_US = 1_735_689_600_000_000  # 2025-01-01: no clock that is right is before the first release
 
 _GROUP_READS = stat.S_IRGRP | stat.S_IXGRP
 _RECIPE = "the application will create directories with mode 0750 and its own group, which must be one of the agent's"
 _SHOWN = 3
 _MIB = 1024 * 1024
 
-Said = tuple[Level, str, str, str]
-"""Level, what was found, where, and what to change."""
+Said = tuple[Level, str, str, str]  # level, what was found, where, and what to change
 
 
 def _ok(what: str, where: str = "") -> Said:
@@ -332,16 +330,9 @@ def _default_state_dir(release: str) -> str:
 
 
 CHECKS: dict[str, Callable[[Facts], Said]] = {
-    "identity": _identity,
-    "state-dir": _state_dir,
-    "access": _access,
-    "file-system": _file_system,
-    "inotify": _inotify,
-    "clock": _clock,
-    "spool": _spool,
-    "endpoint": _endpoint,
-    "applications": _applications,
-}
+    "identity": _identity, "state-dir": _state_dir, "access": _access, "file-system": _file_system,
+    "inotify": _inotify, "clock": _clock, "spool": _spool, "endpoint": _endpoint, "applications": _applications,
+}  # fmt: skip
 """By id, as in results, log lines and the metric."""
 
 PATIENT = frozenset({"state-dir", "access", "endpoint", "applications"})

@@ -36,8 +36,7 @@ PATIENCE_S = 300.0
 SAMPLED = 8
 """How many applications, of each as many tasks, and on each level below are read: their siblings are alike."""
 
-BASELINE_BYTES = 8 * 1024 * 1024
-"""Room for the baseline, twice: it is replaced in one step."""
+BASELINE_BYTES = 8 * 1024 * 1024  # room for the baseline, twice: it is replaced in one step
 
 _T = TypeVar("_T")
 
@@ -158,11 +157,7 @@ class Facts:
 def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_refusal: str = "") -> Facts:
     """Gather everything that a check asks about.
 
-    Args:
-        config: Effective settings.
-        clock: For the time.
-        waited_s: See `Facts`.
-        sink_refusal: Why the sink could not be made; empty = it was, or was not tried.
+    `sink_refusal`: why the sink could not be made; empty = it was, or was not tried.
 
     Cost:
         A few hundred readings, whatever the size of the state directory, and up to three seconds for the network.
@@ -170,18 +165,13 @@ def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_
     root = Path(config.agent.state_dir)
     release = config.applications.common.get("kafka_streams_version")
     return Facts(
-        state_dir=str(root),
-        identity=Identity(os.geteuid(), os.getegid(), frozenset(os.getgroups())),
-        state=survey(root),
-        inotify=ask_inotify(root),
-        now_us=clock.now_us(),
+        state_dir=str(root), identity=Identity(os.geteuid(), os.getegid(), frozenset(os.getgroups())),
+        state=survey(root), inotify=ask_inotify(root), now_us=clock.now_us(),
         is_synchronised=is_clock_synchronised(),
         spool=probe(config.agent.spool, root, int(config.ship.cap_mib * 1024 * 1024) + BASELINE_BYTES),
-        endpoint=_ask_endpoint(config, root, sink_refusal),
-        waited_s=waited_s,
-        release=release.value if release is not None else "",
-        pod=config.agent.pod,
-    )
+        endpoint=_ask_endpoint(config, root, sink_refusal), waited_s=waited_s,
+        release=release.value if release is not None else "", pod=config.agent.pod,
+    )  # fmt: skip
 
 
 def survey(root: Path) -> StateFacts:
@@ -209,18 +199,12 @@ def survey(root: Path) -> StateFacts:
     for application in applications:
         read.add_application(application)
     return StateFacts(
-        root=own[0] if own else None,
-        below=tuple(read.sample),
-        applications=tuple(applications),
-        strangers=tuple(strangers),
-        links=tuple(sorted(x.name for x in listed if x.kind is EntryKind.SYMLINK)),
+        root=own[0] if own else None, below=tuple(read.sample), applications=tuple(applications),
+        strangers=tuple(strangers), links=tuple(sorted(x.name for x in listed if x.kind is EntryKind.SYMLINK)),
         nested=() if applications else nested(read.disk, strangers),
-        is_application=is_surely_application({x.name for x in listed}),
-        tasks=read.tasks,
-        directories=1 + round(read.wanted),
-        mount=mount,
-        may_write=os.access(root, os.W_OK),
-    )
+        is_application=is_surely_application({x.name for x in listed}), tasks=read.tasks,
+        directories=1 + round(read.wanted), mount=mount, may_write=os.access(root, os.W_OK),
+    )  # fmt: skip
 
 
 class _Survey:

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from agent.delivery import HTTP, ShipSettings, Target
 
-REACH_S = 3.0
-"""For all addresses together, names included: a resolver alone may take half a minute to say no."""
+REACH_S = 3.0  # for all addresses together, names included: a resolver alone may take half a minute to say no
 
 _OWN_SHARE = 0.4
 """Of it that connection and handshake may take each: then they notice themselves that time is up, and clean up."""

@@ -31,8 +31,7 @@ from agent.verify.worker import Asked, command
 LOG = logging.getLogger("agent.digest")
 
 LIBRARIES = ("rocksdict", "xxhash")
-PATIENCE_S = 5.0
-"""How long a process that has to end may take: it removes its private directory."""
+PATIENCE_S = 5.0  # how long a process that has to end may take: it removes its private directory
 
 _PACKAGES = Path(agent.__file__).parents[1]
 _COMPLAINT_CHARS = 500
@@ -40,19 +39,12 @@ _COMPLAINT_CHARS = 500
 
 @dataclass(slots=True)
 class _Making:
-    """A process that makes a digest.
+    """A process that makes a digest."""
 
-    Args of the dataclass:
-        close: Of which store; None = of none any more: it is to end.
-        process: The process.
-        output: Nameless file that it writes to: a pipe would have to be emptied while it runs.
-        until_s: When it is ended by force, if it has to end.
-    """
-
-    close: Close | None
+    close: Close | None  # of which store; None = of none any more: it is to end
     process: subprocess.Popen[bytes]
-    output: IO[bytes]
-    until_s: float = 0.0
+    output: IO[bytes]  # nameless file that it writes to: a pipe would have to be emptied while it runs
+    until_s: float = 0.0  # when it is ended by force, if it has to end
 
 
 class DigestMaker:
@@ -68,15 +60,9 @@ class DigestMaker:
     ) -> None:
         """Prepare; nothing is started before the first turn.
 
-        Args:
-            config: All settings.
-            work: The agent's own directory, for views of stores; None = where temporary files go.
-            inventory: Says what is closed.
-            emit: Takes the event of each digest.
-            clock: Both clocks.
-
-        Raises:
-            ConfigError: a library is not installed, or there is no spool that would take digests.
+        `work`: the agent's own directory, for views of stores; None = where temporary files go. `emit`: takes the
+        event of each digest. Raises `ConfigError`: a library is not installed, or there is no spool that would take
+        digests.
         """
         missing = [name for name in LIBRARIES if find_spec(name) is None]
         if missing:
@@ -145,15 +131,10 @@ class DigestMaker:
         application, task, store = close.key
         settings = self._config.digest
         asked = Asked(
-            state_dir=str(Path(self._config.agent.state_dir).absolute()),
-            application=application,
-            task=task,
-            store=store,
-            buckets=settings.buckets,
-            cpu_share=settings.cpu_share,
-            work=str(self._work.absolute()) if self._work is not None else None,
-            parent=os.getpid(),
-        )
+            state_dir=str(Path(self._config.agent.state_dir).absolute()), application=application, task=task,
+            store=store, buckets=settings.buckets, cpu_share=settings.cpu_share,
+            work=str(self._work.absolute()) if self._work is not None else None, parent=os.getpid(),
+        )  # fmt: skip
         with ExitStack() as opened:
             try:
                 output = opened.enter_context(open_output(self._work))

@@ -18,20 +18,13 @@ from agent.inventory.blindness import blind_seconds
 from agent.inventory.model import Application
 from agent.lookout.watch_loop import WatchLoop
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import reported_rows, shown_findings, task_rows
 from agent.publish.incident_rows import counts, exposures, incident_rows
 from agent.publish.kubernetes import KubernetesEvents
-from agent.publish.snapshot import (
-    DetectorMetrics,
-    DigestMetrics,
-    FindingCount,
-    MetricsSnapshot,
-    WatchMetrics,
-)
-from agent.publish.task_table import TaskTable
+from agent.publish.snapshot import DigestMetrics, MetricsSnapshot, WatchMetrics
+from agent.publish.task_table import TaskTable, shown_findings, task_rows
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
-from agent.ship.stats import SpoolStats
+from agent.ship.values import SpoolStats
 
 FULL_EVERY_S = 0.25
 FULL_SHARE = 20
@@ -72,14 +65,10 @@ class Snapshots:
     ) -> None:
         """Bring the snapshot up to date, within its share of the time.
 
-        Args:
-            spool: None = there is none.
-            shipper: None = there is no sink.
-            baseline: None = there is no home.
-            events: None = Kubernetes Events are off.
-            preflight: Check -> 0 ok, 1 warning, 2 failed.
-            refused: Record kind -> records that had no spool to go to, although one was asked for.
-            digests: None = they are switched off.
+        `spool`: None = there is none. `shipper`: None = there is no sink. `baseline`: None = there is no home.
+        `events`: None = Kubernetes Events are off. `preflight`: check -> 0 ok, 1 warning, 2 failed. `refused`:
+        record kind -> records that had no spool to go to, although one was asked for. `digests`: None = they are
+        switched off.
         """
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
@@ -96,26 +85,23 @@ class Snapshots:
             self._made_s, self._revision = began_s, revision
             self._cost_s = self._clock.monotonic_s() - began_s
         self._snapshot = replace(
-            rows,
-            up=True,
-            ready=self._lookout.is_ready,
-            watch=_watch_row(self._lookout, baseline, now_us),
+            rows, up=True, ready=self._lookout.is_ready, watch=_watch_row(self._lookout, baseline, now_us),
             last_delay_s=self._lookout.delay_s,
             spool=spool.stats() if spool else SpoolStats(dropped=refused or {}),
-            ship=shipper.stats() if shipper else ShipStats(),
-            heartbeat_at_us=now_us,
+            ship=shipper.stats() if shipper else ShipStats(), heartbeat_at_us=now_us,
             resident_memory_bytes=resident_bytes(),
-            kubernetes_events=events.outcomes() if events is not None else {},
-            preflight=preflight or {},
+            kubernetes_events=events.outcomes() if events is not None else {}, preflight=preflight or {},
             digests=digests,
-        )
+        )  # fmt: skip
 
 
 def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsSnapshot:
     """Build what the next scrapes report of applications, tasks, findings and detectors."""
     listed, unlisted = task_rows(pipeline.ledger, now_us)
     still_open = pipeline.ledger.open_findings()
-    by_detector = Counter((x.application_id, x.detector, x.severity) for x in still_open)
+    by_detector: Counter[tuple[str, ...]] = Counter(
+        (x.application_id, x.detector, x.severity.value) for x in still_open
+    )
     there = {a.id: a for a in pipeline.inventory.applications.values() if a.exists}
     settings = {name: pipeline.settings.of(name) for name in there}
     incidents = gather(shown_findings(pipeline.ledger, now_us), pipeline.settings.accepts)
@@ -126,8 +112,8 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         applications=with_tasks(there.values()),
         tasks=tasks,
         tasks_seen_at_us=now_us,
-        findings=tuple(FindingCount(*key, count) for key, count in sorted(by_detector.items())),
-        reported=reported_rows(pipeline.ledger),
+        findings=by_detector,
+        reported={(*key,): x for key, x in pipeline.ledger.reported().items()},
         task_findings=listed,
         unlisted=unlisted,
         incidents=shown,
@@ -140,9 +126,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
             lambda name: str(pipeline.profiles.of(there[name]).range) if name in there else "",
         ),
         exactly_once={name: given.exactly_once for name, given in settings.items()},
-        detectors=tuple(
-            DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
-        ),
+        detectors={id_: replace(x) for id_, x in pipeline.stats.items()},
         disabled={id_: why.value for id_, why in pipeline.disabled.items()},
         observations=dict(pipeline.looker.outcomes),
     )
@@ -158,26 +142,15 @@ def _watch_row(lookout: WatchLoop, baseline: BaselineKeeper | None, now_us: int)
     inventory, keeper = lookout.pipeline.inventory, lookout.keeper
     watch, mail, walk = keeper.counters(), lookout.mailbox.counters(), lookout.reconciler.counters
     return WatchMetrics(
-        watches=watch.watches,
-        unwatched=watch.unwatched,
-        events=watch.events,
-        queue_overflows=watch.overflows,
-        restarts=keeper.restarts,
-        canary=keeper.has_canary,
-        canaries_missed=keeper.canaries_missed,
-        missed_changes=dict(lookout.missed_changes),
-        rescans=dict(lookout.pipeline.rescans),
+        watches=watch.watches, unwatched=watch.unwatched, events=watch.events, queue_overflows=watch.overflows,
+        restarts=keeper.restarts, canary=keeper.has_canary, canaries_missed=keeper.canaries_missed,
+        missed_changes=dict(lookout.missed_changes), rescans=dict(lookout.pipeline.rescans),
         blind_s=blind_seconds(inventory, now_us),
         blind_now=frozenset(x.cause for x in inventory.blind if x.ended_us is None),
-        slowed_now=frozenset(inventory.slowed),
-        limits=lookout.inotify_limits(),
-        waiting=mail.waiting + lookout.waiting,
-        coalesced=mail.coalesced,
-        dropped=mail.dropped,
-        reconcile_entries=walk.entries,
-        reconcile_round_s=walk.round_s,
-        clock_steps=lookout.clocks.steps,
+        slowed_now=frozenset(inventory.slowed), limits=lookout.inotify_limits(),
+        waiting=mail.waiting + lookout.waiting, coalesced=mail.coalesced, dropped=mail.dropped,
+        reconcile_entries=walk.entries, reconcile_round_s=walk.round_s, clock_steps=lookout.clocks.steps,
         self_limited=frozenset(x.slug for x in Step if Step.NONE < x <= lookout.limits.step),
         baselines_written=baseline.written if baseline else 0,
         baseline_failures=baseline.failures if baseline else 0,
-    )
+    )  # fmt: skip

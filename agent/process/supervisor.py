@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import threading
 import time
@@ -30,21 +31,20 @@ from agent.lookout.watch_loop import Mode, WatchLoop
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
 from agent.preflight.facts import Facts, gather
-from agent.process.origin import make_origin
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
-from agent.publish.health import liveness, readiness
+from agent.publish.health import liveness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page_cache import PageCache
 from agent.publish.page_data import PageData, make_page
 from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
-from agent.ship.limits import Limits
 from agent.ship.shipper import Shipper, ShipperThread
-from agent.ship.sinks.factory import make_sink
+from agent.ship.sinks.base import make_sink
 from agent.ship.spool import Spool
+from agent.ship.values import Limits
 from agent.watch.mailbox import Mailbox
 
 if TYPE_CHECKING:
@@ -67,11 +67,9 @@ class Supervisor:
         """Wire everything; nothing runs before `run`.
 
         Spool, own directory or sink that cannot be used are reported, and the agent runs without them: a sidecar
-        that does not start keeps the application from starting.
-
-        Raises:
-            ConfigError: the address of /metrics cannot be used, or digests are asked for and cannot be made.
-            SpoolInUseError: another agent uses the spool: one of the two is a mistake.
+        that does not start keeps the application from starting. Raises `ConfigError`: the address of /metrics
+        cannot be used, or digests are asked for and cannot be made. Raises `SpoolInUseError`: another agent uses
+        the spool: one of the two is a mistake.
         """
         settings = config.agent
         self._config, self._settings, self._clock = config, settings, clock or SystemClock()
@@ -85,7 +83,15 @@ class Supervisor:
         self._complain_s = 0.0
         self._linger_until_s: float | None = None
         self._sink_refusal = ""
-        origin = make_origin(settings)
+        origin = Origin(
+            pod_uid=settings.pod_uid or settings.pod,
+            boot_id=os.urandom(6).hex(),  # fresh with every start
+            pod=settings.pod,
+            namespace=settings.namespace,
+            cluster=settings.cluster,
+            node=settings.node,
+            agent_version=__version__,
+        )
         self._unspooled: Counter[str] = Counter()
         self._spool = self._make_spool(config, origin)
         self._shipper = self._make_shipper(config)
@@ -114,9 +120,7 @@ class Supervisor:
         self._digests = self._make_digests(config)
         self._lookout = self._make_lookout(settings, disk)
         self._snapshots = Snapshots(
-            self._lookout,
-            self._clock,
-            with_stores=settings.metrics_detail == "store",
+            self._lookout, self._clock, with_stores=settings.metrics_detail == "store"
         )
         self._preflight = PreflightThread(self._gather_facts, self._clock)
         self._http = self._make_http(settings)
@@ -124,8 +128,7 @@ class Supervisor:
     def run(self) -> int:
         """Watch until SIGTERM or SIGINT.
 
-        Returns:
-            Exit code: 0 after an orderly stop.
+        Gives exit code: 0 after an orderly stop.
         """
         gc.set_threshold(YOUNG_OBJECTS)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -191,14 +194,9 @@ class Supervisor:
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
         self._snapshots.refresh(
-            self._spool,
-            self._shipper,
-            self._baseline,
-            self._events,
-            self._preflight.levels(),
-            dict(self._unspooled),
-            self._digests.metrics() if self._digests is not None else None,
-        )
+            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels(),
+            dict(self._unspooled), self._digests.metrics() if self._digests is not None else None,
+        )  # fmt: skip
 
     def _check_names(self) -> None:
         """Log once, when the first application is there, if a flag names one that is not."""
@@ -369,7 +367,7 @@ class Supervisor:
         return liveness(self._heartbeat_s, self._clock.monotonic_s())
 
     def _unready(self) -> str | None:
-        return readiness(is_ready=self._lookout.is_ready)
+        return None if self._lookout.is_ready else "the watch is not armed"
 
 
 _LAST_WORDS = frozenset({Change.PROCESS_ENDED.value, Change.APPLICATION_GONE.value})

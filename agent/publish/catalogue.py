@@ -39,13 +39,9 @@ ALLOWED_LABELS = frozenset(
 `store` only where an operator opted in; `reason` only of disabled detectors; `version` only of the agent itself."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
-    ("State of the applications", STATE),
-    ("Watching and reading", WATCH),
-    ("Spool and shipping", SHIPPING),
-    ("Digests of stores", DIGESTS),
-    ("Kubernetes Events", KUBERNETES),
-    ("The agent itself", AGENT),
-)
+    ("State of the applications", STATE), ("Watching and reading", WATCH), ("Spool and shipping", SHIPPING),
+    ("Digests of stores", DIGESTS), ("Kubernetes Events", KUBERNETES), ("The agent itself", AGENT),
+)  # fmt: skip
 
 CATALOGUE: tuple[Metric, ...] = tuple(metric for _, metrics in GROUPS for metric in metrics)
 """Every family, in the order of the exposition and of the docs page."""
@@ -54,5 +50,4 @@ SERIES_BUDGET = 290
 """Series of one agent with 20 tasks of 3 stores of one application, per-store families not opted in: without those
 of detectors."""
 
-SERIES_BUDGET_BY_STORE = 4
-"""Series more per store where they are."""
+SERIES_BUDGET_BY_STORE = 4  # series more per store where they are

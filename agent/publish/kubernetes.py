@@ -87,8 +87,7 @@ class KubernetesEvents:
     def __init__(self, settings: KubernetesSettings, origin: Origin, clock: Clock) -> None:
         """Read the service account; nothing is sent before `start`.
 
-        Raises:
-            ConfigError: there is no service account, or no API server.
+        Raises `ConfigError`: there is no service account, or no API server.
         """
         if not settings.api:
             raise ConfigError(
@@ -191,17 +190,12 @@ def _event(record: Record, origin: Origin, namespace: str, count: int, since_us:
     )
     pod = {"apiVersion": "v1", "kind": "Pod", "name": origin.pod, "namespace": namespace}
     return {
-        "apiVersion": "v1",
-        "kind": "Event",
+        "apiVersion": "v1", "kind": "Event",
         "metadata": {"name": f"{origin.pod[:200]}.{body['finding_id']}", "namespace": namespace},
         "involvedObject": pod | ({"uid": origin.pod_uid} if origin.pod_uid != origin.pod else {}),
         "reason": "".join(word.capitalize() for word in str(body["detector"]).split("-")),
-        "source": {"component": "statewarden", "host": origin.node},
-        "reportingComponent": "statewarden",
-        "reportingInstance": origin.pod,
-        "firstTimestamp": f"{rfc3339(since_us)[:19]}Z",
-        "lastTimestamp": f"{rfc3339(record.observed_at_us)[:19]}Z",
-        "message": message[:LONGEST_MESSAGE],
-        "type": "Warning" if is_open and body["severity"] != Severity.INFO.value else "Normal",
-        "count": count,
-    }
+        "source": {"component": "statewarden", "host": origin.node}, "reportingComponent": "statewarden",
+        "reportingInstance": origin.pod, "firstTimestamp": f"{rfc3339(since_us)[:19]}Z",
+        "lastTimestamp": f"{rfc3339(record.observed_at_us)[:19]}Z", "message": message[:LONGEST_MESSAGE],
+        "type": "Warning" if is_open and body["severity"] != Severity.INFO.value else "Normal", "count": count,
+    }  # fmt: skip

@@ -19,8 +19,7 @@ from agent.contract.wording import named
 from agent.engine.rows import StoreRow, TaskRow
 from agent.publish.page_data import ApplicationRow, PageData
 
-EVIDENCE_SHOWN = 12
-"""Findings of one incident, the others are a number."""
+EVIDENCE_SHOWN = 12  # findings of one incident, the others are a number
 STORES_SHOWN = 24
 
 _HELD = {True: "held", False: "free", None: "not known"}
@@ -59,9 +58,8 @@ _BLIND_HEAD = """<thead><tr><th scope="col">From</th><th scope="col">To</th><th 
 def render(data: PageData | None, trouble: str | None = None) -> str:
     """Write the page.
 
-    Args:
-        data: What to show; None = the worker has not said anything yet.
-        trouble: Why what is shown may be old, in one line.
+    `data`: what to show; None = the worker has not said anything yet. `trouble`: why what is shown may be old, in
+    one line.
     """
     warning = (
         f'<div class="card critical" role="alert"><p><b>{escape(trouble)}.</b> What is below may be old.</p></div>'
@@ -75,14 +73,9 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
     if data.disabled:
         verdict += f"; {plural(len(data.disabled), 'detector')} disabled"
     body = _BODY.substitute(
-        version=escape(data.agent_version),
-        verdict=verdict,
-        facts=_facts(data),
-        trouble=warning,
-        incidents=_incidents(data),
-        tasks=_applications(data),
-        blind=_blindness(data),
-    )
+        version=escape(data.agent_version), verdict=verdict, facts=_facts(data), trouble=warning,
+        incidents=_incidents(data), tasks=_applications(data), blind=_blindness(data),
+    )  # fmt: skip
     return _DOCUMENT.substitute(title=f"{verdict} · {escape(data.pod)}", css=_CSS, body=body)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from agent.publish.page_data import PageData
 
-WAIT_S = 3.0
-"""How long a request waits for the worker, whose loop turns at least once a second."""
+WAIT_S = 3.0  # how long a request waits for the worker, whose loop turns at least once a second
 
 
 class PageCache:

@@ -18,8 +18,7 @@ from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
 from agent.inventory.model import Application, Inventory, Task
 from agent.judging.base import silenced_by
 
-TASKS_SHOWN = 200
-"""Tasks with their own rows, the worst first; the rest is a number."""
+TASKS_SHOWN = 200  # tasks with their own rows, the worst first; the rest is a number
 INCIDENTS_SHOWN = 100
 APPLICATIONS_SHOWN = 50
 BLIND_SHOWN = 50

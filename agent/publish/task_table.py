@@ -5,12 +5,18 @@ Of ten thousand tasks a few hundred change within a second, and making every row
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from agent.contract.events import Severity
+from agent.contract.finding import Finding
+from agent.detectors import BY_ID
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
-from agent.publish.finding_rows import gone_row
+from agent.findings.ledger import Ledger
+from agent.inventory.model import Task
+from agent.judging.base import Kind
+from agent.publish.snapshot import Counts
 
 
 class TaskTable:
@@ -19,16 +25,14 @@ class TaskTable:
     def __init__(self, *, with_stores: bool = False) -> None:
         """Start empty.
 
-        Args:
-            with_stores: Whether there are rows of single stores.
+        `with_stores`: whether there are rows of single stores.
         """
         self._with_stores = with_stores
         self._rows: dict[str, dict[str, TaskRow]] = {}  # by application, by task
         self._worst: Mapping[Key, Severity] = {}
         self._gone: set[Key] = set()
         self._all: tuple[TaskRow, ...] = ()
-        self.there: Mapping[str, int] = {}
-        """Application -> how many of its task directories are there."""
+        self.there: Mapping[str, int] = {}  # application -> how many of its task directories are there
 
     def update(self, pipeline: Pipeline, now_us: int) -> tuple[TaskRow, ...]:
         """Bring the rows up to date; takes the list of tasks that were read."""
@@ -57,3 +61,43 @@ class TaskTable:
             self._gone.add(key)
         else:
             rows.pop(key[1], None)
+
+
+EVENT_SHOWN_US = 3_600_000_000  # an event is over when it is reported; alerts see it for this long
+GONE_SHOWN_US = 3_600_000_000  # when a directory that is gone was last seen is reported for this long
+
+ROWS_LISTED = 500
+"""Rows of findings by task at most: ten thousand exposed tasks must not make ten thousand series."""
+
+
+def task_rows(ledger: Ledger, now_us: int) -> tuple[Counts, int]:
+    """Count findings by task: the open ones, and events of the last hour.
+
+    Gives counts by the labels of the series, the worst first, and how many findings are in none of them.
+    """
+    counts = Counter(
+        (-x.severity.rank, x.application_id, x.task_id or "", x.detector, x.severity.value)
+        for x in shown_findings(ledger, now_us)
+    )
+    listed: dict[tuple[str, ...], int] = {key[1:]: counts[key] for key in sorted(counts)[:ROWS_LISTED]}
+    return listed, counts.total() - sum(listed.values())
+
+
+def shown_findings(ledger: Ledger, now_us: int) -> list[Finding]:
+    """List what alerts see: open findings, and events of the last hour."""
+    return [*ledger.open_findings(), *_events(ledger, now_us)]
+
+
+def gone_row(task: Task, now_us: int) -> TaskRow | None:
+    """Return when a task's directory that is gone was last seen, for a while."""
+    if task.exists or not task.past:
+        return None
+    ended_us = task.past[-1].ended_us
+    if now_us - ended_us > GONE_SHOWN_US:
+        return None
+    return TaskRow(task.application, task.id, last_seen_at_us=ended_us, exists=False)
+
+
+def _events(ledger: Ledger, now_us: int) -> Iterable[Finding]:
+    closed = ledger.closed_since(now_us - EVENT_SHOWN_US)
+    return (x for x in closed if x.detector in BY_ID and BY_ID[x.detector].meta.kind is Kind.EVENT)

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
-from agent.replay.encoded import Encoded
-from agent.replay.trace import Operation
+from agent.replay.trace import Encoded, Operation
 
 FIRST_INODE = 1_000
 _NO_CONTEXT = nullcontext()
@@ -223,17 +222,9 @@ class MemoryDisk:
 
 
 _PLAYERS = {
-    "mkdir": MemoryDisk._mkdir,
-    "rmdir": MemoryDisk._remove,
-    "unlink": MemoryDisk._remove,
-    "create": MemoryDisk._create,
-    "open_w": MemoryDisk._open_w,
-    "open_r": MemoryDisk._nothing,
-    "write": MemoryDisk._write,
-    "truncate": MemoryDisk._truncate,
-    "close_w": MemoryDisk._nothing,
-    "rename": MemoryDisk._rename,
-    "utime": MemoryDisk._utime,
-    "lock": MemoryDisk._lock,
+    "mkdir": MemoryDisk._mkdir, "rmdir": MemoryDisk._remove, "unlink": MemoryDisk._remove,
+    "create": MemoryDisk._create, "open_w": MemoryDisk._open_w, "open_r": MemoryDisk._nothing,
+    "write": MemoryDisk._write, "truncate": MemoryDisk._truncate, "close_w": MemoryDisk._nothing,
+    "rename": MemoryDisk._rename, "utime": MemoryDisk._utime, "lock": MemoryDisk._lock,
     "unlock": MemoryDisk._lock,
-}
+}  # fmt: skip

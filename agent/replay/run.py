@@ -7,10 +7,53 @@ from pathlib import Path
 
 from agent.contract.events import Kind, Record
 from agent.engine.pipeline import Pipeline
-from agent.inventory.hints import Hint
+from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
+from agent.layout.paths import classify
 from agent.replay.memory_disk import MemoryDisk
-from agent.replay.player import Player
-from agent.replay.trace import Operation, read_trace
+from agent.replay.trace import OPERATIONS, Operation, read_trace
+
+_SIMPLE = {
+    "mkdir": HintKind.CREATED,
+    "create": HintKind.CREATED,
+    "rmdir": HintKind.DELETED,
+    "unlink": HintKind.DELETED,
+    "close_w": HintKind.WRITTEN,
+}
+_SILENT = OPERATIONS - _SIMPLE.keys() - {"rename"}
+
+
+class Player:
+    """Turns operations into hints by the same table from which the kernel watch derives its masks.
+
+    The end of a process raises nothing here: a kill is found by polling the locks, as with a kernel that
+    closes the descriptors of a dead process only after a while.
+    """
+
+    def __init__(self) -> None:
+        """Start with no directory classified."""
+        self._asked: dict[str, frozenset[HintKind]] = {}
+
+    def hints(self, operation: Operation) -> tuple[Hint, ...]:
+        """List the hints that one operation raises, in kernel order."""
+        if operation.nameless or operation.op in _SILENT:
+            return ()
+        if operation.op == "rename":
+            pairs = ((HintKind.MOVED_OUT, operation.path), (HintKind.MOVED_IN, operation.to))
+            return tuple(
+                Hint(path, kind, operation.at_us) for kind, path in pairs if kind in self._events(path)
+            )
+        kind = _SIMPLE[operation.op]
+        if kind not in self._events(operation.path):
+            return ()
+        is_directory = operation.op in ("mkdir", "rmdir")
+        return (Hint(operation.path, kind, operation.at_us, is_directory),)
+
+    def _events(self, path: str) -> frozenset[HintKind]:
+        parent = path.rpartition("/")[0]
+        events = self._asked.get(parent)
+        if events is None:
+            events = self._asked[parent] = WATCHED_EVENTS.get(classify(parent).role, frozenset())
+        return events
 
 
 def replay(
@@ -24,20 +67,11 @@ def replay(
 ) -> int:
     """Play a trace into a pipeline that reads `disk`.
 
-    Args:
-        trace: The recording.
-        pipeline: Made with `disk` and the trace's first time as its start.
-        disk: The disk that the operations are played onto.
-        quiet_us: How long the clock runs on after the last operation, so that rules that wait can fire.
-        show_process: Let the pipeline see that a process exists and its release.
-        delays: Microseconds until the next bunch of notifications is followed, as in an agent that is busy or
-            throttled; None = each is followed at once.
-
-    Returns:
-        Number of operations played.
-
-    Raises:
-        TraceError: the trace is unreadable or truncated.
+    `pipeline`: made with `disk` and the trace's first time as its start. `disk`: the disk that the operations are
+    played onto. `quiet_us`: how long the clock runs on after the last operation, so that rules that wait can fire.
+    `show_process`: let the pipeline see that a process exists and its release. `delays`: microseconds until the
+    next bunch of notifications is followed, as in an agent that is busy or throttled; None = each is followed at
+    once. Gives number of operations played. Raises `TraceError`: the trace is unreadable or truncated.
     """
     player = Player()
     waiting: list[Hint] = []
@@ -74,11 +108,7 @@ def _follow(pipeline: Pipeline, waiting: list[Hint], now_us: int) -> int:
 
 
 def first_time_us(trace: Path) -> int:
-    """Time of a trace's first operation.
-
-    Raises:
-        TraceError: the trace is unreadable or empty.
-    """
+    """Time of a trace's first operation. Raises `TraceError`: the trace is unreadable or empty."""
     operation: Operation = next(iter(read_trace(trace)))
     return operation.at_us
 

@@ -18,11 +18,8 @@ from agent.ship.queue import Queue
 
 MAX_BYTES = 64 << 20
 MAX_TEXT_BYTES = 1 << 30
-MAX_LINE_BYTES = 8 << 20
-"""What is known about a task takes 1 to 60 KB; histories are bounded."""
-ROW_TEXT_BYTES = 256 << 10
-"""From so much text on a row is written: the log has room for many."""
-
+MAX_LINE_BYTES = 8 << 20  # what is known about a task takes 1 to 60 KB; histories are bounded
+ROW_TEXT_BYTES = 256 << 10  # from so much text on a row is written: the log has room for many
 _LEVEL = 1  # CPU is what the agent has least of; higher levels save a tenth
 
 Line = dict[str, Any]
@@ -35,9 +32,8 @@ class BaselineTable:
     def __init__(self, queue: Queue, guard: Guard) -> None:
         """Use a queue's database.
 
-        Args:
-            queue: Holds it, and how much of it the baseline may take.
-            guard: Given what is done: keeps other threads out, and raises `SpoolError` for what the disk refuses.
+        `queue`: holds it, and how much of it the baseline may take. `guard`: given what is done: keeps other
+        threads out, and raises `SpoolError` for what the disk refuses.
         """
         self._queue, self._guard = queue, guard
         self._text: list[bytes] = []
@@ -56,8 +52,7 @@ class BaselineTable:
     def lines(self) -> Iterator[Line]:
         """Read the lines, one row at a time in memory.
 
-        Raises:
-            BaselineError: they are too large, damaged or not what the agent writes; said when it is met.
+        Raises `BaselineError`: they are too large, damaged or not what the agent writes; said when it is met.
         """
         ((generation, rows),) = self._run("SELECT generation, row_count FROM baseline_head") or [(0, 0)]
         left = MAX_TEXT_BYTES
@@ -72,8 +67,7 @@ class BaselineTable:
     def write(self, line: Line) -> None:
         """Add a line to the next baseline; the first one begins it.
 
-        Raises:
-            BaselineError: the disk refuses, or it is too much; what was started is given up.
+        Raises `BaselineError`: the disk refuses, or it is too much; what was started is given up.
         """
         text = json.dumps(line, separators=(",", ":")).encode("ascii")
         self._text.append(text)
@@ -90,8 +84,7 @@ class BaselineTable:
     def commit(self, right_until_us: int) -> None:
         """Put what was written in the place of the former baseline.
 
-        Raises:
-            BaselineError: the disk refuses; the former one stays.
+        Raises `BaselineError`: the disk refuses; the former one stays.
         """
         if self._text:
             self._write_row()

@@ -143,8 +143,7 @@ class Database:
 def set_aside(path: Path, why: str) -> None:
     """Move a database that cannot be used out of the way and report it; one is kept.
 
-    Raises:
-        OSError: the disk refuses.
+    Raises `OSError`: the disk refuses.
     """
     for suffix, aside in zip(_SUFFIXES, aside_files(path.parent), strict=True):
         aside.unlink(missing_ok=True)
@@ -161,8 +160,7 @@ def aside_files(directory: Path) -> list[Path]:
 def last_checkpoint(path: Path, statements: tuple[str, ...]) -> list[list[Row]]:
     """Query the file as its last checkpoint left it, without a lock and without a trace; an agent may be using it.
 
-    Raises:
-        StoreError: it cannot be read, or is being changed in this moment.
+    Raises `StoreError`: it cannot be read, or is being changed in this moment.
     """
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)

@@ -11,50 +11,24 @@ import pytest
 from agent.config import AgentSettings, DetectorSettings, load_config
 from agent.delivery import DigestSettings, KubernetesSettings, ShipSettings
 from agent.errors import ConfigError
-from agent.inventory.settings import KEYS, Setting
+from agent.inventory.settings import Setting
 
 
 def test_the_defaults() -> None:
     """These are the defaults; changing one is a decision, not an accident."""
     config = load_config()
     assert asdict(config.agent) == {
-        "state_dir": "",
-        "pod": "",
-        "namespace": "",
-        "pod_uid": "",
-        "node": "",
-        "listen": ":9464",
-        "spool": "",
-        "home": "",
-        "ship_to": "",
-        "rescan_seconds": 60.0,
-        "watch_mode": "auto",
-        "cpu_share": 0.0,
-        "memory_mib": 0.0,
-        "grace_seconds": 10.0,
-        "linger_seconds": 0.0,
-        "log_level": "INFO",
-        "runbooks": "",
-        "cluster": "",
-        "metrics_detail": "task",
-        "properties": "",
-        "streams_version": "",
-    }
+        "state_dir": "", "pod": "", "namespace": "", "pod_uid": "", "node": "", "listen": ":9464", "spool": "",
+        "home": "", "ship_to": "", "rescan_seconds": 60.0, "watch_mode": "auto", "cpu_share": 0.0,
+        "memory_mib": 0.0, "grace_seconds": 10.0, "linger_seconds": 0.0, "log_level": "INFO", "runbooks": "",
+        "cluster": "", "metrics_detail": "task", "properties": "", "streams_version": "",
+    }  # fmt: skip
     assert set(config.origins.values()) == {"default"}
     assert asdict(config.ship) == {
-        "endpoint": "",
-        "region": "",
-        "ca_file": "",
-        "token_file": "",
-        "credentials_dir": "",
-        "kafka_config": "",
-        "content_mode": "structured",
-        "allow_http": False,
-        "timeout_seconds": 10.0,
-        "cap_mib": 64.0,
-        "seal_kib": 256.0,
-        "seal_seconds": 15.0,
-    }
+        "endpoint": "", "region": "", "ca_file": "", "token_file": "", "credentials_dir": "", "kafka_config": "",
+        "content_mode": "structured", "allow_http": False, "timeout_seconds": 10.0, "cap_mib": 64.0,
+        "seal_kib": 256.0, "seal_seconds": 15.0,
+    }  # fmt: skip
     assert asdict(config.kubernetes) == {
         "events": "off",
         "api": "",
@@ -63,37 +37,14 @@ def test_the_defaults() -> None:
     assert asdict(config.digest) == {"at": "off", "buckets": 4096, "cpu_share": 0.1}
     assert asdict(config.detectors) == {"disabled": {}}
     groups: dict[
-        str,
-        AgentSettings | DetectorSettings | ShipSettings | KubernetesSettings | DigestSettings,
+        str, AgentSettings | DetectorSettings | ShipSettings | KubernetesSettings | DigestSettings
     ] = {
-        "": config.agent,
-        "detectors.": config.detectors,
-        "ship.": config.ship,
-        "kubernetes.": config.kubernetes,
+        "": config.agent, "detectors.": config.detectors, "ship.": config.ship, "kubernetes.": config.kubernetes,
         "digest.": config.digest,
-    }
+    }  # fmt: skip
     names = {f"{prefix}{row.name}" for prefix, group in groups.items() for row in fields(group)}
     assert config.origins.keys() == names
     assert config.applications.of("any").values == {}
-
-
-def test_the_keys_of_an_application() -> None:
-    """These settings may be given per application, each with the name that Kafka has for it."""
-    assert {key.name: key.kafka_name for key in KEYS} == {
-        "processing_guarantee": "processing.guarantee",
-        "kafka_streams_version": "kafka-streams jar",
-        "state_cleanup_delay_ms": "state.cleanup.delay.ms",
-        "num_standby_replicas": "num.standby.replicas",
-        "commit_interval_ms": "commit.interval.ms",
-        "delete_retention_ms": "delete.retention.ms",
-        "session_timeout_ms": "session.timeout.ms",
-        "max_warmup_replicas": "max.warmup.replicas",
-        "probing_rebalance_interval_ms": "probing.rebalance.interval.ms",
-        "upgrade_from": "upgrade.from",
-        "state_cleanup_dir_max_age_ms": "state.cleanup.dir.max.age.ms",
-        "enable_transactional_statestores": "enable.transactional.statestores",
-        "accepts": "-",
-    }
 
 
 def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -> None:
@@ -215,32 +166,22 @@ def test_the_values_of_an_application() -> None:
         ("[ship]\ncap_mib = 0.5\n", "ship.cap_mib: 0.5 must hold at least eight segments of seal_kib 256"),
         ("[ship]\nseal_kib = 1\n", "ship.seal_kib: 1.0 must be 16 or more"),
         ("[ship]\nendpoint = 'minio:9000'\n", "ship.endpoint: 'minio:9000' must begin with https://"),
-        (
-            "[ship]\nendpoint = 'http://example.com'\n",
-            "ship.endpoint: http:// is not encrypted; use https:// or set allow_http",
-        ),
+        ("[ship]\nendpoint = 'http://example.com'\n",
+         "ship.endpoint: http:// is not encrypted; use https:// or set allow_http"),
         ("[ship]\ncontent_mode = 'avro'\n", "ship.content_mode: 'avro' must be one of structured, binary"),
-        (
-            "[kubernetes]\nevents = 'loud'\n",
-            "kubernetes.events: 'loud' must be one of off, info, warning, critical",
-        ),
-        (
-            "[agent]\nship_to = 'ftp://x/y'\n",
-            "ship_to: ftp:// is unknown; expected a directory or one of file, s3, ",
-        ),
+        ("[kubernetes]\nevents = 'loud'\n",
+         "kubernetes.events: 'loud' must be one of off, info, warning, critical"),
+        ("[agent]\nship_to = 'ftp://x/y'\n",
+         "ship_to: ftp:// is unknown; expected a directory or one of file, s3, "),
         ("[agent]\nship_to = 'kafka://b:9092'\n", "ship_to: expected kafka://BROKER,BROKER/TOPIC"),
         ("[agent]\nship_to = 's3://k:secret@b/p'\n", "ship_to: credentials do not belong into an address"),
         ("[agent]\nship_to = 'https://example.com/p?sig=x'\n", "ship_to: an address has no ? or #"),
-        (
-            "[agent]\nship_to = 'http://example.com/p'\n",
-            "ship_to: http:// is not encrypted; use https:// or set allow_http",
-        ),
-        (
-            "[agent]\nship_to = 'http://example.com/p'\n[ship]\nallow_http = true\ntoken_file = 't'\n",
-            "ship.token_file: a token is never sent unencrypted",
-        ),
+        ("[agent]\nship_to = 'http://example.com/p'\n",
+         "ship_to: http:// is not encrypted; use https:// or set allow_http"),
+        ("[agent]\nship_to = 'http://example.com/p'\n[ship]\nallow_http = true\ntoken_file = 't'\n",
+         "ship.token_file: a token is never sent unencrypted"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_file_is_reported(tmp_path: Path, content: str, words: str) -> None:
     """What is wrong in the file is named with where it stands and what is expected."""
     file = tmp_path / "settings.toml"
@@ -280,13 +221,6 @@ def test_all_problems_come_at_once(tmp_path: Path) -> None:
         assert words in message
     assert message.count("; ") >= 5
     assert "\n" not in message
-
-
-def test_no_state_leaks_between_configs() -> None:
-    """Two configurations share nothing."""
-    load_config(sets=["num_standby_replicas=3"], flags={"pod": "one"})
-    assert load_config().agent == AgentSettings()
-    assert load_config().applications.of("x").values == {}
 
 
 def test_other_groups_come_from_file_and_environment(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agent.delivery import ShipSettings
-from agent.ship.sinks.factory import make_sink
+from agent.ship.sinks.base import make_sink
 from spark_rollup.spark import jars
 from tests.delivery import servers
 

@@ -13,7 +13,7 @@ from agent.contract.events import Kind, Record
 from agent.delivery import ShipSettings
 from agent.errors import PermanentShipError, RetryableShipError
 from agent.ship.shipper import Outcome, Shipper
-from agent.ship.sinks.factory import make_sink
+from agent.ship.sinks.base import make_sink
 from deploy.demo.agents import free_port
 from tests.agent.ship.ship_support import AT_US, ORIGIN, HandClock, finding, heartbeat, open_spool
 from tests.delivery.servers import Broker

@@ -10,8 +10,7 @@ import pytest
 from agent.delivery import ShipSettings
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
 from agent.ship.shipper import Outcome, Shipper
-from agent.ship.sinks.base import Sink
-from agent.ship.sinks.factory import make_sink
+from agent.ship.sinks.base import Sink, make_sink
 from deploy.demo.agents import free_port
 from tests.agent.ship.ship_support import HandClock, finding, heartbeat, open_spool
 from tests.delivery.conftest import objects

@@ -9,7 +9,7 @@ import pytest
 
 from agent.delivery import ShipSettings
 from agent.errors import RetryableShipError
-from agent.ship.sinks.factory import make_sink
+from agent.ship.sinks.base import make_sink
 from tests.delivery.servers import Certificates
 from tests.support.collector import Collector, collecting
 

@@ -34,7 +34,7 @@ from agent.inventory.disk import Unseen  # noqa: E402
 from agent.inventory.observations import DatabaseReading  # noqa: E402
 from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402
-from agent.replay.player import Player  # noqa: E402
+from agent.replay.run import Player  # noqa: E402
 from agent.replay.trace import Operation, read_trace  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"

@@ -19,9 +19,9 @@ from agent.contract.incidents import gather
 from agent.detectors import BY_ID
 from agent.findings.alerts import AlertNames, waits
 from agent.judging.base import Kind
-from agent.publish.finding_rows import EVENT_SHOWN_US
 from agent.publish.incident_rows import incident_rows
 from agent.publish.snapshot import IncidentRow
+from agent.publish.task_table import EVENT_SHOWN_US
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MINUTE_US = 60_000_000

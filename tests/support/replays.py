@@ -21,7 +21,7 @@ from agent.detectors import DETECTORS
 from agent.engine.pipeline import Pipeline
 from agent.inventory.settings import Setting, SettingsBook
 from agent.judging.base import Detector
-from agent.publish.finding_rows import task_rows
+from agent.publish.task_table import task_rows
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.run import first_time_us, replay
 
@@ -88,7 +88,7 @@ def _replay(trace: Path, told: Mapping[str, str], delay_ms: int, detectors: tupl
     def emit(record: Record) -> None:
         records.append(record)
         rows, _ = task_rows(pipeline.ledger, record.observed_at_us)
-        shown.update((row.detector, row.severity.value) for row in rows)
+        shown.update((detector, severity) for _, _, detector, severity in rows)
 
     disk = MemoryDisk()
     pipeline = Pipeline(

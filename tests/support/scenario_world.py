@@ -18,7 +18,7 @@ from agent.inventory.hints import Hint, HintKind
 from agent.inventory.settings import Setting, SettingsBook
 from agent.judging.base import Detector
 from agent.replay.memory_disk import MemoryDisk
-from agent.replay.player import Player
+from agent.replay.run import Player
 from agent.replay.trace import Operation
 
 BEGIN_US = 1_790_000_000_000_000

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
 from agent.contract.digest import hex_digest
-from agent.delivery import ShipSettings, Target
+from agent.delivery import ShipSettings, Target, parse_target
 from agent.errors import ConfigError
 
 SUFFIX = ".jsonl.gz"
-FIX_DELAY_S = 60.0
-"""Wait after a refusal that an operator must fix: rights, an expired token, a wrong path."""
+FIX_DELAY_S = 60.0  # wait after a refusal that an operator must fix: rights, an expired token, a wrong path
 
 _LONGEST_UID = 100
 
@@ -25,13 +25,8 @@ class Sink(Protocol):
     def put(self, name: str, payload: bytes) -> None:
         """Store a segment; returning is the acknowledgement, so the data is safe by then.
 
-        Args:
-            name: `<pod uid>/<boot>-<first>-<last>`; the same name always has the same payload.
-            payload: JSON lines, uncompressed.
-
-        Raises:
-            RetryableShipError: it may work later.
-            PermanentShipError: it will never work for this segment.
+        `name`: `<pod uid>/<boot>-<first>-<last>`; the same name always has the same payload. Raises
+        `RetryableShipError`: it may work later. Raises `PermanentShipError`: it will never work for this segment.
         """
         ...
 
@@ -58,8 +53,7 @@ def packed(payload: bytes) -> bytes:
 def read_text(path: str) -> str:
     """Read a small text file that a setting names, such as a token, without the white space around it.
 
-    Raises:
-        ConfigError: it cannot be read.
+    Raises `ConfigError`: it cannot be read.
     """
     try:
         return Path(path).read_text("utf-8").strip()
@@ -71,8 +65,7 @@ def read_text(path: str) -> str:
 def read_secrets(folder: str) -> dict[str, str]:
     """Read a folder with one file per option, as Kubernetes mounts a Secret; empty without a folder.
 
-    Raises:
-        ConfigError: folder or files cannot be read.
+    Raises `ConfigError`: folder or files cannot be read.
     """
     if not folder:
         return {}
@@ -82,3 +75,15 @@ def read_secrets(folder: str) -> dict[str, str]:
     except OSError as error:
         raise ConfigError(f"cannot read credentials_dir {folder}: {error.strerror}") from error
     return {path.name: read_text(str(path)) for path in paths}
+
+
+def make_sink(ship_to: str, settings: ShipSettings, state_directory: Path | None) -> Sink:
+    """Make the sink that the settings name.
+
+    `ship_to`: a directory or a URL, checked by the settings. `state_directory`: what is audited; a directory sink
+    must not lie in it. Raises `ConfigError`: a library is missing (the message names the extra to install), or a
+    file or option is wrong.
+    """
+    target = parse_target(ship_to)
+    make: Make = importlib.import_module(f"agent.ship.sinks.{target.kind.module}").make
+    return make(target, settings, state_directory)

@@ -19,12 +19,7 @@ class DirectorySink:
     def __init__(self, directory: Path, state_directory: Path | None = None) -> None:
         """Remember where; folders are made when the first segment comes.
 
-        Args:
-            directory: Folder of all pods.
-            state_directory: What is audited; the sink must not lie in it.
-
-        Raises:
-            ConfigError: it does.
+        `state_directory`: what is audited; the sink must not lie in it. Raises `ConfigError`: it does.
         """
         if state_directory is not None and is_inside(directory, state_directory):
             raise ConfigError(
@@ -36,9 +31,8 @@ class DirectorySink:
     def put(self, name: str, payload: bytes) -> None:
         """Write a segment durably under its name; see `Sink.put`.
 
-        Raises:
-            RetryableShipError: the file system refuses, for whatever reason: an operator fixes those.
-            PermanentShipError: another content has this name already.
+        Raises `RetryableShipError`: the file system refuses, for whatever reason: an operator fixes those. Raises
+        `PermanentShipError`: another content has this name already.
         """
         path = self._directory / f"{name}{SUFFIX}"
         try:
@@ -79,11 +73,7 @@ def _require_same(path: Path, payload: bytes) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make names in a directory durable.
-
-    Raises:
-        OSError: the disk refuses.
-    """
+    """Make names in a directory durable. Raises `OSError`: the disk refuses."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

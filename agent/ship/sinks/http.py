@@ -32,11 +32,7 @@ class HttpSink:
     """Posts the events of a segment in batches; every batch must be answered with 2xx."""
 
     def __init__(self, target: Target, settings: ShipSettings) -> None:
-        """Prepare; nothing is sent.
-
-        Raises:
-            ConfigError: certificates or token cannot be read.
-        """
+        """Prepare; nothing is sent. Raises `ConfigError`: certificates or token cannot be read."""
         self._url = urlsplit(target.url)
         self._settings = settings
         self._context: ssl.SSLContext | None = None
@@ -48,9 +44,8 @@ class HttpSink:
     def put(self, name: str, payload: bytes) -> None:
         """Post a segment; see `Sink.put`. A batch that is too large is halved until single events remain.
 
-        Raises:
-            RetryableShipError: the collector cannot be reached, or may take it later.
-            PermanentShipError: it will never take one of the events.
+        Raises `RetryableShipError`: the collector cannot be reached, or may take it later. Raises
+        `PermanentShipError`: it will never take one of the events.
         """
         connection = self._connection()
         try:

@@ -31,8 +31,7 @@ class KafkaSink:
     def __init__(self, target: Target, settings: ShipSettings) -> None:
         """Load the library and check the options; no broker is asked.
 
-        Raises:
-            ConfigError: the library is not installed, or an option is wrong.
+        Raises `ConfigError`: the library is not installed, or an option is wrong.
         """
         try:
             import confluent_kafka
@@ -63,9 +62,8 @@ class KafkaSink:
     def put(self, name: str, payload: bytes) -> None:
         """Produce a segment's events; returns when the brokers have all of them. See `Sink.put`.
 
-        Raises:
-            RetryableShipError: a broker refuses or cannot be reached, or the time is up.
-            PermanentShipError: a message is one that this topic never takes.
+        Raises `RetryableShipError`: a broker refuses or cannot be reached, or the time is up. Raises
+        `PermanentShipError`: a message is one that this topic never takes.
         """
         if self._producer is None:
             self._producer = self._connect_again()
@@ -148,8 +146,7 @@ def make(target: Target, settings: ShipSettings, state_directory: Path | None) -
 def producer_config(target: Target, settings: ShipSettings) -> dict[str, Any]:
     """Join the options: ours, those of the properties file, and secrets from files.
 
-    Raises:
-        ConfigError: a file cannot be read, or sets what delivery rests on.
+    Raises `ConfigError`: a file cannot be read, or sets what delivery rests on.
     """
     timeout_ms = max(1_000, int(settings.timeout_seconds * 1_000))
     config: dict[str, Any] = {
@@ -172,8 +169,7 @@ def producer_config(target: Target, settings: ShipSettings) -> dict[str, Any]:
 def properties(path: str) -> dict[str, str]:
     """Read `key=value` lines; `#` begins a comment line. Empty without a path.
 
-    Raises:
-        ConfigError: the file cannot be read, or a line is something else.
+    Raises `ConfigError`: the file cannot be read, or a line is something else.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(read_text(path).splitlines() if path else [], 1):

@@ -29,8 +29,7 @@ class ObjectStoreSink:
     def __init__(self, target: Target, settings: ShipSettings) -> None:
         """Load the library; nothing is asked of the network.
 
-        Raises:
-            ConfigError: the library is not installed, or an option is unknown to it.
+        Raises `ConfigError`: the library is not installed, or an option is unknown to it.
         """
         try:
             import obstore
@@ -48,9 +47,8 @@ class ObjectStoreSink:
     def put(self, name: str, payload: bytes) -> None:
         """Store a segment under its name unless it is there; see `Sink.put`.
 
-        Raises:
-            RetryableShipError: the store refuses or cannot be reached.
-            PermanentShipError: another content has this name already.
+        Raises `RetryableShipError`: the store refuses or cannot be reached. Raises `PermanentShipError`: another
+        content has this name already.
         """
         path = f"{name}{SUFFIX}"
         errors = self._errors

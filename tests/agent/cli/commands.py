@@ -11,16 +11,11 @@ from typing import Any
 
 LONG_AGO_S = 1_600_000_000
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "rocksdb" / "recorded.tar.gz"
-ROCKSDB = "7.9.2"
-"""A store of a recorded run, with data: what has none does not tell whether it was copied."""
+ROCKSDB = "7.9.2"  # a store of a recorded run, with data: what has none does not tell whether it was copied
 FACTS = {
-    "processing_guarantee": "at_least_once",
-    "kafka_streams_version": "3.9.2",
-    "num_standby_replicas": "0",
-    "state_cleanup_delay_ms": "600000",
-    "commit_interval_ms": "30000",
-    "delete_retention_ms": "86400000",
-}
+    "processing_guarantee": "at_least_once", "kafka_streams_version": "3.9.2", "num_standby_replicas": "0",
+    "state_cleanup_delay_ms": "600000", "commit_interval_ms": "30000", "delete_retention_ms": "86400000",
+}  # fmt: skip
 PLAIN = [word for key, value in FACTS.items() for word in ("--set", f"{key}={value}")]
 """Every fact that detectors ask for, so that none is missing."""
 
@@ -40,7 +35,6 @@ class Said:
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """Read the findings of `--json`."""
         return [row for row in self.rows if row["line"] == "finding"]
 
     @property

@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.log_lines import names_of, section_about
+from agent.cli.lookup import names_of, section_about
 
 
 def heading(page: str, asked: str) -> str | None:
-    """Give the heading of the section that is found."""
     found = section_about(page, asked)
     return None if found is None else found.partition("\n")[0].removeprefix("# ")
 
 
 @pytest.fixture(scope="module")
 def page(repository: Path) -> str:
-    """Give the page."""
     return (repository / "docs" / "log-lines.md").read_text("utf-8")
 
 
@@ -41,15 +39,11 @@ def page(repository: Path) -> str:
             " state directory for task 0_3",
             "LockException",
         ),
-        (
-            "org.apache.kafka.streams.errors.ProcessorStateException: Error opening store counts at location /s/a/0_0",
-            "ProcessorStateException",
-        ),
+        ("org.apache.kafka.streams.errors.ProcessorStateException: Error opening store counts at location /s/a/0_0",
+         "ProcessorStateException"),
         ("Caused by: org.apache.kafka.streams.errors.TaskMigratedException: x", "TaskMigratedException"),
-        (
-            "Read offset=-1 from checkpoint file for orders-s-changelog-0",
-            "Malformed line in offset checkpoint file",
-        ),
+        ("Read offset=-1 from checkpoint file for orders-s-changelog-0",
+         "Malformed line in offset checkpoint file"),
         ("being fenced. This implies", "TaskMigratedException"),
         (
             "Unable to initialize state, this can happen if multiple instances of Kafka Streams are running in the same"
@@ -57,7 +51,7 @@ def page(repository: Path) -> str:
             "Unable to initialize state",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_a_log_says_is_found(page: str, asked: str, found: str) -> None:
     """By name, by a whole line with what differs in it, or by a part of it."""
     assert heading(page, asked) == found

@@ -24,14 +24,6 @@ def test_the_version_is_said_on_standard_output(statewarden: Callable) -> None:
     assert (said.code, said.out, said.err) == (0, version_text(), "")
 
 
-def test_help_shows_every_command(statewarden: Callable) -> None:
-    """`--help` is enough to begin with."""
-    said = statewarden("--help")
-    assert (said.code, said.err) == (0, "")
-    for command in ("run", "scan", "replay", "detectors", "explain", "check-config"):
-        assert f"\n    {command}" in said.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -42,6 +34,7 @@ def test_help_shows_every_command(statewarden: Callable) -> None:
         (("replay",), "the following arguments are required: TRACE"),
         (("scan", "x", "--fail-on", "fatal"), "invalid choice: 'fatal'"),
         (("scan", "x", "--loud"), "unrecognized arguments: --loud"),
+        *((("scan", "x", f"--top={n}"), "is not a number of 1 or more") for n in ("0", "-1", "many")),
     ],
 )
 def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, ...], words: str) -> None:
@@ -50,16 +43,6 @@ def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, .
     assert said.code == 2
     assert said.out == ""
     assert words in said.err
-
-
-@pytest.mark.parametrize("command", [("scan", "nowhere"), ("replay", "nowhere"), ("check-config",)])
-def test_an_unknown_setting_is_named_with_the_known_ones(
-    statewarden: Callable, command: tuple[str, ...]
-) -> None:
-    """A misspelt key is never ignored, whatever the command."""
-    said = statewarden(*command, "--set", "procesing_guarantee=at_least_once")
-    assert said.code == 2
-    assert "unknown setting 'procesing_guarantee'; known: processing_guarantee, " in said.complaint
 
 
 @pytest.mark.parametrize(
@@ -81,15 +64,6 @@ def test_a_bad_value_is_named_with_the_reason(statewarden: Callable, pair: str, 
     assert words in said.complaint
 
 
-@pytest.mark.parametrize("flag", ["--rescan-seconds", "--grace-seconds", "--linger-seconds", "--cpu-share"])
-@pytest.mark.parametrize("value", ["nan", "inf"])
-def test_a_number_that_is_none_is_refused(statewarden: Callable, flag: str, value: str) -> None:
-    """`nan` compares as nothing at all and `inf` is no time: neither reaches a loop of the agent."""
-    said = statewarden("run", "state", flag, value)
-    assert said.code == 2
-    assert f"{value} is not a finite number" in said.complaint
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -109,13 +83,6 @@ def test_the_exit_code_follows_fail_on(
     assert said.err == ""
 
 
-def test_nothing_found_is_exit_code_0(statewarden: Callable, damaged: Path) -> None:
-    """A directory without the damage is 0 even for `--fail-on info`."""
-    (damaged / "app" / "0_0" / ".checkpoint").unlink()
-    said = statewarden("scan", damaged, *PLAIN, "--fail-on", "info")
-    assert (said.code, said.out.splitlines()[0]) == (0, "no incident open")
-
-
 def test_run_needs_a_state_directory(statewarden: Callable) -> None:
     """The sidecar does not guess what to watch."""
     said = statewarden("run", "--listen", "")
@@ -133,11 +100,6 @@ def test_an_interrupt_is_130(statewarden: Callable, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(catalogue, "list_detectors", interrupt)
     assert main(["detectors"]) == 130
-
-
-def test_a_reader_that_has_enough_is_no_error(repository: Path) -> None:
-    """`statewarden detectors | head -0` ends quietly."""
-    assert without_reader(repository, "detectors") == (0, "")
 
 
 @pytest.mark.parametrize("arguments", [("scan",), ("scan", "--json")])
@@ -192,7 +154,6 @@ def test_a_log_without_standard_output_goes_to_the_other_stream(repository: Path
 
 
 def shell(repository: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell."""
     return subprocess.run(
         ["bash", "-c", script], cwd=repository, capture_output=True, text=True, timeout=240, check=False
     )
@@ -210,31 +171,3 @@ def without_reader(repository: Path, *arguments: object) -> tuple[int, str]:
     finally:
         os.close(writing)
     return done.returncode, done.stderr
-
-
-def test_the_module_is_the_command(repository: Path, traces: Path) -> None:
-    """`python -m agent` in a process of its own exits with the command's code and complains on stderr only."""
-    trace = traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz"
-    fine = subprocess.run(
-        [sys.executable, "-m", "agent", "replay", trace, "--json", *PLAIN],
-        cwd=repository,
-        capture_output=True,
-        timeout=240,
-    )
-    assert (fine.returncode, fine.stdout.count(b"\n"), fine.stderr) == (0, 1, b"")
-    wrong = subprocess.run(
-        [sys.executable, "-m", "agent", "explain", "nothing"],
-        cwd=repository,
-        capture_output=True,
-        timeout=240,
-    )
-    assert (wrong.returncode, wrong.stdout) == (2, b"")
-    assert wrong.stderr.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("number", ["0", "-1", "many"])
-def test_top_is_a_number(statewarden: Callable, damaged: Path, number: str) -> None:
-    """Anything else is wrong use, and nothing is left out without a word."""
-    said = statewarden("scan", damaged, *PLAIN, f"--top={number}")
-    assert said.code == 2
-    assert "is not a number of 1 or more" in said.err

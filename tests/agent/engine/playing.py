@@ -15,7 +15,7 @@ from agent.engine.pipeline import Pipeline
 from agent.inventory.hints import Hint
 from agent.judging.base import Detector
 from agent.replay.memory_disk import MemoryDisk
-from agent.replay.player import Player
+from agent.replay.run import Player
 from agent.replay.trace import Operation, read_trace
 from tests.support.rocksdb_writer import counters, frame
 
@@ -47,13 +47,9 @@ class Run:
         self.player = Player()
         self.now_us = self.started_us
         self.pipeline = Pipeline(
-            self.disk,
-            load_config(sets=self.sets).applications,
-            self.started_us,
-            self.records.append,
-            on_fault=lambda detector, error: self.faults.append((detector, error)),
-            detectors=self.detectors,
-        )
+            self.disk, load_config(sets=self.sets).applications, self.started_us, self.records.append,
+            on_fault=lambda detector, error: self.faults.append((detector, error)), detectors=self.detectors,
+        )  # fmt: skip
         self.pipeline.scan(self.started_us)
 
     def until(self, until_us: int) -> None:
@@ -84,7 +80,6 @@ class Run:
         self.until(self.now_us + quiet_us)
 
     def of(self, kind: Kind) -> list[dict[str, Any]]:
-        """List the bodies of one kind of record."""
         return [dict(record.body) for record in self.records if record.kind is kind]
 
     def changes(self) -> list[str]:
@@ -93,12 +88,10 @@ class Run:
 
 
 def operations_of(scenario: str, pod: str) -> list[Operation]:
-    """Read a recorded run."""
     return list(read_trace(TRACES / scenario / f"trace-{pod}.jsonl.gz"))
 
 
 def sets_of(scenario: str) -> list[str]:
-    """Read what its operator would say."""
     settings = json.loads((TRACES / scenario / "scenario.json").read_text())["settings"]
     return [f"{key}={value}" for key, value in settings.items()]
 

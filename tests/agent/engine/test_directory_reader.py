@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from agent.contract.events import Kind, Source
+import pytest
+
+from agent.contract.events import Kind, Record, Source
+from agent.engine import directory_reader
 from agent.engine.lock_polls import LOCK_POLL_US, SLOW_POLL_US
 from agent.engine.rereads import SETTLE_US
 from agent.inventory.disk import LockState
 from agent.inventory.hints import LOSSES, Hint, HintKind
 from agent.replay.trace import Operation
-from tests.agent.engine.playing import Run, application, checkpoint, deletion, kill, opening, release, second
+from tests.agent.engine.playing import (
+    Run,
+    application,
+    checkpoint,
+    deletion,
+    kill,
+    opening,
+    operations_of,
+    release,
+    second,
+    sets_of,
+)
 
 
 def rescanned(run: Run, path: str = "", cause: str = "periodic") -> None:
@@ -205,3 +219,36 @@ def test_a_reading_of_what_is_gone_again_is_no_trouble() -> None:
     tasks = run.pipeline.inventory.applications["app"].tasks
     assert all(not task.exists for task in tasks.values())
     assert run.faults == []
+
+
+def first_walk(scenario: str) -> list[Record]:
+    """Walk over what a recorded run left, for the first time."""
+    operations = operations_of(scenario, "pod-a")
+    run = Run(operations[-1].at_us + 1, sets_of(scenario))
+    for operation in operations:
+        run.disk.apply(operation)
+    run.records.clear()
+    run.pipeline.scan(run.now_us)
+    run.rest()
+    return run.records
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    ["benign-rolling-standby-3.9.2", "torn-clean-3.9.2", "dirty-close-kill-4.3.1", "benign-global-4.3.1"],
+)
+def test_reported_one_by_one_or_all_at_once_is_the_same(
+    scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every record is the same, in the same order; only settings may be told once more, with what was found later."""
+    at_once = first_walk(scenario)
+    monkeypatch.setattr(directory_reader, "REPORTED_AT_ONCE", 1)
+    one_by_one = first_walk(scenario)
+    assert [x for x in one_by_one if x.kind is not Kind.CONFIGURATION] == [
+        x for x in at_once if x.kind is not Kind.CONFIGURATION
+    ]
+    told, told_later = (
+        [x.body for x in each if x.kind is Kind.CONFIGURATION] for each in (at_once, one_by_one)
+    )
+    assert told
+    assert told_later[-1] == told[-1]

@@ -8,7 +8,7 @@ import pytest
 
 from agent.contract.events import Confidence, Level, Severity, Status
 from agent.detectors import DETECTORS
-from agent.engine.laws import give_way, laws_last
+from agent.engine.detector_runner import give_way, laws_last
 from agent.findings.ledger import Ledger, Place
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Verdict
 from tests.support.laws import LAWS, broken, lawful
@@ -19,24 +19,20 @@ LAW, OTHER = Place("law", "app", "0_0"), Place("other", "app", "0_0")
 
 
 def meta(place: Place) -> DetectorMeta:
-    """A detector of damage."""
     return DetectorMeta(place.detector, "title", Level.DAMAGE, CRITICAL, Kind.DAMAGE, Scope.TASK, "act")
 
 
 def verdict(severity: Severity = WARNING, store: str | None = "s", level: Level | None = None) -> Verdict:
-    """What a detector says of a store."""
     steps = (Evidence(5, "seen", "app/0_0"),)
     return Verdict("x", 5, "it is so", steps, severity, Confidence.SUSPECTED, store, "id-1", level)
 
 
 def settle(ledger: Ledger, place: Place, *verdicts: Verdict) -> None:
-    """One judgement of a detector."""
     ledger.settle(meta(place), place, verdicts, 10, frozenset({"id-1"}))
 
 
-def left(ledger: Ledger, said: Verdict, before: frozenset[str] = frozenset({"other"})) -> list[Verdict]:
-    """What a law still says."""
-    kept, closed = give_way(ledger, LAW, [said], before, 20)
+def left(ledger: Ledger, said: Verdict) -> list[Verdict]:
+    kept, closed = give_way(ledger, LAW, [said], {"other"}, 20)
     assert closed == []
     return kept
 
@@ -45,42 +41,32 @@ def left(ledger: Ledger, said: Verdict, before: frozenset[str] = frozenset({"oth
 
 
 @pytest.mark.parametrize(
-    ("other", "said", "yields"),
+    ("place", "other", "said", "yields"),
     [
-        (verdict(), verdict(), True),
-        (verdict(CRITICAL), verdict(), True),
-        (verdict(store=None), verdict(), True),  # of the whole task
-        (verdict(), verdict(store=None), True),
-        (verdict(), verdict(CRITICAL), False),  # it is surer than the other one
-        (verdict(store="t"), verdict(), False),
-        (verdict(INFO), verdict(INFO), False),
-        (verdict(CRITICAL, level=Level.EXPOSURE), verdict(), False),  # no damage, but what may become one
+        (OTHER, verdict(), verdict(), True),
+        (OTHER, verdict(CRITICAL), verdict(), True),
+        (OTHER, verdict(store=None), verdict(), True),  # of the whole task
+        (OTHER, verdict(), verdict(store=None), True),
+        (OTHER, verdict(), verdict(CRITICAL), False),  # it is surer than the other one
+        (OTHER, verdict(store="t"), verdict(), False),
+        (OTHER, verdict(INFO), verdict(INFO), False),
+        (
+            OTHER,
+            verdict(CRITICAL, level=Level.EXPOSURE),
+            verdict(),
+            False,
+        ),  # no damage, but what may become one
+        (OTHER, verdict(), replace(verdict(), gives_way=False), False),  # it is about something else
+        (Place("other", "app", "0_1"), verdict(), verdict(), False),
+        (Place("later", "app", "0_0"), verdict(), verdict(), False),  # of two laws only the second yields
     ],
 )
-def test_the_same_damage_at_least_as_severe(other, said, yields):
-    """Damage of the same store, or of the whole task."""
+def test_the_same_damage_at_least_as_severe(place, other, said, yields):
+    """Damage of the same store, or of the whole task, that a detector judged before reports."""
     ledger = Ledger()
-    settle(ledger, OTHER, other)
+    assert left(ledger, said) == [said]
+    settle(ledger, place, other)
     assert left(ledger, said) == ([] if yields else [said])
-
-
-def test_nothing_is_open():
-    """Without another finding the law speaks."""
-    assert left(Ledger(), verdict()) == [verdict()]
-
-
-def test_of_another_task():
-    """Findings of other tasks are about something else."""
-    ledger = Ledger()
-    settle(ledger, Place("other", "app", "0_1"), verdict())
-    assert left(ledger, verdict()) == [verdict()]
-
-
-def test_a_detector_that_is_judged_later():
-    """Of two laws the second yields to the first, never the other way round."""
-    ledger = Ledger()
-    settle(ledger, OTHER, verdict())
-    assert left(ledger, verdict(), frozenset()) == [verdict()]
 
 
 def test_it_closes_what_it_had_said_first():
@@ -103,14 +89,6 @@ def test_it_closes_what_it_had_said_first():
     )
     assert ledger.closed_since(20) == [closed]
     assert set(ledger.pending("app", "0_0")) == {"other"}
-
-
-def test_what_no_other_damage_explains_is_said():
-    """A verdict of a law may be about something else than what the others report."""
-    ledger = Ledger()
-    settle(ledger, OTHER, verdict())
-    said = replace(verdict(), gives_way=False)
-    assert left(ledger, said) == [said]
 
 
 def test_what_was_closed_stays_closed():

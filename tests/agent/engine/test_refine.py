@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Confidence, Severity
-from agent.engine.refine import BLIND, NOT_COMPARED, doubted
+from agent.engine.detector_runner import BLIND, NOT_COMPARED, doubted
 from agent.inventory.model import BlindInterval
 from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Verdict
 from tests.support.scenario_case import at, case
 
 
 def meta(kind: Kind) -> DetectorMeta:
-    """A detector of a kind."""
     return DetectorMeta("some", "", None, Severity.CRITICAL, kind, Scope.TASK, "")  # type: ignore[arg-type]
 
 
@@ -43,27 +42,23 @@ def test_clock_step(kind, times, severity, confidence):
     assert (BLIND in found.summary) == (confidence is Confidence.SUSPECTED)
 
 
-def test_clock_that_was_set_back():
-    """A checkpoint before the step and a flush after it: their order may be the other way round, or not."""
+@pytest.mark.parametrize(
+    ("interval", "times", "sure"),
+    [
+        # a checkpoint before the step and a flush after it: their order may be the other way round, or not
+        (BlindInterval(at(435.59), "clock-step", at(440.59)), (425, 435.597, 440.585), False),
+        # a file that is damaged hides nothing of when it was found
+        (BlindInterval(at(5), "store-damaged", None, "app", "0_0"), (10, 20), True),
+        (BlindInterval(at(5), "denied", None, "app", "0_0"), (10, 20), True),
+        (BlindInterval(at(5), "missed", at(50), "app", "0_1"), (10, 20), True),  # another task
+    ],
+)
+def test_what_was_not_seen(interval, times, sure):
+    """It makes a condition unsure that rests on that time and place, and leaves its severity."""
     one = case()
-    one.inventory.blind.append(BlindInterval(at(435.59), "clock-step", at(440.59)))
-    found = doubted(one, meta(Kind.CONDITION), verdict(425, 435.597, 440.585))
-    assert (found.severity, found.confidence) == (Severity.CRITICAL, Confidence.SUSPECTED)
-
-
-@pytest.mark.parametrize("cause", ["store-damaged", "denied"])
-def test_what_cannot_be_read_is_another_matter(cause):
-    """A file that is damaged hides nothing of when it was found."""
-    one = case()
-    one.inventory.blind.append(BlindInterval(at(5), cause, None, "app", "0_0"))
-    assert doubted(one, meta(Kind.CONDITION), verdict(10, 20)).confidence is Confidence.CONFIRMED
-
-
-def test_another_task_was_not_seen():
-    """What was missed of one task says nothing of another."""
-    one = case()
-    one.inventory.blind.append(BlindInterval(at(5), "missed", at(50), "app", "0_1"))
-    assert doubted(one, meta(Kind.CONDITION), verdict(10, 20)).confidence is Confidence.CONFIRMED
+    one.inventory.blind.append(interval)
+    found = doubted(one, meta(Kind.CONDITION), verdict(*times))
+    assert (found.severity, found.confidence is Confidence.CONFIRMED) == (Severity.CRITICAL, sure)
 
 
 def test_unknown_stays_unknown():

@@ -1,4 +1,4 @@
-"""How tasks and stores stand: what is claimed, what is held, what is worst."""
+"""How tasks and stores stand: what is claimed, what is held, what is worst; and which release has written them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 
 from agent.contract.events import Severity
+from agent.engine.profiles import Profiles
 from agent.engine.rows import is_held, offset_of, size_of, store_rows, worst_by_task
 from agent.inventory.disk import LockState
-from agent.inventory.model import CheckpointFact, Database, Store, Task
+from agent.inventory.model import Application, CheckpointFact, Database, Store, Task
 from agent.inventory.observations import StoreOffsets
+from agent.inventory.settings import SettingsBook
 from tests.agent.cli.test_output import FINDING
+from tests.support.scenario_case import at, database, store, task
 
 INSIDE = StoreOffsets(None, 0, (("app-s-changelog", 7, 1), ("app-s-position", 3, 2)), 0, 0, 0)
 
@@ -67,3 +70,22 @@ def test_the_worst_finding_of_a_task_and_of_its_application() -> None:
             ("orders", "0_3"): Severity.CRITICAL,
             ("orders", ""): Severity.INFO,
         }
+
+
+PLAIN, OFFSETS = ("default",), ("default", "offsets")
+
+
+@pytest.mark.parametrize(
+    ("families", "plain", "has"),
+    [
+        pytest.param((), 0, "4.3.0 or later", id="wiped, and nothing came after it"),
+        pytest.param((OFFSETS,), 10, "4.3.0 or later", id="upgraded"),
+        pytest.param((OFFSETS, PLAIN), 30, "4.3.0 or later", id="beside a store of another making"),
+        pytest.param((PLAIN,), 30, "any release", id="recreated by an older release"),
+    ],
+)
+def test_family_that_is_gone(families, plain, has):
+    """The family was last written at 20 s; newer stores without it, and none with it, show that it is gone."""
+    app = Application("app", offsets_family_us=at(20), plain_us=at(plain) if plain else 0)
+    app.tasks["0_0"] = task(*(store([database(families=x)], name=str(i)) for i, x in enumerate(families)))
+    assert str(Profiles(SettingsBook({}, {})).of(app).range) == has

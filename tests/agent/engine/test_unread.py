@@ -1,4 +1,4 @@
-"""What one reading did not see is named, and no all-clear; what is foreign is no gap."""
+"""What one reading did not see is named, and no all-clear; what is foreign is no gap; what is left over is a remark."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.engine.one_reading import coverage, judge_once
+from agent.engine.listing import databases_below
+from agent.engine.one_reading import UNCOMPARED, coverage, judge_once
 from agent.engine.pipeline import Pipeline
-from agent.engine.unread import SHOWN, how_much, unread, which
+from agent.engine.unread import SHOWN, UNUSED_US, how_much, unread, unused, which
 from agent.inventory.disk import Entry, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
+from agent.inventory.model import Application, CheckpointFact, Inventory, Task
 from agent.inventory.settings import SettingsBook
 from agent.observe.kernel_disk import KernelDisk
 from tests.agent.cli.commands import plant
@@ -18,16 +20,12 @@ from tests.support.scenario_case import at
 
 
 class Closed(KernelDisk):
-    """A disk on which one place is denied."""
-
     closed = ""
 
     def list(self, path: str) -> tuple[Entry, ...] | Unseen:
-        """List a directory, unless it is the closed one."""
         return Unseen.DENIED if path == self.closed else super().list(path)
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
-        """Read a file, unless it is the closed one."""
         return Unseen.DENIED if path == self.closed else super().read_at(path, offset, length)
 
 
@@ -35,17 +33,14 @@ class Mute(KernelDisk):
     """A disk that does not say of one lock whether it is held."""
 
     def __init__(self, root: Path, lock: str) -> None:
-        """Remember which."""
         super().__init__(root)
         self._lock = lock
 
     def lock_state(self, path: str) -> LockState | Unseen:
-        """Ask, except of that one."""
         return LockState.UNKNOWN if path == self._lock else super().lock_state(path)
 
 
 def pipeline_of(root: Path, closed: str = "-") -> Pipeline:
-    """Read a directory once, of which one place is denied."""
     disk = Closed(root)
     disk.closed = closed
     pipeline = Pipeline(disk, SettingsBook(), at(0), lambda record: None)
@@ -183,3 +178,63 @@ def test_the_first_sign_makes_an_application(state: Path, sign: str) -> None:
         (state / path).write_text('{"processId": "11111111-1111-1111-1111-111111111111"}')
     pipeline.handle([Hint(path, HintKind.CREATED, at(201))], at(201))
     assert pipeline.inventory.applications["new"].exists
+
+
+NOW_US = at(0) + 2 * UNUSED_US
+
+
+def application(name: str, **more: object) -> Application:
+    """An application whose directory is as old as the story."""
+    return Application(name, exists=True, mtime_us=at(0), **more)  # type: ignore[arg-type]
+
+
+def said_of(*applications: Application) -> str:
+    return unused(Inventory({x.id: x for x in applications}), NOW_US)
+
+
+def test_what_is_left_over_is_counted_and_named_in_part() -> None:
+    """Eleven of them are one line; nothing left over is none."""
+    said = said_of(*(application(f"query-{n:02}") for n in range(11)))
+    assert said.startswith("11 applications unused for 30 days, 0 MiB: query-00, ")
+    assert said.endswith("and 5 more")
+    assert said_of() == ""
+
+
+def test_what_a_process_may_use_or_has_used_is_not_left_over() -> None:
+    """A lock that is held or cannot be asked, a held task, a checkpoint of last week, a directory that is gone."""
+    held = Task("app", "0_0", "app/0_0", held=True)
+    held.exists = True
+    written = Task("app", "0_0", "app/0_0")
+    written.exists = True
+    written.checkpoints = (CheckpointFact(NOW_US - UNUSED_US // 4, NOW_US, {}, (), 1, True),)
+    gone = application("app")
+    gone.exists = False
+    for one in (
+        application("app", lock=LockState.HELD),
+        application("app", lock=LockState.UNKNOWN),
+        application("app", tasks={"0_0": held}),
+        application("app", tasks={"0_0": written}),
+        gone,
+        Application("app", exists=True, mtime_us=NOW_US),
+    ):
+        assert said_of(one) == "", one
+    assert said_of(application("app", lock=LockState.FREE)) != ""
+
+
+@pytest.mark.parametrize(
+    ("volume", "said"), [("network", True), ("fuse", True), ("local", False), ("", False)]
+)
+def test_clock_that_one_reading_cannot_compare(volume, said):
+    """Where file times are a file server's."""
+    assert (UNCOMPARED in coverage(Inventory(volume=volume))) is said
+
+
+def test_stores_that_are_links_are_asked_for(tmp_path: Path):
+    """What they lead to is not read, and that is told; a file in their place is no store."""
+    rocksdb = tmp_path / "app" / "0_0" / "rocksdb"
+    rocksdb.mkdir(parents=True)
+    (rocksdb / "there").mkdir()
+    (rocksdb / "moved").symlink_to("/elsewhere/moved")
+    (rocksdb / "file").write_text("x")
+    found, _ = databases_below(KernelDisk(tmp_path), "app/0_0", None)
+    assert [x.store for x in found] == ["moved", "there"]

@@ -1,14 +1,19 @@
-"""An incident keeps its alert's name while it lasts; nothing more severe is hidden or delayed by that."""
+"""An incident keeps its alert's name while it lasts; the command that proves a suspicion is exact."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
+import pytest
+
+from agent.cli.main import make_parser
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
 from agent.detectors import BY_ID
 from agent.findings.alerts import AlertNames, waits
+from agent.findings.proof import proof_command, with_proof
 
 WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 SUSPECTED = Finding(
@@ -18,12 +23,8 @@ SUSPECTED = Finding(
     summary="", evidence=(), next_action="", mechanism="uncommitted-data", incident_id="i-1",
 )  # fmt: skip
 PROVED = replace(
-    SUSPECTED,
-    id="b" * 16,
-    detector="data-beyond-changelog",
-    confidence=Confidence.CONFIRMED,
-    opened_at_us=3_000,
-)
+    SUSPECTED, id="b" * 16, detector="data-beyond-changelog", confidence=Confidence.CONFIRMED, opened_at_us=3_000,
+)  # fmt: skip
 
 
 def named(names: AlertNames, *findings: Finding) -> str:
@@ -32,7 +33,6 @@ def named(names: AlertNames, *findings: Finding) -> str:
 
 
 def ticket(detector: str, **more: object) -> Finding:
-    """A finding that raises no page."""
     level = BY_ID[detector].meta.level
     return replace(SUSPECTED, id=detector, detector=detector, level=level, severity=Severity.WARNING, **more)  # type: ignore[arg-type]
 
@@ -90,3 +90,49 @@ def test_what_is_over_is_forgotten() -> None:
     assert named(names) == ""
     assert names.names == {}
     assert named(names, SUSPECTED, PROVED) == "data-beyond-changelog"
+
+
+DAMAGE, EXPOSURE = BY_ID["lost-segment"].meta, BY_ID["stale-eos-checkpoint"].meta
+assert (DAMAGE.level, EXPOSURE.level) == (Level.DAMAGE, Level.EXPOSURE)
+
+
+@pytest.mark.parametrize("store", [None, "counts", "a store; with $signs"])
+def test_it_is_a_command_that_the_program_takes(store):
+    words = shlex.split(proof_command("orders", "0_1", store))
+    assert words[0] == "statewarden"
+    options = make_parser().parse_args(words[1:])
+    assert (options.application, options.task, options.store) == ("orders", "0_1", store)
+
+
+def test_a_suspicion_begins_with_its_proof():
+    """Nothing is stopped or removed for what the proof may refute; the command can be copied."""
+    said = with_proof("Stop it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
+    assert said == (
+        "Prove it first, beside the running application or on a stopped one: `statewarden verify STATE_DIR "
+        "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; `equal` refutes it only if the "
+        "task has written nothing since. Unless it is refuted: Stop it."
+    )
+    assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
+
+
+def test_what_must_be_done_before_the_next_start_comes_before_its_proof():
+    """A pod may start at any moment: who reads the first words only must read these."""
+    said = with_proof(
+        "Before the next start: keep it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts", is_ahead=True,
+    )  # fmt: skip
+    assert said.startswith("Before the next start: keep it. What proves it")
+    assert said.endswith(f"`{proof_command('orders', '0_1', 'counts')}`")
+
+
+@pytest.mark.parametrize(
+    ("meta", "confidence", "task"),
+    [
+        (DAMAGE, Confidence.CONFIRMED, "0_1"),
+        (DAMAGE, Confidence.UNKNOWN, "0_1"),
+        (EXPOSURE, Confidence.SUSPECTED, "0_1"),  # about the next start, not about what is there
+        (DAMAGE, Confidence.SUSPECTED, None),
+        (DAMAGE, Confidence.SUSPECTED, "global"),  # not compared
+    ],
+)
+def test_nothing_is_added_where_content_decides_nothing(meta, confidence, task):
+    assert with_proof("Keep a copy.", meta, confidence, "orders", task, None) == "Keep a copy."

@@ -8,24 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.findings import lineage
-from agent.findings.lineage import Entry, Lineage
+from agent.findings.lineage import Lineage
+from tests.agent.cli.test_output import FINDING as TOLD
 
-FIRST = Entry("offset-without-data", "orders", "0_0", "0123456789abcdef", 100, 50)
-
-
-def test_the_id_is_made_from_the_first_finding():
-    """So a restart or another replay gives the same one."""
-    assert Lineage().assign(FIRST, goes_on=False) == "i-0123456789ab"
+FIRST = replace(
+    TOLD, mechanism="offset-without-data", task_id="0_0", id="0123456789abcdef", opened_at_us=100,
+    process_ended_at_us=50,
+)  # fmt: skip
 
 
 def test_the_same_crash_is_one_incident_over_tasks():
     """No process ended between them."""
     known = Lineage()
     one = known.assign(FIRST, goes_on=False)
-    assert (
-        known.assign(replace(FIRST, task_id="0_1", finding_id="b" * 16, opened_at_us=900), goes_on=False)
-        == one
-    )
+    assert one == "i-0123456789ab"
+    assert known.assign(replace(FIRST, task_id="0_1", id="b" * 16, opened_at_us=900), goes_on=False) == one
 
 
 def test_another_crash_mechanism_or_application_is_another_incident():
@@ -34,24 +31,24 @@ def test_another_crash_mechanism_or_application_is_another_incident():
     one = known.assign(FIRST, goes_on=False)
     for number, other in enumerate(
         (
-            replace(FIRST, process_ended_us=800),
-            replace(FIRST, process_ended_us=None),
+            replace(FIRST, process_ended_at_us=800),
+            replace(FIRST, process_ended_at_us=None),
             replace(FIRST, mechanism="unflushed-segment"),
             replace(FIRST, application_id="payments"),
         )
     ):
-        assert known.assign(replace(other, finding_id=f"{number}" * 16), goes_on=False) != one
+        assert known.assign(replace(other, id=f"{number}" * 16), goes_on=False) != one
 
 
 def test_what_was_open_when_the_process_ended_goes_on_with_the_next():
     """An exposure becomes damage when the store is opened again: the same incident, of that task only."""
     known = Lineage()
     one = known.assign(FIRST, goes_on=False)
-    later = replace(FIRST, finding_id="b" * 16, process_ended_us=800, opened_at_us=900)
-    assert known.latest(later) == FIRST.finding_id
+    later = replace(FIRST, id="b" * 16, process_ended_at_us=800, opened_at_us=900)
+    assert known.latest(later) == FIRST.id
     assert known.assign(later, goes_on=True) == one
     assert known.latest(replace(later, task_id="0_1")) is None
-    sibling = replace(later, task_id="0_1", finding_id="c" * 16)
+    sibling = replace(later, task_id="0_1", id="c" * 16)
     assert known.assign(sibling, goes_on=False) == one  # by the crash that both had
 
 
@@ -64,7 +61,7 @@ def test_what_was_open_when_the_process_ended_goes_on_with_the_next():
 def test_a_restart_changes_no_incident(drawn):
     """Findings that are given back, in the order in which they opened, lead to the same incidents."""
     entries = [
-        Entry(mechanism, "orders", task, f"{number:016x}", number, ended)
+        replace(FIRST, mechanism=mechanism, task_id=task, id=f"{number:016x}", process_ended_at_us=ended)
         for number, (mechanism, task, ended) in enumerate(drawn)
     ]
     through = Lineage()
@@ -83,7 +80,7 @@ def test_old_ends_are_forgotten(monkeypatch):
     one = known.assign(FIRST, goes_on=False)
     for ended in (1, 2):
         known.assign(
-            replace(FIRST, task_id=f"1_{ended}", process_ended_us=ended, finding_id=f"{ended}" * 16),
+            replace(FIRST, task_id=f"1_{ended}", process_ended_at_us=ended, id=f"{ended}" * 16),
             goes_on=False,
         )
-    assert known.assign(replace(FIRST, task_id="0_9", finding_id="d" * 16), goes_on=False) != one
+    assert known.assign(replace(FIRST, task_id="0_9", id="d" * 16), goes_on=False) != one

@@ -30,13 +30,9 @@ SPOOL = OwnVolume(
     need_bytes=72 << 20,
 )
 STATE = StateFacts(
-    root=ROOT,
-    below=(APPLICATION,),
-    applications=("app",),
-    tasks=3,
-    directories=13,
+    root=ROOT, below=(APPLICATION,), applications=("app",), tasks=3, directories=13,
     mount=Mount("/state", "ext4", True),
-)
+)  # fmt: skip
 GOOD = Facts(
     state_dir="/state",
     identity=AGENT,
@@ -57,20 +53,16 @@ def state(**changes: Any) -> Facts:
 
 
 def spool(**changes: Any) -> Facts:
-    """Make facts with another spool."""
     return replace(GOOD, spool=replace(SPOOL, **changes))
 
 
 def endpoint(**changes: Any) -> Facts:
-    """Make facts with another endpoint."""
     return replace(GOOD, endpoint=replace(GOOD.endpoint, **changes))
 
 
 def inotify(**changes: Any) -> Facts:
-    """Make facts with other limits."""
     return replace(GOOD, inotify=replace(GOOD.inotify, **changes))
 
 
 def result(facts: Facts, check: str) -> Result:
-    """Judge, and give the result of one check."""
     return next(one for one in judge(facts) if one.check == check)

@@ -45,7 +45,6 @@ sys.exit(main(["preflight", "--json", "--state-dir", state, "--spool", spool + "
 
 
 def config_of(**flags: object) -> Config:
-    """Make settings from flags alone."""
     return load_config(flags=flags)
 
 
@@ -195,14 +194,10 @@ def test_an_endpoint_that_says_nothing_takes_bounded_time() -> None:
         ("s3a://bucket", ShipSettings(endpoint="http://localhost:9000"), (("localhost", 9000),)),
         ("gs://bucket", ShipSettings(), (("storage.googleapis.com", 443),)),
         ("az://container/x", ShipSettings(), ()),
-        (
-            "abfss://c@account.dfs.core.windows.net/x",
-            ShipSettings(),
-            (("account.dfs.core.windows.net", 443),),
-        ),
+        ("abfss://c@account.dfs.core.windows.net/x", ShipSettings(), (("account.dfs.core.windows.net", 443),)),
         ("kafka://a,b:9093/t", ShipSettings(), (("a", 9092), ("b", 9093))),
     ],
-)
+)  # fmt: skip
 def test_addresses_are_those_of_the_sink(
     url: str, ship: ShipSettings, expected: tuple[tuple[str, int], ...]
 ) -> None:

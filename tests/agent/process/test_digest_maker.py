@@ -34,7 +34,6 @@ class Made:
     """A maker with a hand-moved clock, whose processes run a program of the test."""
 
     def __init__(self, tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make it."""
         monkeypatch.setattr(digest_maker, "find_spec", lambda name: SimpleNamespace())
         monkeypatch.setattr(digest_maker, "command", self._command)
         flags = {"state_dir": str(tmp_path), "spool": str(tmp_path / "spool"), "digest.at": "close"}
@@ -65,7 +64,6 @@ class Made:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """What became of closes."""
         return {name: count for name, count in self.maker.metrics().outcomes.items() if count}
 
 
@@ -87,12 +85,8 @@ def test_what_the_process_says_is_emitted(made: Made, eventually: Callable[..., 
     assert made.maker.metrics().cpu_s > 0
     (asked,) = made.asked
     assert (asked.application, asked.task, asked.store, asked.buckets, asked.cpu_share) == (
-        APP,
-        "0_0",
-        "s",
-        4096,
-        0.1,
-    )
+        APP, "0_0", "s", 4096, 0.1,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

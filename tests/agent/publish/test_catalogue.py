@@ -1,12 +1,28 @@
-"""The catalogue keeps its own rules."""
+"""The catalogue keeps its own rules, and no agent has more series than it says."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
+import shutil
+import subprocess
 from collections import Counter
+from collections.abc import Sequence
 
-from agent.publish.catalogue import ALLOWED_LABELS, CATALOGUE, GROUPS
+import pytest
+
+from agent.contract.events import Severity
+from agent.detectors import DETECTORS, auditor_blind, missing_fact, stale_eos_checkpoint
+from agent.engine.rows import StoreRow, TaskRow
+from agent.judging.base import Detector
+from agent.preflight.checks import CHECKS
+from agent.publish.catalogue import ALLOWED_LABELS, CATALOGUE, GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
+from agent.publish.exposition import Exposition
 from agent.publish.metric import MetricKind
 from agent.publish.metrics_doc import render_metrics_doc
+from agent.publish.series_scope import reach_of, series_of
+from agent.publish.snapshot import MetricsSnapshot
 
 
 def test_names_are_unique_and_prefixed() -> None:
@@ -14,17 +30,6 @@ def test_names_are_unique_and_prefixed() -> None:
     assert [name for name, count in Counter(m.name for m in CATALOGUE).items() if count > 1] == []
     assert all(metric.name.startswith("statewarden_") for metric in CATALOGUE)
     assert all(metric.name.startswith("statewarden_agent_") for metric in GROUPS[-1][1])
-
-
-def test_suffixes_follow_kind_and_unit() -> None:
-    """`_total` is on counters only, `_info` on info only, and a unit stands at the end of the name."""
-    for metric in CATALOGUE:
-        assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER), metric.name
-        assert metric.name.endswith("_info") == (metric.kind is MetricKind.INFO), metric.name
-        if metric.unit:
-            assert metric.name.removesuffix("_total").endswith(f"_{metric.unit}"), metric.name
-        else:
-            assert not metric.name.removesuffix("_total").endswith(("_seconds", "_bytes")), metric.name
 
 
 def test_labels_are_few_and_known() -> None:
@@ -44,3 +49,73 @@ def test_the_page_shows_every_family_once() -> None:
     with_values = sum(len(metric.initial) for metric in CATALOGUE)
     assert set(names) == {metric.name for metric in CATALOGUE}
     assert sum(names.values()) == len(CATALOGUE) + with_values
+
+
+TASKS, STORES = 20, 3
+
+
+def lines(by_store: bool, detectors: Sequence[Detector] = DETECTORS) -> list[str]:
+    """Scrape one agent with 20 tasks of 3 stores."""
+    stores = tuple(StoreRow(f"store-{number}", True, 1, 1, 1) for number in range(STORES))
+    tasks = tuple(
+        TaskRow("orders", f"0_{number}", True, 1, 1, 1, 1, 1, 1, stores=stores if by_store else ())
+        for number in range(TASKS)
+    )
+    snapshot = MetricsSnapshot(
+        agent_version="1", applications=("orders",), tasks=tasks, exactly_once={"orders": True},
+        resident_memory_bytes=1, preflight=dict.fromkeys(CHECKS, 0),
+    )  # fmt: skip
+    text = Exposition(lambda: snapshot, [reach_of(x.meta) for x in detectors]).answer()[1].decode()
+    return text.splitlines()
+
+
+def test_the_series_budget_holds() -> None:
+    """20 tasks of 3 stores stay inside the budget that docs/metrics.md states, and stores cost what it says."""
+    counted = {by_store: sum(not x.startswith("#") for x in lines(by_store)) for by_store in (False, True)}
+    without = sum(not x.startswith("#") for x in lines(by_store=False, detectors=()))
+    assert without <= SERIES_BUDGET
+    assert counted[False] - without <= sum(sum(series_of(reach_of(x.meta))) for x in DETECTORS)
+    assert counted[True] - counted[False] == TASKS * STORES * SERIES_BUDGET_BY_STORE
+
+
+@pytest.mark.packages
+def test_promtool_finds_nothing() -> None:
+    """`promtool check metrics` reads the exposition and complains about no name, type or help."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool: apt-get install prometheus (see docs/metrics.md)")
+    text = "\n".join(lines(by_store=True)) + "\n"
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("detector", DETECTORS, ids=lambda x: x.meta.id)
+def test_a_detector_of_one_guarantee_is_silent_under_the_other(detector: Detector) -> None:
+    """What the metadata says is the guard at the beginning of its judgement, and nothing is said a second time."""
+    module = importlib.import_module(detector.judge.__module__)
+    (judge,) = ast.parse(inspect.getsource(module.judge)).body
+    assert isinstance(judge, ast.FunctionDef)
+    guards = [x for x in judge.body if isinstance(x, ast.If) and isinstance(x.body[0], ast.Return)]
+    parts = [ast.unparse(y) for x in guards for y in _parts(x.test)]
+    says_where = detector.meta.exactly_once is not None or bool(detector.meta.silent_where)
+    assert parts.count("case.is_silent(META)") == says_where
+    assert not [x for x in parts if x.startswith("case.settings.exactly_once is not")]
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    """List what each alone makes a guard hold."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+
+
+def test_severities_end_with_the_highest() -> None:
+    """A remark is never a page."""
+    assert reach_of(missing_fact.META).severities == ("info",)
+    assert reach_of(stale_eos_checkpoint.META).severities == tuple(x.value for x in Severity)
+
+
+def test_places_are_those_that_it_judges() -> None:
+    """Applications of its guarantee, if that is known; the agent itself where it judges that."""
+    applications = {"a": True, "b": False, "c": None}
+    assert reach_of(stale_eos_checkpoint.META).places(applications) == ["a"]
+    assert reach_of(missing_fact.META).places(applications) == ["a", "b", "c"]
+    assert reach_of(auditor_blind.META).places(applications) == [""]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.publish.health import liveness, readiness
+from agent.publish.health import liveness
 
 
 def test_a_recent_heartbeat_is_alive() -> None:
@@ -17,9 +17,3 @@ def test_a_recent_heartbeat_is_alive() -> None:
 def test_a_worker_that_never_started_is_not_alive() -> None:
     """Without any heartbeat the reason says so."""
     assert liveness(None, 5.0) == "the worker has not started"
-
-
-def test_ready_as_soon_as_the_watch_is_armed() -> None:
-    """Until then the reason is given."""
-    assert readiness(is_ready=True) is None
-    assert readiness(is_ready=False) == "the watch is not armed"

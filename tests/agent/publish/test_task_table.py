@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from agent.publish.finding_rows import GONE_SHOWN_US
-from agent.publish.task_table import TaskTable
-from tests.agent.engine.playing import (
-    Run,
-    application,
-    checkpoint,
-    deletion,
-    opening,
-    operations_of,
-    sets_of,
+from agent.contract.events import Confidence, Severity
+from agent.detectors import overlaid_store, stale_eos_checkpoint
+from agent.findings.ledger import Ledger, Place
+from agent.judging.base import DetectorMeta, Verdict
+from agent.publish.task_table import (
+    EVENT_SHOWN_US,
+    GONE_SHOWN_US,
+    ROWS_LISTED,
+    TaskTable,
+    task_rows,
 )
+from tests.agent.engine.playing import Run, application, checkpoint, deletion, opening, operations_of, sets_of
 
 
 def all_again(run: Run) -> set[object]:
@@ -66,3 +67,62 @@ def test_a_task_that_is_gone_is_reported_for_a_while() -> None:
     assert not row.exists
     assert table.update(run.pipeline, run.now_us + GONE_SHOWN_US // 2) == (row,)
     assert table.update(run.pipeline, run.now_us + 2 * GONE_SHOWN_US) == ()
+
+
+NOW_US = 1_700_000_000_000_000
+CONDITION, EVENT = stale_eos_checkpoint.META, overlaid_store.META
+
+
+def tell(ledger: Ledger, meta: DetectorMeta, task: str | None, severity: Severity = Severity.WARNING) -> None:
+    """Have a detector say one thing of a task."""
+    verdict = Verdict("now", NOW_US, "it is so", (), severity, Confidence.CONFIRMED)
+    ledger.settle(meta, Place(meta.id, "orders", task), [verdict], NOW_US)
+
+
+def test_open_findings_are_counted_by_task() -> None:
+    """One row per task, detector and severity; a finding on the application has no task."""
+    ledger = Ledger()
+    tell(ledger, CONDITION, "0_0")
+    tell(ledger, CONDITION, None, Severity.CRITICAL)
+    rows, unlisted = task_rows(ledger, NOW_US)
+    assert list(rows.items()) == [
+        (("orders", "", CONDITION.id, "critical"), 1),
+        (("orders", "0_0", CONDITION.id, "warning"), 1),
+    ]
+    assert unlisted == 0
+
+
+def test_a_condition_that_ended_is_gone_at_once() -> None:
+    """What was resolved is no longer there; only events linger."""
+    ledger = Ledger()
+    tell(ledger, CONDITION, "0_0")
+    ledger.settle(CONDITION, Place(CONDITION.id, "orders", "0_0"), [], NOW_US + 1)
+    assert task_rows(ledger, NOW_US + 1) == ({}, 0)
+
+
+def test_an_event_is_shown_for_an_hour() -> None:
+    """An event is over when it is told; an alert still gets to see it."""
+    ledger = Ledger()
+    tell(ledger, EVENT, "0_0")
+    assert ledger.open_findings() == []
+    assert [key[2] for key in task_rows(ledger, NOW_US + EVENT_SHOWN_US)[0]] == [EVENT.id]
+    assert task_rows(ledger, NOW_US + EVENT_SHOWN_US + 1)[0] == {}
+
+
+def test_rows_are_bounded_and_the_worst_stay() -> None:
+    """However many tasks are exposed, the list ends, the loudest are on it, and the rest is counted."""
+    ledger = Ledger()
+    for number in range(ROWS_LISTED + 5):
+        tell(ledger, CONDITION, f"0_{number}")
+    tell(ledger, CONDITION, "9_9", Severity.CRITICAL)
+    rows, unlisted = task_rows(ledger, NOW_US)
+    assert (len(rows), next(iter(rows))[1], unlisted) == (ROWS_LISTED, "9_9", 6)
+
+
+def test_what_was_reported_is_counted_with_the_newest_id() -> None:
+    """Two findings of one kind count twice; told again without news they do not."""
+    ledger = Ledger()
+    tell(ledger, CONDITION, "0_0")
+    tell(ledger, CONDITION, "0_1")
+    tell(ledger, CONDITION, "0_1")
+    assert ledger.reported()["orders", CONDITION.id, Severity.WARNING] == (2, ledger.findings()[-1].id)

@@ -13,25 +13,12 @@ from agent.publish.text import FindingLog
 def finding(
     severity: str = "warning", confidence: str = "suspected", status: str = "open", said_us: int | None = None
 ) -> Record:
-    """Make a finding record."""
     body = {
-        "finding_id": "f1",
-        "detector": "stale-eos-checkpoint",
-        "level": "exposure",
-        "severity": severity,
-        "confidence": confidence,
-        "status": status,
-        "said_us": said_us,
-        "application_id": "orders",
-        "task_id": "0_1",
-        "store": None,
-        "upstream": ["KAFKA-20685"],
-        "affected": "yes",
-        "missing_facts": [],
-        "summary": "task 0_1 is exposed",
-        "next_action": "stop it cleanly",
-        "evidence": [],
-    }
+        "finding_id": "f1", "detector": "stale-eos-checkpoint", "level": "exposure", "severity": severity,
+        "confidence": confidence, "status": status, "said_us": said_us, "application_id": "orders",
+        "task_id": "0_1", "store": None, "upstream": ["KAFKA-20685"], "affected": "yes", "missing_facts": [],
+        "summary": "task 0_1 is exposed", "next_action": "stop it cleanly", "evidence": [],
+    }  # fmt: skip
     return Record(Kind.FINDING, 1_700_000_000_000_000, body)
 
 
@@ -44,43 +31,25 @@ def logged(caplog: pytest.LogCaptureFixture, records: list[Record]) -> list[tupl
     return [(line.levelname, vars(line)["change"]) for line in caplog.records]
 
 
-def test_opened_escalated_resolved(caplog: pytest.LogCaptureFixture) -> None:
-    """A finding is logged when it opens, when it gets louder and when it is resolved; refreshes are not."""
-    story = [
-        finding(),
-        finding(),
-        finding(confidence="confirmed"),
-        finding("critical", "confirmed"),
-        finding("critical", "confirmed"),
-        finding("critical", "confirmed", "resolved"),
-    ]
-    assert logged(caplog, story) == [
-        ("WARNING", "opened"),
-        ("WARNING", "escalated"),
-        ("CRITICAL", "escalated"),
-        ("INFO", "resolved"),
-    ]
-
-
-def test_flapping_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A finding that gets quieter and as loud again is not logged again."""
-    assert len(logged(caplog, [finding("critical"), finding("info"), finding("critical")])) == 1
-
-
-def test_a_reopened_finding_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
-    """After its resolution the same finding opens again."""
-    story = [finding(), finding(status="resolved"), finding()]
-    assert [change for _, change in logged(caplog, story)] == ["opened", "resolved", "opened"]
-
-
-def test_a_resolution_of_an_earlier_start_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A finding that this process never saw open is still reported as resolved."""
-    assert logged(caplog, [finding(status="resolved")]) == [("INFO", "resolved")]
-
-
-def test_what_an_earlier_start_logged_is_not_logged_again(caplog: pytest.LogCaptureFixture) -> None:
-    """A repetition is no line; when it gets louder it is one."""
-    assert logged(caplog, [finding(said_us=1), finding("critical")]) == [("CRITICAL", "escalated")]
+@pytest.mark.parametrize(
+    ("story", "lines"),
+    [
+        ([finding(), finding(), finding(confidence="confirmed"), *[finding("critical", "confirmed")] * 2,
+          finding("critical", "confirmed", "resolved")],
+         [("WARNING", "opened"), ("WARNING", "escalated"), ("CRITICAL", "escalated"), ("INFO", "resolved")]),
+        ([finding("critical"), finding("info"), finding("critical")], [("CRITICAL", "opened")]),  # it comes and goes
+        ([finding(), finding(status="resolved"), finding()],
+         [("WARNING", "opened"), ("INFO", "resolved"), ("WARNING", "opened")]),
+        # an earlier start logged that it opened
+        ([finding(status="resolved")], [("INFO", "resolved")]),
+        ([finding(said_us=1), finding("critical")], [("CRITICAL", "escalated")]),
+    ],
+)  # fmt: skip
+def test_what_is_news_is_logged(
+    caplog: pytest.LogCaptureFixture, story: list[Record], lines: list[tuple[str, str]]
+) -> None:
+    """When it opens, gets louder or is resolved; repetitions, and what gets quieter and as loud again, are not."""
+    assert logged(caplog, story) == lines
 
 
 def test_fields_travel_with_the_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
 from agent.observe.kernel_disk import KernelDisk
-from agent.replay.encoded import Encoded
 from agent.replay.memory_disk import FIRST_INODE, MemoryDisk
-from agent.replay.trace import Operation
+from agent.replay.trace import Encoded, Operation
 
 
 def disk_of(*operations: Operation) -> MemoryDisk:
@@ -80,13 +79,9 @@ def test_sequential_and_positioned_writes() -> None:
 def test_reopening() -> None:
     """Opening again starts at the front, for appending at the end."""
     disk = disk_of(
-        *FILE,
-        op(2, "write", "f", data=b"abcdef"),
-        op(3, "open_w", "f"),
-        op(3, "write", "f", data=b"XY"),
-        op(4, "open_w", "f", append=True),
-        op(4, "write", "f", data=b"++"),
-    )
+        *FILE, op(2, "write", "f", data=b"abcdef"), op(3, "open_w", "f"), op(3, "write", "f", data=b"XY"),
+        op(4, "open_w", "f", append=True), op(4, "write", "f", data=b"++"),
+    )  # fmt: skip
     assert disk.read_at("f", 0, 100) == b"XYcdef++"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import gzip
 import json
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import TraceError
-from agent.replay.trace import OPERATIONS, Operation, read_trace
+from agent.replay.trace import OPERATIONS, Encoded, Operation, read_trace
 
 GOOD = {"t": 1.5, "op": "mkdir", "path": "app"}
 
@@ -167,3 +168,33 @@ def test_the_recorded_operations_are_all_known(repository: Path) -> None:
         "note", "by",
     }  # fmt: skip
     assert len(list(read_trace(trace))) == len(lines)
+
+
+Numbers = st.none() | st.integers(-40, 40)
+
+
+@given(st.binary(max_size=30), Numbers, Numbers)
+def test_a_slice_is_that_of_the_bytes(content: bytes, start: int | None, end: int | None) -> None:
+    """Length and every slice are as of the decoded bytes."""
+    encoded = Encoded(base64.b64encode(content).decode())
+    assert len(encoded) == len(content)
+    assert encoded[start:end] == content[start:end]
+
+
+@given(st.text(alphabet="AZaz09+/=- \n\u00e9", max_size=12))
+def test_what_is_taken_is_base64(text: str) -> None:
+    """Nothing is taken that the strict decoder refuses."""
+    try:
+        encoded = Encoded(text)
+    except ValueError:
+        return
+    assert encoded[:] == binascii.a2b_base64(text, strict_mode=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["A", "AA=", "A===", "=AAA", "AA=A", "AA==AA==", "AAA-", "AA A", "AAA\u00e9"]
+)
+def test_what_is_no_base64_is_refused(text: str) -> None:
+    """A wrong character, length or padding is noticed before anything is decoded."""
+    with pytest.raises(ValueError, match=r"base64|ascii"):
+        Encoded(text)

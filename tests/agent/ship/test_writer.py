@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agent.contract.events import Origin, Record
+from agent.contract.codec import Encoder
+from agent.contract.events import Kind, Origin, Record
 from agent.errors import SpoolError, SpoolFullError
+from agent.ship import drops
 from agent.ship.database import Database, NoRoomError
-from agent.ship.limits import MIN_CAP_BYTES
+from agent.ship.drops import Account, Cause, Key, Span
 from agent.ship.spool import Spool
+from agent.ship.values import HIGHEST, MIN_CAP_BYTES, rank_of
 from tests.agent.ship.ship_support import (
+    AT_US,
+    ORIGIN,
     HandClock,
     drain,
     drop_rows,
@@ -49,7 +56,6 @@ def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
 
 
 def kinds(rows: list[dict[str, Any]]) -> Counter[str]:
-    """Count records by kind."""
     return Counter(row["kind"] for row in rows)
 
 
@@ -60,7 +66,6 @@ def fill(spool: Spool, record: Record, size_bytes: int) -> None:
 
 
 def drained(spool: Spool) -> list[dict[str, Any]]:
-    """Seal and take everything."""
     spool.seal()
     return drain(spool)
 
@@ -286,3 +291,47 @@ def test_a_kill_after_a_rejection_keeps_its_announcement(
     spool.reject(parcel)
     with open_spool(killed(tmp_path / "spool", tmp_path / "killed"), clock, NEXT_BOOT) as after:
         assert drop_rows(drain(after)) == [("heartbeat", 1, 1, 1, "rejected-by-sink; boot boot1")]
+
+
+def test_the_order_of_dropping_is_a_table() -> None:
+    """Drop records, summaries, digests, transitions and heartbeats, then all the rest, unknown kinds included."""
+    order = sorted(Kind, key=lambda kind: rank_of(kind.value))
+    assert [kind.value for kind in order[:5]] == ["drop", "summary", "digest", "transition", "heartbeat"]
+    assert {rank_of(kind.value) for kind in order[5:]} == {HIGHEST} == {rank_of("of a later release")}
+
+
+def account_of(records: list[tuple[int, Record]]) -> Account:
+    account: Account = {}
+    for sequence, record in records:
+        drops.add_record(account, "b", sequence, record.kind.value, record.body)
+    return account
+
+
+@given(numbers=st.lists(st.integers(1, 10_000), min_size=1, unique=True))
+def test_spans_are_tight(numbers: list[int]) -> None:
+    """In any order, a span counts each record once and reaches from the lowest to the highest."""
+    account = account_of([(number, heartbeat()) for number in numbers])
+    assert account == {Key("b", "heartbeat", ""): Span(len(numbers), min(numbers), max(numbers))}
+
+
+def test_an_announcement_keeps_the_contract() -> None:
+    """A drop record can be encoded and names boot and cause."""
+    record = drops.announcement(Key("b", "summary", Cause.CAP), Span(3, 5, 9), AT_US)
+    assert '"reason":"spool-cap; boot b"' in Encoder(ORIGIN).encode(record, 1)
+
+
+def test_a_lost_announcement_hands_its_content_on() -> None:
+    """Giving up a drop record gives up itself and announces again what it announced, cause and boot kept."""
+    record = drops.announcement(Key("old", "summary", Cause.REJECTED), Span(3, 5, 9), AT_US)
+    given_up: Account = {}
+    drops.add_all(given_up, account_of([(7, record)]), Cause.CAP)
+    assert given_up == {
+        Key("b", "drop", Cause.CAP): Span(1, 7, 7),
+        Key("old", "summary", Cause.REJECTED): Span(3, 5, 9),
+    }
+
+
+def test_only_own_records_are_counted() -> None:
+    """The count of lost records leaves out what was only announced, because it was counted then."""
+    record = drops.announcement(Key("old", "summary", Cause.CAP), Span(3, 5, 9), AT_US)
+    assert drops.own_counts(account_of([(7, record), (8, heartbeat())])) == {"drop": 1, "heartbeat": 1}

@@ -10,7 +10,7 @@ import pytest
 from watchdog.observers.inotify_c import InotifyConstants
 
 from agent.inventory.hints import Hint
-from agent.replay.player import Player
+from agent.replay.run import Player
 from agent.replay.trace import Operation
 from agent.watch import inotify
 from agent.watch.inotify import parse_events

@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 
 from agent.contract.events import Severity
 from agent.contract.incidents import gather
+from agent.publish import page
 from agent.publish.page import render
 from agent.publish.page_data import INCIDENTS_SHOWN, BlindRow
-from tests.agent.publish.page.page_data import (
-    NOW_US,
-    finding,
-    hostile_page,
-    page_data,
-    replayed_page,
-)
+from tests.agent.publish.page.page_data import NOW_US, finding, hostile_page, page_data, replayed_page
 
 VOID = {"meta", "link", "br"}
 
@@ -97,10 +92,8 @@ def test_hostile_names_stay_text(text: str) -> None:
         ({"applications": (), "applications_total": 0}, "Nothing to watch: no application directory"),
         ({"blind": (BlindRow(NOW_US, None, "watch-limit", "everything"),)}, "the agent is blind right now"),
         ({"counts": ((Severity.INFO, 1),)}, "Nothing found but 1 remark"),
-        (
-            {"counts": ((Severity.INFO, 5),), "facts_missing": 4, "undecided": 9},
-            "Nothing proved; 4 facts missing: 9 detectors cannot decide",
-        ),
+        ({"counts": ((Severity.INFO, 5),), "facts_missing": 4, "undecided": 9},
+         "Nothing proved; 4 facts missing: 9 detectors cannot decide"),
         (
             {
                 "counts": ((Severity.WARNING, 3),),
@@ -110,18 +103,12 @@ def test_hostile_names_stay_text(text: str) -> None:
             },
             "Nothing proved; 1 fact missing: 1 detector cannot decide",
         ),
-        (
-            {
-                "counts": ((Severity.WARNING, 4),),
-                "missing_counts": ((Severity.WARNING, 3),),
-                "facts_missing": 3,
-            },
-            "1 warning incident",
-        ),
+        ({"counts": ((Severity.WARNING, 4),), "missing_counts": ((Severity.WARNING, 3),), "facts_missing": 3},
+         "1 warning incident"),
         ({"counts": ((Severity.WARNING, 1),)}, "1 warning incident"),
         ({"counts": ((Severity.WARNING, 2), (Severity.CRITICAL, 1))}, "1 critical and 2 warning incidents"),
     ],
-)
+)  # fmt: skip
 def test_the_headline(fields: dict[str, object], words: str) -> None:
     """One line says how things stand, and never that all is well while the agent cannot see."""
     assert words in Reader(render(page_data(**fields))).text
@@ -159,3 +146,37 @@ def test_what_is_left_out_is_counted() -> None:
         counts=((Severity.CRITICAL, INCIDENTS_SHOWN + 7),),
     )
     assert "7 incidents more" in Reader(render(many)).text
+
+
+NOW_US = 1_700_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (172_800, "2 days")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    """The unit grows with the duration."""
+    assert page.span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (123 << 20, "123 MiB"), (5 << 50, "5120 TiB")],
+)
+def test_sizes(count: int, text: str) -> None:
+    """Sizes are binary, with three digits or so."""
+    assert page.size(count) == text
+
+
+def test_moments() -> None:
+    """A time of today has no date; a clock that was set back gives no negative age."""
+    assert page.moment(NOW_US - 5_000_000, NOW_US).endswith(">22:13:15</time> <small>5 s ago</small>")
+    assert "2023-11-13 " in page.moment(NOW_US - 86_400_000_000, NOW_US)
+    assert "in 5 s" in page.moment(NOW_US + 5_000_000, NOW_US)
+
+
+def test_numbers() -> None:
+    """Thousands are set apart; what is not known is a dash."""
+    assert page.number(1234567) == "1\u202f234\u202f567"
+    assert page.number(None) == "-"
+    assert [page.plural(count, "task") for count in (0, 1, 2)] == ["0 tasks", "1 task", "2 tasks"]

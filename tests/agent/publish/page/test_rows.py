@@ -9,7 +9,7 @@ import pytest
 
 from agent.config import load_config
 from agent.contract.events import Confidence, Severity
-from agent.detectors import DETECTORS, auditor_blind, missing_fact, stale_eos_checkpoint
+from agent.detectors import DETECTORS, missing_fact, stale_eos_checkpoint
 from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Place
 from agent.inventory.model import Application, Task
@@ -17,13 +17,7 @@ from agent.judging.base import Verdict
 from agent.publish import page_cache
 from agent.publish.page import render
 from agent.publish.page_cache import PageCache
-from agent.publish.page_data import (
-    APPLICATIONS_SHOWN,
-    INCIDENTS_SHOWN,
-    TASKS_SHOWN,
-    PageData,
-    make_page,
-)
+from agent.publish.page_data import APPLICATIONS_SHOWN, INCIDENTS_SHOWN, TASKS_SHOWN, PageData, make_page
 from agent.replay.memory_disk import MemoryDisk
 from tests.agent.publish.page.page_data import NOW_US, page_data
 
@@ -50,7 +44,6 @@ def tell(pipeline: Pipeline, task: str, severity: Severity, ended_us: int = 0) -
 
 
 def page_of(pipeline: Pipeline) -> PageData:
-    """Take the page."""
     return make_page(pipeline, load_config(), NOW_US, watches=0, ready=True)
 
 
@@ -84,18 +77,6 @@ def test_many_applications_are_bounded_and_troubled_ones_come_first() -> None:
     data = page_of(pipeline)
     assert (len(data.applications), data.applications_total) == (APPLICATIONS_SHOWN, APPLICATIONS_SHOWN + 5)
     assert data.applications[0].id == "app-054"
-
-
-def test_state_comes_before_the_agent() -> None:
-    """However loud the agent's own findings are: what is found about state stands first."""
-    pipeline = big_pipeline(2)
-    meta = auditor_blind.META
-    verdict = Verdict("now", NOW_US, "blind", (), Severity.CRITICAL, Confidence.CONFIRMED)
-    pipeline.ledger.settle(meta, Place(meta.id, "", None), [verdict], NOW_US)
-    tell(pipeline, "0_0", Severity.INFO)
-    tell(pipeline, "0_1", Severity.WARNING)
-    shown = [(x.lead.detector, x.severity) for x in page_of(pipeline).incidents]
-    assert shown == [(META.id, Severity.WARNING), (meta.id, Severity.CRITICAL)]
 
 
 def test_a_remark_of_an_incident_that_is_over_stays_on_the_page() -> None:

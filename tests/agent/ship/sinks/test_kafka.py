@@ -33,16 +33,10 @@ def test_options_come_from_files(tmp_path: Path) -> None:
     )
     config = producer_config(TARGET, settings)
     expected = {
-        "bootstrap.servers": "a:9092,b:9092",
-        "enable.idempotence": True,
-        "acks": "all",
-        "message.timeout.ms": 3_000,
-        "security.protocol": "SASL_SSL",
-        "ssl.ca.location": "ca.pem",
-        "sasl.username": "statewarden",
-        "sasl.password": "a=b",
-        "linger.ms": "50",
-    }
+        "bootstrap.servers": "a:9092,b:9092", "enable.idempotence": True, "acks": "all",
+        "message.timeout.ms": 3_000, "security.protocol": "SASL_SSL", "ssl.ca.location": "ca.pem",
+        "sasl.username": "statewarden", "sasl.password": "a=b", "linger.ms": "50",
+    }  # fmt: skip
     assert {name: config[name] for name in expected} == expected
 
 
