@@ -11,11 +11,7 @@ from agent.inventory.transitions import Transition
 
 
 def reduce_application(inventory: Inventory, reading: ApplicationReading) -> list[Transition]:
-    """Take a reading of an application directory.
-
-    Returns:
-        `application-seen`, `application-gone`, and what the application lock shows.
-    """
+    """Take a reading of an application directory: it came, it went, and what its lock shows."""
     name = reading.place.application
     assert name is not None
     application = inventory.applications.get(name)
@@ -48,9 +44,6 @@ def reduce_application(inventory: Inventory, reading: ApplicationReading) -> lis
 
 def reduce_application_lock(application: Application, reading: LockReading) -> list[Transition]:
     """Take the state of the application's `.lock`: a process starts or ends.
-
-    Returns:
-        `process-started` or `process-ended`, or nothing.
 
     Source:
         StateDirectory.initializeProcessId: held from the constructor of KafkaStreams to close();

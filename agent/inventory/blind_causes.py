@@ -11,21 +11,14 @@ from enum import IntEnum, StrEnum
 
 @dataclass(frozen=True, slots=True)
 class BlindCause:
-    """One cause.
+    """One cause."""
 
-    Args of the dataclass:
-        slug: As in metrics, records and findings.
-        what: What happened.
-        remedy: What a person can do about it.
-        lasts: It holds until the agent finds it repaired; the others end with the rescan that repairs them.
-        hides: Something may have come and gone unseen. If not, changes are only seen later.
-    """
-
-    slug: str
-    what: str
-    remedy: str
+    slug: str  # as in metrics, records and findings
+    what: str  # what happened
+    remedy: str  # what a person can do about it
+    # it holds until the agent finds it repaired; the others end with the rescan that repairs them
     lasts: bool = False
-    hides: bool = True
+    hides: bool = True  # something may have come and gone unseen. If not, changes are only seen later.
 
 
 CLOCK_DIFFERS = "clock-differs"

@@ -41,13 +41,8 @@ def keeps_unbroken(before: Session | None, *, created: bool, goes_on: bool, open
     """Return whether all of an incarnation's past is known to have ended exactly when a new session begins.
 
     At-least-once goes on with what a killed process had flushed beyond its offset: entries whose records never reached
-    the changelog stay, and a close in the middle of the replay claims less than is there.
-
-    Args:
-        before: The session before; None = none was seen.
-        created: The new session made the store.
-        goes_on: It is on what the session before left.
-        opened_puts: Flushed by the time of the opening: more than was left means that a session was not seen.
+    the changelog stay, and a close in the middle of the replay claims less than is there. More puts at the opening than
+    were left mean that a session was not seen.
     """
     if created or before is None:
         return created
@@ -96,17 +91,7 @@ def is_comparable(task: Task, store: Store) -> bool:
 def closings(
     application: Application, task: Task, closed: list[Store], reading: Observation
 ) -> list[Transition]:
-    """Report what stores held that were let go in order.
-
-    Args:
-        application: Their application.
-        task: Their task.
-        closed: Stores whose session ended with this reading.
-        reading: That reading.
-
-    Returns:
-        `store-closed` for each of which offset, files and number of entries are of the same moment.
-    """
+    """Report of stores that were let go in order what they held, where offset, files and entries are of one moment."""
     changes = (_closing(application, task, store, reading) for store in closed)
     return [change for change in changes if change is not None]
 

@@ -52,35 +52,22 @@ class Entry(NamedTuple):
 
 
 class FileStat(NamedTuple):
-    """What `lstat` says.
+    """What `lstat` says."""
 
-    Args of the tuple:
-        kind: Kind of the entry.
-        inode: Inode number.
-        size_bytes: Size.
-        mtime_us: Modification time, microseconds since the epoch.
-    """
-
-    kind: EntryKind
-    inode: int
-    size_bytes: int
-    mtime_us: int
+    kind: EntryKind  # kind of the entry
+    inode: int  # inode number
+    size_bytes: int  # size
+    mtime_us: int  # modification time, microseconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFact:
-    """A visible process that works on the state directory.
+    """A visible process that works on the state directory."""
 
-    Args of the dataclass:
-        pid: Process id in the agent's PID namespace.
-        started_at_us: Start time, microseconds since the epoch.
-        kafka_streams_version: From the open `kafka-streams-<version>.jar`; None if not seen.
-        applications: Application directories that it has files open in; empty = not known.
-    """
-
-    pid: int
-    started_at_us: int
-    kafka_streams_version: str | None = None
+    pid: int  # process id in the agent's PID namespace
+    started_at_us: int  # start time, microseconds since the epoch
+    kafka_streams_version: str | None = None  # from the open `kafka-streams-<version>.jar`; None if not seen
+    # application directories that it has files open in; empty = not known
     applications: frozenset[str] = frozenset()
 
     def works_on(self, application: str) -> bool:
@@ -112,10 +99,8 @@ class Disk(Protocol):
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
         """Stat a regular file and read it, both through one descriptor: content and time belong together.
 
-        Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE).
-
-        Returns:
-            What it is and its content; of one with more than `most_bytes` nothing is read.
+        Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE). Of one with more than `most_bytes`
+        nothing is read.
         """
         ...
 
@@ -146,11 +131,8 @@ class ListableDisk(Disk, Protocol):
     """A disk that is walked over again and again: where nothing changed, that has to be cheap to find out."""
 
     def stamps(self, directories: Iterable[str]) -> tuple[int, ...] | Unseen:
-        """Ask for inode and modification time (microseconds) of directories that lie in one another.
+        """Ask for inode and modification time (microseconds) of directories in one another, both of each in turn.
 
-        Cheaper than one `stat` each.
-
-        Returns:
-            Both of the first one, then of the next; of one that cannot be seen, why.
+        Cheaper than one `stat` each. Of one that cannot be seen, why.
         """
         ...

@@ -26,11 +26,9 @@ _STARTS = re.compile(r"[.:-](\d+)\Z", re.ASCII)
 
 
 def segments_of(store: Store) -> tuple[Segment, ...] | None:
-    """List the segments of a store, oldest first.
+    """List the segments of a store that have an `offsets` family, oldest first.
 
-    Returns:
-        None where one could not be read: what is not known of it is not "nothing". Empty for a store that has
-        no segments, or none with an `offsets` family.
+    None where one could not be read: what is not known of it is not "nothing".
     """
     if not store.segmented:
         return ()

@@ -32,11 +32,7 @@ def to_plain(value: object) -> dict[str, Any]:
 
 
 def from_plain(kind: type[T], plain: object) -> T:
-    """Turn it back.
-
-    Raises:
-        BaselineError: it is not what `to_plain` makes of this kind of record.
-    """
+    """Turn it back; BaselineError for what `to_plain` does not make of this kind of record."""
     hashable: Any = kind
     value: T = _decoder(hashable)(plain)
     return value

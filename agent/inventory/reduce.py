@@ -35,15 +35,9 @@ from agent.layout.paths import PathRole
 
 
 def reduce_observation(inventory: Inventory, reading: Observation) -> list[Transition]:
-    """Take one observation into the inventory.
+    """Take one observation into the inventory, which is changed in place; return what to report, in order.
 
-    Args:
-        inventory: What is known; changed in place.
-        reading: What was seen now. Readings of the same path must come in time order; readings of different paths
-            may come in any order.
-
-    Returns:
-        What changed, in the order in which it must be reported.
+    Readings of the same path must come in time order; readings of different paths may come in any order.
     """
     place = reading.place
     if place.application is None:
@@ -127,11 +121,7 @@ def _settle_holder(application: Application, task: Task, reading: Observation) -
 
 
 def task_is_held(task: Task) -> bool | None:
-    """Return whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
-
-    Returns:
-        None when nothing that could show it exists or could be asked.
-    """
+    """Return whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of a store; None = unknown."""
     states = {store.lock for store in task.stores.values()} | {task.lock}
     if LockState.HELD in states:
         return True

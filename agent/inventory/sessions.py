@@ -187,10 +187,9 @@ def _says_closed(database: Database, floor: int) -> bool | None:
 def _wrote_offset(store: Store) -> bool | None:
     """Return whether the last close wrote an offset: between the last data and the status, in one flush.
 
-    Returns:
-        True also where sequence numbers were zeroed by a compaction: the order is then unknown. If only the
-        offset was zeroed, data that was flushed under a higher file number is newer. None if the store holds no
-        offset at all: it has no changelog, or the next start wipes it.
+    True also where sequence numbers were zeroed by a compaction: the order is then unknown. If only the offset was
+    zeroed, data that was flushed under a higher file number is newer. None if the store holds no offset at all: it has
+    no changelog, or the next start wipes it.
 
     Source:
         Measured on recorded 4.3.1 stores: data 3005 < offset 3008 < position 3009 < status 3010.
@@ -272,17 +271,10 @@ def _highest_sequences(store: Store) -> dict[str, int]:
 
 
 def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: int) -> int | None:
-    """Return which checkpoint entry an opening of a store trusts.
+    """Return which checkpoint entry an opening of a store trusts; None = there is no entry.
 
-    Args:
-        task: Its task.
-        store_name: The store.
-        opened_us: When it was opened.
-        released_us: When it was released before that, or until when nothing is known of it; 0 = never.
-
-    Returns:
-        The offset; None if there is no entry. Up to 2.5 the file is read, and under exactly-once deleted,
-        before the lock is taken: a file that went after the last release was read by the new owner.
+    Up to 2.5 the file is read, and under exactly-once deleted, before the lock is taken: a file that went after
+    `released_us` (0 = never released before; or until when nothing is known of it) was read by the new owner.
     """
     fact = task.checkpoint_at(opened_us)
     if fact is None or fact.in_walk or fact.incarnation != task.incarnation:

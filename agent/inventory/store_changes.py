@@ -40,11 +40,7 @@ OWNER_DELETES_WITHIN_US = 2_000_000
 
 
 def reduce_database(application: Application, task: Task, reading: DatabaseReading) -> list[Transition]:
-    """Take a reading of one RocksDB directory.
-
-    Returns:
-        `store-deleted`, `store-created`, `store-opened`, `store-flushed` as they apply.
-    """
+    """Take a reading of one RocksDB directory: it was created, deleted, opened, flushed."""
     place = reading.place
     assert place.store is not None
     task.closed_us = max(task.closed_us, reading.announced_us)
@@ -170,11 +166,7 @@ def end_database(
     shape: Shape,
     reading: Observation,
 ) -> Transition:
-    """End an incarnation: keep what it was, forget what it is.
-
-    Returns:
-        The `store-deleted` transition.
-    """
+    """End an incarnation: keep what it was, forget what it is."""
     session = store.sessions[-1] if store.sessions else None
     note_taken(task, store, database)
     store.past = recent(

@@ -48,11 +48,7 @@ REPLACEABLE = frozenset({PathRole.SST, PathRole.BLOB, PathRole.MANIFEST, PathRol
 
 
 def reduce_task(application: Application, task: Task, reading: TaskReading) -> list[Transition]:
-    """Take a reading of a task directory.
-
-    Returns:
-        `task-created` or `task-deleted`.
-    """
+    """Take a reading of a task directory: it was created or deleted."""
     if reading.unseen is Unseen.VANISHED:
         return end_task(application, task, reading) if task.exists else []
     if reading.unseen is not None:
@@ -264,11 +260,7 @@ def end_quiet_walk(task: Task, at_us: int) -> None:
 
 
 def reduce_checkpoint(application: Application, task: Task, reading: CheckpointReading) -> list[Transition]:
-    """Take a reading of `.checkpoint`.
-
-    Returns:
-        `checkpoint-written`, `checkpoint-deleted` or `checkpoint-malformed`.
-    """
+    """Take a reading of `.checkpoint`: it was written or deleted, or is malformed."""
     if reading.place.role is not PathRole.CHECKPOINT:
         return []
     if reading.unseen is Unseen.VANISHED:

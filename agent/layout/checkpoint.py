@@ -26,30 +26,18 @@ _INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class OffsetEntry:
-    """One line of a checkpoint.
+    """One line of a checkpoint."""
 
-    Args of the dataclass:
-        topic: Changelog topic, or a source topic under topology optimisation.
-        partition: Its partition.
-        offset: Up to 2.5 the next offset to read, from 2.6 the last one applied; -4 = unknown.
-    """
-
-    topic: str
-    partition: int
-    offset: int
+    topic: str  # changelog topic, or a source topic under topology optimisation
+    partition: int  # its partition
+    offset: int  # up to 2.5 the next offset to read, from 2.6 the last one applied; -4 = unknown
 
 
 def parse_checkpoint(content: bytes) -> tuple[OffsetEntry, ...]:
-    """Parse an offset checkpoint.
+    """Parse an offset checkpoint; the entries in file order.
 
     Stricter than Kafka Streams in two points: a negative offset other than -4 and a partition that is listed
     twice are errors here, where Streams leaves the one out and lets the other overwrite.
-
-    Args:
-        content: The whole file; the last line may lack its newline.
-
-    Returns:
-        The entries in file order; empty for a file that says it has none.
 
     Raises:
         CheckpointFormatError: with the reason and the 1-based line.

@@ -29,8 +29,7 @@ class Canary:
     def fence(self, now_s: float) -> int | None:
         """Send one now: when `seen` has reached the number given, all that was announced before has been heard.
 
-        Returns:
-            The number to wait for; None if none can be sent.
+        None = none can be sent.
         """
         self._send(now_s)
         return None if self.is_stuck else self._sent

@@ -53,13 +53,7 @@ class WatchKeeper:
     """The worker's view of the watch. Used by the worker's thread only, which gives it the time."""
 
     def __init__(self, make: Make | None, canary: CanaryFile | None, polling: str = "") -> None:
-        """Keep what `make` makes.
-
-        Args:
-            make: Makes a source; None = poll only.
-            canary: The file to send; None = there is no place for one.
-            polling: Why the volume has to be polled beside or instead of the watch; empty = it need not.
-        """
+        """Keep what `make` makes (None = poll only); `polling` says why the volume has to be polled."""
         self._make = make
         self._polling = polling
         self._source: NotificationSource | None = None

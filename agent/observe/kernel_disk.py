@@ -55,12 +55,7 @@ class KernelDisk:
     """
 
     def __init__(self, root: Path, processes: Callable[[], tuple[ProcessFact, ...]] = no_processes) -> None:
-        """Remember what to read; nothing is opened yet.
-
-        Args:
-            root: The state directory; it need not exist.
-            processes: How to look for processes, for example `ProcessView(root, clock).visible`.
-        """
+        """Remember what to read, and how to look for processes; nothing is opened yet, and the root need not exist."""
         self._root = os.fspath(root)
         self._processes = processes
         self._kept: tuple[str, int] | None = None  # directory that is kept open, its descriptor
@@ -104,12 +99,7 @@ class KernelDisk:
         return tuple(found)
 
     def _open_once(self, path: str, opened: dict[str, int]) -> int:
-        """Open a directory from the one that holds it, unless `opened` has it.
-
-        Raises:
-            OSError: a component is gone, denied or not a directory.
-            ValueError: the path leads out of the root, or no file can have this name.
-        """
+        """Open a directory from the one that holds it, unless `opened` has it. Raises as `_open_parent`."""
         known = opened.get(path)
         if known is not None:
             return known
@@ -124,16 +114,7 @@ class KernelDisk:
         return descriptor
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
-        """Read at most `length` bytes of a regular file from `offset`; shorter at its end.
-
-        Args:
-            path: Relative to the state directory.
-            offset: First byte, zero or more.
-            length: Bytes wanted, zero or more.
-
-        Returns:
-            The bytes; UNREADABLE for anything that is not a regular file.
-        """
+        """Read at most `length` bytes of a regular file from `offset`; shorter at its end."""
         try:
             if self._kept_file is not None and path == self._kept_file[0]:
                 return _read(self._kept_file[1], offset, min(length, self._kept_file[2] - offset))
@@ -205,12 +186,7 @@ class KernelDisk:
         return self._processes()
 
     def _beside(self, path: str, ask: Callable[[int, str], Answer]) -> Answer:
-        """Ask about a name in the directory that holds it: the one that is kept open, or opened for this.
-
-        Raises:
-            OSError: as `_open_parent` and `ask`.
-            ValueError: as `_open_parent`.
-        """
+        """Ask about a name in the directory that holds it: the one that is kept open, or opened for this."""
         parent, name = self._open_parent(path)
         try:
             return ask(parent, name)
@@ -218,7 +194,15 @@ class KernelDisk:
             self._close(parent)
 
     def _open_parent(self, path: str) -> tuple[int, str]:
-        """Open the directory that holds `path`, or give the one that is kept open; end with `_close`."""
+        """Open the directory that holds `path`, component by component; give its descriptor and the last name.
+
+        Plain functions and not context managers: those took a quarter of a reading of a file. `start` is the root, or a
+        directory that is open, which is given where it holds `path`.
+
+        Raises:
+            OSError: a component is gone, denied or not a directory.
+            ValueError: the path leads out of the root, or no file can have this name.
+        """
         if self._kept is not None:
             directory, descriptor = self._kept
             below = path[len(directory) + 1 :]
@@ -236,11 +220,7 @@ def _stat(parent: int, name: str) -> os.stat_result:
 
 
 def _open_regular_file(parent: int, name: str) -> tuple[int, os.stat_result]:
-    """Open a regular file for reading; give its descriptor and what it is.
-
-    Raises:
-        OSError: ENXIO for anything but a regular file, else what the kernel says.
-    """
+    """Open a regular file for reading; give its descriptor and what it is. ENXIO for anything else."""
     # Statted before the open: opening a FIFO would wake its writer, opening a device may act on it.
     _require_regular(_stat(parent, name))
     descriptor = os.open(name, _READING, dir_fd=parent)

@@ -19,14 +19,10 @@ _WHOLE_FILE = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
 
 
 def query_lock(descriptor: int) -> LockState:
-    """Ask whether another process holds a write lock on an open file.
+    """Ask whether another process holds a write lock on a file that is open for reading.
 
-    Args:
-        descriptor: Open for reading. Closing it afterwards is harmless: a close drops the record locks of
-            the closing process only, and the agent has none.
-
-    Returns:
-        HELD or FREE; UNKNOWN where the file system does not say (no lock service).
+    Closing it afterwards is harmless: a close drops the record locks of the closing process only, and the agent has
+    none. UNKNOWN where the file system does not say (no lock service).
 
     Source:
         FileChannel.lock of the JVM and RocksDB's LockOrUnlock both take an fcntl write lock over the whole

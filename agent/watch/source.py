@@ -22,21 +22,13 @@ class Cause(StrEnum):
 
 @dataclass(slots=True)
 class WatchCounters:
-    """What a source did since its start.
+    """What a source did since its start."""
 
-    Args of the dataclass:
-        events: Notifications read.
-        overflows: Times the kernel dropped notifications.
-        watches: Directories watched now.
-        unwatched: Directories that should be watched and are not.
-        walks: Times the whole tree was walked to put the watches right.
-    """
-
-    events: int = 0
-    overflows: int = 0
-    watches: int = 0
-    unwatched: int = 0
-    walks: int = 0
+    events: int = 0  # notifications read
+    overflows: int = 0  # times the kernel dropped notifications
+    watches: int = 0  # directories watched now
+    unwatched: int = 0  # directories that should be watched and are not
+    walks: int = 0  # times the whole tree was walked to put the watches right
 
     def plus(self, later: WatchCounters) -> WatchCounters:
         """Add the work of a later source; what is watched now is its business alone."""
@@ -82,11 +74,7 @@ class NotificationSource(Protocol):
         ...
 
     def stop(self, timeout_s: float | None = None) -> None:
-        """End and give everything back; may be called twice, and without a start.
-
-        Args:
-            timeout_s: How long to wait for a thread that hangs; None = forever.
-        """
+        """End and give everything back; may be called twice, and without a start. None = wait forever."""
         ...
 
     def is_alive(self) -> bool:

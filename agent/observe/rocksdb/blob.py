@@ -13,12 +13,7 @@ _CRC_BYTES = 4
 
 
 def check_blob_file(disk: Disk, path: str, file: BlobFile) -> None:
-    """Read header and footer of a file of the size that the manifest says.
-
-    Raises:
-        RefusedError: RocksDB refuses to read it.
-        UnsupportedError: a version that is not known here.
-        UnseenError: the disk could not be read.
+    """Read header and footer of a file of the size that the manifest says. Raises as `open_table`.
 
     Source:
         BlobFileReader::ReadHeader and ReadFooter, BlobLogHeader and BlobLogFooter::DecodeFrom (6.18 to 11.9).

@@ -15,11 +15,7 @@ _LAST_BYTE_PRIME = 0x6B9083D9  # format.cc ModifyChecksumForLastByte
 
 
 def compute(kind: int, data: bytes) -> int | None:
-    """Compute the checksum of a block with its compression byte, or of a footer.
-
-    Returns:
-        32 bits; None if this kind is not verified.
-    """
+    """Compute the 32-bit checksum of a block with its compression byte, or of a footer; None = not verified."""
     if kind == CRC32C:
         return masked_crc32c(data)
     if kind == XXH3:

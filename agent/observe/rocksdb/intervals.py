@@ -18,13 +18,10 @@ class EntryInterval:
 
 
 def live_entries(files: Iterable[tuple[LiveFile, Properties]]) -> EntryInterval | None:
-    """Compute bounds for the files of one column family.
+    """Compute bounds for the files of one column family; None if a file deletes key ranges, which no counter bounds.
 
     A key is in at most as many places as there are puts: the upper bound. A sorted run holds a key at most once,
     and only deletions in newer runs can end it: each run gives a lower bound.
-
-    Returns:
-        The interval; None if a file deletes whole key ranges, which no counter bounds.
     """
     runs: dict[tuple[int, ...], list[Properties]] = {}
     for file, properties in files:

@@ -37,14 +37,8 @@ _TRIES = 5
 def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None) -> ManifestView | Unread:
     """Read the current manifest of a database.
 
-    On RocksDB 5.7 and 5.14 (Kafka Streams 2.0, 2.1) the first flush of a new store shows only in the snapshot
-    that the next manifest begins with.
-
-    Args:
-        disk: What to read.
-        database: Directory of the store or segment.
-        cache: Remembers how far each manifest was replayed, from one call to the next, and lets a long one be read in
-            several; without it a manifest is read whole.
+    On RocksDB 5.7 and 5.14 (Kafka Streams 2.0, 2.1) the first flush of a new store shows only in the snapshot that the
+    next manifest begins with. Without a cache a manifest is read whole, with one from where the last call ended.
 
     Returns:
         The view. Else Unseen.RACED if a writer replaced it during every try; Unseen.VANISHED if there is no

@@ -21,12 +21,7 @@ class UnseenError(Exception):
 
 
 def read_exactly(disk: Disk, path: str, offset: int, length: int) -> bytes:
-    """Read a part of a file that has to be there.
-
-    Raises:
-        RefusedError: the file ends before.
-        UnseenError: the disk could not be read.
-    """
+    """Read a part of a file that has to be there; RefusedError if it ends before, UnseenError if it cannot be read."""
     data = disk.read_at(path, offset, length)
     if isinstance(data, Unseen):
         raise UnseenError(data)
@@ -37,19 +32,13 @@ def read_exactly(disk: Disk, path: str, offset: int, length: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why a database, or a part of it, was not read.
+    """Why a database, or a part of it, was not read."""
 
-    Args of the dataclass:
-        unseen: The reason.
-        problem: `FILE: KIND: sentence`; empty = nothing is wrong: it is not there, or a writer was faster.
-        goes_on: The next reading reads on where this one ended.
-        waits: Nothing was read yet: others come first.
-    """
-
-    unseen: Unseen
+    unseen: Unseen  # the reason
+    # `FILE: KIND: sentence`; empty = nothing is wrong: it is not there, or a writer was faster
     problem: str = ""
-    goes_on: bool = False
-    waits: bool = False
+    goes_on: bool = False  # the next reading reads on where this one ended
+    waits: bool = False  # nothing was read yet: others come first
 
 
 class MeteredDisk:

@@ -53,21 +53,13 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An opened SST file.
+    """An opened SST file."""
 
-    Args of the dataclass:
-        path: Where it is.
-        size_bytes: Its size.
-        footer: Its footer.
-        index: Its (top-level) index block.
-        properties: Its properties.
-    """
-
-    path: str
-    size_bytes: int
-    footer: Footer
-    index: Handle
-    properties: Properties
+    path: str  # where it is
+    size_bytes: int  # its size
+    footer: Footer  # its footer
+    index: Handle  # its (top-level) index block
+    properties: Properties  # its properties
 
     @property
     def is_verified(self) -> bool:
@@ -78,13 +70,8 @@ class Table:
 def open_table(disk: Disk, path: str, size_bytes: int, *, with_checks: bool = False) -> Table:
     """Read footer, metaindex and properties of a file of known size.
 
-    Args:
-        disk: What to read.
-        path: The file.
-        size_bytes: Its size.
-        with_checks: Compare the checksums of its other blocks that RocksDB reads at an open, too: index, filter,
-            deleted ranges, dictionary. They hold keys, so they are not decoded; beyond `MAX_CHECKED_BYTES` one is left
-            out.
+    `with_checks` compares the checksums of its other blocks that RocksDB reads at an open, too: index, filter, deleted
+    ranges, dictionary. They hold keys, so they are not decoded; beyond `MAX_CHECKED_BYTES` one is left out.
 
     Raises:
         RefusedError: not an SST file, cut off, or a wrong checksum.
@@ -127,12 +114,9 @@ def _check_others(disk: Disk, path: str, footer: Footer, handles: list[Handle]) 
 
 
 def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
-    """Walk through all entries: internal key (with its 8 bytes of sequence and type) and value.
+    """Walk through all entries: internal key (with its 8 bytes of sequence and type) and value. Raises as `open_table`.
 
     Only for files of the `offsets` family.
-
-    Raises:
-        DamagedError, UnsupportedError, UnseenError: as `open_table`.
     """
     if table.size_bytes > MAX_OFFSETS_BYTES:
         raise UnsupportedError(f"`offsets` file of {table.size_bytes} bytes")

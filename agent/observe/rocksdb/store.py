@@ -37,20 +37,13 @@ _ELSEWHERE = "elsewhere: it is on another path of the database (db_paths, cf_pat
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """A live SST file.
+    """A live SST file."""
 
-    Args of the dataclass:
-        file: What the manifest says of it.
-        mtime_us: When it was written, microseconds since the epoch; None = not seen.
-        properties: Its counters; None = not read, `problem` says why.
-        is_verified: Whether the checksums of what was read were compared.
-        problem: `corrupt: ...`, `unsupported: ...`, `elsewhere: ...` or why it was not seen; None = all well.
-    """
-
-    file: LiveFile
-    mtime_us: int | None = None
-    properties: Properties | None = None
-    is_verified: bool = True
+    file: LiveFile  # what the manifest says of it
+    mtime_us: int | None = None  # when it was written, microseconds since the epoch; None = not seen
+    properties: Properties | None = None  # its counters; None = not read, `problem` says why
+    is_verified: bool = True  # whether the checksums of what was read were compared
+    # `corrupt: ...`, `unsupported: ...`, `elsewhere: ...` or why it was not seen; None = all well
     problem: str | None = None
 
 
@@ -59,29 +52,18 @@ class StoreFacts:
     """What a database has on disk.
 
     Sums and the interval are of the data families (all but `offsets`) and None if a file's counters are not known.
-
-    Args of the dataclass:
-        manifest: The manifest.
-        files: Its live files, those of the `offsets` family included, by number.
-        entries: Entries, deletions included.
-        deletions: Deletions.
-        raw_key_bytes: Size of all keys.
-        raw_value_bytes: Size of all values.
-        live: Bounds of the number of live entries.
-        offsets: The `offsets` family; None = the store has none (before 4.3).
-        missing_files: Names of files that a stable manifest names and that are not there.
-        blob_problems: (name, problem) of blob files that are not as they were written.
     """
 
-    manifest: ManifestView
-    files: tuple[FileFacts, ...]
-    entries: int | None
-    deletions: int | None
-    raw_key_bytes: int | None
-    raw_value_bytes: int | None
-    live: EntryInterval | None
-    offsets: OffsetsFacts | None
-    missing_files: tuple[str, ...]
+    manifest: ManifestView  # the manifest
+    files: tuple[FileFacts, ...]  # its live files, those of the `offsets` family included, by number
+    entries: int | None  # entries, deletions included
+    deletions: int | None  # deletions
+    raw_key_bytes: int | None  # size of all keys
+    raw_value_bytes: int | None  # size of all values
+    live: EntryInterval | None  # bounds of the number of live entries
+    offsets: OffsetsFacts | None  # the `offsets` family; None = the store has none (before 4.3)
+    missing_files: tuple[str, ...]  # names of files that a stable manifest names and that are not there
+    # (name, problem) of blob files that are not as they were written
     blob_problems: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -109,25 +91,12 @@ def read_store(
     with_counters: bool = True,
     with_checks: bool = False,
 ) -> StoreFacts | Unread:
-    """Read a database.
+    """Read a database: manifest, then one stat per file, and three small reads of each file that is not cached.
 
     A file that is gone is normal beside a compaction: then everything begins again with the manifest. It is
-    reported as missing only when the manifest, read again afterwards, still names it.
-
-    Args:
-        disk: What to read.
-        database: Directory of the store or segment.
-        cache: Remembers files from one call to the next.
-        manifests: Remembers manifests from one call to the next.
-        with_counters: Read the properties of data files, too; without, only the `offsets` family is read.
-        with_checks: Compare the checksums of blocks that RocksDB reads at an open, too (`open_table`).
-
-    Returns:
-        The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
-
-    Cost:
-        Manifest, then one stat per file, and three small reads of each file that the cache does not know. Never
-        more than `MAX_READ_BYTES`: what is left then is `too-large`.
+    reported as missing only when the manifest, read again afterwards, still names it. Never more than `MAX_READ_BYTES`
+    are read: what is left then is `too-large`. Without `with_counters` only the `offsets` family is read; `with_checks`
+    as in `open_table`. Unseen.RACED if files kept vanishing.
     """
     cache = SstCache() if cache is None else cache
     disk = MeteredDisk(disk, MAX_READ_BYTES)

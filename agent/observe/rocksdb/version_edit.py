@@ -30,29 +30,19 @@ BLOB_HEADER_BYTES, BLOB_FOOTER_BYTES = 30, 32
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """An SST file that a manifest names.
+    """An SST file that a manifest names."""
 
-    Args of the dataclass:
-        number: File number; the file is `<number>.sst`, at least six digits.
-        level: Level it is on.
-        family_id: Id of its column family.
-        size_bytes: Size, fixed once written.
-        smallest_sequence: Lowest sequence number in it; 0 after a compaction that forgot the order.
-        largest_sequence: Highest sequence number in it; 0 as above.
-        path_id: Which of the database's paths it is on; 0 = the first one, which is its own directory unless the
-            application chose others (`db_paths`, `cf_paths`).
-        oldest_blob: Number of the oldest blob file that holds values of it; 0 = none does.
-        session: Session of RocksDB that wrote it, as a number; 0 = the manifest does not say (before 7.3).
-    """
-
-    number: int
-    level: int
-    family_id: int
-    size_bytes: int
-    smallest_sequence: int
-    largest_sequence: int
+    number: int  # file number; the file is `<number>.sst`, at least six digits
+    level: int  # level it is on
+    family_id: int  # id of its column family
+    size_bytes: int  # size, fixed once written
+    smallest_sequence: int  # lowest sequence number in it; 0 after a compaction that forgot the order
+    largest_sequence: int  # highest sequence number in it; 0 as above
+    # which of the database's paths it is on; 0 = the first one, which is its own directory unless the application
+    # chose others (`db_paths`, `cf_paths`)
     path_id: int = 0
-    oldest_blob: int = 0
+    oldest_blob: int = 0  # number of the oldest blob file that holds values of it; 0 = none does
+    # session of RocksDB that wrote it, as a number; 0 = the manifest does not say (before 7.3)
     session: int = 0
 
     @property
@@ -63,21 +53,13 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class BlobFile:
-    """A blob file that a manifest names: values that are too large for an SST file (`enable_blob_files`).
+    """A blob file that a manifest names: values that are too large for an SST file (`enable_blob_files`)."""
 
-    Args of the dataclass:
-        number: File number; the file is `<number>.blob`.
-        family_id: Id of its column family.
-        values: Number of values in it.
-        size_bytes: Size, fixed once written.
-        dropped: How many of its values no SST file needs any more.
-    """
-
-    number: int
-    family_id: int
-    values: int
-    size_bytes: int
-    dropped: int = 0
+    number: int  # file number; the file is `<number>.blob`
+    family_id: int  # id of its column family
+    values: int  # number of values in it
+    size_bytes: int  # size, fixed once written
+    dropped: int = 0  # how many of its values no SST file needs any more
 
     @property
     def name(self) -> str:
@@ -108,10 +90,7 @@ class VersionEdit:
 
 
 def parse_edit(record: bytes) -> VersionEdit:
-    """Decode one record.
-
-    Raises:
-        DamagedError: not a version edit, or one with a part that must not be ignored and is not known.
+    """Decode one record; DamagedError if it is none, or has a part that must not be ignored and is not known.
 
     Source:
         RocksDB db/version_edit.h and .cc, 5.7 to 11.9.
@@ -280,17 +259,11 @@ def _pass_wal_addition(cursor: Cursor, edit: VersionEdit) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a version edit.
+    """A part of a version edit."""
 
-    Args of the dataclass:
-        name: Name in RocksDB.
-        reader: Reads it, or passes over exactly its length.
-        why_not: Why its content decides nothing; empty = it is read.
-    """
-
-    name: str
-    reader: Callable[[Cursor, VersionEdit], None]
-    why_not: str = ""
+    name: str  # name in RocksDB
+    reader: Callable[[Cursor, VersionEdit], None]  # reads it, or passes over exactly its length
+    why_not: str = ""  # why its content decides nothing; empty = it is read
 
 
 @dataclass(frozen=True, slots=True)
