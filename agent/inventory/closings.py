@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from agent.contract.events import Change
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application, Database, Session, Store, Task
+from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.observations import Observation
-from agent.inventory.transitions import Transition
+from agent.inventory.transitions import Transition, change_of
 from agent.layout import names
 from agent.layout.checkpoint import OffsetEntry
 
@@ -88,11 +88,9 @@ def is_comparable(task: Task, store: Store) -> bool:
     )
 
 
-def closings(
-    application: Application, task: Task, closed: list[Store], reading: Observation
-) -> list[Transition]:
+def closings(task: Task, closed: list[Store], reading: Observation) -> list[Transition]:
     """Report of stores that were let go in order what they held, where offset, files and entries are of one moment."""
-    changes = (_closing(application, task, store, reading) for store in closed)
+    changes = (_closing(task, store, reading) for store in closed)
     return [change for change in changes if change is not None]
 
 
@@ -106,7 +104,7 @@ def comparable_at(task: Task) -> bool | None:
     return True if known and not session.last.unsure else None
 
 
-def _closing(application: Application, task: Task, store: Store, reading: Observation) -> Transition | None:
+def _closing(task: Task, store: Store, reading: Observation) -> Transition | None:
     session, database = store.sessions[-1], _only(store)
     if database is None or database.lock is not LockState.FREE or not is_comparable(task, store):
         return None
@@ -115,19 +113,19 @@ def _closing(application: Application, task: Task, store: Store, reading: Observ
     offset = _offset(session, database)
     if offset is None:
         return None
-    facts: dict[str, object] = {
-        "identity": database.identity,
-        "store_incarnation": database.incarnation,
-        "offset_after": offset,
-        "puts": database.puts,
-        "bytes": database.size_bytes,
-        "entries_low": database.entries_low,
-        "entries_high": database.entries_high,
-        "comparable": (session.unbroken or session.wiped) or None,
-        "held": False,
-    }
-    return Transition(
-        Change.STORE_CLOSED, reading.at_us, reading.source, application.id, task.id, store.name, facts=facts
+    return change_of(
+        Change.STORE_CLOSED,
+        reading,
+        store.name,
+        identity=database.identity,
+        store_incarnation=database.incarnation,
+        offset_after=offset,
+        puts=database.puts,
+        bytes=database.size_bytes,
+        entries_low=database.entries_low,
+        entries_high=database.entries_high,
+        comparable=(session.unbroken or session.wiped) or None,
+        held=False,
     )
 
 

@@ -29,7 +29,7 @@ from agent.inventory.task_changes import (
     reduce_task,
     reduce_task_lock,
 )
-from agent.inventory.transitions import Transition
+from agent.inventory.transitions import Transition, change_of
 from agent.layout.names import GLOBAL_DIRECTORY, TASK_DIRECTORY
 from agent.layout.paths import PathRole
 
@@ -76,7 +76,7 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
     elif isinstance(reading, TaskReading):
         changes += reduce_task(application, task, reading)
     elif isinstance(reading, CheckpointReading):
-        changes += reduce_checkpoint(application, task, reading)
+        changes += reduce_checkpoint(task, reading)
     elif isinstance(reading, DatabaseReading):
         changes += reduce_database(application, task, reading)
     elif isinstance(reading, LockReading) and place.role is PathRole.TASK_LOCK:
@@ -84,7 +84,7 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
     end_quiet_walk(task, reading.at_us)
     if _may_change_holder(reading):
         open_sessions(application, task, reading)
-        changes += closings(application, task, close_sessions(task, reading), reading)
+        changes += closings(task, close_sessions(task, reading), reading)
         changes += _settle_holder(application, task, reading)
     if changes:
         task.changed_us = reading.at_us
@@ -117,7 +117,7 @@ def _settle_holder(application: Application, task: Task, reading: Observation) -
     if before is None and not held:
         return []
     change = Change.TASK_HELD if held else Change.TASK_RELEASED
-    return [Transition(change, reading.at_us, reading.source, application.id, task.id, facts={"held": held})]
+    return [change_of(change, reading, held=held)]
 
 
 def task_is_held(task: Task) -> bool | None:

@@ -56,8 +56,8 @@ class InotifySource:
     def stop(self, timeout_s: float | None = None) -> None:
         """End the thread and give the queue back; may be called twice, and without a start.
 
-        A thread that hangs in the kernel for longer than `timeout_s` (None = forever) is left to itself, and nothing that
-        it still reads is put into the mailbox.
+        A thread that hangs in the kernel for longer than `timeout_s` (None = forever) is left to itself, and nothing
+        that it still reads is put into the mailbox.
         """
         if self._is_given_up:
             return

@@ -42,7 +42,7 @@ class TreeWatch:
         cause: Cause = Cause.START,
         since_us: int = 0,
     ) -> None:
-        """Remember what to watch (it need not exist yet), cause of the first RESCAN, and when the loss began that it repairs.
+        """Remember what to watch cause of the first RESCAN, and when the loss began that it repairs.
 
         The first `tick` puts the watches. `canary`: the agent's own directory, watched with the same queue.
         """
