@@ -75,15 +75,8 @@ class ProcessFact:
         return not self.applications or application in self.applications
 
 
-class Disk(Protocol):
-    """A state directory to read. Paths are relative to it, `/`-separated; "" is the root.
-
-    No method raises for anything that a disk can do to it.
-    """
-
-    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
-        """List a directory, unsorted; Unseen.UNREADABLE if it is not a directory."""
-        ...
+class Files(Protocol):
+    """The files of a state directory, as the readers of a database ask for them."""
 
     def stat(self, path: str) -> FileStat | Unseen:
         """Stat one entry without following a symbolic link."""
@@ -94,6 +87,24 @@ class Disk(Protocol):
 
         Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE).
         """
+        ...
+
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
+        """Read from a file, in pieces, of the very file that is there now; what is appended later is not seen.
+
+        Until the context ends; no error if it is gone.
+        """
+        ...
+
+
+class Disk(Files, Protocol):
+    """A state directory to read. Paths are relative to it, `/`-separated; "" is the root.
+
+    No method raises for anything that a disk can do to it.
+    """
+
+    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
+        """List a directory, unsorted; Unseen.UNREADABLE if it is not a directory."""
         ...
 
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
@@ -112,13 +123,6 @@ class Disk(Protocol):
         """Ask everything about the files in a directory of the very directory that is there now.
 
         Until the context ends; cheaper, and what is read belongs to one life of the directory. No error if it is gone.
-        """
-        ...
-
-    def stay_on(self, path: str) -> AbstractContextManager[None]:
-        """Read from a file, in pieces, of the very file that is there now; what is appended later is not seen.
-
-        Until the context ends; no error if it is gone.
         """
         ...
 

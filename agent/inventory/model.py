@@ -38,26 +38,10 @@ CLOSES_WITHIN_US = 500_000
 seen up to a lock poll later."""
 
 __all__ = [
-    "CLOSES_WITHIN_US",
-    "FLUSHES_KEPT",
-    "PAST_KEPT",
-    "SESSIONS_KEPT",
-    "Application",
-    "BlindInterval",
-    "CheckpointClaim",
-    "CheckpointFact",
-    "Database",
-    "Deletion",
-    "Inventory",
-    "PastDatabase",
-    "PastTask",
-    "ProcessLife",
-    "Remains",
-    "Session",
-    "Shape",
-    "Store",
-    "Task",
-]
+    "CLOSES_WITHIN_US", "FLUSHES_KEPT", "PAST_KEPT", "SESSIONS_KEPT", "Application", "BlindInterval", "CheckpointClaim",
+    "CheckpointFact", "Database", "Deletion", "Inventory", "PastDatabase", "PastTask", "ProcessLife", "Remains",
+    "Session", "Shape", "Store", "Task",
+]  # fmt: skip
 
 
 @dataclass(slots=True)

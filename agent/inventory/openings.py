@@ -78,7 +78,7 @@ def _segment(database: Database) -> Segment | None:
 def _is_offset_last(database: Database) -> bool | None:
     """Return whether the offset was written after the data; both are sequence numbers of the same database."""
     assert database.offsets is not None
-    written = max((sequence for _, _, sequence in database.offsets.offsets), default=0)
+    written = database.offsets.newest_sequence
     return written > database.puts if written else None
 
 

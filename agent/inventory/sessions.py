@@ -203,10 +203,9 @@ def _wrote_offset(store: Store) -> bool | None:
         facts = database.offsets
         if facts is None or facts.status is None or facts.status_sequence == 0:
             continue
-        written = [sequence for _, _, sequence in facts.offsets]
-        if not written:
+        if not facts.offsets:
             return False
-        newest = max(written)
+        newest = facts.newest_sequence
         if newest and newest < database.puts:
             return False
         if not newest and database.newest_flush > facts.offset_file:
@@ -235,8 +234,7 @@ def uncovered_puts(store: Store) -> int | None:
     """
     beyond = 0
     for database in store.databases.values():
-        written = [sequence for _, _, sequence in database.offsets.offsets] if database.offsets else []
-        newest = max(written, default=0)
+        newest = database.offsets.newest_sequence if database.offsets else 0
         if not newest:
             return None
         beyond += max(database.puts - newest, 0)
@@ -257,8 +255,8 @@ def counted_puts(store: Store) -> int:
 
 def _note_stored_offset(store: Store, session: Session) -> None:
     for key, database in store.databases.items():
-        written = [sequence for _, _, sequence in database.offsets.offsets] if database.offsets else []
-        if max(written, default=0) > session.status_floors.get(key, 0):
+        newest = database.offsets.newest_sequence if database.offsets else 0
+        if newest > session.status_floors.get(key, 0):
             session.stored_offset = stored_offset(store)
 
 

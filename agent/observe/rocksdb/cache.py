@@ -21,7 +21,6 @@ class FileContent:
 
     properties: Properties | None = None  # its counters; None = not read
     records: tuple[OffsetsRecord, ...] = ()  # its entries; only for the `offsets` family
-    is_verified: bool = True  # whether checksums were compared
     # why it could not be read, `unsupported: ...` or `corrupt: ...`; None = it could
     problem: str | None = None
 

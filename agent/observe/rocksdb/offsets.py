@@ -57,7 +57,6 @@ class OffsetsFacts:
     # input positions; empty if there are none or they cannot be decoded
     position: tuple[PositionEntry, ...] = ()
     position_sequence: int | None = None  # sequence number of that entry; None = no such entry
-    files: tuple[int, ...] = ()  # numbers of the files that hold the newest entries, ascending
     # sequence number of the newest deletion of a changelog offset that is on disk; 0 = none
     removed_sequence: int = 0
     problems: tuple[str, ...] = ()  # what could not be read, one sentence each; empty = everything was read
@@ -108,7 +107,6 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         offsets=tuple(sorted((_name(key), one) for key, one in longs.items())),
         position=position,
         position_sequence=stored_position.sequence if has_position and stored_position else None,
-        files=tuple(sorted({one.file_number for one in newest.values() if one.value is not None})),
         removed_sequence=max((x.sequence for x in newest.values() if _is_removed_offset(x)), default=0),
         problems=tuple(found[:_MAX_PROBLEMS]),
     )

@@ -21,12 +21,10 @@ class Properties:
     raw_key_bytes: int  # size of all keys, uncompressed
     raw_value_bytes: int  # size of all values, uncompressed
     data_blocks: int  # number of data blocks
-    family_id: int | None = None  # column family that the file was written for
     # time of the oldest data in it (flush: of the memtable), seconds since the epoch; 0 or None = unknown
     creation_time_s: int | None = None
     oldest_key_time_s: int | None = None  # as RocksDB knows it; 0 or None = unknown
     file_creation_time_s: int | None = None  # when the file was written; 0 or None = unknown
-    largest_sequence: int | None = None  # highest sequence number in it
     index_type: int = 0  # 0 binary, 1 hash, 2 two levels, 3 binary with first keys
     index_delta_encoded: bool = False  # index values are delta-encoded
     session: int | None = None  # session of RocksDB that wrote the file, as a number
@@ -62,11 +60,9 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
         raw_key_bytes=count(b"raw.key.size"),
         raw_value_bytes=count(b"raw.value.size"),
         data_blocks=count(b"num.data.blocks"),
-        family_id=number(b"column.family.id"),
         creation_time_s=number(b"creation.time"),
         oldest_key_time_s=number(b"oldest.key.time"),
         file_creation_time_s=number(b"file.creation.time"),
-        largest_sequence=number(b"key.largest.seqno"),
         index_type=int.from_bytes(index_type[:4], "little"),
         index_delta_encoded=bool(number(b"index.value.is.delta.encoded")),
         session=_session(found.get(b"rocksdb.creating.session.identity", b"")),

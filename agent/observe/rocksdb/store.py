@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
+from agent.inventory.disk import EntryKind, Files, FileStat, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_LOG_HEAD_BYTES, other_paths
 from agent.observe.rocksdb.blob import check_blob_file
@@ -42,7 +42,6 @@ class FileFacts:
     file: LiveFile  # what the manifest says of it
     mtime_us: int | None = None  # when it was written, microseconds since the epoch; None = not seen
     properties: Properties | None = None  # its counters; None = not read, `problem` says why
-    is_verified: bool = True  # whether the checksums of what was read were compared
     # `corrupt: ...`, `unsupported: ...`, `elsewhere: ...` or why it was not seen; None = all well
     problem: str | None = None
 
@@ -51,15 +50,12 @@ class FileFacts:
 class StoreFacts:
     """What a database has on disk.
 
-    Sums and the interval are of the data families (all but `offsets`) and None if a file's counters are not known.
+    Deletions and the interval are of the data families (all but `offsets`); None if a file's counters are not known.
     """
 
-    manifest: ManifestView  # the manifest
+    manifest: ManifestView
     files: tuple[FileFacts, ...]  # its live files, those of the `offsets` family included, by number
-    entries: int | None  # entries, deletions included
-    deletions: int | None  # deletions
-    raw_key_bytes: int | None  # size of all keys
-    raw_value_bytes: int | None  # size of all values
+    deletions: int | None
     live: EntryInterval | None  # bounds of the number of live entries
     offsets: OffsetsFacts | None  # the `offsets` family; None = the store has none (before 4.3)
     missing_files: tuple[str, ...]  # names of files that a stable manifest names and that are not there
@@ -83,7 +79,7 @@ class StoreFacts:
 
 
 def read_store(
-    disk: Disk,
+    disk: Files,
     database: str,
     cache: SstCache | None = None,
     manifests: ManifestCache | None = None,
@@ -108,7 +104,7 @@ def read_store(
             return Unread(
                 Unseen.TOO_LARGE, f"{manifest_name(view.number)}: {Unseen.TOO_LARGE}: too many files"
             )
-        reader = _Reader(disk, database, cache, view, with_counters=with_counters, with_checks=with_checks)
+        reader = _Reader(disk, database, cache, view, with_counters, with_checks)
         reader.read()
         if not reader.gone:
             return reader.facts(())
@@ -122,29 +118,20 @@ def read_store(
     return Unread(Unseen.RACED)
 
 
+@dataclass(slots=True)
 class _Reader:
     """One walk over the live files of one manifest."""
 
-    def __init__(
-        self,
-        disk: Disk,
-        database: str,
-        cache: SstCache,
-        view: ManifestView,
-        *,
-        with_counters: bool,
-        with_checks: bool,
-    ) -> None:
-        self._disk = disk
-        self._database = database
-        self._cache = cache
-        self._view = view
-        self._with_counters = with_counters
-        self._with_checks = with_checks
-        self._files: dict[int, FileFacts] = {}
-        self._records: list[OffsetsRecord] = []
-        self._blob_problems: list[tuple[str, str]] = []
-        self.gone: set[str] = set()
+    _disk: Files
+    _database: str
+    _cache: SstCache
+    _view: ManifestView
+    _with_counters: bool
+    _with_checks: bool
+    _files: dict[int, FileFacts] = field(default_factory=dict)
+    _records: list[OffsetsRecord] = field(default_factory=list)
+    _blob_problems: list[tuple[str, str]] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
 
     def read(self) -> None:
         """Read every file that is asked for."""
@@ -170,13 +157,8 @@ class _Reader:
             self._files[file.number] = FileFacts(file, problem=found)
             return
         content = self._content(file, found, _read_offsets if is_offsets else _read_counters)
-        self._files[file.number] = FileFacts(
-            file,
-            found.mtime_us,
-            content.properties,
-            content.is_verified,
-            content.problem or self._keep(content),
-        )
+        problem = content.problem or self._keep(content)
+        self._files[file.number] = FileFacts(file, found.mtime_us, content.properties, problem)
 
     def _keep(self, content: FileContent) -> str | None:
         """Take a file's records over; the problem if there are too many."""
@@ -209,7 +191,7 @@ class _Reader:
         return bool(paths)
 
     def _content(
-        self, file: FileT, stat: FileStat, read: Callable[[Disk, str, FileT, bool], FileContent]
+        self, file: FileT, stat: FileStat, read: Callable[[Files, str, FileT, bool], FileContent]
     ) -> FileContent:
         """Read what the cache does not know."""
         path = self._path(file)
@@ -249,10 +231,7 @@ class _Reader:
         return StoreFacts(
             manifest=self._view,
             files=files,
-            entries=sum(one.entries for one in known) if is_complete else None,
             deletions=sum(one.deletions for one in known) if is_complete else None,
-            raw_key_bytes=sum(one.raw_key_bytes for one in known) if is_complete else None,
-            raw_value_bytes=sum(one.raw_value_bytes for one in known) if is_complete else None,
             live=_live(data) if is_complete else None,
             offsets=None if offsets_id is None else self._offsets(files, offsets_id),
             missing_files=missing,
@@ -283,7 +262,7 @@ def _live(data: list[FileFacts]) -> EntryInterval | None:
     return EntryInterval(low, high)
 
 
-def _open(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> Table:
+def _open(disk: Files, path: str, file: LiveFile, with_checks: bool) -> Table:
     """Open an SST file; another file under its name is refused, as RocksDB does since 7.6.
 
     Source:
@@ -295,19 +274,17 @@ def _open(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> Table:
     return table
 
 
-def _read_counters(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
-    table = _open(disk, path, file, with_checks)
-    return FileContent(table.properties, is_verified=table.is_verified)
+def _read_counters(disk: Files, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+    return FileContent(_open(disk, path, file, with_checks).properties)
 
 
-def _read_offsets(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+def _read_offsets(disk: Files, path: str, file: LiveFile, with_checks: bool) -> FileContent:
     table = _open(disk, path, file, with_checks)
     if table.properties.range_deletions:
         return FileContent(table.properties, problem="unsupported: deletions of key ranges")
-    records = tuple(decode_records(read_entries(disk, table), file.number))
-    return FileContent(table.properties, records, table.is_verified)
+    return FileContent(table.properties, tuple(decode_records(read_entries(disk, table), file.number)))
 
 
-def _read_blob(disk: Disk, path: str, file: BlobFile, with_checks: bool) -> FileContent:
+def _read_blob(disk: Files, path: str, file: BlobFile, with_checks: bool) -> FileContent:
     check_blob_file(disk, path, file)
     return FileContent()
