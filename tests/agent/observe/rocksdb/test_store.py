@@ -137,7 +137,7 @@ def test_compressed(encodings):
     assert offsets.status is None
     assert len(offsets.problems) == 2
     assert all("unsupported: compressed block" in problem for problem in offsets.problems)
-    assert facts.entries == 250
+    assert facts.deletions == 50
 
 
 def test_no_key_or_value_of_data_is_read(encodings):
@@ -203,7 +203,7 @@ def test_without_counters(encodings):
     """Without counters data files are not even opened."""
     disk = in_memory(encodings, "xxh3")
     facts = read(disk, "s", with_counters=False)
-    assert facts.entries is None
+    assert facts.deletions is None
     assert facts.live is None
     assert len(offsets_of(facts).offsets) == 40
     data = {f"s/{one.file.name}" for one in facts.files if one.file.family_id == 0}
@@ -266,7 +266,7 @@ def test_compaction_meanwhile(encodings):
     facts = read(Compacting(before, finish), "s")
     assert not facts.missing_files
     assert not facts.problems
-    assert facts.entries == 250
+    assert facts.deletions == 50
 
 
 def test_missing_on_stable_manifest():
@@ -276,7 +276,7 @@ def test_missing_on_stable_manifest():
     )
     facts = read(disk, "s")
     assert facts.missing_files == ("000008.sst",)
-    assert facts.entries is None
+    assert facts.deletions is None
     assert facts.problems == ("000007.sst: corrupt: file is too short", "000008.sst: vanished")
 
 
