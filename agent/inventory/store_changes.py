@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent.contract.events import Change, Source
 from agent.inventory.bulk_load import note_bulk_load
@@ -10,6 +11,7 @@ from agent.inventory.disk import LockState, Unseen
 from agent.inventory.flushes import apply_flushes
 from agent.inventory.model import (
     PAST_KEPT,
+    SWEPT_KEPT,
     TAKEN_KEPT,
     Application,
     Database,
@@ -27,7 +29,6 @@ from agent.inventory.recent import recent
 from agent.inventory.sessions import add_segment, opened_puts
 from agent.inventory.stores import NO_NUMBERS
 from agent.inventory.transitions import Transition, change_of
-from agent.inventory.unnamed import as_known, note_bare
 from agent.layout import names
 from agent.layout.paths import PathRole
 
@@ -48,11 +49,11 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     database = store.databases.get(key) if store else None
     if database is not None and reading.announced_us:
         database.closed_us, database.taken_us = reading.announced_us, 0
-    note_bare(task, reading)
+    _note_bare(task, reading)
     if reading.unseen is not None or reading.identity is None:
         return _without_identity(task, store, database, reading)
     if database is not None and database.identity is not None:
-        reading = as_known(task, store, database, reading)
+        reading = _as_known(task, store, database, reading)
     if store is None:
         segmented = place.role is PathRole.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
@@ -71,6 +72,42 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     if is_new and store.segmented:
         add_segment(store, database)
     return changes
+
+
+def _note_bare(task: Task, reading: DatabaseReading) -> None:
+    """Note since when a store's directory is there and has nothing of a database in it."""
+    name = reading.place.store or ""
+    is_bare = reading.unseen is None and reading.identity is None and not reading.leftovers
+    if is_bare and reading.place.role is PathRole.STORE:
+        task.bare = {name: reading.at_us, **task.bare}
+    elif name in task.bare and reading.unseen in (None, Unseen.VANISHED):
+        task.bare = {known: at_us for known, at_us in task.bare.items() if known != name}
+
+
+def _as_known(
+    task: Task, store: Store | None, database: Database, reading: DatabaseReading
+) -> DatabaseReading:
+    """Take a database that lost its IDENTITY, or got one again, for the one that is known, unless it is another.
+
+    RocksDB makes a missing IDENTITY at the next open, which begins a manifest, too; the directory stays.
+    """
+    same = reading.inode == database.inode and (reading.manifest or 0) >= (database.manifest or 0)
+    if reading.unnamed and same:
+        if reading.lock is LockState.HELD and reading.manifest == database.manifest:
+            # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
+            # from under a held lock was swept away by another process.
+            path = f"{database.path}/{names.IDENTITY_FILE}"
+            if path not in [known for _, known in task.swept]:
+                task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
+        return replace(reading, identity=database.identity)
+    if database.unnamed and same and store is not None and reading.identity is not None:
+        before, database.identity = frozenset({database.identity}), reading.identity
+        for session in store.sessions:
+            if session.identities & before:
+                session.identities = session.identities - before | {reading.identity}
+            if session.final_identities & before:
+                session.final_identities = session.final_identities - before | {reading.identity}
+    return reading
 
 
 def _without_identity(

@@ -7,8 +7,10 @@ symbolic link therefore ends the reading instead of leading it out of the state 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -16,7 +18,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
-from agent.observe.locks import query_lock
 
 MAX_ENTRIES = 200_000
 """Longest listing that is answered (design size: 10,000 task directories); a longer one is TOO_LARGE."""
@@ -39,6 +40,11 @@ _KINDS = {
     stat.S_IFLNK: EntryKind.SYMLINK,
 }
 _DETOURS = frozenset({"", ".", ".."})
+
+# struct flock of 64-bit Linux (x86-64, aarch64): short l_type, short l_whence, off_t l_start, off_t l_len,
+# pid_t l_pid; `0q` pads the end to the alignment of off_t, as the C compiler does.
+_FLOCK = struct.Struct("@hhqqi0q")
+_WHOLE_FILE = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
 
 Answer = TypeVar("Answer")
 
@@ -213,6 +219,23 @@ class KernelDisk:
     def _close(self, parent: int) -> None:
         if self._kept is None or parent != self._kept[1]:
             os.close(parent)
+
+
+def query_lock(descriptor: int) -> LockState:
+    """Ask whether another process holds a write lock on a file that is open for reading.
+
+    Closing it afterwards is harmless: a close drops the record locks of the closing process only, and the agent has
+    none. UNKNOWN where the file system does not say (no lock service).
+
+    Source:
+        FileChannel.lock of the JVM and RocksDB's LockOrUnlock both take an fcntl write lock over the whole
+        file; a query of type F_RDLCK conflicts with exactly that and needs no write permission.
+    """
+    try:
+        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _WHOLE_FILE)
+    except OSError:
+        return LockState.UNKNOWN
+    return LockState.FREE if _FLOCK.unpack(answer)[0] == fcntl.F_UNLCK else LockState.HELD
 
 
 def _stat(parent: int, name: str) -> os.stat_result:

@@ -35,7 +35,7 @@ FASTEST_PER_MS = 800
 
 
 class InotifySource:
-    """`agent.watch.source.NotificationSource` on inotify: one queue, one thread."""
+    """One queue, one thread: puts hints into a mailbox until it is stopped."""
 
     def __init__(self, watch: TreeWatch, mailbox: Mailbox) -> None:
         """Own a watch and its queue until `stop`; nothing is read yet."""

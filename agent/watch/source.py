@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 
 class Cause(StrEnum):
@@ -39,48 +38,3 @@ class WatchCounters:
             later.unwatched,
             self.walks + later.walks,
         )
-
-
-class WatchedTree(Protocol):
-    """What is watched, and how well."""
-
-    def is_watched(self, path: str) -> bool:
-        """Return whether a directory has a watch now."""
-        ...
-
-    def is_canary_watched(self) -> bool:
-        """Return whether moves in the agent's own directory are announced now."""
-        ...
-
-    def degraded(self) -> dict[str, str]:
-        """Return what is wrong now: cause -> one sentence with what to do."""
-        ...
-
-    def counters(self) -> WatchCounters:
-        """Return what was done so far; a copy."""
-        ...
-
-
-class NotificationSource(Protocol):
-    """Puts hints into a mailbox until it is stopped."""
-
-    @property
-    def watch(self) -> WatchedTree:
-        """What is watched."""
-        ...
-
-    def start(self) -> None:
-        """Begin; the first hint is a RESCAN of everything, put when the watches are in place."""
-        ...
-
-    def stop(self, timeout_s: float | None = None) -> None:
-        """End and give everything back; may be called twice, and without a start. None = wait forever."""
-        ...
-
-    def is_alive(self) -> bool:
-        """Return whether notifications still arrive; False before the start and after a failure."""
-        ...
-
-    def failure(self) -> str:
-        """Return why the source died; empty if it did not."""
-        ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -12,7 +12,6 @@ from agent.layout.rocksdb_text import MAX_LOG_HEAD_BYTES, other_paths
 from agent.observe.rocksdb.blob import check_blob_file
 from agent.observe.rocksdb.cache import FileContent, SstCache
 from agent.observe.rocksdb.coding import DamagedError, RefusedError, UnsupportedError
-from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
 from agent.observe.rocksdb.manifest import ManifestCache, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
@@ -33,6 +32,14 @@ FileT = TypeVar("FileT", LiveFile, BlobFile)
 
 _TRIES = 5
 _ELSEWHERE = "elsewhere: it is on another path of the database (db_paths, cf_paths)"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryInterval:
+    """Bounds of the number of live entries, both included; memtable content is not counted."""
+
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +267,38 @@ def _live(data: list[FileFacts]) -> EntryInterval | None:
         low += interval.low
         high += interval.high
     return EntryInterval(low, high)
+
+
+def live_entries(files: Iterable[tuple[LiveFile, Properties]]) -> EntryInterval | None:
+    """Compute bounds for the files of one column family; None if a file deletes key ranges, which no counter bounds.
+
+    A key is in at most as many places as there are puts: the upper bound. A sorted run holds a key at most once,
+    and only deletions in newer runs can end it: each run gives a lower bound.
+    """
+    runs: dict[tuple[int, ...], list[Properties]] = {}
+    for file, properties in files:
+        if properties.range_deletions:
+            return None
+        runs.setdefault(_run(file), []).append(properties)
+    high = low = deleted_by_newer = 0
+    for key in sorted(runs):
+        puts = sum(max(0, one.entries - one.deletions) for one in runs[key])
+        high += puts
+        low = max(low, puts - deleted_by_newer)
+        deleted_by_newer += sum(one.deletions for one in runs[key])
+    return EntryInterval(low, high)
+
+
+def newest_first(files: Iterable[LiveFile]) -> list[LiveFile]:
+    """Order files so that those of newer sorted runs come first."""
+    return sorted(files, key=lambda file: (_run(file), file.number))
+
+
+def _run(file: LiveFile) -> tuple[int, ...]:
+    if file.level > 0:
+        return (file.level,)
+    # every file of level 0 is its own run; newer ones hold higher sequence numbers
+    return (0, -file.largest_sequence, -file.smallest_sequence, -file.number)
 
 
 def _open(disk: Files, path: str, file: LiveFile, with_checks: bool) -> Table:

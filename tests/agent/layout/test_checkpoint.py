@@ -104,3 +104,27 @@ def test_truncated_never_loses_an_entry_silently(entries, data):
     kept = lines[: data.draw(st.integers(0, len(lines) - 1))]
     with pytest.raises(CheckpointFormatError):
         parse_checkpoint("\n".join(kept).encode())
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "t 0 5",
+        "t 2147483647 9223372036854775807",
+        "t 3 -4",
+        "t 2147483648 5",
+        "t 0 9223372036854775808",
+        "t 0 -1",
+        "ü 1 2",
+    ],
+)
+def test_one_entry_is_read_as_any_number_of_them(row):
+    """The shortest form has a reader of its own: it says what the other one says of the same row with blanks."""
+
+    def read(content: str) -> object:
+        try:
+            return parse_checkpoint(content.encode())
+        except CheckpointFormatError as error:
+            return str(error)
+
+    assert read(f"0\n1\n{row}\n") == read(f"0\n1\n{row}") == read(f"0\r\n1\r\n{row}\r\n")

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from agent.home.canary_file import CanaryFile, number_of
-from agent.lookout.canary import EVERY_S, LATE_AFTER_S, Canary
+from agent.lookout.watch_keeper import EVERY_S, LATE_AFTER_S, Canary
 
 
 def sent_by(canary_moves: list[int]) -> Canary:

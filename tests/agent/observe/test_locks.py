@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent.inventory.disk import LockState
-from agent.observe.locks import query_lock
+from agent.observe.kernel_disk import query_lock
 
 HOLD = """
 import fcntl, sys

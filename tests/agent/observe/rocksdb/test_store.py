@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from agent.inventory.disk import Unseen
 from agent.observe.rocksdb import sst
 from agent.observe.rocksdb.cache import SstCache
-from agent.observe.rocksdb.intervals import EntryInterval
 from agent.observe.rocksdb.offsets import OffsetsFacts, PositionEntry, StoredLong
 from agent.observe.rocksdb.reading import Unread
-from agent.observe.rocksdb.store import StoreFacts, read_store
+from agent.observe.rocksdb.store import EntryInterval, StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, deleted, frame
 from tests.support.tree_disk import FilesDisk
 
