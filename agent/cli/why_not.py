@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.cli.offline import one_pass, parse_duration_us, require_state_directory
-from agent.cli.walking import walking
+from agent.cli.progress import walking
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.codec import printable, rfc3339

@@ -7,15 +7,11 @@ from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import LOCKS_KEPT, PROCESSES_KEPT, Application, Inventory, ProcessLife
 from agent.inventory.observations import ApplicationReading, LockReading
 from agent.inventory.recent import recent
-from agent.inventory.transitions import Transition
+from agent.inventory.transitions import Transition, change_of
 
 
 def reduce_application(inventory: Inventory, reading: ApplicationReading) -> list[Transition]:
-    """Take a reading of an application directory.
-
-    Returns:
-        `application-seen`, `application-gone`, and what the application lock shows.
-    """
+    """Take a reading of an application directory: it came, it went, and what its lock shows."""
     name = reading.place.application
     assert name is not None
     application = inventory.applications.get(name)
@@ -23,7 +19,7 @@ def reduce_application(inventory: Inventory, reading: ApplicationReading) -> lis
         if application is None or not application.exists:
             return []
         application.exists = False
-        return [Transition(Change.APPLICATION_GONE, reading.at_us, reading.source, name)]
+        return [change_of(Change.APPLICATION_GONE, reading)]
     if reading.unseen is not None:
         return []
     if application is None:
@@ -31,7 +27,7 @@ def reduce_application(inventory: Inventory, reading: ApplicationReading) -> lis
     changes: list[Transition] = []
     if not application.exists:
         application.exists = True
-        changes.append(Transition(Change.APPLICATION_SEEN, reading.at_us, reading.source, name))
+        changes.append(change_of(Change.APPLICATION_SEEN, reading))
     application.inode, application.mtime_us = reading.inode, reading.mtime_us
     application.process_id = reading.process_id or application.process_id
     application.process_problem = reading.process_problem
@@ -48,9 +44,6 @@ def reduce_application(inventory: Inventory, reading: ApplicationReading) -> lis
 
 def reduce_application_lock(application: Application, reading: LockReading) -> list[Transition]:
     """Take the state of the application's `.lock`: a process starts or ends.
-
-    Returns:
-        `process-started` or `process-ended`, or nothing.
 
     Source:
         StateDirectory.initializeProcessId: held from the constructor of KafkaStreams to close();
@@ -72,9 +65,9 @@ def reduce_application_lock(application: Application, reading: LockReading) -> l
         application.lock_ever_held = True
         application.process_version = None  # that of another process, which an upgrade may have ended
         application.lives = recent(application.lives, ProcessLife(reading.at_us), PROCESSES_KEPT)
-        return [Transition(Change.PROCESS_STARTED, reading.at_us, reading.source, application.id)]
+        return [change_of(Change.PROCESS_STARTED, reading)]
     life = application.life
     if life is None:
         return []
     life.ended_us, life.announced = reading.at_us, reading.source is Source.INOTIFY
-    return [Transition(Change.PROCESS_ENDED, reading.at_us, reading.source, application.id)]
+    return [change_of(Change.PROCESS_ENDED, reading)]

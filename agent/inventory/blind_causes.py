@@ -11,155 +11,75 @@ from enum import IntEnum, StrEnum
 
 @dataclass(frozen=True, slots=True)
 class BlindCause:
-    """One cause.
+    """One cause."""
 
-    Args of the dataclass:
-        slug: As in metrics, records and findings.
-        what: What happened.
-        remedy: What a person can do about it.
-        lasts: It holds until the agent finds it repaired; the others end with the rescan that repairs them.
-        hides: Something may have come and gone unseen. If not, changes are only seen later.
-    """
-
-    slug: str
-    what: str
-    remedy: str
+    slug: str  # as in metrics, records and findings
+    what: str  # what happened
+    remedy: str  # what a person can do about it
+    # it holds until the agent finds it repaired; the others end with the rescan that repairs them
     lasts: bool = False
-    hides: bool = True
+    hides: bool = True  # something may have come and gone unseen. If not, changes are only seen later.
 
 
 CLOCK_DIFFERS = "clock-differs"
 
 CAUSES: tuple[BlindCause, ...] = (
-    BlindCause(
-        "queue-overflow",
-        "more notifications came than the kernel's queue holds",
-        "raise `fs.inotify.max_queued_events` on the node; give the agent CPU. It has read everything again",
-    ),
-    BlindCause(
-        "mailbox-full",
-        "the agent was too slow for a burst",
-        "give the agent CPU. It has read everything again",
-    ),
-    BlindCause(
-        "root-replaced",
-        "the state directory was moved away, unmounted, mounted over or recreated",
-        "nothing, if you did it; it has been read again",
-    ),
-    BlindCause(
-        "root-missing",
-        "the state directory is not there",
-        "mount the application's volume, or correct the path",
-        lasts=True,
-    ),
-    BlindCause(
-        "watch-refused",
-        "the agent has no permission to read a directory, so it cannot watch it",
+    BlindCause("queue-overflow", "more notifications came than the kernel's queue holds",
+        "raise `fs.inotify.max_queued_events` on the node; give the agent CPU. It has read everything again"),
+    BlindCause("mailbox-full", "the agent was too slow for a burst",
+        "give the agent CPU. It has read everything again"),
+    BlindCause("root-replaced", "the state directory was moved away, unmounted, mounted over or recreated",
+        "nothing, if you did it; it has been read again"),
+    BlindCause("root-missing", "the state directory is not there",
+        "mount the application's volume, or correct the path", lasts=True),
+    BlindCause("watch-refused", "the agent has no permission to read a directory, so it cannot watch it",
         "run the agent with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
-        lasts=True,
-    ),
-    BlindCause(
-        "watch-lost",
-        "the watching thread died; it was restarted and everything was read again",
-        "keep the agent's log and report it",
-    ),
-    BlindCause(
-        "canary-missed",
-        "a file that the agent moved in its own directory was not announced in time: the kernel, the reader or"
-        " the mailbox has stalled; the reader was restarted",
-        "give the agent CPU; if it comes back, keep the agent's log and report it",
-    ),
-    BlindCause(
-        "missed",
-        "a rescan found a change in a watched directory that no notification had announced",
-        "find out whether the volume is shared with another machine; if it is, set `watch_mode=poll`",
-    ),
-    BlindCause(
-        "agent-away",
-        "the agent did not run; what changed meanwhile was found by comparison with its baseline",
-        "nothing after a planned restart; otherwise search the agent's log and the pod's events for the reason",
-    ),
-    BlindCause(
-        "baseline-lost",
-        "the agent restarted and its baseline could not be used: it knows nothing of the time before",
-        "check the agent's own volume; after a downgrade start the newer agent again, or ignore this",
-    ),
-    BlindCause(
-        "agent-stalled",
-        "the agent stalled (stopped, or without CPU), so no locks were checked",
-        "give the agent CPU; check for SIGSTOP, a frozen cgroup or a suspended node",
-    ),
-    BlindCause(
-        "clock-step",
-        "the wall clock jumped: times before and after cannot be compared",
-        "let the node's clock be slewed, not stepped",
-    ),
-    BlindCause(
-        "denied",
-        "the agent has no permission to read a file or directory",
+        lasts=True),
+    BlindCause("watch-lost", "the watching thread died; it was restarted and everything was read again",
+        "keep the agent's log and report it"),
+    BlindCause("canary-missed", "a file that the agent moved in its own directory was not announced in time: the "
+        "kernel, the reader or the mailbox has stalled; the reader was restarted",
+        "give the agent CPU; if it comes back, keep the agent's log and report it"),
+    BlindCause("missed", "a rescan found a change in a watched directory that no notification had announced",
+        "find out whether the volume is shared with another machine; if it is, set `watch_mode=poll`"),
+    BlindCause("agent-away", "the agent did not run; what changed meanwhile was found by comparison with its baseline",
+        "nothing after a planned restart; otherwise search the agent's log and the pod's events for the reason"),
+    BlindCause("baseline-lost", "the agent restarted and its baseline could not be used: it knows nothing of the "
+        "time before",
+        "check the agent's own volume; after a downgrade start the newer agent again, or ignore this"),
+    BlindCause("agent-stalled", "the agent stalled (stopped, or without CPU), so no locks were checked",
+        "give the agent CPU; check for SIGSTOP, a frozen cgroup or a suspended node"),
+    BlindCause("clock-step", "the wall clock jumped: times before and after cannot be compared",
+        "let the node's clock be slewed, not stepped"),
+    BlindCause("denied", "the agent has no permission to read a file or directory",
         "run the agent with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
-        lasts=True,
-    ),
-    BlindCause(
-        "unreadable",
-        "a file or directory cannot be read: an error of the volume, or not the kind of file it should be",
-        "check the volume and the path in the summary",
-        lasts=True,
-    ),
-    BlindCause(
-        "too-large",
-        "a directory or file is larger than what the agent reads",
-        "check the path in the summary",
-        lasts=True,
-    ),
-    BlindCause(
-        "store-damaged",
-        "files of a store are damaged: RocksDB refuses them, too, or has lost the end of its manifest",
-        "see the page of `torn-store`; verdicts on this store rest on what was known before",
-        lasts=True,
-    ),
-    BlindCause(
-        "store-unread",
-        "a part of a store could not be read: no permission, a compression or a format that the agent does not know",
-        "check the file in the summary; if it is whole, report its format. Verdicts on this store rest on what was"
-        " known before",
-        lasts=True,
-    ),
-    BlindCause(
-        "store-being-read",
-        "the manifest of a store is longer than one reading takes in, as after weeks without a restart",
-        "nothing: the agent reads on, 1 MiB every two seconds; after that it reads only what is new",
-        lasts=True,
-    ),
-    BlindCause(
-        "watch-limit",
-        "no kernel watches are left: directories inside stores (or all) are polled instead",
-        "raise the limit named in the summary on the node; the agent notices within a minute",
-        lasts=True,
-        hides=False,
-    ),
-    BlindCause(
-        "polling",
-        "the volume does not announce every change, so the agent polls it",
-        "nothing; keep state on a local volume if short-lived changes matter",
-        lasts=True,
-        hides=False,
-    ),
-    BlindCause(
-        CLOCK_DIFFERS,
-        "file times come from a file server whose clock differs from this node's, or was not compared with it",
-        "keep the clocks of node and file server in step; a difference that was measured is taken off every file time",
-        lasts=True,
-        hides=False,
-    ),
-    BlindCause(
-        "self-limit",
-        "the agent reached its ceiling of CPU or memory and does less",
-        "raise `cpu_share` or `memory_mib`, or accept slower rescans and less store detail",
-        lasts=True,
-        hides=False,
-    ),
-)
+        lasts=True),
+    BlindCause("unreadable", "a file or directory cannot be read: an error of the volume, or not the kind of file "
+        "it should be",
+        "check the volume and the path in the summary", lasts=True),
+    BlindCause("too-large", "a directory or file is larger than what the agent reads",
+        "check the path in the summary", lasts=True),
+    BlindCause("store-damaged", "files of a store are damaged: RocksDB refuses them, too, or has lost the end of "
+        "its manifest",
+        "see the page of `torn-store`; verdicts on this store rest on what was known before", lasts=True),
+    BlindCause("store-unread", "a part of a store could not be read: no permission, a compression or a format that "
+        "the agent does not know",
+        "check the file in the summary; if it is whole, report its format. Verdicts on this store rest on what was "
+        "known before", lasts=True),
+    BlindCause("store-being-read", "the manifest of a store is longer than one reading takes in, as after weeks "
+        "without a restart",
+        "nothing: the agent reads on, 1 MiB every two seconds; after that it reads only what is new", lasts=True),
+    BlindCause("watch-limit", "no kernel watches are left: directories inside stores (or all) are polled instead",
+        "raise the limit named in the summary on the node; the agent notices within a minute", lasts=True, hides=False),
+    BlindCause("polling", "the volume does not announce every change, so the agent polls it",
+        "nothing; keep state on a local volume if short-lived changes matter", lasts=True, hides=False),
+    BlindCause(CLOCK_DIFFERS, "file times come from a file server whose clock differs from this node's, or was not "
+        "compared with it",
+        "keep the clocks of node and file server in step; a difference that was measured is taken off every file "
+        "time", lasts=True, hides=False),
+    BlindCause("self-limit", "the agent reached its ceiling of CPU or memory and does less",
+        "raise `cpu_share` or `memory_mib`, or accept slower rescans and less store detail", lasts=True, hides=False),
+)  # fmt: skip
 
 BY_SLUG = {cause.slug: cause for cause in CAUSES}
 HIDING = tuple(cause.slug for cause in CAUSES if cause.hides)

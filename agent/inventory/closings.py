@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from agent.contract.events import Change
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application, Database, Session, Store, Task
+from agent.inventory.model import Database, Session, Store, Task
 from agent.inventory.observations import Observation
-from agent.inventory.transitions import Transition
+from agent.inventory.transitions import Transition, change_of
 from agent.layout import names
 from agent.layout.checkpoint import OffsetEntry
 
@@ -41,13 +41,8 @@ def keeps_unbroken(before: Session | None, *, created: bool, goes_on: bool, open
     """Return whether all of an incarnation's past is known to have ended exactly when a new session begins.
 
     At-least-once goes on with what a killed process had flushed beyond its offset: entries whose records never reached
-    the changelog stay, and a close in the middle of the replay claims less than is there.
-
-    Args:
-        before: The session before; None = none was seen.
-        created: The new session made the store.
-        goes_on: It is on what the session before left.
-        opened_puts: Flushed by the time of the opening: more than was left means that a session was not seen.
+    the changelog stay, and a close in the middle of the replay claims less than is there. More puts at the opening than
+    were left mean that a session was not seen.
     """
     if created or before is None:
         return created
@@ -93,21 +88,9 @@ def is_comparable(task: Task, store: Store) -> bool:
     )
 
 
-def closings(
-    application: Application, task: Task, closed: list[Store], reading: Observation
-) -> list[Transition]:
-    """Report what stores held that were let go in order.
-
-    Args:
-        application: Their application.
-        task: Their task.
-        closed: Stores whose session ended with this reading.
-        reading: That reading.
-
-    Returns:
-        `store-closed` for each of which offset, files and number of entries are of the same moment.
-    """
-    changes = (_closing(application, task, store, reading) for store in closed)
+def closings(task: Task, closed: list[Store], reading: Observation) -> list[Transition]:
+    """Report of stores that were let go in order what they held, where offset, files and entries are of one moment."""
+    changes = (_closing(task, store, reading) for store in closed)
     return [change for change in changes if change is not None]
 
 
@@ -121,7 +104,7 @@ def comparable_at(task: Task) -> bool | None:
     return True if known and not session.last.unsure else None
 
 
-def _closing(application: Application, task: Task, store: Store, reading: Observation) -> Transition | None:
+def _closing(task: Task, store: Store, reading: Observation) -> Transition | None:
     session, database = store.sessions[-1], _only(store)
     if database is None or database.lock is not LockState.FREE or not is_comparable(task, store):
         return None
@@ -130,19 +113,19 @@ def _closing(application: Application, task: Task, store: Store, reading: Observ
     offset = _offset(session, database)
     if offset is None:
         return None
-    facts: dict[str, object] = {
-        "identity": database.identity,
-        "store_incarnation": database.incarnation,
-        "offset_after": offset,
-        "puts": database.puts,
-        "bytes": database.size_bytes,
-        "entries_low": database.entries_low,
-        "entries_high": database.entries_high,
-        "comparable": (session.unbroken or session.wiped) or None,
-        "held": False,
-    }
-    return Transition(
-        Change.STORE_CLOSED, reading.at_us, reading.source, application.id, task.id, store.name, facts=facts
+    return change_of(
+        Change.STORE_CLOSED,
+        reading,
+        store.name,
+        identity=database.identity,
+        store_incarnation=database.incarnation,
+        offset_after=offset,
+        puts=database.puts,
+        bytes=database.size_bytes,
+        entries_low=database.entries_low,
+        entries_high=database.entries_high,
+        comparable=(session.unbroken or session.wiped) or None,
+        held=False,
     )
 
 

@@ -34,12 +34,9 @@ def is_copied(database: Database) -> bool:
 
 
 def copied_until_us(task: Task) -> int:
-    """Return up to when file times below a task directory may be those of a copy.
+    """Return up to when file times below a task directory may be those of a copy; 0 = nothing points to one.
 
     The copy was over when one of the copied stores was opened after it; what was written from then on has its own time.
-
-    Returns:
-        0 if nothing points to a copy; a time beyond all times if nothing was opened since.
     """
     copied = [x for store in task.stores.values() for x in store.databases.values() if is_copied(x)]
     opened = [at_us for x in copied for at_us in x.reopened_us if at_us > x.born_us]
@@ -52,12 +49,9 @@ def times_are_copied(task: Task, at_us: int) -> bool:
 
 
 def is_birth_known(task: Task, database: Database) -> bool | None:
-    """Return whether the time of a database's IDENTITY is the time at which it was made.
+    """Return whether the time of a database's IDENTITY is the time at which it was made; None = nothing shows it.
 
     Its own data decides; where it has none, the other databases of the task, which were copied with it or not.
-
-    Returns:
-        False if it is the time of a copy; None if nothing shows it.
     """
     if database.oldest_data_us:
         return not is_copied(database)

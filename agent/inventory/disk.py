@@ -52,35 +52,22 @@ class Entry(NamedTuple):
 
 
 class FileStat(NamedTuple):
-    """What `lstat` says.
+    """What `lstat` says."""
 
-    Args of the tuple:
-        kind: Kind of the entry.
-        inode: Inode number.
-        size_bytes: Size.
-        mtime_us: Modification time, microseconds since the epoch.
-    """
-
-    kind: EntryKind
-    inode: int
-    size_bytes: int
-    mtime_us: int
+    kind: EntryKind  # kind of the entry
+    inode: int  # inode number
+    size_bytes: int  # size
+    mtime_us: int  # modification time, microseconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFact:
-    """A visible process that works on the state directory.
+    """A visible process that works on the state directory."""
 
-    Args of the dataclass:
-        pid: Process id in the agent's PID namespace.
-        started_at_us: Start time, microseconds since the epoch.
-        kafka_streams_version: From the open `kafka-streams-<version>.jar`; None if not seen.
-        applications: Application directories that it has files open in; empty = not known.
-    """
-
-    pid: int
-    started_at_us: int
-    kafka_streams_version: str | None = None
+    pid: int  # process id in the agent's PID namespace
+    started_at_us: int  # start time, microseconds since the epoch
+    kafka_streams_version: str | None = None  # from the open `kafka-streams-<version>.jar`; None if not seen
+    # application directories that it has files open in; empty = not known
     applications: frozenset[str] = frozenset()
 
     def works_on(self, application: str) -> bool:
@@ -88,15 +75,8 @@ class ProcessFact:
         return not self.applications or application in self.applications
 
 
-class Disk(Protocol):
-    """A state directory to read. Paths are relative to it, `/`-separated; "" is the root.
-
-    No method raises for anything that a disk can do to it.
-    """
-
-    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
-        """List a directory, unsorted; Unseen.UNREADABLE if it is not a directory."""
-        ...
+class Files(Protocol):
+    """The files of a state directory, as the readers of a database ask for them."""
 
     def stat(self, path: str) -> FileStat | Unseen:
         """Stat one entry without following a symbolic link."""
@@ -109,13 +89,29 @@ class Disk(Protocol):
         """
         ...
 
+    def stay_on(self, path: str) -> AbstractContextManager[None]:
+        """Read from a file, in pieces, of the very file that is there now; what is appended later is not seen.
+
+        Until the context ends; no error if it is gone.
+        """
+        ...
+
+
+class Disk(Files, Protocol):
+    """A state directory to read. Paths are relative to it, `/`-separated; "" is the root.
+
+    No method raises for anything that a disk can do to it.
+    """
+
+    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
+        """List a directory, unsorted; Unseen.UNREADABLE if it is not a directory."""
+        ...
+
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
         """Stat a regular file and read it, both through one descriptor: content and time belong together.
 
-        Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE).
-
-        Returns:
-            What it is and its content; of one with more than `most_bytes` nothing is read.
+        Never follows a symbolic link, never blocks on a FIFO or device (UNREADABLE). Of one with more than `most_bytes`
+        nothing is read.
         """
         ...
 
@@ -130,13 +126,6 @@ class Disk(Protocol):
         """
         ...
 
-    def stay_on(self, path: str) -> AbstractContextManager[None]:
-        """Read from a file, in pieces, of the very file that is there now; what is appended later is not seen.
-
-        Until the context ends; no error if it is gone.
-        """
-        ...
-
     def processes(self) -> tuple[ProcessFact, ...]:
         """List visible processes with files open below the state directory; empty if none can be seen."""
         ...
@@ -146,11 +135,8 @@ class ListableDisk(Disk, Protocol):
     """A disk that is walked over again and again: where nothing changed, that has to be cheap to find out."""
 
     def stamps(self, directories: Iterable[str]) -> tuple[int, ...] | Unseen:
-        """Ask for inode and modification time (microseconds) of directories that lie in one another.
+        """Ask for inode and modification time (microseconds) of directories in one another, both of each in turn.
 
-        Cheaper than one `stat` each.
-
-        Returns:
-            Both of the first one, then of the next; of one that cannot be seen, why.
+        Cheaper than one `stat` each. Of one that cannot be seen, why.
         """
         ...

@@ -39,22 +39,14 @@ class Hint(NamedTuple):
     """What to read, and why.
 
     A tuple, because one is made of every notification and a frozen dataclass takes twice as long to make.
-
-    Args of the tuple:
-        path: Relative to the state directory.
-        kind: What the notification said.
-        at_us: When it was read, microseconds since the epoch.
-        is_directory: Whether the kernel said that the name is a directory.
-        cause: For RESCAN: cause slug (`queue-overflow`, `start`, `periodic`, ...); else empty.
-        since_us: For RESCAN after a loss: from when on something may have gone unseen; 0 = `at_us`.
     """
 
-    path: str
-    kind: HintKind
-    at_us: int
-    is_directory: bool = False
-    cause: str = ""
-    since_us: int = 0
+    path: str  # relative to the state directory
+    kind: HintKind  # what the notification said
+    at_us: int  # when it was read, microseconds since the epoch
+    is_directory: bool = False  # whether the kernel said that the name is a directory
+    cause: str = ""  # for RESCAN: cause slug (`queue-overflow`, `start`, `periodic`, ...); else empty
+    since_us: int = 0  # for RESCAN after a loss: from when on something may have gone unseen; 0 = `at_us`
 
     @property
     def place(self) -> StatePath:

@@ -38,98 +38,51 @@ CLOSES_WITHIN_US = 500_000
 seen up to a lock poll later."""
 
 __all__ = [
-    "CLOSES_WITHIN_US",
-    "FLUSHES_KEPT",
-    "PAST_KEPT",
-    "SESSIONS_KEPT",
-    "Application",
-    "BlindInterval",
-    "CheckpointClaim",
-    "CheckpointFact",
-    "Database",
-    "Deletion",
-    "Inventory",
-    "PastDatabase",
-    "PastTask",
-    "ProcessLife",
-    "Remains",
-    "Session",
-    "Shape",
-    "Store",
-    "Task",
-]
+    "CLOSES_WITHIN_US", "FLUSHES_KEPT", "PAST_KEPT", "SESSIONS_KEPT", "Application", "BlindInterval", "CheckpointClaim",
+    "CheckpointFact", "Database", "Deletion", "Inventory", "PastDatabase", "PastTask", "ProcessLife", "Remains",
+    "Session", "Shape", "Store", "Task",
+]  # fmt: skip
 
 
 @dataclass(slots=True)
 class CheckpointFact:
-    """One content of a task's `.checkpoint`.
+    """One content of a task's `.checkpoint`."""
 
-    Args of the dataclass:
-        written_us: mtime of the file: when the content was written.
-        seen_us: When it was seen.
-        offsets: Store -> changelog offset, entries of this task only.
-        foreign: Entries that belong to other tasks or map to no store.
-        incarnation: Number of the task directory's life in which it was written.
-        held: Whether a process held the task then.
-        ended_us: When it was replaced or deleted; None = it is there.
-        deleted: It ended by deletion, not by replacement.
-        in_walk: It was deleted as part of a recursive deletion.
-    """
-
-    written_us: int
-    seen_us: int
-    offsets: dict[str, int]
-    foreign: tuple[OffsetEntry, ...]
-    incarnation: int
-    held: bool
-    ended_us: int | None = None
-    deleted: bool = False
-    in_walk: bool = False
+    written_us: int  # mtime of the file: when the content was written
+    seen_us: int  # when it was seen
+    offsets: dict[str, int]  # store -> changelog offset, entries of this task only
+    foreign: tuple[OffsetEntry, ...]  # entries that belong to other tasks or map to no store
+    incarnation: int  # number of the task directory's life in which it was written
+    held: bool  # whether a process held the task then
+    ended_us: int | None = None  # when it was replaced or deleted; None = it is there
+    deleted: bool = False  # it ended by deletion, not by replacement
+    in_walk: bool = False  # it was deleted as part of a recursive deletion
 
 
 @dataclass(slots=True)
 class Deletion:
-    """A recursive deletion that was seen going on in a task directory.
+    """A recursive deletion that was seen going on in a task directory."""
 
-    Args of the dataclass:
-        started_us: First removal.
-        last_us: Newest removal.
-        shape: By its owner or by a cleaner.
-        held: Whether the task was held when it began.
-        stores: Stores it removed something essential of.
-    """
-
-    started_us: int
-    last_us: int
-    shape: Shape
-    held: bool
-    stores: set[str] = field(default_factory=set)
+    started_us: int  # first removal
+    last_us: int  # newest removal
+    shape: Shape  # by its owner or by a cleaner
+    held: bool  # whether the task was held when it began
+    stores: set[str] = field(default_factory=set)  # Stores it removed something essential of
 
 
 @dataclass(slots=True)
 class PastTask:
-    """A task directory that ended.
+    """A task directory that ended."""
 
-    Args of the dataclass:
-        incarnation: Number of its life.
-        started_us: First removal that was seen.
-        ended_us: When the directory itself was gone.
-        shape: How it was deleted.
-        offsets: Its last checkpoint.
-        released_us: When it had last been released; None = never seen held.
-        held: It was held until the end.
-        siblings_held: Another task of the application was held then.
-        closed_in_order: Every store's last session is known to have ended with a close that wrote its offset.
-    """
-
-    incarnation: int
-    started_us: int
-    ended_us: int
-    shape: Shape
-    offsets: dict[str, int]
-    released_us: int | None
-    held: bool
-    siblings_held: bool
+    incarnation: int  # number of its life
+    started_us: int  # first removal that was seen
+    ended_us: int  # when the directory itself was gone
+    shape: Shape  # how it was deleted
+    offsets: dict[str, int]  # its last checkpoint
+    released_us: int | None  # when it had last been released; None = never seen held
+    held: bool  # it was held until the end
+    siblings_held: bool  # another task of the application was held then
+    # every store's last session is known to have ended with a close that wrote its offset
     closed_in_order: bool = False
 
 
@@ -223,10 +176,7 @@ class Task:
         False where they name a topic of this partition that is no changelog and never the store: a source topic
         stands in for its changelog (topology optimisation), and which one, the disk does not say. False, too,
         where one was written while the store was held and had data, and names others or none: it has no changelog.
-
-        Args:
-            store_name: The store.
-            lists_all: A checkpoint lists every store that has a changelog, data or none (2.6+).
+        With `lists_all` (2.6+) a checkpoint lists every store that has a changelog, data or none.
 
         Source:
             InternalStreamsBuilder.rewriteRepeatedSources, TableSourceNode.reuseSourceTopic; seen live at 4.2.1.
@@ -308,52 +258,33 @@ class Application:
 
 @dataclass(slots=True)
 class BlindInterval:
-    """Time in which something may have happened unseen.
+    """Time in which something may have happened unseen."""
 
-    Args of the dataclass:
-        started_us: From.
-        ended_us: To; None = it lasts.
-        cause: Slug, for example `queue-overflow`.
-        application: Application concerned; None = all.
-        task: Task concerned; None = all of it.
-        store: Store concerned; None = all of them.
-        detail: One sentence with numbers and names, for people; empty = the cause says it all.
-        place: Path of what cannot be read; None = the cause is no single place.
-    """
-
-    started_us: int
-    cause: str
-    ended_us: int | None = None
-    application: str | None = None
-    task: str | None = None
-    detail: str = ""
-    store: str | None = None
-    place: str | None = None
+    started_us: int  # from
+    cause: str  # slug, for example `queue-overflow`
+    ended_us: int | None = None  # to; None = it lasts
+    application: str | None = None  # application concerned; None = all
+    task: str | None = None  # task concerned; None = all of it
+    detail: str = ""  # one sentence with numbers and names, for people; empty = the cause says it all
+    store: str | None = None  # store concerned; None = all of them
+    place: str | None = None  # path of what cannot be read; None = the cause is no single place
 
 
 @dataclass(slots=True)
 class Inventory:
-    """All that is known of one state directory.
+    """All that is known of one state directory."""
 
-    Args of the dataclass:
-        applications: By id.
-        blind: Blind intervals, oldest first.
-        started_us: When the agent started.
-        root_seen: The state directory was there once.
-        volume: Kind of volume it is on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known.
-        blind_us: Cause -> microseconds of finished intervals since the agent started, also of those forgotten.
-        ahead_us: By how much file times are ahead of this node's clock, where they are a file server's; they are kept
-            without it. None = not compared.
-        nested: State directories one level below, where no application is here.
-        slowed: Cause -> since when, and a sentence: changes are seen, but later than they could be.
-    """
-
-    applications: dict[str, Application] = field(default_factory=dict)
-    blind: Recent[BlindInterval] = field(default_factory=lambda: Recent(256))
-    started_us: int = 0
-    root_seen: bool = False
+    applications: dict[str, Application] = field(default_factory=dict)  # by id
+    blind: Recent[BlindInterval] = field(default_factory=lambda: Recent(256))  # blind intervals, oldest first
+    started_us: int = 0  # when the agent started
+    root_seen: bool = False  # the state directory was there once
+    # kind of volume it is on: `local`, `memory`, `overlay`, `network`, `fuse`; empty = not known
     volume: str = ""
+    # cause -> microseconds of finished intervals since the agent started, also of those forgotten
     blind_us: dict[str, int] = field(default_factory=dict)
+    # by how much file times are ahead of this node's clock, where they are a file server's; they are kept without it.
+    # None = not compared.
     ahead_us: int | None = None
+    # cause -> since when, and a sentence: changes are seen, but later than they could be
     slowed: dict[str, tuple[int, str]] = field(default_factory=dict)
-    nested: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()  # state directories one level below, where no application is here

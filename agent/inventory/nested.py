@@ -15,12 +15,7 @@ SHOWN = 3
 
 
 def nested(disk: Disk, children: Iterable[str]) -> tuple[str, ...]:
-    """List which directories of a directory that has no application are state directories themselves.
-
-    Args:
-        disk: The directory.
-        children: Names of the directories in it.
-    """
+    """List which of the child directories are state directories themselves, where no application is here."""
     return tuple(name for name in sorted(children)[:ASKED] if _is_state_directory(disk, name))
 
 
@@ -34,12 +29,7 @@ def _is_state_directory(disk: Disk, path: str) -> bool:
 
 
 def in_words(names: tuple[str, ...], pod: str = "") -> str:
-    """Say what was found one level below, and what to give instead.
-
-    Args:
-        names: Of the state directories, one at least.
-        pod: Of this pod: its own directory comes first.
-    """
+    """Say what was found one level below, and what to give instead; this pod's own directory comes first."""
     own = [x for x in names if x == pod]
     first = own[0] if own else names[0]
     more = f" ({len(names)} are: {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''})"

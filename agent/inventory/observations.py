@@ -12,19 +12,12 @@ from agent.layout.paths import StatePath
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What every observation says of itself.
+    """What every observation says of itself."""
 
-    Args of the dataclass:
-        place: The path that was read.
-        at_us: When, microseconds since the epoch.
-        source: Why the reading happened.
-        unseen: Why nothing was seen; None = seen.
-    """
-
-    place: StatePath
-    at_us: int
-    source: Source
-    unseen: Unseen | None = None
+    place: StatePath  # the path that was read
+    at_us: int  # when, microseconds since the epoch
+    source: Source  # why the reading happened
+    unseen: Unseen | None = None  # why nothing was seen; None = seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,73 +27,44 @@ class Removal(Seen):
 
 @dataclass(frozen=True, slots=True)
 class TaskReading(Seen):
-    """A reading of a task directory.
+    """A reading of a task directory."""
 
-    Args of the dataclass:
-        inode: Inode of the directory.
-        mtime_us: Its modification time.
-        names: Direct children.
-        lock: State of the task's `.lock`; None = there is no such file.
-    """
-
-    inode: int = 0
-    mtime_us: int = 0
-    names: frozenset[str] = frozenset()
-    lock: LockState | None = None
+    inode: int = 0  # inode of the directory
+    mtime_us: int = 0  # its modification time
+    names: frozenset[str] = frozenset()  # direct children
+    lock: LockState | None = None  # state of the task's `.lock`; None = there is no such file
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointReading(Seen):
-    """A reading of `.checkpoint` or `.checkpoint_<store>`.
+    """A reading of `.checkpoint` or `.checkpoint_<store>`."""
 
-    Args of the dataclass:
-        mtime_us: Modification time: when its content was written.
-        entries: Parsed content.
-        problem: Why it could not be parsed; None = well formed.
-    """
-
-    mtime_us: int = 0
-    entries: tuple[OffsetEntry, ...] = ()
-    problem: str | None = None
+    mtime_us: int = 0  # modification time: when its content was written
+    entries: tuple[OffsetEntry, ...] = ()  # parsed content
+    problem: str | None = None  # why it could not be parsed; None = well formed
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """An SST file that the manifest names.
+    """An SST file that the manifest names."""
 
-    Args of the dataclass:
-        number: File number.
-        sequence: Highest sequence number in it (0 = compacted, order unknown).
-        written_at_us: mtime of the file; None if it is gone already.
-        compacted: It came out of a compaction, not of a flush.
-    """
-
-    number: int
-    sequence: int
-    written_at_us: int | None
-    compacted: bool = False
+    number: int  # file number
+    sequence: int  # highest sequence number in it (0 = compacted, order unknown)
+    written_at_us: int | None  # mtime of the file; None if it is gone already
+    compacted: bool = False  # it came out of a compaction, not of a flush
 
 
 @dataclass(frozen=True, slots=True)
 class StoreOffsets:
-    """What the `offsets` column family of a store says (4.3 and later).
+    """What the `offsets` column family of a store says (4.3 and later)."""
 
-    Args of the dataclass:
-        status: 1 open, 0 closed; None = no such entry.
-        status_sequence: Its sequence number; 0 = compacted, order unknown.
-        offsets: (topic-partition, offset, sequence) of every entry.
-        position_sequence: Sequence of the `position` entry; None = no such entry.
-        offset_file: Highest number of an SST that holds an offset entry.
-        written_us: mtime of that SST; 0 = not known.
-        removed_sequence: Sequence of the newest deletion of an offset that is still on disk; 0 = there is none.
-    """
-
-    status: int | None = None
-    status_sequence: int = 0
-    offsets: tuple[tuple[str, int, int], ...] = ()
-    position_sequence: int | None = None
-    offset_file: int = 0
-    written_us: int = 0
+    status: int | None = None  # 1 open, 0 closed; None = no such entry
+    status_sequence: int = 0  # its sequence number; 0 = compacted, order unknown
+    offsets: tuple[tuple[str, int, int], ...] = ()  # (topic-partition, offset, sequence) of every entry
+    position_sequence: int | None = None  # sequence of the `position` entry; None = no such entry
+    offset_file: int = 0  # highest number of an SST that holds an offset entry
+    written_us: int = 0  # mtime of that SST; 0 = not known
+    # sequence of the newest deletion of an offset that is still on disk; 0 = there is none
     removed_sequence: int = 0
 
     @property
@@ -133,86 +97,60 @@ class StoreOffsets:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseReading(Seen):
-    """A reading of one RocksDB directory: a store, or one segment of a windowed store.
+    """A reading of one RocksDB directory: a store, or one segment of a windowed store."""
 
-    Args of the dataclass:
-        inode: Inode of the directory.
-        identity: Content of `IDENTITY`; None if there is none (yet), and no database.
-        touched_us: mtime of the directory: when a name in it was last made or removed.
-        identity_born_us: mtime of `IDENTITY`; 0 = not known.
-        unnamed: `IDENTITY` is missing or says nothing, and CURRENT and the manifest make it a database all the same;
-            `identity` is what the manifest says, or stands in for it.
-        manifest: Number of the current manifest; None if it cannot be read.
-        manifest_problem: Why the manifest could not be read to its end: what is said of files and numbers is then
-            nothing, or too little.
-        problems: Everything that is there and could not be read, `FILE: KIND: sentence` each; see `problem_kind`.
-        goes_on: The manifest is long, and read on at the next reading.
-        waits: Its turn has not come yet.
-        puts: Highest sequence number ever flushed to a data file that this manifest names: a lower bound.
-        zeroed_puts: What had been flushed at most when the store was opened, if a compaction had set sequence
-            numbers to 0 by then; else 0.
-        opened_puts: What was flushed when the manifest began.
-        opened_sequence: What had been given out when a process opened the store: all up to it is on disk or gone,
-            what is written since is above it; None = not known.
-        flushes: Data files the manifest added, oldest first, those of the snapshot included.
-        files: Number of live SST and blob files.
-        size_bytes: Their size.
-        entries_low: Lower bound of live entries; None = not read.
-        entries_high: Upper bound of live entries; None = not read.
-        deletions: Deletions in the live data files; None = not read.
-        lock: State of `LOCK`; None = there is no such file.
-        reopened_us: Times of `LOG.old.<us>`: every reopen of this incarnation, oldest first.
-        all_reopens: False if RocksDB is configured to keep fewer of them, or to put them elsewhere: there may be more.
-        rocksdb_version: From the newest `OPTIONS-*`.
-        families: Column families named there.
-        forgets: RocksDB may drop live entries by itself.
-        bulk_loading: The newest opening was one of a restoration that begins (up to 2.5).
-        families_in_use: Column families that have files, or had some since it was opened.
-        options_written_us: mtime of that file.
-        announced_us: When a process closed the store's LOCK (it was held until then); 0 = not announced.
-        leftovers: SST, blob and WAL files in a directory without CURRENT, or without IDENTITY and a manifest.
-        missing_files: SST and blob files that a stable manifest names and that are not there.
-        oldest_data_us: Time of the oldest data in live SST files, by what RocksDB wrote into them: no copy changes it.
-            Whole seconds; 0 = not known.
-        offsets: The `offsets` family; None = the store has none or it was not read.
-        offsets_unread: It was not read, or not all of it.
-    """
-
-    inode: int = 0
-    touched_us: int = 0
-    identity: str | None = None
-    identity_born_us: int = 0
+    inode: int = 0  # inode of the directory
+    touched_us: int = 0  # mtime of the directory: when a name in it was last made or removed
+    identity: str | None = None  # content of `IDENTITY`; None if there is none (yet), and no database
+    identity_born_us: int = 0  # mtime of `IDENTITY`; 0 = not known
+    # `IDENTITY` is missing or says nothing, and CURRENT and the manifest make it a database all the same; `identity`
+    # is what the manifest says, or stands in for it
     unnamed: bool = False
-    manifest: int | None = None
+    manifest: int | None = None  # number of the current manifest; None if it cannot be read
+    # why the manifest could not be read to its end: what is said of files and numbers is then nothing, or too little
     manifest_problem: str | None = None
+    # everything that is there and could not be read, `FILE: KIND: sentence` each; see `problem_kind`
     problems: tuple[str, ...] = ()
-    goes_on: bool = False
-    waits: bool = False
+    goes_on: bool = False  # the manifest is long, and read on at the next reading
+    waits: bool = False  # its turn has not come yet
+    # highest sequence number ever flushed to a data file that this manifest names: a lower bound
     puts: int = 0
+    # what had been flushed at most when the store was opened, if a compaction had set sequence numbers to 0 by then;
+    # else 0
     zeroed_puts: int = 0
-    opened_puts: int = 0
+    opened_puts: int = 0  # what was flushed when the manifest began
+    # what had been given out when a process opened the store: all up to it is on disk or gone, what is written since
+    # is above it; None = not known
     opened_sequence: int | None = None
+    # data files the manifest added, oldest first, those of the snapshot included
     flushes: tuple[Flush, ...] = ()
-    files: int = 0
-    size_bytes: int = 0
-    entries_low: int | None = None
-    entries_high: int | None = None
-    deletions: int | None = None
-    lock: LockState | None = None
+    files: int = 0  # number of live SST and blob files
+    size_bytes: int = 0  # their size
+    entries_low: int | None = None  # lower bound of live entries; None = not read
+    entries_high: int | None = None  # upper bound of live entries; None = not read
+    deletions: int | None = None  # deletions in the live data files; None = not read
+    lock: LockState | None = None  # state of `LOCK`; None = there is no such file
+    # times of `LOG.old.<us>`: every reopen of this incarnation, oldest first
     reopened_us: tuple[int, ...] = ()
+    # False if RocksDB is configured to keep fewer of them, or to put them elsewhere: there may be more
     all_reopens: bool = True
-    rocksdb_version: str | None = None
-    families: tuple[str, ...] = ()
-    forgets: bool = False
-    bulk_loading: bool = False
-    families_in_use: tuple[str, ...] = ()
-    options_written_us: int = 0
+    rocksdb_version: str | None = None  # from the newest `OPTIONS-*`
+    families: tuple[str, ...] = ()  # column families named there
+    forgets: bool = False  # RocksDB may drop live entries by itself
+    bulk_loading: bool = False  # the newest opening was one of a restoration that begins (up to 2.5)
+    families_in_use: tuple[str, ...] = ()  # column families that have files, or had some since it was opened
+    options_written_us: int = 0  # mtime of that file
+    # when a process closed the store's LOCK (it was held until then); 0 = not announced
     announced_us: int = 0
+    # SST, blob and WAL files in a directory without CURRENT, or without IDENTITY and a manifest
     leftovers: int = 0
+    # SST and blob files that a stable manifest names and that are not there
     missing_files: tuple[str, ...] = ()
+    # time of the oldest data in live SST files, by what RocksDB wrote into them: no copy changes it. Whole seconds; 0
+    # = not known.
     oldest_data_us: int = 0
-    offsets: StoreOffsets | None = None
-    offsets_unread: bool = False
+    offsets: StoreOffsets | None = None  # the `offsets` family; None = the store has none or it was not read
+    offsets_unread: bool = False  # it was not read, or not all of it
 
 
 CUT = "cut"
@@ -232,40 +170,25 @@ def problem_kind(problem: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LockReading(Seen):
-    """The answer to a lock query on `.lock` of an application or task, or `LOCK` of a database.
+    """The answer to a lock query on `.lock` of an application or task, or `LOCK` of a database."""
 
-    Args of the dataclass:
-        lock: The state; None = the file is not there.
-        inode: Inode of the lock file; 0 = not there.
-        announced: A process closed the file, having opened it for writing: a lock was tried or let go.
-    """
-
-    lock: LockState | None = None
-    inode: int = 0
+    lock: LockState | None = None  # the state; None = the file is not there
+    inode: int = 0  # inode of the lock file; 0 = not there
+    # A process closed the file, having opened it for writing: a lock was tried or let go
     announced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationReading(Seen):
-    """A reading of an application directory.
+    """A reading of an application directory."""
 
-    Args of the dataclass:
-        inode: Inode of the directory.
-        mtime_us: When a task, or a file beside the tasks, was made or removed last.
-        process_id: From `kafka-streams-process-metadata`; None if absent or malformed.
-        process_problem: Why that file could not be parsed.
-        lock: State of the application's `.lock`; None = there is no such file.
-        lock_inode: Its inode.
-        processes: Visible processes.
-    """
-
-    inode: int = 0
-    mtime_us: int = 0
-    process_id: str | None = None
-    process_problem: str | None = None
-    lock: LockState | None = None
-    lock_inode: int = 0
-    processes: tuple[ProcessFact, ...] = ()
+    inode: int = 0  # inode of the directory
+    mtime_us: int = 0  # when a task, or a file beside the tasks, was made or removed last
+    process_id: str | None = None  # from `kafka-streams-process-metadata`; None if absent or malformed
+    process_problem: str | None = None  # why that file could not be parsed
+    lock: LockState | None = None  # state of the application's `.lock`; None = there is no such file
+    lock_inode: int = 0  # its inode
+    processes: tuple[ProcessFact, ...] = ()  # visible processes
 
 
 Observation = Removal | TaskReading | CheckpointReading | DatabaseReading | LockReading | ApplicationReading

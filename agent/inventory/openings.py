@@ -26,11 +26,9 @@ _STARTS = re.compile(r"[.:-](\d+)\Z", re.ASCII)
 
 
 def segments_of(store: Store) -> tuple[Segment, ...] | None:
-    """List the segments of a store, oldest first.
+    """List the segments of a store that have an `offsets` family, oldest first.
 
-    Returns:
-        None where one could not be read: what is not known of it is not "nothing". Empty for a store that has
-        no segments, or none with an `offsets` family.
+    None where one could not be read: what is not known of it is not "nothing".
     """
     if not store.segmented:
         return ()
@@ -80,7 +78,7 @@ def _segment(database: Database) -> Segment | None:
 def _is_offset_last(database: Database) -> bool | None:
     """Return whether the offset was written after the data; both are sequence numbers of the same database."""
     assert database.offsets is not None
-    written = max((sequence for _, _, sequence in database.offsets.offsets), default=0)
+    written = database.offsets.newest_sequence
     return written > database.puts if written else None
 
 

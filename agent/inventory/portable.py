@@ -26,60 +26,36 @@ _PLAIN = frozenset({int, str, bool, float})
 
 def to_plain(value: object) -> dict[str, Any]:
     """Turn a record (a dataclass) into what `json.dumps` takes."""
-    kind: Any = type(value)
-    plain: dict[str, Any] = _encoder(kind)(value)
+    plain: dict[str, Any] = _plain(value)
     return plain
 
 
 def from_plain(kind: type[T], plain: object) -> T:
-    """Turn it back.
-
-    Raises:
-        BaselineError: it is not what `to_plain` makes of this kind of record.
-    """
+    """Turn it back; BaselineError for what `to_plain` does not make of this kind of record."""
     hashable: Any = kind
     value: T = _decoder(hashable)(plain)
     return value
 
 
+def _plain(value: Any) -> Any:
+    kind: Any = type(value)
+    if kind in _PLAIN or value is None or isinstance(value, Enum):
+        return value
+    if kind is dict:
+        return {key: _plain(each) for key, each in value.items()}
+    if kind in (frozenset, set):
+        return sorted(map(_plain, value))
+    if isinstance(value, tuple | list | Timeline):
+        return [_plain(each) for each in value]
+    held = ((name, getattr(value, name), default) for name, default in _defaults(kind))
+    return {name: _plain(own) for name, own, default in held if own != default or default is MISSING}
+
+
 @cache
-def _encoder(kind: Any) -> Turn:
-    origin, arguments = get_origin(kind), get_args(kind)
-    if kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum)):
-        return _same
-    if kind is Timeline:
-        return _encoder(_TIMELINE)
-    if origin in (Union, UnionType):
-        inner = _encoder(_without_none(arguments))
-        return lambda value: None if value is None else inner(value)
-    if origin is dict:
-        inner = _encoder(arguments[1])
-        return lambda value: {key: inner(each) for key, each in value.items()}
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        inners = [_encoder(each) for each in arguments]
-        return lambda value: [turn(each) for turn, each in zip(inners, value, strict=True)]
-    if origin in (frozenset, set):
-        inner = _encoder(arguments[0])
-        return lambda value: sorted(inner(each) for each in value)
-    if origin in (tuple, list, Recent):
-        inner = _encoder(arguments[0])
-        return lambda value: [inner(each) for each in value]
-    return _record_encoder(kind)
-
-
-def _record_encoder(kind: type) -> Turn:
-    hints = get_type_hints(kind)
-    rows = [(each.name, _encoder(hints[each.name]), _default(each)) for each in fields(kind)]
-
-    def encode(value: Any) -> dict[str, Any]:
-        plain = {}
-        for name, turn, default in rows:
-            held = getattr(value, name)
-            if held != default or default is MISSING:
-                plain[name] = turn(held)
-        return plain
-
-    return encode
+def _defaults(kind: type) -> list[tuple[str, Any]]:
+    if not is_dataclass(kind):
+        raise TypeError(f"{kind!r} has no portable form; use records, enumerations and collections of them")
+    return [(each.name, _default(each)) for each in fields(kind)]
 
 
 @cache
@@ -133,8 +109,7 @@ def _pair_decoder(kind: Any, inners: tuple[Turn, ...]) -> Turn:
 
 
 def _record_decoder(kind: type) -> Turn:
-    if not is_dataclass(kind):
-        raise TypeError(f"{kind!r} has no portable form; use records, enumerations and collections of them")
+    _defaults(kind)  # raises for what is no record
     hints = get_type_hints(kind)
     rows = {each.name: (_decoder(hints[each.name]), each) for each in fields(kind)}
     required = [name for name, (_, each) in rows.items() if _default(each) is MISSING]
@@ -172,10 +147,6 @@ def _default(row: Field[Any]) -> Any:
 def _without_none(arguments: tuple[Any, ...]) -> Any:
     (inner,) = [each for each in arguments if each is not NoneType]
     return inner
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _require(kind: type[T], plain: Any) -> T:

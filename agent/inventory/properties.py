@@ -46,17 +46,11 @@ _MARKS = ("\ufeff", "\u00ef\u00bb\u00bf")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a file says.
+    """What a file says."""
 
-    Args of the dataclass:
-        application_id: Whom it is about; None = it does not say.
-        values: Name of a setting -> its value, checked.
-        notes: What could not be used, and why; one sentence each.
-    """
-
-    application_id: str | None = None
-    values: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    application_id: str | None = None  # whom it is about; None = it does not say
+    values: Mapping[str, str] = field(default_factory=dict)  # name of a setting -> its value, checked
+    notes: tuple[str, ...] = ()  # what could not be used, and why; one sentence each
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +68,7 @@ class _Line:
 
 
 def facts_of(text: str) -> Given:
-    """Take the facts out of a file; keys that are none are ignored, and what cannot be used is noted.
-
-    Args:
-        text: Content of the file.
-    """
+    """Take the facts out of a file; keys that are none are ignored, and what cannot be used is noted."""
     lines, notes = [*_lines(text)], []
     if text.startswith(_MARKS):
         notes.append(

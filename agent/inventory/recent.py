@@ -31,11 +31,7 @@ def same_or_new(known: T, new: T) -> T:
 
 
 def share_numbers(records: Iterable[object]) -> None:
-    """Let equal numbers in fields of records be one object each: it takes 32 bytes, and sessions repeat the same few.
-
-    Args:
-        records: Dataclasses with slots.
-    """
+    """Let equal numbers in fields of records (with slots) be one object each; sessions repeat the same few."""
     first_met: dict[int, int] = {}
     for record in records:
         for name in type(record).__slots__:  # type: ignore[attr-defined]

@@ -29,21 +29,15 @@ from agent.inventory.task_changes import (
     reduce_task,
     reduce_task_lock,
 )
-from agent.inventory.transitions import Transition
+from agent.inventory.transitions import Transition, change_of
 from agent.layout.names import GLOBAL_DIRECTORY, TASK_DIRECTORY
 from agent.layout.paths import PathRole
 
 
 def reduce_observation(inventory: Inventory, reading: Observation) -> list[Transition]:
-    """Take one observation into the inventory.
+    """Take one observation into the inventory, which is changed in place; return what to report, in order.
 
-    Args:
-        inventory: What is known; changed in place.
-        reading: What was seen now. Readings of the same path must come in time order; readings of different paths
-            may come in any order.
-
-    Returns:
-        What changed, in the order in which it must be reported.
+    Readings of the same path must come in time order; readings of different paths may come in any order.
     """
     place = reading.place
     if place.application is None:
@@ -82,7 +76,7 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
     elif isinstance(reading, TaskReading):
         changes += reduce_task(application, task, reading)
     elif isinstance(reading, CheckpointReading):
-        changes += reduce_checkpoint(application, task, reading)
+        changes += reduce_checkpoint(task, reading)
     elif isinstance(reading, DatabaseReading):
         changes += reduce_database(application, task, reading)
     elif isinstance(reading, LockReading) and place.role is PathRole.TASK_LOCK:
@@ -90,7 +84,7 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
     end_quiet_walk(task, reading.at_us)
     if _may_change_holder(reading):
         open_sessions(application, task, reading)
-        changes += closings(application, task, close_sessions(task, reading), reading)
+        changes += closings(task, close_sessions(task, reading), reading)
         changes += _settle_holder(application, task, reading)
     if changes:
         task.changed_us = reading.at_us
@@ -123,15 +117,11 @@ def _settle_holder(application: Application, task: Task, reading: Observation) -
     if before is None and not held:
         return []
     change = Change.TASK_HELD if held else Change.TASK_RELEASED
-    return [Transition(change, reading.at_us, reading.source, application.id, task.id, facts={"held": held})]
+    return [change_of(change, reading, held=held)]
 
 
 def task_is_held(task: Task) -> bool | None:
-    """Return whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of its stores.
-
-    Returns:
-        None when nothing that could show it exists or could be asked.
-    """
+    """Return whether a process holds the task: its `.lock` (up to 2.8) or a `LOCK` of a store; None = unknown."""
     states = {store.lock for store in task.stores.values()} | {task.lock}
     if LockState.HELD in states:
         return True

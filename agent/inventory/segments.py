@@ -15,42 +15,24 @@ CLOSED, OPEN = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment.
+    """One segment."""
 
-    Args of the dataclass:
-        name: Its directory.
-        path: Its path.
-        starts: Number in its name: segments are ordered by it, oldest first.
-        identity: RocksDB's IDENTITY.
-        born_us: When it was made.
-        opened_us: When it was opened last; None = not known, RocksDB keeps too few of its logs.
-        manifest: Number of its manifest.
-        has_data: A record of it was flushed.
-        offsets: Its `offsets` family.
-        offset_us: Since when, at the latest, it has held its changelog offset.
-        flushed_us: Its last flush; 0 = there was none.
-        deletes: Something was deleted in it; None = not known.
-        offset_last: Its offset was written after its data; None = the order is not known.
-        puts: Highest sequence number of its data; None = not known.
-        opened_sequence: Highest one when it was opened last; None = not known.
-        entries: Data entries in its files, each of which was put; None = not counted, or something was deleted.
-    """
-
-    name: str
-    path: str
-    starts: int
-    identity: str
-    born_us: int
-    opened_us: int | None
-    manifest: int | None
-    has_data: bool
-    offsets: StoreOffsets
-    offset_us: int = 0
-    flushed_us: int = 0
-    deletes: bool | None = None
-    offset_last: bool | None = None
-    puts: int | None = None
-    opened_sequence: int | None = None
+    name: str  # its directory
+    path: str  # its path
+    starts: int  # number in its name: segments are ordered by it, oldest first
+    identity: str  # RocksDB's IDENTITY
+    born_us: int  # when it was made
+    opened_us: int | None  # when it was opened last; None = not known, RocksDB keeps too few of its logs
+    manifest: int | None  # number of its manifest
+    has_data: bool  # A record of it was flushed
+    offsets: StoreOffsets  # its `offsets` family
+    offset_us: int = 0  # since when, at the latest, it has held its changelog offset
+    flushed_us: int = 0  # its last flush; 0 = there was none
+    deletes: bool | None = None  # something was deleted in it; None = not known
+    offset_last: bool | None = None  # its offset was written after its data; None = the order is not known
+    puts: int | None = None  # highest sequence number of its data; None = not known
+    opened_sequence: int | None = None  # highest one when it was opened last; None = not known
+    # data entries in its files, each of which was put; None = not counted, or something was deleted
     entries: int | None = None
 
     @property
@@ -70,14 +52,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An opening of a windowed store that was there already.
+    """An opening of a windowed store that was there already."""
 
-    Args of the dataclass:
-        at_us: When, by RocksDB's log.
-        segments: What was on disk then, oldest first.
-        noted_us: When it was found, by the agent's clock.
-    """
-
-    at_us: int
-    segments: tuple[Segment, ...]
-    noted_us: int = 0
+    at_us: int  # when, by RocksDB's log
+    segments: tuple[Segment, ...]  # what was on disk then, oldest first
+    noted_us: int = 0  # when it was found, by the agent's clock

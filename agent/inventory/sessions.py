@@ -187,10 +187,9 @@ def _says_closed(database: Database, floor: int) -> bool | None:
 def wrote_offset(store: Store) -> bool | None:
     """Return whether the last close wrote an offset: between the last data and the status, in one flush.
 
-    Returns:
-        True also where sequence numbers were zeroed by a compaction: the order is then unknown. If only the
-        offset was zeroed, data that was flushed under a higher file number is newer. None if the store holds no
-        offset at all: it has no changelog, or the next start wipes it.
+    True also where sequence numbers were zeroed by a compaction: the order is then unknown. If only the offset was
+    zeroed, data that was flushed under a higher file number is newer. None if the store holds no offset at all: it has
+    no changelog, or the next start wipes it.
 
     Source:
         Measured on recorded 4.3.1 stores: data 3005 < offset 3008 < position 3009 < status 3010.
@@ -204,10 +203,9 @@ def wrote_offset(store: Store) -> bool | None:
         facts = database.offsets
         if facts is None or facts.status is None or facts.status_sequence == 0:
             continue
-        written = [sequence for _, _, sequence in facts.offsets]
-        if not written:
+        if not facts.offsets:
             return False
-        newest = max(written)
+        newest = facts.newest_sequence
         if newest and newest < database.puts:
             return False
         if not newest and database.newest_flush > facts.offset_file:
@@ -229,8 +227,7 @@ def uncovered_puts(store: Store) -> int | None:
     """
     beyond = 0
     for database in store.databases.values():
-        written = [sequence for _, _, sequence in database.offsets.offsets] if database.offsets else []
-        newest = max(written, default=0)
+        newest = database.offsets.newest_sequence if database.offsets else 0
         if not newest:
             return None
         beyond += max(database.puts - newest, 0)
@@ -251,8 +248,8 @@ def counted_puts(store: Store) -> int:
 
 def _note_stored_offset(store: Store, session: Session) -> None:
     for key, database in store.databases.items():
-        written = [sequence for _, _, sequence in database.offsets.offsets] if database.offsets else []
-        if max(written, default=0) > session.status_floors.get(key, 0):
+        newest = database.offsets.newest_sequence if database.offsets else 0
+        if newest > session.status_floors.get(key, 0):
             session.stored_offset = stored_offset(store)
 
 
@@ -265,17 +262,10 @@ def _highest_sequences(store: Store) -> dict[str, int]:
 
 
 def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: int) -> int | None:
-    """Return which checkpoint entry an opening of a store trusts.
+    """Return which checkpoint entry an opening of a store trusts; None = there is no entry.
 
-    Args:
-        task: Its task.
-        store_name: The store.
-        opened_us: When it was opened.
-        released_us: When it was released before that, or until when nothing is known of it; 0 = never.
-
-    Returns:
-        The offset; None if there is no entry. Up to 2.5 the file is read, and under exactly-once deleted,
-        before the lock is taken: a file that went after the last release was read by the new owner.
+    Up to 2.5 the file is read, and under exactly-once deleted, before the lock is taken: a file that went after
+    `released_us` (0 = never released before; or until when nothing is known of it) was read by the new owner.
     """
     fact = task.checkpoint_at(opened_us)
     if fact is None or fact.in_walk or fact.incarnation != task.incarnation:

@@ -11,19 +11,12 @@ from agent.layout.releases import Release
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting that detectors may ask for.
+    """One setting that detectors may ask for."""
 
-    Args of the dataclass:
-        name: Key in `--set KEY=VALUE` and in the file.
-        kafka_name: The Kafka Streams (or topic) setting it mirrors.
-        check: Raises ValueError with a readable reason for a bad value.
-        meaning: One sentence.
-    """
-
-    name: str
-    kafka_name: str
-    check: Callable[[str], object]
-    meaning: str
+    name: str  # key in `--set KEY=VALUE` and in the file
+    kafka_name: str  # the Kafka Streams (or topic) setting it mirrors
+    check: Callable[[str], object]  # raises ValueError with a readable reason for a bad value
+    meaning: str  # one sentence
 
     @property
     def kafka_names(self) -> tuple[str, ...]:
@@ -95,11 +88,7 @@ def _flag(text: str) -> bool:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Read names that are separated by commas.
-
-    Raises:
-        ValueError: one is empty.
-    """
+    """Read names that are separated by commas; ValueError if one is empty."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ValueError("must be ids of detectors, separated by commas")
@@ -219,15 +208,10 @@ class ApplicationSettings:
 
 @dataclass(frozen=True, slots=True)
 class SettingsBook:
-    """Settings for all applications and for single ones; the single ones win.
+    """Settings for all applications and for single ones; the single ones win."""
 
-    Args of the dataclass:
-        common: Key -> setting, for every application.
-        own: Application id -> key -> setting.
-    """
-
-    common: Mapping[str, Setting] = field(default_factory=dict)
-    own: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+    common: Mapping[str, Setting] = field(default_factory=dict)  # key -> setting, for every application
+    own: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)  # application id -> key -> setting
 
     def of(self, application_id: str) -> ApplicationSettings:
         """Settings that hold for one application."""

@@ -11,6 +11,7 @@ from agent.inventory.disk import LockState, Unseen
 from agent.inventory.flushes import apply_flushes
 from agent.inventory.model import (
     PAST_KEPT,
+    SWEPT_KEPT,
     TAKEN_KEPT,
     Application,
     Database,
@@ -27,8 +28,7 @@ from agent.inventory.openings import apply_offsets, note_end, note_opening
 from agent.inventory.recent import recent
 from agent.inventory.sessions import add_segment, opened_puts
 from agent.inventory.stores import NO_NUMBERS
-from agent.inventory.transitions import Transition
-from agent.inventory.unnamed import as_known, note_bare
+from agent.inventory.transitions import Transition, change_of
 from agent.layout import names
 from agent.layout.paths import PathRole
 
@@ -40,11 +40,7 @@ OWNER_DELETES_WITHIN_US = 2_000_000
 
 
 def reduce_database(application: Application, task: Task, reading: DatabaseReading) -> list[Transition]:
-    """Take a reading of one RocksDB directory.
-
-    Returns:
-        `store-deleted`, `store-created`, `store-opened`, `store-flushed` as they apply.
-    """
+    """Take a reading of one RocksDB directory: it was created, deleted, opened, flushed."""
     place = reading.place
     assert place.store is not None
     task.closed_us = max(task.closed_us, reading.announced_us)
@@ -53,23 +49,23 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     database = store.databases.get(key) if store else None
     if database is not None and reading.announced_us:
         database.closed_us, database.taken_us = reading.announced_us, 0
-    note_bare(task, reading)
+    _note_bare(task, reading)
     if reading.unseen is not None or reading.identity is None:
-        return _without_identity(application, task, store, database, reading)
+        return _without_identity(task, store, database, reading)
     if database is not None and database.identity is not None:
-        reading = as_known(task, store, database, reading)
+        reading = _as_known(task, store, database, reading)
     if store is None:
         segmented = place.role is PathRole.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
     changes: list[Transition] = []
     if database is not None and database.identity is not None and _is_new(database, reading):
-        changes += _end(application, task, store, database, reading.identity_born_us, reading)
+        changes += _end(task, store, database, reading.identity_born_us, reading)
         database = None
     is_new = database is None or database.identity is None
     if database is None or database.identity is None:
         database = store.databases[key] = Database(place.path, place.segment)
-        changes.append(_begin(application, task, store, database, reading))
-    changes += _apply_reading(application, task, store, database, reading)
+        changes.append(_begin(task, store, database, reading))
+    changes += _apply_reading(application, store, database, reading)
     if reading.lock is LockState.HELD:
         # Its LOCK is there: what went was a predecessor's, and the removal was only heard of late.
         database.taken_us, task.taken = 0, tuple(x for x in task.taken if x[2] != database.path)
@@ -78,12 +74,44 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     return changes
 
 
+def _note_bare(task: Task, reading: DatabaseReading) -> None:
+    """Note since when a store's directory is there and has nothing of a database in it."""
+    name = reading.place.store or ""
+    is_bare = reading.unseen is None and reading.identity is None and not reading.leftovers
+    if is_bare and reading.place.role is PathRole.STORE:
+        task.bare = {name: reading.at_us, **task.bare}
+    elif name in task.bare and reading.unseen in (None, Unseen.VANISHED):
+        task.bare = {known: at_us for known, at_us in task.bare.items() if known != name}
+
+
+def _as_known(
+    task: Task, store: Store | None, database: Database, reading: DatabaseReading
+) -> DatabaseReading:
+    """Take a database that lost its IDENTITY, or got one again, for the one that is known, unless it is another.
+
+    RocksDB makes a missing IDENTITY at the next open, which begins a manifest, too; the directory stays.
+    """
+    same = reading.inode == database.inode and (reading.manifest or 0) >= (database.manifest or 0)
+    if reading.unnamed and same:
+        if reading.lock is LockState.HELD and reading.manifest == database.manifest:
+            # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
+            # from under a held lock was swept away by another process.
+            path = f"{database.path}/{names.IDENTITY_FILE}"
+            if path not in [known for _, known in task.swept]:
+                task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
+        return replace(reading, identity=database.identity)
+    if database.unnamed and same and store is not None and reading.identity is not None:
+        before, database.identity = frozenset({database.identity}), reading.identity
+        for session in store.sessions:
+            if session.identities & before:
+                session.identities = session.identities - before | {reading.identity}
+            if session.final_identities & before:
+                session.final_identities = session.final_identities - before | {reading.identity}
+    return reading
+
+
 def _without_identity(
-    application: Application,
-    task: Task,
-    store: Store | None,
-    database: Database | None,
-    reading: DatabaseReading,
+    task: Task, store: Store | None, database: Database | None, reading: DatabaseReading
 ) -> list[Transition]:
     if reading.unseen not in (None, Unseen.VANISHED):
         return []
@@ -98,7 +126,7 @@ def _without_identity(
         store.remains.pop(key, None)
     if database is None or database.identity is None:
         return []
-    return _end(application, task, store, database, reading.at_us, reading)
+    return _end(task, store, database, reading.at_us, reading)
 
 
 def _remains(store: Store, reading: DatabaseReading) -> Remains:
@@ -124,9 +152,7 @@ def _is_new(database: Database, reading: DatabaseReading) -> bool:
     )
 
 
-def _begin(
-    application: Application, task: Task, store: Store, database: Database, reading: DatabaseReading
-) -> Transition:
+def _begin(task: Task, store: Store, database: Database, reading: DatabaseReading) -> Transition:
     if not store.segmented or not store.identities:
         store.incarnation += 1
     if task.walk is not None and reading.identity_born_us > task.walk.last_us:
@@ -135,46 +161,29 @@ def _begin(
     database.identity, database.born_us = reading.identity, reading.identity_born_us
     database.found_us = reading.at_us
     before = store.past[-1] if store.past else None
-    return Transition(
+    return change_of(
         Change.STORE_CREATED,
-        reading.at_us,
-        reading.source,
-        application.id,
-        task.id,
+        reading,
         store.name,
         database.segment,
-        {
-            "identity": reading.identity,
-            "identity_before": before.identity if before else None,
-            "occurred_at_us": reading.identity_born_us,
-            "store_incarnation": store.incarnation,
-            "puts": reading.puts,
-        },
+        identity=reading.identity,
+        identity_before=before.identity if before else None,
+        occurred_at_us=reading.identity_born_us,
+        store_incarnation=store.incarnation,
+        puts=reading.puts,
     )
 
 
-def _end(
-    application: Application, task: Task, store: Store, database: Database, at_us: int, reading: Observation
-) -> list[Transition]:
+def _end(task: Task, store: Store, database: Database, at_us: int, reading: Observation) -> list[Transition]:
     unseen = reading.source is Source.BASELINE
     shape = Shape.VANISHED_UNSEEN if unseen else deletion_shape(task, store, at_us)
-    return [end_database(application, task, store, database, at_us, shape, reading)]
+    return [end_database(task, store, database, at_us, shape, reading)]
 
 
 def end_database(
-    application: Application,
-    task: Task,
-    store: Store,
-    database: Database,
-    at_us: int,
-    shape: Shape,
-    reading: Observation,
+    task: Task, store: Store, database: Database, at_us: int, shape: Shape, reading: Observation
 ) -> Transition:
-    """End an incarnation: keep what it was, forget what it is.
-
-    Returns:
-        The `store-deleted` transition.
-    """
+    """End an incarnation: keep what it was, forget what it is."""
     session = store.sessions[-1] if store.sessions else None
     note_taken(task, store, database)
     store.past = recent(
@@ -203,16 +212,13 @@ def end_database(
         store.retired_puts = 0
     if session is not None and session.released_us is None and not store.segmented:
         _end_or_restart(task, session, at_us, database)
-    return Transition(
-        Change.STORE_DELETED,
-        reading.at_us,
-        reading.source,
-        application.id,
-        task.id,
-        store.name,
-        database.segment,
-        {"identity": database.identity, "shape": shape.value, "puts": database.puts, "occurred_at_us": at_us},
-    )
+    facts = {
+        "identity": database.identity,
+        "shape": shape.value,
+        "puts": database.puts,
+        "occurred_at_us": at_us,
+    }
+    return change_of(Change.STORE_DELETED, reading, store.name, database.segment, **facts)
 
 
 def note_taken(task: Task, store: Store, database: Database) -> None:
@@ -256,23 +262,21 @@ def deletion_shape(task: Task, store: Store, at_us: int) -> Shape:
 
 
 def _apply_reading(
-    application: Application, task: Task, store: Store, database: Database, reading: DatabaseReading
+    application: Application, store: Store, database: Database, reading: DatabaseReading
 ) -> list[Transition]:
     changes: list[Transition] = []
     note_opening(application, store, database, reading)
     reopened = [x for x in reading.reopened_us if x not in database.reopened_us]
     if database.seen_us and reopened:
         changes.append(
-            _store_change(Change.STORE_OPENED, application, task, store, database, reading, reopened[-1])
+            _store_change(Change.STORE_OPENED, store, database, reading, occurred_at_us=reopened[-1])
         )
     _count_reopens(store, database, reopened)
     _apply_leftovers(store, database, reading)
     before = database.puts
     apply_flushes(store, database, reading)
     if database.seen_us and database.puts > before:
-        flushed = _store_change(Change.STORE_FLUSHED, application, task, store, database, reading, None)
-        facts = {**flushed.facts, "puts": database.puts, "puts_before": before}
-        changes.append(replace(flushed, facts=facts))
+        changes.append(_store_change(Change.STORE_FLUSHED, store, database, reading, puts_before=before))
     database.inode, database.unnamed = reading.inode, reading.unnamed
     _apply_content(database, reading)
     if reading.lock is LockState.FREE:
@@ -377,21 +381,7 @@ def _apply_layout(application: Application, database: Database, reading: Databas
 
 
 def _store_change(
-    change: Change,
-    application: Application,
-    task: Task,
-    store: Store,
-    database: Database,
-    reading: DatabaseReading,
-    occurred_us: int | None,
+    change: Change, store: Store, database: Database, reading: DatabaseReading, **more: object
 ) -> Transition:
-    facts: dict[str, object] = {
-        "identity": database.identity,
-        "puts": database.puts,
-        "bytes": reading.size_bytes,
-    }
-    if occurred_us is not None:
-        facts["occurred_at_us"] = occurred_us
-    return Transition(
-        change, reading.at_us, reading.source, application.id, task.id, store.name, database.segment, facts
-    )
+    facts = {"identity": database.identity, "puts": database.puts, "bytes": reading.size_bytes, **more}
+    return change_of(change, reading, store.name, database.segment, **facts)

@@ -167,89 +167,65 @@ class PastDatabase:
 
 @dataclass(slots=True)
 class Session:
-    """One holding of a store by a process.
+    """One holding of a store by a process."""
 
-    Args of the dataclass:
-        opened_us: When the store was opened (by `LOG.old.<us>` or `IDENTITY` where they show it).
-        identities: RocksDB identities when it was opened (one per segment).
-        puts_at_open: Flushed before it.
-        offset_at_open: Checkpoint entry in force then; None = there was none.
-        first: First checkpoint written in the session.
-        last: Last checkpoint written in it.
-        released_us: When it was released; None = it is held.
-        puts_at_release: Flushed when it was released.
-        restored_puts: What the last manifest of the session began with: up to 2.5 that is what was flushed
-            when the restoration ended (the bulk-load mode is switched off by a reopen).
-        reopens: Reopens within the session, beside the opening itself.
-        bulk_load_us: Up to 2.5: when it was reopened for a restoration that has not ended; 0 = it was not, or it ended.
-        bulk_load_commits: When checkpoints were written since then that a running task alone writes; the first ones.
-        created: The store was made by this session's opening.
-        attached: It was held at the agent's first reading: how it began is not known.
-        wiped: The owner wiped the store and recreated it while it kept the task's lock (up to 2.5).
-        final_identities: Identities when it was released.
-        seen_us: When the reading was made that found it.
-        closed: It ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release;
-            None = it was too short to know.
-        closed_with_offset: 4.3+: that close wrote an offset between its data and its status; True where no
-            order is known; None where the store holds no offset at all (it is trusted only if it has no changelog).
-        stored_offset_at_open: 4.3+: changelog offset that the store itself held when it was opened.
-        by_source_topic: 4.3+: that offset is one of a source topic that stands in for the changelog.
-        stored_offset: 4.3+: the offset that was stored in this session; None = none so far.
-        uncovered_puts: 4.3+: puts that its end left on disk behind the newest stored offset; None = order unknown.
-        covering_offset: 4.3+: that offset.
-        entries_at_open: Upper bound of live entries when the reading found it open; None = not known.
-        counted_at_open: Flushed when these were counted.
-        entries_at_release: Lower bound of live entries when it was released; None = not known.
-        counted_at_release: Flushed when these were counted.
-        status_floors: 4.3+: segment -> highest sequence known when it was opened; a close writes above it. Kept of the
-            newest session only.
-        outlived: Another task of the application stayed held when this store was released: an orderly close
-            in a living process, no crash. None until the next session shows it.
-        release_unseen: It was released while the agent was away; `released_us` is when that was found.
-        unbroken: All earlier sessions of the incarnation were seen and ended exactly (`closings.ended_exactly`).
-        exact: 4.3+: when it was released the files held what their offset says and nothing later.
-        kept_offsets: 4.3+: the store held its own offsets when it was released.
-        transactional: 4.4+: what its offsets showed then; None = nothing.
-        removed_us: When a file of its databases was last removed in it.
-        unlink_us: Shortest time between two such removals: no unlink takes longer on this volume; 0 = not known.
-    """
-
-    opened_us: int
-    identities: frozenset[str]
-    puts_at_open: int
-    offset_at_open: int | None
-    created: bool
-    attached: bool = False
-    first: CheckpointClaim | None = None
-    last: CheckpointClaim | None = None
-    released_us: int | None = None
-    puts_at_release: int = 0
+    opened_us: int  # when the store was opened (by `LOG.old.<us>` or `IDENTITY` where they show it)
+    identities: frozenset[str]  # RocksDB identities when it was opened (one per segment)
+    puts_at_open: int  # flushed before it
+    offset_at_open: int | None  # checkpoint entry in force then; None = there was none
+    created: bool  # the store was made by this session's opening
+    attached: bool = False  # it was held at the agent's first reading: how it began is not known
+    first: CheckpointClaim | None = None  # first checkpoint written in the session
+    last: CheckpointClaim | None = None  # last checkpoint written in it
+    released_us: int | None = None  # when it was released; None = it is held
+    puts_at_release: int = 0  # flushed when it was released
+    # what the last manifest of the session began with: up to 2.5 that is what was flushed when the restoration ended
+    # (the bulk-load mode is switched off by a reopen)
     restored_puts: int = 0
-    reopens: int = 0
+    reopens: int = 0  # reopens within the session, beside the opening itself
+    # up to 2.5: when it was reopened for a restoration that has not ended; 0 = it was not, or it ended
     bulk_load_us: int = 0
+    # when checkpoints were written since then that a running task alone writes; the first ones
     bulk_load_commits: tuple[int, ...] = ()
+    # the owner wiped the store and recreated it while it kept the task's lock (up to 2.5)
     wiped: bool = False
-    final_identities: frozenset[str] = frozenset()
-    seen_us: int = 0
+    final_identities: frozenset[str] = frozenset()  # identities when it was released
+    seen_us: int = 0  # when the reading was made that found it
+    # it ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release; None = it was too
+    # short to know
     closed: bool | None = None
+    # 4.3+: that close wrote an offset between its data and its status; True where no order is known; None where the
+    # store holds no offset at all (it is trusted only if it has no changelog)
     closed_with_offset: bool | None = True
+    # 4.3+: changelog offset that the store itself held when it was opened
     stored_offset_at_open: int | None = None
+    # 4.3+: that offset is one of a source topic that stands in for the changelog
     by_source_topic: bool = False
-    stored_offset: int | None = None
+    stored_offset: int | None = None  # 4.3+: the offset that was stored in this session; None = none so far
+    # 4.3+: puts that its end left on disk behind the newest stored offset; None = order unknown
     uncovered_puts: int | None = None
-    covering_offset: int | None = None
+    covering_offset: int | None = None  # 4.3+: that offset
+    # upper bound of live entries when the reading found it open; None = not known
     entries_at_open: int | None = None
-    counted_at_open: int = 0
+    counted_at_open: int = 0  # flushed when these were counted
+    # lower bound of live entries when it was released; None = not known
     entries_at_release: int | None = None
-    counted_at_release: int = 0
+    counted_at_release: int = 0  # flushed when these were counted
+    # 4.3+: segment -> highest sequence known when it was opened; a close writes above it. Kept of the newest session
+    # only.
     status_floors: dict[str, int] = field(default_factory=lambda: NO_NUMBERS)
+    # another task of the application stayed held when this store was released: an orderly close in a living process,
+    # no crash. None until the next session shows it.
     outlived: bool | None = None
+    # it was released while the agent was away; `released_us` is when that was found
     release_unseen: bool = False
+    # all earlier sessions of the incarnation were seen and ended exactly (`closings.ended_exactly`)
     unbroken: bool = False
-    exact: bool = False
-    kept_offsets: bool = False
-    transactional: bool | None = None
-    removed_us: int = 0
+    exact: bool = False  # 4.3+: when it was released the files held what their offset says and nothing later
+    kept_offsets: bool = False  # 4.3+: the store held its own offsets when it was released
+    transactional: bool | None = None  # 4.4+: what its offsets showed then; None = nothing
+    removed_us: int = 0  # when a file of its databases was last removed in it
+    # shortest time between two such removals: no unlink takes longer on this volume; 0 = not known
     unlink_us: int = 0
 
     def is_of(self, identities: frozenset[str]) -> bool:
@@ -262,19 +238,12 @@ class Session:
 
 @dataclass(slots=True)
 class Remains:
-    """What is left of a database that lost its CURRENT, or its IDENTITY and its manifest.
+    """What is left of a database that lost its CURRENT, or its IDENTITY and its manifest."""
 
-    Args of the dataclass:
-        path: Its directory.
-        since_us: When it was first seen so.
-        files: SST, blob and WAL files that are left.
-        expired: It is a segment that its owner took away while it held later ones: it had expired.
-    """
-
-    path: str
-    since_us: int
-    files: int
-    expired: bool = False
+    path: str  # its directory
+    since_us: int  # when it was first seen so
+    files: int  # SST, blob and WAL files that are left
+    expired: bool = False  # it is a segment that its owner took away while it held later ones: it had expired
 
 
 @dataclass(slots=True)

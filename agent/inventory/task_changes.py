@@ -24,7 +24,7 @@ from agent.inventory.recent import recent
 from agent.inventory.sessions import settle_close
 from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database, note_taken
 from agent.inventory.stores import NO_NUMBERS
-from agent.inventory.transitions import Transition
+from agent.inventory.transitions import Transition, change_of
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.names import POSITION_SUFFIX
 from agent.layout.paths import PathRole
@@ -48,11 +48,7 @@ REPLACEABLE = frozenset({PathRole.SST, PathRole.BLOB, PathRole.MANIFEST, PathRol
 
 
 def reduce_task(application: Application, task: Task, reading: TaskReading) -> list[Transition]:
-    """Take a reading of a task directory.
-
-    Returns:
-        `task-created` or `task-deleted`.
-    """
+    """Take a reading of a task directory: it was created or deleted."""
     if reading.unseen is Unseen.VANISHED:
         return end_task(application, task, reading) if task.exists else []
     if reading.unseen is not None:
@@ -64,12 +60,7 @@ def reduce_task(application: Application, task: Task, reading: TaskReading) -> l
         task.exists, task.inode, task.created_us = True, reading.inode, reading.at_us
         task.incarnation += 1
         task.walk = None
-        facts = {"task_incarnation": task.incarnation}
-        changes.append(
-            Transition(
-                Change.TASK_CREATED, reading.at_us, reading.source, application.id, task.id, facts=facts
-            )
-        )
+        changes.append(change_of(Change.TASK_CREATED, reading, task_incarnation=task.incarnation))
     task.mtime_us, task.names = reading.mtime_us, reading.names
     application.positions_seen |= any(x.endswith(POSITION_SUFFIX) for x in reading.names)
     _apply_lock(application, task, reading.lock, reading.at_us)
@@ -85,10 +76,10 @@ def end_task(application: Application, task: Task, reading: Observation) -> list
     task.exists = False
     for store in task.stores.values():
         changes += [
-            end_database(application, task, store, database, reading.at_us, shape, reading)
+            end_database(task, store, database, reading.at_us, shape, reading)
             for database in list(store.databases.values())
         ]
-    changes += _end_checkpoint(application, task, reading, in_walk=True)
+    changes += _end_checkpoint(task, reading, in_walk=True)
     task.past = recent(
         task.past,
         PastTask(
@@ -107,15 +98,18 @@ def end_task(application: Application, task: Task, reading: Observation) -> list
     for store in task.stores.values():
         store.remains.clear()
     task.names, task.lock, task.bare = frozenset(), None, NO_NUMBERS
-    facts: dict[str, object] = {
-        "shape": shape.value,
-        "offset_before": max(offsets.values(), default=None),
-        "task_incarnation": task.incarnation,
-    }
-    changes.append(
-        Transition(Change.TASK_DELETED, reading.at_us, reading.source, application.id, task.id, facts=facts)
-    )
     task.walk = None
+    before = max(offsets.values(), default=None)
+    incarnation = task.incarnation
+    changes.append(
+        change_of(
+            Change.TASK_DELETED,
+            reading,
+            shape=shape.value,
+            offset_before=before,
+            task_incarnation=incarnation,
+        )
+    )
     return changes
 
 
@@ -149,7 +143,7 @@ def reduce_removal(application: Application, task: Task, reading: Removal) -> li
     if role is PathRole.CHECKPOINT:
         # a checkpoint that goes where no store was ever seen is the end of a deletion that began unseen
         in_walk = _goes_on(task, reading.at_us) or not task.stores
-        return _end_checkpoint(application, task, reading, in_walk=in_walk)
+        return _end_checkpoint(task, reading, in_walk=in_walk)
     if role in _NEEDED and store is not None:
         _note_loss(task, store, reading)
     if role in REPLACEABLE and store is not None and store.session is not None:
@@ -263,20 +257,16 @@ def end_quiet_walk(task: Task, at_us: int) -> None:
         task.walk = None
 
 
-def reduce_checkpoint(application: Application, task: Task, reading: CheckpointReading) -> list[Transition]:
-    """Take a reading of `.checkpoint`.
-
-    Returns:
-        `checkpoint-written`, `checkpoint-deleted` or `checkpoint-malformed`.
-    """
+def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition]:
+    """Take a reading of `.checkpoint`: it was written or deleted, or is malformed."""
     if reading.place.role is not PathRole.CHECKPOINT:
         return []
     if reading.unseen is Unseen.VANISHED:
-        return _end_checkpoint(application, task, reading, in_walk=_goes_on(task, reading.at_us))
+        return _end_checkpoint(task, reading, in_walk=_goes_on(task, reading.at_us))
     if reading.unseen is not None:
         return []
     if reading.problem is not None:
-        return _apply_problem(application, task, reading)
+        return _apply_problem(task, reading)
     task.checkpoint_problem = None
     offsets, foreign = _split(task, reading.entries)
     current = task.checkpoint
@@ -296,21 +286,19 @@ def reduce_checkpoint(application: Application, task: Task, reading: CheckpointR
     for store in task.stores.values():  # also one of which a source topic speaks, and no entry by its name
         if store.sessions:
             settle_close(task, store, store.sessions[-1])
-    facts: dict[str, object] = {
-        "offsets": reading.entries,
-        "offset_before": max(before.values(), default=None),
-        "offset_after": max(offsets.values(), default=None),
-        "puts": sum(store.puts_at(reading.mtime_us) for store in task.stores.values()),
-        "occurred_at_us": reading.mtime_us,
-        "task_incarnation": task.incarnation,
-        "held": task.held,
-        "comparable": comparable_at(task),
-    }
-    return [
-        Transition(
-            Change.CHECKPOINT_WRITTEN, reading.at_us, reading.source, application.id, task.id, facts=facts
-        )
-    ]
+    written = change_of(
+        Change.CHECKPOINT_WRITTEN,
+        reading,
+        offsets=reading.entries,
+        offset_before=max(before.values(), default=None),
+        offset_after=max(offsets.values(), default=None),
+        puts=sum(store.puts_at(reading.mtime_us) for store in task.stores.values()),
+        occurred_at_us=reading.mtime_us,
+        task_incarnation=task.incarnation,
+        held=task.held,
+        comparable=comparable_at(task),
+    )
+    return [written]
 
 
 def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
@@ -330,38 +318,25 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     session.last = mark
 
 
-def _apply_problem(application: Application, task: Task, reading: CheckpointReading) -> list[Transition]:
+def _apply_problem(task: Task, reading: CheckpointReading) -> list[Transition]:
     if task.checkpoint_problem == reading.problem:
         return []
     if task.checkpoint is not None:
         task.checkpoint.ended_us = reading.mtime_us
     task.checkpoint_problem, task.checkpoint_problem_us = reading.problem, reading.at_us
-    facts = {"detail": reading.problem}
-    return [
-        Transition(
-            Change.CHECKPOINT_MALFORMED, reading.at_us, reading.source, application.id, task.id, facts=facts
-        )
-    ]
+    return [change_of(Change.CHECKPOINT_MALFORMED, reading, detail=reading.problem)]
 
 
-def _end_checkpoint(
-    application: Application, task: Task, reading: Observation, *, in_walk: bool
-) -> list[Transition]:
+def _end_checkpoint(task: Task, reading: Observation, *, in_walk: bool) -> list[Transition]:
     if not (isinstance(reading, Removal) and task.checkpoint_problem_us > reading.at_us):
         task.checkpoint_problem = None
     current = task.checkpoint
     if current is None or (isinstance(reading, Removal) and current.written_us > reading.at_us):
         return []
     current.ended_us, current.deleted, current.in_walk = reading.at_us, True, in_walk
-    facts: dict[str, object] = {
-        "offset_before": max(current.offsets.values(), default=None),
-        "task_incarnation": task.incarnation,
-    }
-    return [
-        Transition(
-            Change.CHECKPOINT_DELETED, reading.at_us, reading.source, application.id, task.id, facts=facts
-        )
-    ]
+    before = max(current.offsets.values(), default=None)
+    incarnation = task.incarnation
+    return [change_of(Change.CHECKPOINT_DELETED, reading, offset_before=before, task_incarnation=incarnation)]
 
 
 def _split(task: Task, entries: tuple[OffsetEntry, ...]) -> tuple[dict[str, int], tuple[OffsetEntry, ...]]:

@@ -6,28 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.contract.events import Change, Source
+from agent.inventory.observations import Seen
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One change.
+    """One change."""
 
-    Args of the dataclass:
-        change: What changed.
-        at_us: When it was seen.
-        source: How it was seen.
-        application: Application id.
-        task: Task id; None for the application itself.
-        store: Store name.
-        segment: Segment directory.
-        facts: Further fields of the event contract, by their names in `agent.contract.fields`.
-    """
-
-    change: Change
-    at_us: int
-    source: Source
-    application: str
-    task: str | None = None
-    store: str | None = None
-    segment: str | None = None
+    change: Change  # what changed
+    at_us: int  # when it was seen
+    source: Source  # how it was seen
+    application: str  # application id
+    task: str | None = None  # task id; None for the application itself
+    store: str | None = None  # store name
+    segment: str | None = None  # segment directory
+    # further fields of the event contract, by their names in `agent.contract.fields`
     facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def change_of(
+    change: Change, reading: Seen, store: str | None = None, segment: str | None = None, **facts: object
+) -> Transition:
+    """Report a change that a reading shows, of the application and task that were read."""
+    place = reading.place
+    assert place.application is not None
+    return Transition(
+        change, reading.at_us, reading.source, place.application, place.task, store, segment, facts
+    )

@@ -21,35 +21,24 @@ _MAX_PARTITION = 2**31 - 1  # Java int
 _MAX_OFFSET = 2**63 - 1  # Java long
 _LINE_END = re.compile(r"\r\n|\r|\n")  # what BufferedReader.readLine takes as the end of a line
 _WHITESPACE = re.compile(r"\s+", re.ASCII)  # OffsetCheckpoint.WHITESPACE_MINIMUM_ONCE
+_ONE_ENTRY = re.compile(rb"0\n1\n([!-~]+) ([0-9]{1,10}) ([0-9]{1,19}|-4)\n?", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetEntry:
-    """One line of a checkpoint.
+    """One line of a checkpoint."""
 
-    Args of the dataclass:
-        topic: Changelog topic, or a source topic under topology optimisation.
-        partition: Its partition.
-        offset: Up to 2.5 the next offset to read, from 2.6 the last one applied; -4 = unknown.
-    """
-
-    topic: str
-    partition: int
-    offset: int
+    topic: str  # changelog topic, or a source topic under topology optimisation
+    partition: int  # its partition
+    offset: int  # up to 2.5 the next offset to read, from 2.6 the last one applied; -4 = unknown
 
 
 def parse_checkpoint(content: bytes) -> tuple[OffsetEntry, ...]:
-    """Parse an offset checkpoint.
+    """Parse an offset checkpoint; the entries in file order.
 
     Stricter than Kafka Streams in two points: a negative offset other than -4 and a partition that is listed
     twice are errors here, where Streams leaves the one out and lets the other overwrite.
-
-    Args:
-        content: The whole file; the last line may lack its newline.
-
-    Returns:
-        The entries in file order; empty for a file that says it has none.
 
     Raises:
         CheckpointFormatError: with the reason and the 1-based line.
@@ -57,6 +46,9 @@ def parse_checkpoint(content: bytes) -> tuple[OffsetEntry, ...]:
     Source:
         OffsetCheckpoint.read (1.1 to 4.3): version line, count line, `topic partition offset` lines.
     """
+    one = _ONE_ENTRY.fullmatch(content)
+    if one is not None and int(one[2]) <= _MAX_PARTITION and int(one[3]) <= _MAX_OFFSET:  # nearly all of them
+        return (OffsetEntry(one[1].decode("ascii"), int(one[2]), int(one[3])),)
     if not content:
         raise CheckpointFormatError("the file is empty (truncated?)", 1)
     lines = _LINE_END.split(_decode(content))

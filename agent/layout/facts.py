@@ -88,23 +88,14 @@ class Fact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """One fact.
+    """One fact."""
 
-    Args of the dataclass:
-        statement: What holds, one sentence.
-        holds: Releases in which it holds.
-        source: Class, KIP or issue.
-        evidence: `recorded` or `source`.
-        unsure: Releases that were not checked.
-        not_transactional: It does not hold with transactional stores.
-    """
-
-    statement: str
-    holds: tuple[ReleaseRange, ...]
-    source: str
-    evidence: str = "source"
-    unsure: tuple[ReleaseRange, ...] = ()
-    not_transactional: bool = False
+    statement: str  # what holds, one sentence
+    holds: tuple[ReleaseRange, ...]  # releases in which it holds
+    source: str  # class, KIP or issue
+    evidence: str = "source"  # `recorded` or `source`
+    unsure: tuple[ReleaseRange, ...] = ()  # releases that were not checked
+    not_transactional: bool = False  # it does not hold with transactional stores
 
 
 _R = "recorded"

@@ -49,11 +49,9 @@ CHANGELOG_SUFFIX = "-changelog"  # ProcessorStateManager.storeChangelogTopic
 
 
 def changelog_store(topic: str, application_id: str) -> str | None:
-    """Return which store a changelog topic belongs to.
+    """Return which store a changelog topic is of; None for one that is not `<application id>-<store>-changelog`.
 
-    Returns:
-        The store name, or None for a topic that is not `<application id>-<store>-changelog` (a source
-        topic under topology optimisation, or a foreign application's).
+    That is a source topic under topology optimisation, or a foreign application's.
 
     Source:
         ProcessorStateManager.storeChangelogTopic; a named topology puts its name between the two.

@@ -51,23 +51,14 @@ DATABASE_ROLES = frozenset({PathRole.STORE, PathRole.SEGMENT})
 
 @dataclass(frozen=True, slots=True)
 class StatePath:
-    """A classified path.
+    """A classified path."""
 
-    Args of the dataclass:
-        path: Relative to the state directory, `/`-separated, no leading slash; empty = the root itself.
-        role: What it is for.
-        application: Application id; None above application level.
-        task: `N_M`, `__NAME__/N_M` or `global`; None above task level.
-        store: Store name; None above store level.
-        segment: Directory name of the segment; None for a key-value store.
-    """
-
-    path: str
-    role: PathRole
-    application: str | None = None
-    task: str | None = None
-    store: str | None = None
-    segment: str | None = None
+    path: str  # relative to the state directory, `/`-separated, no leading slash; empty = the root itself
+    role: PathRole  # what it is for
+    application: str | None = None  # application id; None above application level
+    task: str | None = None  # `N_M`, `__NAME__/N_M` or `global`; None above task level
+    store: str | None = None  # store name; None above store level
+    segment: str | None = None  # directory name of the segment; None for a key-value store
 
     @property
     def name(self) -> str:
@@ -111,14 +102,7 @@ def join(directory: str, name: str) -> str:
 
 @lru_cache(maxsize=4096)  # the same few names are announced again and again; about 2 MiB when full
 def classify(path: str) -> StatePath:
-    """Classify a path relative to the state directory.
-
-    Args:
-        path: `/`-separated; may hold any characters (surrogate escapes for names that are not UTF-8).
-
-    Returns:
-        The classified path; never raises.
-    """
+    """Classify a path relative to the state directory; may hold any characters (surrogate escapes), never raises."""
     if not path:
         return StatePath("", PathRole.STATE_DIRECTORY)
     head, *rest = path.split("/")

@@ -14,14 +14,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def parse_process_file(content: bytes) -> str:
-    """Read the process id.
-
-    Args:
-        content: The whole file: one JSON object; fields other than `processId` are ignored, later releases
-            may add some.
-
-    Returns:
-        The UUID in lower case.
+    """Read the process id in lower case from one JSON object; later releases may add fields.
 
     Raises:
         ProcessFileError: not JSON, not an object, or no UUID in it.

@@ -33,52 +33,38 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen that points to the release.
+    """What was seen that points to the release."""
 
-    Args of the dataclass:
-        rocksdb_versions: From the newest `OPTIONS-*` of each database; give only those that the
-            latest process wrote, older files point to an older release.
-        offsets_family: A database has the column family `offsets`.
-        plain: It is about stores without that family.
-        task_lock_held: A task's own `.lock` was held.
-        process_file: The application directory has the process file and its `.lock`; False = stores are open
-            and it has none; None = not known.
-        position_files: A `<store>.position` file is there.
-        process_version: From the jar that a visible process holds open.
-        operator: What the operator says: `4.2.1`, or `4.2` for any patch.
-        transactional_stores: What the operator says of `enable.transactional.statestores`; None = nothing.
-        seen_transactional: Whether the newest offset on disk is of a transactional store; None = it does not show.
-    """
-
+    # from the newest `OPTIONS-*` of each database; give only those that the latest process wrote, older files point
+    # to an older release
     rocksdb_versions: frozenset[str] = frozenset()
-    offsets_family: bool = False
-    plain: bool = False
-    task_lock_held: bool = False
+    offsets_family: bool = False  # A database has the column family `offsets`
+    plain: bool = False  # it is about stores without that family
+    task_lock_held: bool = False  # A task's own `.lock` was held
+    # the application directory has the process file and its `.lock`; False = stores are open and it has none; None =
+    # not known
     process_file: bool | None = None
-    position_files: bool = False
-    process_version: str | None = None
-    operator: str | None = None
+    position_files: bool = False  # A `<store>.position` file is there
+    process_version: str | None = None  # from the jar that a visible process holds open
+    operator: str | None = None  # what the operator says: `4.2.1`, or `4.2` for any patch
+    # what the operator says of `enable.transactional.statestores`; None = nothing
     transactional_stores: bool | None = None
+    # whether the newest offset on disk is of a transactional store; None = it does not show
     seen_transactional: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The releases that may have written an application's directory.
+    """The releases that may have written an application's directory."""
 
-    Args of the dataclass:
-        range: All that the evidence allows.
-        conflicts: Sentences: what disagrees with what on disk; empty = nothing does.
-        doubts: Sentences: weaker disagreements (the RocksDB version, which users may replace).
-        unopenable: Stores have the column family `offsets`, and this release, which runs or is configured, cannot
-            open them; None = nothing says so.
-        transactional: Whether the application runs with transactional stores: configured, else seen on disk.
-    """
-
-    range: ReleaseRange = ANY_RELEASE
-    conflicts: tuple[str, ...] = ()
+    range: ReleaseRange = ANY_RELEASE  # all that the evidence allows
+    conflicts: tuple[str, ...] = ()  # sentences: what disagrees with what on disk; empty = nothing does
+    # sentences: weaker disagreements (the RocksDB version, which users may replace)
     doubts: tuple[str, ...] = ()
+    # Stores have the column family `offsets`, and this release, which runs or is configured, cannot open them; None =
+    # nothing says so
     unopenable: ReleaseRange | None = None
+    # whether the application runs with transactional stores: configured, else seen on disk
     transactional: Truth = Truth.NO
     # Answers that were given already: detectors ask the same few questions at every judgement.
     _facts: dict[Fact, Truth] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -136,14 +122,11 @@ def affected(known: ReleaseRange, affected_ranges: tuple[ReleaseRange, ...]) -> 
 
 
 def infer(evidence: Evidence) -> Profile:
-    """Compute the profile of an application.
+    """Compute the profile of an application; ValueError if the operator's release cannot be parsed.
 
     A release that is known exactly (a visible process, else the operator) decides the range; traces on disk
     that exclude it are conflicts. Otherwise the traces are intersected; a RocksDB version that does not fit
     the harder traces is only a doubt, because users may replace the library.
-
-    Raises:
-        ValueError: the operator's release cannot be parsed.
     """
     traces = _traces(evidence)
     shipped = _shipped(evidence.rocksdb_versions)

@@ -21,11 +21,7 @@ class Release(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Release:
-        """Read `3.9.2`, `4.2` (= 4.2.0) or `2.8.x`; `-SNAPSHOT` and `-rcN` are dropped.
-
-        Raises:
-            ValueError: says what was given and what is expected.
-        """
+        """Read `3.9.2`, `4.2` (= 4.2.0) or `2.8.x`; `-SNAPSHOT` and `-rcN` are dropped. Else ValueError."""
         match = _RELEASE.fullmatch(text.strip())
         if match is None:
             raise ValueError(
@@ -63,22 +59,14 @@ class ReleaseRange(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> ReleaseRange:
-        """Read what an operator says: `4.2.1` is that release, `4.2` any patch of it.
-
-        Raises:
-            ValueError: not a release.
-        """
+        """Read what an operator says: `4.2.1` is that release, `4.2` any patch of it; else ValueError."""
         low = Release.parse(text)
         is_line = text.strip().count(".") == 1
         return cls(low, low._replace(patch=ANY_PATCH) if is_line else low)
 
     @classmethod
     def between(cls, low: str, high: str) -> ReleaseRange:
-        """Make the range from `low` to `high`, both included.
-
-        Raises:
-            ValueError: not releases, or in the wrong order.
-        """
+        """Make the range from `low` to `high`, both included; ValueError if they are in the wrong order."""
         made = cls(Release.parse(low), Release.parse(high))
         if made.is_empty:
             raise ValueError(f"range of releases ends before it starts: {low} to {high}")
@@ -181,11 +169,7 @@ def is_later_than_known(known: ReleaseRange) -> bool:
 
 
 def remark_on(text: str) -> str | None:
-    """Say what a release that an operator gave does not decide; None = nothing.
-
-    Raises:
-        ValueError: not a release.
-    """
+    """Say what a release that an operator gave does not decide; None = nothing. ValueError: not a release."""
     given = ReleaseRange.of(text)
     if is_later_than_known(given):
         return (

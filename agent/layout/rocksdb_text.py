@@ -48,14 +48,6 @@ _IDENTITY = re.compile(rb"[!-~]{1,256}")
 class OptionsFacts:
     """What an OPTIONS file says.
 
-    Args of the dataclass:
-        rocksdb_version: `major.minor.patch` of the library that wrote it; None if it does not say.
-        column_families: Names of the column families, in file order.
-        old_logs_kept: How many info logs of earlier opens stay in the database directory; None if it does not say, 0 if
-            none shows an opening: they are elsewhere, or a log is put aside by its size or age, too.
-        forgets: RocksDB itself may drop live entries: FIFO compaction, or a compaction filter.
-        bulk_loading: It was opened with `prepareForBulkLoad`, as by a restoration up to 2.5.
-
     Source:
         ColumnFamilyOptions::PrepareForBulkLoad (recorded of 2.0.1 to 2.2.1);
         DBImpl::PurgeObsoleteFiles (`keep_log_file_num`, 1000 by default), InfoLogFileName (`db_log_dir`),
@@ -63,11 +55,13 @@ class OptionsFacts:
         FIFOCompactionPicker. The OPTIONS files of all recordings (5.7.3 to 10.1.3) say `nullptr` of both filters.
     """
 
-    rocksdb_version: str | None
-    column_families: tuple[str, ...]
+    rocksdb_version: str | None  # `major.minor.patch` of the library that wrote it; None if it does not say
+    column_families: tuple[str, ...]  # names of the column families, in file order
+    # how many info logs of earlier opens stay in the database directory; None if it does not say, 0 if none shows an
+    # opening: they are elsewhere, or a log is put aside by its size or age, too
     old_logs_kept: int | None = None
-    forgets: bool = False
-    bulk_loading: bool = False
+    forgets: bool = False  # RocksDB itself may drop live entries: FIFO compaction, or a compaction filter
+    bulk_loading: bool = False  # it was opened with `prepareForBulkLoad`, as by a restoration up to 2.5
 
 
 @lru_cache(maxsize=32)  # the stores of an application were made with the same options, byte for byte
@@ -85,11 +79,9 @@ def parse_options(content: bytes) -> OptionsFacts:
 
 
 def other_paths(log: bytes, database: str) -> tuple[str, ...]:
-    """Find where an opening looked for files instead of in its own directory; empty = there, or the log does not say.
+    """Find where an opening looked for files instead of in its own directory; empty = there, or LOG does not say.
 
-    Args:
-        log: Beginning of LOG.
-        database: Path of the database; its last two names are the same wherever the volume is mounted or copied to.
+    The last two names of the database's path are the same wherever the volume is mounted or copied to.
 
     Source:
         DumpDBFileSummary (a line per path of `db_paths`, which is the directory itself by default); run with 7.9.2 and
@@ -113,14 +105,7 @@ def parse_identity(content: bytes) -> str | None:
 
 
 def old_log_times_us(names: Iterable[str]) -> tuple[int, ...]:
-    """List when earlier info logs were put aside: one reopen each, if logs are not rolled (`OptionsFacts`).
-
-    Args:
-        names: Names in the database directory; others than `LOG.old.<us>` are skipped.
-
-    Returns:
-        Microseconds since the epoch, oldest first.
-    """
+    """List when earlier info logs were put aside: one reopen each, if logs are not rolled; oldest first."""
     matches = (OLD_INFO_LOG_FILE.fullmatch(name) for name in names)
     return tuple(sorted(int(match.group(1)) for match in matches if match and len(match.group(1)) <= 20))
 

@@ -13,19 +13,12 @@ STALL_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What is odd about the time between two turns.
+    """What is odd about the time between two turns."""
 
-    Args of the dataclass:
-        from_us: Wall clock before.
-        to_us: Wall clock now.
-        step_us: By how much the wall clock was set, forwards or (negative) back; 0 = it was not.
-        is_stall: The worker did not complete a turn for longer than it should.
-    """
-
-    from_us: int
-    to_us: int
-    step_us: int
-    is_stall: bool
+    from_us: int  # wall clock before
+    to_us: int  # wall clock now
+    step_us: int  # by how much the wall clock was set, forwards or (negative) back; 0 = it was not
+    is_stall: bool  # the worker did not complete a turn for longer than it should
 
 
 class ClockWatch:
@@ -38,16 +31,7 @@ class ClockWatch:
         self.steps = 0
 
     def turn(self, now_us: int, monotonic_s: float, busy_s: float = 0.0) -> Gap | None:
-        """Note one turn.
-
-        Args:
-            now_us: Wall clock.
-            monotonic_s: Monotonic clock.
-            busy_s: How long the worker was at work since the last turn: that is no standstill.
-
-        Returns:
-            What is odd; None = nothing.
-        """
+        """Note one turn; what is odd about the time since the last, of which the worker was busy for `busy_s`."""
         before_us, before_s = self._wall_us, self._monotonic_s
         self._wall_us, self._monotonic_s = now_us, monotonic_s
         if before_us is None:

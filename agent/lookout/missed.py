@@ -41,23 +41,14 @@ _ANNOUNCED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A change found by a walk.
+    """A change found by a walk."""
 
-    Args of the dataclass:
-        thing: What changed: a task, its checkpoint, a store's directory.
-        directory: Where the notification should have come from.
-        change: What changed.
-        happened_us: When, by the artefact's own time; else when it was found.
-        since_us: When the thing was read before.
-        found_us: When it was found.
-    """
-
-    thing: str
-    directory: str
-    change: Transition
-    happened_us: int
-    since_us: int
-    found_us: int
+    thing: str  # what changed: a task, its checkpoint, a store's directory
+    directory: str  # where the notification should have come from
+    change: Transition  # what changed
+    happened_us: int  # when, by the artefact's own time; else when it was found
+    since_us: int  # when the thing was read before
+    found_us: int  # when it was found
 
 
 class MissedChanges:

@@ -17,15 +17,10 @@ CALM_NEEDED = 3
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What the agent may take; 0 = no ceiling.
+    """What the agent may take; 0 = no ceiling."""
 
-    Args of the dataclass:
-        cpu_share: Of one core.
-        memory_bytes: Resident.
-    """
-
-    cpu_share: float = 0.0
-    memory_bytes: int = 0
+    cpu_share: float = 0.0  # of one core
+    memory_bytes: int = 0  # resident
 
 
 class SelfLimits:
@@ -44,16 +39,7 @@ class SelfLimits:
         return self._since is None or now_s - self._since[0] >= MEASURE_S
 
     def measure(self, now_s: float, cpu_s: float, resident_bytes: int | None) -> bool:
-        """Take a measurement, if it is time for one.
-
-        Args:
-            now_s: Monotonic clock.
-            cpu_s: CPU that the process has taken so far.
-            resident_bytes: Resident memory; None = not known.
-
-        Returns:
-            Whether the step has changed.
-        """
+        """Take a measurement, if it is time for one; return whether the step has changed."""
         if self._since is None:
             self._since = (now_s, cpu_s)
             return False

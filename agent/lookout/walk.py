@@ -38,17 +38,11 @@ READING_ENTRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much may be spent.
+    """How much may be spent."""
 
-    Args of the dataclass:
-        round_s: Least distance between two rounds.
-        share: Share of one core, at most.
-        entries_per_s: Directory entries read per second, at most.
-    """
-
-    round_s: float
-    share: float
-    entries_per_s: float
+    round_s: float  # least distance between two rounds
+    share: float  # share of one core, at most
+    entries_per_s: float  # directory entries read per second, at most
 
     def at_least(self, share: float) -> Pace:
         """Spend this share of one core at least."""
@@ -98,15 +92,7 @@ class Reconciler:
         clock_s: Callable[[], float],
         on_found: Found = lambda changes, since_us: None,
     ) -> None:
-        """Prepare; the first round begins one `round_s` after the first `step`.
-
-        Args:
-            pipeline: Takes what is to be read.
-            disk: Where signatures come from.
-            pace: How much may be spent; may be changed at any time.
-            clock_s: Monotonic clock, to know what a slice cost.
-            on_found: Takes unannounced changes.
-        """
+        """Prepare; the first round begins one `round_s` after the first `step`. The pace may be changed at any time."""
         self.pace = pace
         self.trusts_times = True
         self.counters = ReconcileCounters()

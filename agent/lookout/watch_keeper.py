@@ -11,12 +11,11 @@ from agent.errors import WatchError
 from agent.home.canary_file import CanaryFile, number_of
 from agent.inventory.blind_causes import BY_SLUG
 from agent.inventory.hints import Hint, HintKind
-from agent.lookout.canary import Canary
 from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import enough_instances, instance_limit
 from agent.watch.mailbox import Mailbox
-from agent.watch.source import Cause, NotificationSource, WatchCounters
+from agent.watch.source import Cause, WatchCounters
 from agent.watch.tree_watch import TreeWatch
 
 LOG = logging.getLogger(__name__)
@@ -28,8 +27,12 @@ STEADY_S = 300.0
 """A source that lived so long resets the pauses."""
 STOP_WAIT_S = 2.0
 
+EVERY_S = 5.0
+LATE_AFTER_S = 15.0
+"""A notification takes milliseconds; under full load the queue is read within a second or two."""
 
-Make = Callable[[Cause, int], NotificationSource]
+
+Make = Callable[[Cause, int], InotifySource]
 """Makes a source from the cause of its first rescan and the time at which that loss began (0 = none).
 
 Raises:
@@ -49,20 +52,72 @@ def inotify_maker(root: Path, mailbox: Mailbox, clock: Clock, canary: Path | Non
     return make
 
 
+class Canary:
+    """Counts upwards; a number that came back proves that everything announced before it has come, too."""
+
+    def __init__(self, move: Callable[[int], bool]) -> None:
+        """Send with `move`, which gives the file its next number or says that it cannot."""
+        self._move = move
+        self._sent = self._seen = 0
+        self._waits_since_s: float | None = None
+        self._next_s = 0.0
+        self.missed = 0
+        self.is_stuck = False
+
+    def check(self, now_s: float) -> None:
+        """Send the next one if it is time and the last one is back."""
+        if self._waits_since_s is None and now_s >= self._next_s:
+            self._send(now_s)
+
+    def fence(self, now_s: float) -> int | None:
+        """Send one now: when `seen` has reached the number given, all that was announced before has been heard.
+
+        None = none can be sent.
+        """
+        self._send(now_s)
+        return None if self.is_stuck else self._sent
+
+    def receive(self, number: int) -> None:
+        """Take the announcement of a number."""
+        if number > self._seen:
+            self._seen = number
+        if self._seen >= self._sent:
+            self._waits_since_s = None
+
+    @property
+    def seen(self) -> int:
+        """Highest number that came back."""
+        return self._seen
+
+    def late_since(self, now_s: float) -> float | None:
+        """Return since when one is waited for that should have come back long ago; None = all is well."""
+        since_s = self._waits_since_s
+        return since_s if since_s is not None and now_s - since_s > LATE_AFTER_S else None
+
+    def give_up(self, now_s: float) -> None:
+        """Count the one that is late as missed, and wait for it no longer: the reader is restarted."""
+        self.missed += 1
+        self._waits_since_s = None
+        self._seen = self._sent
+        self._next_s = now_s + EVERY_S
+
+    def _send(self, now_s: float) -> None:
+        self.is_stuck = not self._move(self._sent + 1)
+        self._next_s = now_s + EVERY_S
+        if not self.is_stuck:
+            self._sent += 1
+            if self._waits_since_s is None:
+                self._waits_since_s = now_s
+
+
 class WatchKeeper:
     """The worker's view of the watch. Used by the worker's thread only, which gives it the time."""
 
     def __init__(self, make: Make | None, canary: CanaryFile | None, polling: str = "") -> None:
-        """Keep what `make` makes.
-
-        Args:
-            make: Makes a source; None = poll only.
-            canary: The file to send; None = there is no place for one.
-            polling: Why the volume has to be polled beside or instead of the watch; empty = it need not.
-        """
+        """Keep what `make` makes (None = poll only); `polling` says why the volume has to be polled."""
         self._make = make
         self._polling = polling
-        self._source: NotificationSource | None = None
+        self._source: InotifySource | None = None
         self._file = canary
         self._canary = Canary(canary.move) if canary is not None and make is not None else None
         self._before = WatchCounters()
@@ -113,7 +168,7 @@ class WatchKeeper:
                 self.restarts += self._lost is not None
                 self._lost = None
 
-    def _check_source(self, source: NotificationSource, now_us: int, now_s: float) -> None:
+    def _check_source(self, source: InotifySource, now_us: int, now_s: float) -> None:
         if now_s - self._started_s > STEADY_S:
             self._starts = 1
         if not source.is_alive():
@@ -139,7 +194,7 @@ class WatchKeeper:
         """Poll the volume at the faster pace, or no longer (empty)."""
         self._polling = why
 
-    def _drop(self, source: NotificationSource, cause: Cause, since_us: int) -> None:
+    def _drop(self, source: InotifySource, cause: Cause, since_us: int) -> None:
         self._lost = self._lost or (cause, since_us)
         self._before = self._before.plus(source.watch.counters())
         self._before.watches = self._before.unwatched = 0

@@ -53,19 +53,12 @@ def why_polling(root: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How to watch.
+    """How to watch."""
 
-    Args of the dataclass:
-        forced_polling: The operator wants polling; the volume is not asked.
-        is_free: The operator leaves it to the agent, which asks the volume.
-        watching: Pace of the walk beside a watch.
-        polling: Pace of the walk where there is none, or none that can be relied on.
-    """
-
-    forced_polling: bool = False
-    is_free: bool = True
-    watching: Pace = WATCHING
-    polling: Pace = POLLING
+    forced_polling: bool = False  # the operator wants polling; the volume is not asked
+    is_free: bool = True  # the operator leaves it to the agent, which asks the volume
+    watching: Pace = WATCHING  # pace of the walk beside a watch
+    polling: Pace = POLLING  # pace of the walk where there is none, or none that can be relied on
 
 
 @dataclass(slots=True)
@@ -128,9 +121,8 @@ class WatchLoop:
     def turn(self, may_rest: Callable[[], bool] = lambda: False) -> None:
         """Wait for something to do, and do it.
 
-        Args:
-            may_rest: Asked four times a second while nothing happens: does nothing wait for the end of the turn? Then
-                locks that are as they were do not end its wait. It is over after `LONGEST_WAIT_S` all the same.
+        `may_rest` is asked four times a second while nothing happens: does nothing wait for the end of the turn? Then
+        locks that are as they were do not end its wait. It is over after `LONGEST_WAIT_S` all the same.
         """
         if self.limits.step >= Step.LONGER_BATCHES:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced

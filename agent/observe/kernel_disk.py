@@ -7,8 +7,10 @@ symbolic link therefore ends the reading instead of leading it out of the state 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -16,7 +18,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.inventory.disk import Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
-from agent.observe.locks import query_lock
 
 MAX_ENTRIES = 200_000
 """Longest listing that is answered (design size: 10,000 task directories); a longer one is TOO_LARGE."""
@@ -40,6 +41,11 @@ _KINDS = {
 }
 _DETOURS = frozenset({"", ".", ".."})
 
+# struct flock of 64-bit Linux (x86-64, aarch64): short l_type, short l_whence, off_t l_start, off_t l_len,
+# pid_t l_pid; `0q` pads the end to the alignment of off_t, as the C compiler does.
+_FLOCK = struct.Struct("@hhqqi0q")
+_WHOLE_FILE = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+
 Answer = TypeVar("Answer")
 
 
@@ -55,12 +61,7 @@ class KernelDisk:
     """
 
     def __init__(self, root: Path, processes: Callable[[], tuple[ProcessFact, ...]] = no_processes) -> None:
-        """Remember what to read; nothing is opened yet.
-
-        Args:
-            root: The state directory; it need not exist.
-            processes: How to look for processes, for example `ProcessView(root, clock).visible`.
-        """
+        """Remember what to read, and how to look for processes; nothing is opened yet, and the root need not exist."""
         self._root = os.fspath(root)
         self._processes = processes
         self._kept: tuple[str, int] | None = None  # directory that is kept open, its descriptor
@@ -104,12 +105,7 @@ class KernelDisk:
         return tuple(found)
 
     def _open_once(self, path: str, opened: dict[str, int]) -> int:
-        """Open a directory from the one that holds it, unless `opened` has it.
-
-        Raises:
-            OSError: a component is gone, denied or not a directory.
-            ValueError: the path leads out of the root, or no file can have this name.
-        """
+        """Open a directory from the one that holds it, unless `opened` has it. Raises as `_open_parent`."""
         known = opened.get(path)
         if known is not None:
             return known
@@ -124,16 +120,7 @@ class KernelDisk:
         return descriptor
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
-        """Read at most `length` bytes of a regular file from `offset`; shorter at its end.
-
-        Args:
-            path: Relative to the state directory.
-            offset: First byte, zero or more.
-            length: Bytes wanted, zero or more.
-
-        Returns:
-            The bytes; UNREADABLE for anything that is not a regular file.
-        """
+        """Read at most `length` bytes of a regular file from `offset`; shorter at its end."""
         try:
             if self._kept_file is not None and path == self._kept_file[0]:
                 return _read(self._kept_file[1], offset, min(length, self._kept_file[2] - offset))
@@ -205,12 +192,7 @@ class KernelDisk:
         return self._processes()
 
     def _beside(self, path: str, ask: Callable[[int, str], Answer]) -> Answer:
-        """Ask about a name in the directory that holds it: the one that is kept open, or opened for this.
-
-        Raises:
-            OSError: as `_open_parent` and `ask`.
-            ValueError: as `_open_parent`.
-        """
+        """Ask about a name in the directory that holds it: the one that is kept open, or opened for this."""
         parent, name = self._open_parent(path)
         try:
             return ask(parent, name)
@@ -218,7 +200,15 @@ class KernelDisk:
             self._close(parent)
 
     def _open_parent(self, path: str) -> tuple[int, str]:
-        """Open the directory that holds `path`, or give the one that is kept open; end with `_close`."""
+        """Open the directory that holds `path`, component by component; give its descriptor and the last name.
+
+        Plain functions and not context managers: those took a quarter of a reading of a file. `start` is the root, or a
+        directory that is open, which is given where it holds `path`.
+
+        Raises:
+            OSError: a component is gone, denied or not a directory.
+            ValueError: the path leads out of the root, or no file can have this name.
+        """
         if self._kept is not None:
             directory, descriptor = self._kept
             below = path[len(directory) + 1 :]
@@ -231,16 +221,29 @@ class KernelDisk:
             os.close(parent)
 
 
+def query_lock(descriptor: int) -> LockState:
+    """Ask whether another process holds a write lock on a file that is open for reading.
+
+    Closing it afterwards is harmless: a close drops the record locks of the closing process only, and the agent has
+    none. UNKNOWN where the file system does not say (no lock service).
+
+    Source:
+        FileChannel.lock of the JVM and RocksDB's LockOrUnlock both take an fcntl write lock over the whole
+        file; a query of type F_RDLCK conflicts with exactly that and needs no write permission.
+    """
+    try:
+        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _WHOLE_FILE)
+    except OSError:
+        return LockState.UNKNOWN
+    return LockState.FREE if _FLOCK.unpack(answer)[0] == fcntl.F_UNLCK else LockState.HELD
+
+
 def _stat(parent: int, name: str) -> os.stat_result:
     return os.stat(name, dir_fd=parent, follow_symlinks=False)
 
 
 def _open_regular_file(parent: int, name: str) -> tuple[int, os.stat_result]:
-    """Open a regular file for reading; give its descriptor and what it is.
-
-    Raises:
-        OSError: ENXIO for anything but a regular file, else what the kernel says.
-    """
+    """Open a regular file for reading; give its descriptor and what it is. ENXIO for anything else."""
     # Statted before the open: opening a FIFO would wake its writer, opening a device may act on it.
     _require_regular(_stat(parent, name))
     descriptor = os.open(name, _READING, dir_fd=parent)

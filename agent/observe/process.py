@@ -46,16 +46,9 @@ class ProcessView:
 
 
 def visible_processes(root: Path) -> tuple[ProcessFact, ...]:
-    """List JVMs that hold locks below the state directory, by process id.
+    """List JVMs that hold locks below the state directory, by process id; empty if nothing can be seen.
 
-    Args:
-        root: The state directory.
-
-    Returns:
-        What can be seen; empty if nothing can.
-
-    Cost:
-        One name per process, one readlink per open file of every JVM, and some stats per application.
+    Cost: one name per process, one readlink per open file of every JVM, and some stats per application.
     """
     try:
         pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
@@ -112,10 +105,6 @@ def _applications_of(root: str, files: Iterable[tuple[str, str]]) -> frozenset[s
     The name of an open file is one in its process's own mount namespace: there another volume may have the same
     path. So a name counts only if it is the same file here. Only locks are asked: who works on a state directory
     holds one, and one per application is enough.
-
-    Args:
-        root: The state directory.
-        files: Name and link of every open file.
     """
     found: dict[str, str] = {}  # where the process sees the application's directory: its name
     for target, link in files:

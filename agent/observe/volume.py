@@ -26,17 +26,11 @@ class VolumeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of `mountinfo`.
+    """One line of `mountinfo`."""
 
-    Args of the dataclass:
-        mount_point: Absolute path.
-        filesystem: Type as the kernel names it, for example `ext4` or `fuse.s3fs`.
-        read_only: Whether this mount (not necessarily the device) is read-only.
-    """
-
-    mount_point: str
-    filesystem: str
-    read_only: bool
+    mount_point: str  # absolute path
+    filesystem: str  # type as the kernel names it, for example `ext4` or `fuse.s3fs`
+    read_only: bool  # whether this mount (not necessarily the device) is read-only
 
     @property
     def kind(self) -> VolumeKind:
@@ -55,13 +49,9 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """How full a volume is, as an unprivileged user sees it.
+    """How full a volume is, as an unprivileged user sees it."""
 
-    Args of the dataclass:
-        free_bytes: Bytes left.
-    """
-
-    free_bytes: int
+    free_bytes: int  # bytes left
 
 
 _KINDS = {
@@ -74,15 +64,9 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def find_mount(path: Path, mounts: Path = MOUNTS) -> Mount | Unseen:
-    """Return which mount a path is on.
+    """Return which mount a path is on, symbolic links resolved; Unseen if the table cannot be read.
 
-    Args:
-        path: Any path; symbolic links in it are resolved.
-        mounts: The kernel's table of mounts.
-
-    Returns:
-        The mount with the longest matching mount point, of several on the same point the last (it hides the
-        others); Unseen if the table cannot be read.
+    That with the longest matching mount point, of several on the same point the last: it hides the others.
     """
     try:
         lines = os.fsdecode(mounts.read_bytes()).splitlines()

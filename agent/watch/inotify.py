@@ -73,31 +73,21 @@ _LONGEST_EVENT_BYTES = _HEADER.size + 256  # NAME_MAX and its NUL
 
 
 class RawEvent(NamedTuple):
-    """One notification.
+    """One notification."""
 
-    Args of the tuple:
-        watch: Watch descriptor; -1 for an overflow.
-        kind: What happened; RESCAN = the queue overflowed.
-        is_directory: Whether the kernel says that the name is a directory.
-        name: Name in the watched directory; empty if it is about the directory itself.
-    """
-
-    watch: int
-    kind: HintKind
-    is_directory: bool
-    name: bytes
+    watch: int  # watch descriptor; -1 for an overflow
+    kind: HintKind  # what happened; RESCAN = the queue overflowed
+    is_directory: bool  # whether the kernel says that the name is a directory
+    name: bytes  # name in the watched directory; empty if it is about the directory itself
 
 
 def parse_events(buffer: bytes) -> tuple[list[RawEvent], int]:
-    """Parse what a read of the queue gave; events that mean nothing here are left out.
+    """Parse what a read of the queue gave: the events, and how many there were with those that say nothing.
 
-    So is what comes before every new checkpoint: that a checkpoint's temporary file is made and written, and that its
-    name goes where the next event says what became of it. These are three quarters of what a busy application
+    Left out is what comes before every new checkpoint: that a checkpoint's temporary file is made and written, and that
+    its name goes where the next event says what became of it. These are three quarters of what a busy application
     announces, and none of them has anything to read: the rename onto the final name has, and a temporary file that is
     deleted, or moved where its new name is not announced, is passed on.
-
-    Returns:
-        The events, and how many there were with those that are left out because they say nothing.
 
     Source:
         inotify(7), struct inotify_event; `rename` queues both of its events one after the other.
@@ -136,12 +126,7 @@ class InotifyQueue:
     """One inotify instance: directories in, notifications out."""
 
     def __init__(self) -> None:
-        """Open the queue.
-
-        Raises:
-            WatchLimitError: the user has too many queues already.
-            WatchError: the kernel refuses for another reason.
-        """
+        """Open the queue; WatchLimitError if the user has too many already, else WatchError."""
         descriptor = inotify_init()
         if descriptor < 0:
             raise _init_error(ctypes.get_errno())
@@ -157,14 +142,7 @@ class InotifyQueue:
         return self._descriptor
 
     def add(self, directory: int, role: PathRole) -> int:
-        """Watch an open directory.
-
-        Args:
-            directory: Descriptor of the directory; may be closed afterwards.
-            role: Decides which notifications are asked for.
-
-        Returns:
-            The watch descriptor; the same one as before for a directory that is watched already.
+        """Watch an open directory, which may be closed afterwards; the same watch as before for one that has it.
 
         Raises:
             OSError: ENOSPC = watch limit, EACCES = not readable, or anything else.
@@ -172,11 +150,7 @@ class InotifyQueue:
         return self._add(directory, MASKS[role])
 
     def add_canary(self, directory: int) -> int:
-        """Watch the agent's own open directory for files that are moved in it.
-
-        Raises:
-            OSError: as for `add`.
-        """
+        """Watch the agent's own open directory for files that are moved in it. Raises as `add`."""
         return self._add(directory, InotifyConstants.IN_MOVED_TO | _ALWAYS)
 
     def _add(self, directory: int, mask: int) -> int:

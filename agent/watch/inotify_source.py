@@ -35,15 +35,10 @@ FASTEST_PER_MS = 800
 
 
 class InotifySource:
-    """`agent.watch.source.NotificationSource` on inotify: one queue, one thread."""
+    """One queue, one thread: puts hints into a mailbox until it is stopped."""
 
     def __init__(self, watch: TreeWatch, mailbox: Mailbox) -> None:
-        """Own a watch and its queue until `stop`; nothing is read yet.
-
-        Args:
-            watch: Makes hints of notifications.
-            mailbox: Where hints go.
-        """
+        """Own a watch and its queue until `stop`; nothing is read yet."""
         self.watch = watch
         self._mailbox = mailbox
         self._room = queue_room()
@@ -61,9 +56,8 @@ class InotifySource:
     def stop(self, timeout_s: float | None = None) -> None:
         """End the thread and give the queue back; may be called twice, and without a start.
 
-        Args:
-            timeout_s: How long to wait for the thread; one that hangs in the kernel is left to itself, and
-                nothing that it still reads is put into the mailbox. None = forever.
+        A thread that hangs in the kernel for longer than `timeout_s` (None = forever) is left to itself, and nothing
+        that it still reads is put into the mailbox.
         """
         if self._is_given_up:
             return
@@ -118,15 +112,9 @@ class InotifySource:
 
 
 def next_linger_ms(linger_ms: int, read: int, room: int, *, is_drained: bool) -> int:
-    """Return how long to wait before the next read.
+    """Return how long to wait before the next read, after one that gave `read` of the `room` notifications of a queue.
 
     What comes after a quiet moment is passed on as soon as ever, and a queue that fills is read without a wait.
-
-    Args:
-        linger_ms: Wait before the last read.
-        read: Notifications that it gave.
-        room: How many the kernel keeps.
-        is_drained: Whether none was left.
     """
     if not is_drained:
         return 0

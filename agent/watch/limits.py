@@ -27,17 +27,11 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class InotifyLimits:
-    """Limits per user; None where the kernel does not say.
+    """Limits per user; None where the kernel does not say."""
 
-    Args of the dataclass:
-        max_user_watches: Directories that all processes of this user may watch.
-        max_user_instances: Queues that all processes of this user may have.
-        max_queued_events: Notifications that one queue holds before it overflows.
-    """
-
-    max_user_watches: int | None = None
-    max_user_instances: int | None = None
-    max_queued_events: int | None = None
+    max_user_watches: int | None = None  # directories that all processes of this user may watch
+    max_user_instances: int | None = None  # queues that all processes of this user may have
+    max_queued_events: int | None = None  # notifications that one queue holds before it overflows
 
 
 def read_limits(sysctls: Path = SYSCTLS) -> InotifyLimits:

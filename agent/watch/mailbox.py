@@ -23,17 +23,11 @@ _CANARY = "canary\0"  # no path has a NUL
 
 @dataclass(frozen=True, slots=True)
 class MailboxCounters:
-    """What went through the mailbox since the start.
+    """What went through the mailbox since the start."""
 
-    Args of the dataclass:
-        coalesced: Hints that a newer one on the same path replaced.
-        dropped: Hints lost because the mailbox was full; each loss ends in a RESCAN.
-        waiting: Hints in it now.
-    """
-
-    coalesced: int = 0
-    dropped: int = 0
-    waiting: int = 0
+    coalesced: int = 0  # hints that a newer one on the same path replaced
+    dropped: int = 0  # hints lost because the mailbox was full; each loss ends in a RESCAN
+    waiting: int = 0  # hints in it now
 
 
 class Mailbox:
@@ -62,14 +56,9 @@ class Mailbox:
                 self._condition.notify()
 
     def drain(self, timeout_s: float) -> list[Hint]:
-        """Take everything that waits.
+        """Take everything that waits, oldest first; empty if nothing comes within `timeout_s`.
 
-        Args:
-            timeout_s: How long to wait for a first hint, in seconds.
-
-        Returns:
-            The hints, oldest first; empty after the timeout. After a loss the last one is a RESCAN of
-            everything with cause `mailbox-full`.
+        After a loss the last one is a RESCAN of everything with cause `mailbox-full`.
         """
         with self._condition:
             self._condition.wait_for(lambda: self._waiting, timeout_s)

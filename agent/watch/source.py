@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 
 class Cause(StrEnum):
@@ -22,21 +21,13 @@ class Cause(StrEnum):
 
 @dataclass(slots=True)
 class WatchCounters:
-    """What a source did since its start.
+    """What a source did since its start."""
 
-    Args of the dataclass:
-        events: Notifications read.
-        overflows: Times the kernel dropped notifications.
-        watches: Directories watched now.
-        unwatched: Directories that should be watched and are not.
-        walks: Times the whole tree was walked to put the watches right.
-    """
-
-    events: int = 0
-    overflows: int = 0
-    watches: int = 0
-    unwatched: int = 0
-    walks: int = 0
+    events: int = 0  # notifications read
+    overflows: int = 0  # times the kernel dropped notifications
+    watches: int = 0  # directories watched now
+    unwatched: int = 0  # directories that should be watched and are not
+    walks: int = 0  # times the whole tree was walked to put the watches right
 
     def plus(self, later: WatchCounters) -> WatchCounters:
         """Add the work of a later source; what is watched now is its business alone."""
@@ -47,52 +38,3 @@ class WatchCounters:
             later.unwatched,
             self.walks + later.walks,
         )
-
-
-class WatchedTree(Protocol):
-    """What is watched, and how well."""
-
-    def is_watched(self, path: str) -> bool:
-        """Return whether a directory has a watch now."""
-        ...
-
-    def is_canary_watched(self) -> bool:
-        """Return whether moves in the agent's own directory are announced now."""
-        ...
-
-    def degraded(self) -> dict[str, str]:
-        """Return what is wrong now: cause -> one sentence with what to do."""
-        ...
-
-    def counters(self) -> WatchCounters:
-        """Return what was done so far; a copy."""
-        ...
-
-
-class NotificationSource(Protocol):
-    """Puts hints into a mailbox until it is stopped."""
-
-    @property
-    def watch(self) -> WatchedTree:
-        """What is watched."""
-        ...
-
-    def start(self) -> None:
-        """Begin; the first hint is a RESCAN of everything, put when the watches are in place."""
-        ...
-
-    def stop(self, timeout_s: float | None = None) -> None:
-        """End and give everything back; may be called twice, and without a start.
-
-        Args:
-            timeout_s: How long to wait for a thread that hangs; None = forever.
-        """
-        ...
-
-    def is_alive(self) -> bool:
-        """Return whether notifications still arrive; False before the start and after a failure."""
-        ...
-
-    def failure(self) -> str:
-        """Return why the source died; empty if it did not."""
-        ...

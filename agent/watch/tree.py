@@ -13,11 +13,7 @@ _BELOW = _ROOT | os.O_NOFOLLOW
 
 @contextmanager
 def open_root(root: Path) -> Iterator[int]:
-    """Open the state directory.
-
-    Raises:
-        OSError: it is not there, not a directory, or not readable.
-    """
+    """Open the state directory; OSError if it is not there, not a directory, or not readable."""
     descriptor = os.open(root, _ROOT)
     try:
         yield descriptor
@@ -29,8 +25,7 @@ def open_root(root: Path) -> Iterator[int]:
 def open_below(directory: int, path: str) -> Iterator[int]:
     """Open a directory below an open one, component by component.
 
-    Raises:
-        OSError: a component is gone, denied, a symbolic link or not a directory.
+    OSError: a component is gone, denied, a symbolic link or not a directory.
     """
     descriptor = os.dup(directory)
     try:
@@ -44,10 +39,6 @@ def open_below(directory: int, path: str) -> Iterator[int]:
 
 
 def list_names(directory: int) -> list[tuple[str, bool]]:
-    """List an open directory: name, and whether it is a directory (a symbolic link to one is not).
-
-    Raises:
-        OSError: the directory cannot be read.
-    """
+    """List an open directory: name, and whether it is a directory (a symbolic link to one is not)."""
     with os.scandir(directory) as entries:
         return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]

@@ -42,15 +42,9 @@ class TreeWatch:
         cause: Cause = Cause.START,
         since_us: int = 0,
     ) -> None:
-        """Remember what to watch; the first `tick` puts the watches.
+        """Remember what to watch cause of the first RESCAN, and when the loss began that it repairs.
 
-        Args:
-            root: The state directory; need not exist yet.
-            queue: Where the watches are put.
-            clock: Gives the time of every hint.
-            canary: The agent's own directory, watched with the same queue; None = no canary.
-            cause: Of the first RESCAN.
-            since_us: When the loss began that the first RESCAN repairs; 0 = none.
+        The first `tick` puts the watches. `canary`: the agent's own directory, watched with the same queue.
         """
         self.root = root
         self._clock = clock
@@ -68,10 +62,9 @@ class TreeWatch:
         self._now_us = 0
 
     def handle(self, events: Sequence[RawEvent]) -> list[Hint]:
-        """Turn notifications into hints, and watch what they announce.
+        """Turn notifications into hints, in their order, and watch what they announce.
 
-        Returns:
-            Hints in the order of the notifications. What is found in a new directory follows its own hint.
+        What is found in a new directory follows its own hint.
         """
         self._now_us = self._clock.now_us()
         hints: list[Hint] = []
@@ -162,12 +155,7 @@ class TreeWatch:
                 self._enter(root, path, path, hints, None)
 
     def _walk_all(self, cause: Cause | None, hints: list[Hint]) -> None:
-        """Put the watches of the whole tree right.
-
-        Args:
-            cause: Of the RESCAN that follows; None = only if directories are watched that were not before.
-            hints: Where the RESCAN goes.
-        """
+        """Put the watches of the whole tree right; without a cause a RESCAN follows only if more is watched."""
         former_degraded = self.degraded()
         self._watches.begin()
         self._degraded = {}

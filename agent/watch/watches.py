@@ -65,14 +65,7 @@ class Watches:
         return added
 
     def add(self, directory: int, path: str, role: PathRole) -> bool:
-        """Watch an open directory.
-
-        Returns:
-            Whether it is watched; if not, for want of watches, it has to be polled.
-
-        Raises:
-            OSError: the kernel refuses for another reason than its limit.
-        """
+        """Watch an open directory; False for want of watches: it has to be polled. OSError for another reason."""
         is_optional = role in OPTIONAL
         most = budget(self._known_limit)
         full = most is not None and len(self._paths) >= most

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.inventory.blind_causes import Missed
-from agent.lookout.canary import LATE_AFTER_S
-from agent.lookout.watch_keeper import Make
+from agent.lookout.watch_keeper import LATE_AFTER_S, Make
 from agent.lookout.watch_loop import Mode
 from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource

@@ -75,7 +75,7 @@ def _require_small_numbers(facts: StoreFacts) -> None:
     """What is counted and summed travels in events as a signed 64-bit number."""
     view = facts.manifest
     told = [view.number, view.last_sequence, view.next_file, view.flushed_sequence]
-    told += [sum(one.size_bytes for one in view.live), facts.entries or 0, facts.raw_value_bytes or 0]
+    told += [sum(one.size_bytes for one in view.live), facts.deletions or 0]
     told += [facts.live.high if facts.live else 0, *(one.number for one in view.live)]
     assert all(0 <= number < 1 << 63 for number in told), told
 

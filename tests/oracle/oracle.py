@@ -42,7 +42,7 @@ class Row:
         answers = list(answers)
         self.stores += 1
         self.files += len(facts.files)
-        self.entries += facts.entries or 0
+        self.entries += sum(one.properties.entries for one in facts.files if one.properties)
         self.deletions += facts.deletions or 0
         self.offsets += len(answers[0].offsets)
         self.unequal += [f"{store}: {one}" for answer in answers for one in differences(facts, answer)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.disk import Disk
+from agent.inventory.disk import Files
 from agent.observe.rocksdb.coding import RefusedError, UnsupportedError
 from agent.observe.rocksdb.crc32c import masked_crc32c
 from agent.observe.rocksdb.reading import read_exactly
@@ -12,13 +12,8 @@ _MAGIC, _VERSION = 2_395_959, 1  # kMagicNumber, kVersion1
 _CRC_BYTES = 4
 
 
-def check_blob_file(disk: Disk, path: str, file: BlobFile) -> None:
-    """Read header and footer of a file of the size that the manifest says.
-
-    Raises:
-        RefusedError: RocksDB refuses to read it.
-        UnsupportedError: a version that is not known here.
-        UnseenError: the disk could not be read.
+def check_blob_file(disk: Files, path: str, file: BlobFile) -> None:
+    """Read header and footer of a file of the size that the manifest says. Raises as `open_table`.
 
     Source:
         BlobFileReader::ReadHeader and ReadFooter, BlobLogHeader and BlobLogFooter::DecodeFrom (6.18 to 11.9).

@@ -30,15 +30,9 @@ def read_handle(cursor: Cursor) -> Handle:
 
 
 def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
-    """Walk through the entries of a data, metaindex or properties block.
+    """Walk through the entries of a data, metaindex or properties block without its trailer, at most `limit`.
 
-    Args:
-        content: The block without its trailer.
-        limit: Give up after this many entries.
-
-    Raises:
-        DamagedError: not such a block.
-        UnsupportedError: an encoding of a later RocksDB.
+    Raises DamagedError where it is no such block, UnsupportedError for an encoding of a later RocksDB.
     """
     end = _entries_end(content)
     at, key = 0, b""
@@ -68,17 +62,10 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def index_handles(content: bytes, *, delta_encoded: bool, first_keys: bool, limit: int) -> list[Handle]:
-    """List the blocks that an index block points to; its keys are not kept.
+    """List the blocks that an index block points to, at most `limit`; its keys are not kept. Raises as `entries`.
 
-    Args:
-        content: The block without its trailer.
-        delta_encoded: Index values after a shared key hold only the difference in size (format version 4+).
-        first_keys: Each value also holds the first key of its block.
-        limit: Give up after this many blocks.
-
-    Raises:
-        DamagedError: not such a block.
-        UnsupportedError: an encoding of a later RocksDB.
+    Delta-encoded values after a shared key hold only the difference in size (format version 4+); with `first_keys` each
+    value also holds the first key of its block.
     """
     cursor = Cursor(content, 0, _entries_end(content))
     handles: list[Handle] = []

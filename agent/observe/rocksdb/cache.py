@@ -17,18 +17,11 @@ _RECORD_OVERHEAD_BYTES = 250
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """What one SST file says.
+    """What one SST file says."""
 
-    Args of the dataclass:
-        properties: Its counters; None = not read.
-        records: Its entries; only for the `offsets` family.
-        is_verified: Whether checksums were compared.
-        problem: Why it could not be read, `unsupported: ...` or `corrupt: ...`; None = it could.
-    """
-
-    properties: Properties | None = None
-    records: tuple[OffsetsRecord, ...] = ()
-    is_verified: bool = True
+    properties: Properties | None = None  # its counters; None = not read
+    records: tuple[OffsetsRecord, ...] = ()  # its entries; only for the `offsets` family
+    # why it could not be read, `unsupported: ...` or `corrupt: ...`; None = it could
     problem: str | None = None
 
 

@@ -9,17 +9,13 @@ NONE, CRC32C, XXHASH, XXHASH64, XXH3 = range(5)  # ChecksumType in RocksDB's tab
 KINDS = {NONE: "none", CRC32C: "crc32c", XXHASH: "xxhash", XXHASH64: "xxhash64", XXH3: "xxh3"}
 VERIFIED_KINDS = frozenset({CRC32C, XXH3})
 """The kinds that Kafka Streams' RocksDB releases write. The two others need an explicit setting by the user;
-their blocks are read without verification and the file says so (`Table.is_verified`)."""
+their blocks are read without verification."""
 
 _LAST_BYTE_PRIME = 0x6B9083D9  # format.cc ModifyChecksumForLastByte
 
 
 def compute(kind: int, data: bytes) -> int | None:
-    """Compute the checksum of a block with its compression byte, or of a footer.
-
-    Returns:
-        32 bits; None if this kind is not verified.
-    """
+    """Compute the 32-bit checksum of a block with its compression byte, or of a footer; None = not verified."""
     if kind == CRC32C:
         return masked_crc32c(data)
     if kind == XXH3:

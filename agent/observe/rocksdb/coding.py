@@ -32,11 +32,7 @@ class Cursor:
         return self.position >= self.end
 
     def varint(self) -> int:
-        """Read an unsigned varint of at most 64 bits.
-
-        Raises:
-            DamagedError: the buffer ends first, or it is longer than ten bytes.
-        """
+        """Read an unsigned varint of at most 64 bits; DamagedError if it is cut off or longer."""
         data, position, end = self.data, self.position, self.end
         if position < end and data[position] < 0x80:  # nearly all of them
             self.position = position + 1
@@ -58,21 +54,13 @@ class Cursor:
         return (value >> 1) ^ -(value & 1)
 
     def read(self, length: int) -> bytes:
-        """Read exactly `length` bytes.
-
-        Raises:
-            DamagedError: the buffer has fewer.
-        """
+        """Read exactly `length` bytes; DamagedError if the buffer has fewer."""
         start = self.position
         self.skip(length)
         return self.data[start : start + length]
 
     def skip(self, length: int) -> None:
-        """Pass over exactly `length` bytes without reading them.
-
-        Raises:
-            DamagedError: the buffer has fewer.
-        """
+        """Pass over exactly `length` bytes without reading them; DamagedError if the buffer has fewer."""
         if length > self.end - self.position:
             raise DamagedError(f"{length} bytes announced, {self.end - self.position} are left")
         self.position += length

@@ -42,11 +42,7 @@ _FOLDS = tuple((64 * 2**n + 32, _bits(power)) for n, power in reversed(list(enum
 
 
 def crc32c(data: bytes | memoryview) -> int:
-    """Compute the CRC.
-
-    Cost:
-        Linear: 90 ns per byte up to 64 bytes, 14 ns from 1 KB on.
-    """
+    """Compute the CRC: 90 ns per byte up to 64 bytes, 14 ns from 1 KB on."""
     crc = 0xFFFFFFFF
     for start in range(0, len(data), _PIECE_BYTES) if len(data) > _PIECE_BYTES else (0,):
         piece = data[start : start + _PIECE_BYTES]

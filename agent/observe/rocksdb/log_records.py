@@ -25,34 +25,21 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """The records of a log file.
+    """The records of a log file."""
 
-    Args of the dataclass:
-        records: Complete records with a good checksum, in file order.
-        torn: Whether something after the last of them is incomplete or damaged.
-        end: Offset behind the last of them, where the next one begins.
-        ending: How it ends.
-        has_rest: Nothing but zeros follows, at least one.
-        ends: Offset behind each of the records.
-    """
-
-    records: tuple[bytes, ...]
-    torn: bool
-    end: int = field(default=0, compare=False)
-    ending: End = field(default=End.WHOLE, compare=False)
-    has_rest: bool = field(default=False, compare=False)
-    ends: tuple[int, ...] = field(default=(), compare=False)
+    records: tuple[bytes, ...]  # complete records with a good checksum, in file order
+    torn: bool  # whether something after the last of them is incomplete or damaged
+    end: int = field(default=0, compare=False)  # offset behind the last of them, where the next one begins
+    ending: End = field(default=End.WHOLE, compare=False)  # how it ends
+    has_rest: bool = field(default=False, compare=False)  # nothing but zeros follows, at least one
+    ends: tuple[int, ...] = field(default=(), compare=False)  # offset behind each of the records
 
 
 def read_records(data: bytes, base: int = 0) -> LogContent:
-    """Take a log file apart; total.
+    """Take a log file, or a piece of it that begins at `base`, apart; total. Offsets count from the file's first byte.
 
     Reading stops at the first fragment that is cut off or damaged, and after `_MAX_RECORDS`. A header of zeros is
     the preallocated rest of the file and ends the log cleanly if nothing but zeros follows.
-
-    Args:
-        data: The file, or a piece of it.
-        base: Where `data` begins in the file; offsets in the answer count from the file's first byte.
 
     Source:
         RocksDB db/log_format.h and db/log_reader.cc, 5.7 to 10.1: what a reader of a manifest passes over and what it

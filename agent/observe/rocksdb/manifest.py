@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.disk import Disk, FileStat, Unseen
+from agent.inventory.disk import Files, FileStat, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_CURRENT_BYTES, parse_current
 from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
@@ -34,17 +34,11 @@ _MAX_NUMBER = (1 << 62) - 1
 _TRIES = 5
 
 
-def read_manifest(disk: Disk, database: str, cache: ManifestCache | None = None) -> ManifestView | Unread:
+def read_manifest(disk: Files, database: str, cache: ManifestCache | None = None) -> ManifestView | Unread:
     """Read the current manifest of a database.
 
-    On RocksDB 5.7 and 5.14 (Kafka Streams 2.0, 2.1) the first flush of a new store shows only in the snapshot
-    that the next manifest begins with.
-
-    Args:
-        disk: What to read.
-        database: Directory of the store or segment.
-        cache: Remembers how far each manifest was replayed, from one call to the next, and lets a long one be read in
-            several; without it a manifest is read whole.
+    On RocksDB 5.7 and 5.14 (Kafka Streams 2.0, 2.1) the first flush of a new store shows only in the snapshot that the
+    next manifest begins with. Without a cache a manifest is read whole, with one from where the last call ended.
 
     Returns:
         The view. Else Unseen.RACED if a writer replaced it during every try; Unseen.VANISHED if there is no
@@ -77,7 +71,7 @@ def parse_manifest(content: bytes, number: int) -> ManifestView:
     return known.replay.view(number, known.apply(read_records(content), content), known.end)
 
 
-def _current(disk: Disk, database: str) -> int | Unread:
+def _current(disk: Files, database: str) -> int | Unread:
     content = disk.read_at(f"{database}/{names.CURRENT_FILE}", 0, MAX_CURRENT_BYTES)
     if isinstance(content, Unseen):
         return Unread(content, "" if content is Unseen.VANISHED else f"CURRENT: {content}")
@@ -87,7 +81,7 @@ def _current(disk: Disk, database: str) -> int | Unread:
     return number
 
 
-def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -> ManifestView | Unread:
+def _read(disk: Files, database: str, number: int, cache: ManifestCache | None) -> ManifestView | Unread:
     name = manifest_name(number)
     path = f"{database}/{name}"
     if cache is None:
@@ -108,7 +102,7 @@ def _read(disk: Disk, database: str, number: int, cache: ManifestCache | None) -
 
 
 def _go_on(
-    disk: Disk, database: str, number: int, stat: FileStat, known: Replayed, cache: ManifestCache
+    disk: Files, database: str, number: int, stat: FileStat, known: Replayed, cache: ManifestCache
 ) -> ManifestView | Unread:
     """Replay what follows what is known, unless it is much and others are at it; remember it."""
     name = manifest_name(number)
@@ -131,7 +125,7 @@ def _too_long(name: str, *, waits: bool) -> Unread:
     return Unread(Unseen.TOO_LARGE, f"{name}: {Unseen.TOO_LARGE}: {what}", goes_on=True, waits=waits)
 
 
-def _read_on(disk: Disk, path: str, number: int, known: Replayed, most: int | None) -> ManifestView | Unread:
+def _read_on(disk: Files, path: str, number: int, known: Replayed, most: int | None) -> ManifestView | Unread:
     """Replay what follows the last known record, piece by piece."""
     length, began = _PIECE_BYTES, known.end
     while True:
@@ -156,7 +150,7 @@ def _read_on(disk: Disk, path: str, number: int, known: Replayed, most: int | No
             return _too_long(manifest_name(number), waits=False)
 
 
-def _rest(disk: Disk, path: str, at: int) -> End:
+def _rest(disk: Files, path: str, at: int) -> End:
     """Return whether nothing but zeros follows in a file that was made long in advance."""
     while True:
         piece = disk.read_at(path, at, _PIECE_BYTES)
@@ -222,7 +216,7 @@ class Replayed:
         self._tail = (self._tail + taken[-_ANCHOR_BYTES:])[-_ANCHOR_BYTES:]
         return ending
 
-    def is_started_by(self, disk: Disk, path: str, stat: FileStat) -> bool:
+    def is_started_by(self, disk: Files, path: str, stat: FileStat) -> bool:
         """Return whether the file still begins with what was replayed.
 
         RocksDB only appends, but a store recreated may begin a file of the same name, inode and size.

@@ -31,17 +31,11 @@ class OffsetsRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredLong:
-    """A number with where it comes from.
+    """A number with where it comes from."""
 
-    Args of the dataclass:
-        value: The number.
-        sequence: Sequence number of its write; 0 = compacted, order unknown.
-        file_number: SST file that holds it.
-    """
-
-    value: int
-    sequence: int
-    file_number: int
+    value: int  # the number
+    sequence: int  # sequence number of its write; 0 = compacted, order unknown
+    file_number: int  # SST file that holds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +49,21 @@ class PositionEntry:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsFacts:
-    """What the family says, by the newest entry of each key.
+    """What the family says, by the newest entry of each key."""
 
-    Args of the dataclass:
-        status: 1 = open, 0 = closed; None = no such entry.
-        offsets: `<topic>-<partition>` -> last applied offset (-4 = unknown), sorted by name.
-        position: Input positions; empty if there are none or they cannot be decoded.
-        position_sequence: Sequence number of that entry; None = no such entry.
-        files: Numbers of the files that hold the newest entries, ascending.
-        removed_sequence: Sequence number of the newest deletion of a changelog offset that is on disk; 0 = none.
-        problems: What could not be read, one sentence each; empty = everything was read.
-    """
-
-    status: StoredLong | None = None
+    status: StoredLong | None = None  # 1 = open, 0 = closed; None = no such entry
+    # `<topic>-<partition>` -> last applied offset (-4 = unknown), sorted by name
     offsets: tuple[tuple[str, StoredLong], ...] = ()
+    # input positions; empty if there are none or they cannot be decoded
     position: tuple[PositionEntry, ...] = ()
-    position_sequence: int | None = None
-    files: tuple[int, ...] = ()
+    position_sequence: int | None = None  # sequence number of that entry; None = no such entry
+    # sequence number of the newest deletion of a changelog offset that is on disk; 0 = none
     removed_sequence: int = 0
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # what could not be read, one sentence each; empty = everything was read
 
 
 def decode_records(items: Iterable[tuple[bytes, bytes]], file_number: int) -> Iterator[OffsetsRecord]:
-    """Split internal keys into key, sequence and type.
-
-    Raises:
-        DamagedError: a key is too short.
-        UnsupportedError: an entry that is neither a put nor a deletion.
-    """
+    """Split internal keys into key, sequence and type. Raises as `open_table`."""
     for internal_key, value in items:
         if len(internal_key) < _TRAILER_BYTES:
             raise DamagedError("key without sequence number")
@@ -95,12 +76,10 @@ def decode_records(items: Iterable[tuple[bytes, bytes]], file_number: int) -> It
 
 
 def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) -> OffsetsFacts:
-    """Take the newest entry of each key.
+    """Take the newest entry of each key, of records of all files.
 
-    Args:
-        records: Of all files, those of newer sorted runs first (it decides between equal sequence numbers, which
-            compaction makes by setting them to 0).
-        problems: What could not be read so far.
+    Those of newer sorted runs come first: that decides between equal sequence numbers, which compaction makes by
+    setting them to 0.
     """
     newest: dict[bytes, OffsetsRecord] = {}
     for record in records:
@@ -128,7 +107,6 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
         offsets=tuple(sorted((_name(key), one) for key, one in longs.items())),
         position=position,
         position_sequence=stored_position.sequence if has_position and stored_position else None,
-        files=tuple(sorted({one.file_number for one in newest.values() if one.value is not None})),
         removed_sequence=max((x.sequence for x in newest.values() if _is_removed_offset(x)), default=0),
         problems=tuple(found[:_MAX_PROBLEMS]),
     )

@@ -13,47 +13,25 @@ _MAX_COUNT = 1 << 48
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """Counters of one SST file; None = this RocksDB does not write it.
+    """Counters of one SST file; None = this RocksDB does not write it."""
 
-    Args of the dataclass:
-        entries: Entries, deletions and merges included.
-        deletions: Deletions among them.
-        range_deletions: Deletions of whole key ranges.
-        raw_key_bytes: Size of all keys, uncompressed.
-        raw_value_bytes: Size of all values, uncompressed.
-        data_blocks: Number of data blocks.
-        family_id: Column family that the file was written for.
-        creation_time_s: Time of the oldest data in it (flush: of the memtable), seconds since the epoch; 0 or
-            None = unknown.
-        oldest_key_time_s: As RocksDB knows it; 0 or None = unknown.
-        file_creation_time_s: When the file was written; 0 or None = unknown.
-        largest_sequence: Highest sequence number in it.
-        index_type: 0 binary, 1 hash, 2 two levels, 3 binary with first keys.
-        index_delta_encoded: Index values are delta-encoded.
-        session: Session of RocksDB that wrote the file, as a number.
-    """
-
-    entries: int
-    deletions: int
-    range_deletions: int
-    raw_key_bytes: int
-    raw_value_bytes: int
-    data_blocks: int
-    family_id: int | None = None
+    entries: int  # entries, deletions and merges included
+    deletions: int  # deletions among them
+    range_deletions: int  # deletions of whole key ranges
+    raw_key_bytes: int  # size of all keys, uncompressed
+    raw_value_bytes: int  # size of all values, uncompressed
+    data_blocks: int  # number of data blocks
+    # time of the oldest data in it (flush: of the memtable), seconds since the epoch; 0 or None = unknown
     creation_time_s: int | None = None
-    oldest_key_time_s: int | None = None
-    file_creation_time_s: int | None = None
-    largest_sequence: int | None = None
-    index_type: int = 0
-    index_delta_encoded: bool = False
-    session: int | None = None
+    oldest_key_time_s: int | None = None  # as RocksDB knows it; 0 or None = unknown
+    file_creation_time_s: int | None = None  # when the file was written; 0 or None = unknown
+    index_type: int = 0  # 0 binary, 1 hash, 2 two levels, 3 binary with first keys
+    index_delta_encoded: bool = False  # index values are delta-encoded
+    session: int | None = None  # session of RocksDB that wrote the file, as a number
 
 
 def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
-    """Pick what is known from the entries of a properties block.
-
-    Raises:
-        DamagedError: a value is not the number it should be, or the number of entries is missing.
+    """Pick what is known from the entries of a properties block; DamagedError for what makes no sense.
 
     Source:
         RocksDB table/table_properties.cc and db/table_properties_collector.cc, 5.7 to 10.1.
@@ -82,11 +60,9 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
         raw_key_bytes=count(b"raw.key.size"),
         raw_value_bytes=count(b"raw.value.size"),
         data_blocks=count(b"num.data.blocks"),
-        family_id=number(b"column.family.id"),
         creation_time_s=number(b"creation.time"),
         oldest_key_time_s=number(b"oldest.key.time"),
         file_creation_time_s=number(b"file.creation.time"),
-        largest_sequence=number(b"key.largest.seqno"),
         index_type=int.from_bytes(index_type[:4], "little"),
         index_delta_encoded=bool(number(b"index.value.is.delta.encoded")),
         session=_session(found.get(b"rocksdb.creating.session.identity", b"")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from agent.inventory.disk import Disk, Entry, FileStat, LockState, ProcessFact, Unseen
+from agent.inventory.disk import Files, FileStat, Unseen
 from agent.observe.rocksdb.coding import RefusedError
 
 _READ_COST_BYTES = 512  # what a read costs beside its bytes: many tiny ones must end, too
@@ -20,13 +20,8 @@ class UnseenError(Exception):
         self.unseen = unseen
 
 
-def read_exactly(disk: Disk, path: str, offset: int, length: int) -> bytes:
-    """Read a part of a file that has to be there.
-
-    Raises:
-        RefusedError: the file ends before.
-        UnseenError: the disk could not be read.
-    """
+def read_exactly(disk: Files, path: str, offset: int, length: int) -> bytes:
+    """Read a part of a file that has to be there; RefusedError if it ends before, UnseenError if it cannot be read."""
     data = disk.read_at(path, offset, length)
     if isinstance(data, Unseen):
         raise UnseenError(data)
@@ -37,28 +32,22 @@ def read_exactly(disk: Disk, path: str, offset: int, length: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why a database, or a part of it, was not read.
+    """Why a database, or a part of it, was not read."""
 
-    Args of the dataclass:
-        unseen: The reason.
-        problem: `FILE: KIND: sentence`; empty = nothing is wrong: it is not there, or a writer was faster.
-        goes_on: The next reading reads on where this one ended.
-        waits: Nothing was read yet: others come first.
-    """
-
-    unseen: Unseen
+    unseen: Unseen  # the reason
+    # `FILE: KIND: sentence`; empty = nothing is wrong: it is not there, or a writer was faster
     problem: str = ""
-    goes_on: bool = False
-    waits: bool = False
+    goes_on: bool = False  # the next reading reads on where this one ended
+    waits: bool = False  # nothing was read yet: others come first
 
 
 class MeteredDisk:
-    """A `Disk` that gives up reading once it has read a budget of bytes.
+    """`Files` that gives up reading once it has read a budget of bytes.
 
     What a hostile file can make the reader do is a multiple of what it reads, so this bounds the time of one reading.
     """
 
-    def __init__(self, disk: Disk, budget_bytes: int) -> None:
+    def __init__(self, disk: Files, budget_bytes: int) -> None:
         """Read through `disk`, at most `budget_bytes`."""
         self._disk = disk
         self._left = budget_bytes
@@ -71,34 +60,10 @@ class MeteredDisk:
         self._left -= _READ_COST_BYTES + (0 if isinstance(content, Unseen) else len(content))
         return content
 
-    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
-        """Read; TOO_LARGE once the budget is used up."""
-        if self._left <= 0:
-            return Unseen.TOO_LARGE
-        found = self._disk.read_dated(path, most_bytes)
-        self._left -= _READ_COST_BYTES + (0 if isinstance(found, Unseen) else len(found[1]))
-        return found
-
     def stat(self, path: str) -> FileStat | Unseen:
         """Pass on."""
         return self._disk.stat(path)
 
-    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
-        """Pass on."""
-        return self._disk.list(path)
-
-    def lock_state(self, path: str) -> LockState | Unseen:
-        """Pass on."""
-        return self._disk.lock_state(path)
-
-    def stay_in(self, path: str) -> AbstractContextManager[None]:
-        """Pass on."""
-        return self._disk.stay_in(path)
-
     def stay_on(self, path: str) -> AbstractContextManager[None]:
         """Pass on."""
         return self._disk.stay_on(path)
-
-    def processes(self) -> tuple[ProcessFact, ...]:
-        """Pass on."""
-        return self._disk.processes()

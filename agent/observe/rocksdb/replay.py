@@ -32,19 +32,12 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file that the manifest named at some time, live or not.
+    """A file that the manifest named at some time, live or not."""
 
-    Args of the dataclass:
-        number: File number.
-        family_id: Its column family.
-        largest_sequence: Highest sequence number in it; 0 = compacted, order unknown.
-        origin: How it came.
-    """
-
-    number: int
-    family_id: int
-    largest_sequence: int
-    origin: Origin
+    number: int  # file number
+    family_id: int  # its column family
+    largest_sequence: int  # highest sequence number in it; 0 = compacted, order unknown
+    origin: Origin  # how it came
 
     @property
     def is_flush(self) -> bool:
@@ -59,48 +52,32 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class ManifestView:
-    """What a manifest says.
+    """What a manifest says."""
 
-    Args of the dataclass:
-        number: Number of the manifest.
-        last_sequence: Last sequence number it records (what the writer had given out, flushed or not).
-        next_file: Next file number it records.
-        families: (id, name) of the column families, by id.
-        live: Live files, by number.
-        new_files: Files it named, in the order of appearance, each once: every live one, and of the others those that
-            decide (see `GONE_KEPT`).
-        flushed_sequence: Highest sequence number among all files of the data families that it ever named.
-        snapshot_sequence: The same for the files that were there when the manifest began.
-        opened_sequence: Last sequence number that had been given out when a process opened the database and began the
-            manifest: all up to it is on disk or gone, and what is written since is above it (Kafka Streams writes
-            without a log; what RocksDB recovers from one is above it, too). None = this manifest was not started by
-            an open, or does not say.
-        has_zeroed: It began with a data file without sequence numbers: a compaction into the last level sets all of
-            them to 0, so `snapshot_sequence` says too little.
-        ending: How it ends.
-        read_to: Offset behind the last record that counts.
-        used_families: Ids of the column families of which it ever named a file.
-        blobs: Live blob files, by number.
-        database_id: What IDENTITY should say, where the manifest says it, too (RocksDB 9 and later);
-            None = it does not.
-        unknown: Parts of a later RocksDB, which itself lets an older one pass over them: what they say is not known.
-    """
-
-    number: int
-    last_sequence: int
-    next_file: int
-    families: tuple[tuple[int, str], ...]
-    live: tuple[LiveFile, ...]
+    number: int  # number of the manifest
+    last_sequence: int  # last sequence number it records (what the writer had given out, flushed or not)
+    next_file: int  # next file number it records
+    families: tuple[tuple[int, str], ...]  # (id, name) of the column families, by id
+    live: tuple[LiveFile, ...]  # live files, by number
+    # files it named, in the order of appearance, each once: every live one, and of the others those that decide (see
+    # `GONE_KEPT`)
     new_files: tuple[NewFile, ...]
-    flushed_sequence: int
-    snapshot_sequence: int
+    flushed_sequence: int  # highest sequence number among all files of the data families that it ever named
+    snapshot_sequence: int  # the same for the files that were there when the manifest began
+    # last sequence number that had been given out when a process opened the database and began the manifest: all up
+    # to it is on disk or gone, and what is written since is above it (Kafka Streams writes without a log; what
+    # RocksDB recovers from one is above it, too). None = this manifest was not started by an open, or does not say.
     opened_sequence: int | None = None
+    # it began with a data file without sequence numbers: a compaction into the last level sets all of them to 0, so
+    # `snapshot_sequence` says too little
     has_zeroed: bool = False
-    ending: End = End.WHOLE
-    read_to: int = 0
-    used_families: frozenset[int] = frozenset()
-    blobs: tuple[BlobFile, ...] = ()
+    ending: End = End.WHOLE  # how it ends
+    read_to: int = 0  # offset behind the last record that counts
+    used_families: frozenset[int] = frozenset()  # ids of the column families of which it ever named a file
+    blobs: tuple[BlobFile, ...] = ()  # live blob files, by number
+    # what IDENTITY should say, where the manifest says it, too (RocksDB 9 and later); None = it does not
     database_id: str | None = None
+    # parts of a later RocksDB, which itself lets an older one pass over them: what they say is not known
     unknown: tuple[str, ...] = ()
 
     @property
@@ -186,11 +163,7 @@ class Replay:
         return _FILE_BYTES * (len(self._named) + len(self._blobs))
 
     def apply(self, edit: VersionEdit) -> None:
-        """Apply an edit.
-
-        Raises:
-            UnsupportedError: more files or families than any store has.
-        """
+        """Apply an edit; UnsupportedError for more files or families than any store has."""
         if (
             len(self._live) + len(self._blobs) + self._files_in_group > _MAX_LIVE_FILES
             or len(self._group) > _MAX_GROUP

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.inventory.disk import Disk
+from agent.inventory.disk import Files
 from agent.observe.rocksdb import checksum
 from agent.observe.rocksdb.block import TRAILER_BYTES, Handle, entries, index_handles, read_handle
 from agent.observe.rocksdb.coding import Cursor, DamagedError, RefusedError, UnsupportedError
@@ -53,38 +53,20 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An opened SST file.
+    """An opened SST file."""
 
-    Args of the dataclass:
-        path: Where it is.
-        size_bytes: Its size.
-        footer: Its footer.
-        index: Its (top-level) index block.
-        properties: Its properties.
-    """
-
-    path: str
-    size_bytes: int
-    footer: Footer
-    index: Handle
-    properties: Properties
-
-    @property
-    def is_verified(self) -> bool:
-        """Whether the checksum of every block read was compared."""
-        return self.footer.checksum_kind in checksum.VERIFIED_KINDS
+    path: str  # where it is
+    size_bytes: int  # its size
+    footer: Footer  # its footer
+    index: Handle  # its (top-level) index block
+    properties: Properties  # its properties
 
 
-def open_table(disk: Disk, path: str, size_bytes: int, *, with_checks: bool = False) -> Table:
+def open_table(disk: Files, path: str, size_bytes: int, *, with_checks: bool = False) -> Table:
     """Read footer, metaindex and properties of a file of known size.
 
-    Args:
-        disk: What to read.
-        path: The file.
-        size_bytes: Its size.
-        with_checks: Compare the checksums of its other blocks that RocksDB reads at an open, too: index, filter,
-            deleted ranges, dictionary. They hold keys, so they are not decoded; beyond `MAX_CHECKED_BYTES` one is left
-            out.
+    `with_checks` compares the checksums of its other blocks that RocksDB reads at an open, too: index, filter, deleted
+    ranges, dictionary. They hold keys, so they are not decoded; beyond `MAX_CHECKED_BYTES` one is left out.
 
     Raises:
         RefusedError: not an SST file, cut off, or a wrong checksum.
@@ -109,7 +91,7 @@ def open_table(disk: Disk, path: str, size_bytes: int, *, with_checks: bool = Fa
     return Table(path, size_bytes, footer, index, parse_properties(entries(properties, MAX_ENTRIES)))
 
 
-def _check_others(disk: Disk, path: str, footer: Footer, handles: list[Handle]) -> None:
+def _check_others(disk: Files, path: str, footer: Footer, handles: list[Handle]) -> None:
     """Compare checksums of blocks that hold keys.
 
     Recordings blank all that holds keys, from the first byte on: such a file is not judged by it.
@@ -126,13 +108,10 @@ def _check_others(disk: Disk, path: str, footer: Footer, handles: list[Handle]) 
         _require_sound(data, footer, handle)
 
 
-def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
-    """Walk through all entries: internal key (with its 8 bytes of sequence and type) and value.
+def read_entries(disk: Files, table: Table) -> Iterator[tuple[bytes, bytes]]:
+    """Walk through all entries: internal key (with its 8 bytes of sequence and type) and value. Raises as `open_table`.
 
     Only for files of the `offsets` family.
-
-    Raises:
-        DamagedError, UnsupportedError, UnseenError: as `open_table`.
     """
     if table.size_bytes > MAX_OFFSETS_BYTES:
         raise UnsupportedError(f"`offsets` file of {table.size_bytes} bytes")
@@ -143,7 +122,7 @@ def read_entries(disk: Disk, table: Table) -> Iterator[tuple[bytes, bytes]]:
             yield item
 
 
-def _data_blocks(disk: Disk, table: Table) -> list[Handle]:
+def _data_blocks(disk: Files, table: Table) -> list[Handle]:
     handles = _index(disk, table, table.index, MAX_BLOCKS)
     if table.properties.index_type != _TWO_LEVELS:
         return handles
@@ -154,7 +133,7 @@ def _data_blocks(disk: Disk, table: Table) -> list[Handle]:
     return blocks
 
 
-def _index(disk: Disk, table: Table, handle: Handle, limit: int) -> list[Handle]:
+def _index(disk: Files, table: Table, handle: Handle, limit: int) -> list[Handle]:
     handles = index_handles(
         _read_block(disk, table.path, table.footer, handle),
         delta_encoded=table.properties.index_delta_encoded,
@@ -171,7 +150,7 @@ def _require_room(handles: list[Handle], table: Table) -> None:
         raise DamagedError("blocks of an index are larger than their file")
 
 
-def _read_footer(disk: Disk, path: str, size_bytes: int) -> Footer:
+def _read_footer(disk: Files, path: str, size_bytes: int) -> Footer:
     if size_bytes < _LEGACY_FOOTER_BYTES:
         raise RefusedError("file is too short")
     start = max(0, size_bytes - _FOOTER_BYTES)
@@ -212,19 +191,14 @@ def _extended_footer(data: bytes, offset: int, kind: int) -> Footer:
     return Footer(kind, Handle(start, metaindex_size), None, base)
 
 
-def _read_block(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
+def _read_block(disk: Files, path: str, footer: Footer, handle: Handle) -> bytes:
     if handle.size > MAX_BLOCK_BYTES:
         raise DamagedError(f"block of {handle.size} bytes")
-    data = _read_checked(disk, path, footer, handle)
+    data = read_exactly(disk, path, handle.offset, handle.size + TRAILER_BYTES)
+    _require_sound(data, footer, handle)
     if data[handle.size] != 0:
         raise UnsupportedError(f"compressed block (kind {data[handle.size]})")
     return data[: handle.size]
-
-
-def _read_checked(disk: Disk, path: str, footer: Footer, handle: Handle) -> bytes:
-    data = read_exactly(disk, path, handle.offset, handle.size + TRAILER_BYTES)
-    _require_sound(data, footer, handle)
-    return data
 
 
 def _require_sound(data: bytes, footer: Footer, handle: Handle) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from agent.inventory.disk import Disk, EntryKind, FileStat, Unseen
+from agent.inventory.disk import EntryKind, Files, FileStat, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_LOG_HEAD_BYTES, other_paths
 from agent.observe.rocksdb.blob import check_blob_file
 from agent.observe.rocksdb.cache import FileContent, SstCache
 from agent.observe.rocksdb.coding import DamagedError, RefusedError, UnsupportedError
-from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
 from agent.observe.rocksdb.manifest import ManifestCache, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
@@ -36,21 +35,21 @@ _ELSEWHERE = "elsewhere: it is on another path of the database (db_paths, cf_pat
 
 
 @dataclass(frozen=True, slots=True)
+class EntryInterval:
+    """Bounds of the number of live entries, both included; memtable content is not counted."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
 class FileFacts:
-    """A live SST file.
+    """A live SST file."""
 
-    Args of the dataclass:
-        file: What the manifest says of it.
-        mtime_us: When it was written, microseconds since the epoch; None = not seen.
-        properties: Its counters; None = not read, `problem` says why.
-        is_verified: Whether the checksums of what was read were compared.
-        problem: `corrupt: ...`, `unsupported: ...`, `elsewhere: ...` or why it was not seen; None = all well.
-    """
-
-    file: LiveFile
-    mtime_us: int | None = None
-    properties: Properties | None = None
-    is_verified: bool = True
+    file: LiveFile  # what the manifest says of it
+    mtime_us: int | None = None  # when it was written, microseconds since the epoch; None = not seen
+    properties: Properties | None = None  # its counters; None = not read, `problem` says why
+    # `corrupt: ...`, `unsupported: ...`, `elsewhere: ...` or why it was not seen; None = all well
     problem: str | None = None
 
 
@@ -58,30 +57,16 @@ class FileFacts:
 class StoreFacts:
     """What a database has on disk.
 
-    Sums and the interval are of the data families (all but `offsets`) and None if a file's counters are not known.
-
-    Args of the dataclass:
-        manifest: The manifest.
-        files: Its live files, those of the `offsets` family included, by number.
-        entries: Entries, deletions included.
-        deletions: Deletions.
-        raw_key_bytes: Size of all keys.
-        raw_value_bytes: Size of all values.
-        live: Bounds of the number of live entries.
-        offsets: The `offsets` family; None = the store has none (before 4.3).
-        missing_files: Names of files that a stable manifest names and that are not there.
-        blob_problems: (name, problem) of blob files that are not as they were written.
+    Deletions and the interval are of the data families (all but `offsets`); None if a file's counters are not known.
     """
 
     manifest: ManifestView
-    files: tuple[FileFacts, ...]
-    entries: int | None
+    files: tuple[FileFacts, ...]  # its live files, those of the `offsets` family included, by number
     deletions: int | None
-    raw_key_bytes: int | None
-    raw_value_bytes: int | None
-    live: EntryInterval | None
-    offsets: OffsetsFacts | None
-    missing_files: tuple[str, ...]
+    live: EntryInterval | None  # bounds of the number of live entries
+    offsets: OffsetsFacts | None  # the `offsets` family; None = the store has none (before 4.3)
+    missing_files: tuple[str, ...]  # names of files that a stable manifest names and that are not there
+    # (name, problem) of blob files that are not as they were written
     blob_problems: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -101,7 +86,7 @@ class StoreFacts:
 
 
 def read_store(
-    disk: Disk,
+    disk: Files,
     database: str,
     cache: SstCache | None = None,
     manifests: ManifestCache | None = None,
@@ -109,25 +94,12 @@ def read_store(
     with_counters: bool = True,
     with_checks: bool = False,
 ) -> StoreFacts | Unread:
-    """Read a database.
+    """Read a database: manifest, then one stat per file, and three small reads of each file that is not cached.
 
     A file that is gone is normal beside a compaction: then everything begins again with the manifest. It is
-    reported as missing only when the manifest, read again afterwards, still names it.
-
-    Args:
-        disk: What to read.
-        database: Directory of the store or segment.
-        cache: Remembers files from one call to the next.
-        manifests: Remembers manifests from one call to the next.
-        with_counters: Read the properties of data files, too; without, only the `offsets` family is read.
-        with_checks: Compare the checksums of blocks that RocksDB reads at an open, too (`open_table`).
-
-    Returns:
-        The facts; Unseen.RACED as the reason if files kept vanishing, or what `read_manifest` says.
-
-    Cost:
-        Manifest, then one stat per file, and three small reads of each file that the cache does not know. Never
-        more than `MAX_READ_BYTES`: what is left then is `too-large`.
+    reported as missing only when the manifest, read again afterwards, still names it. Never more than `MAX_READ_BYTES`
+    are read: what is left then is `too-large`. Without `with_counters` only the `offsets` family is read; `with_checks`
+    as in `open_table`. Unseen.RACED if files kept vanishing.
     """
     cache = SstCache() if cache is None else cache
     disk = MeteredDisk(disk, MAX_READ_BYTES)
@@ -139,7 +111,7 @@ def read_store(
             return Unread(
                 Unseen.TOO_LARGE, f"{manifest_name(view.number)}: {Unseen.TOO_LARGE}: too many files"
             )
-        reader = _Reader(disk, database, cache, view, with_counters=with_counters, with_checks=with_checks)
+        reader = _Reader(disk, database, cache, view, with_counters, with_checks)
         reader.read()
         if not reader.gone:
             return reader.facts(())
@@ -153,29 +125,20 @@ def read_store(
     return Unread(Unseen.RACED)
 
 
+@dataclass(slots=True)
 class _Reader:
     """One walk over the live files of one manifest."""
 
-    def __init__(
-        self,
-        disk: Disk,
-        database: str,
-        cache: SstCache,
-        view: ManifestView,
-        *,
-        with_counters: bool,
-        with_checks: bool,
-    ) -> None:
-        self._disk = disk
-        self._database = database
-        self._cache = cache
-        self._view = view
-        self._with_counters = with_counters
-        self._with_checks = with_checks
-        self._files: dict[int, FileFacts] = {}
-        self._records: list[OffsetsRecord] = []
-        self._blob_problems: list[tuple[str, str]] = []
-        self.gone: set[str] = set()
+    _disk: Files
+    _database: str
+    _cache: SstCache
+    _view: ManifestView
+    _with_counters: bool
+    _with_checks: bool
+    _files: dict[int, FileFacts] = field(default_factory=dict)
+    _records: list[OffsetsRecord] = field(default_factory=list)
+    _blob_problems: list[tuple[str, str]] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
 
     def read(self) -> None:
         """Read every file that is asked for."""
@@ -201,13 +164,8 @@ class _Reader:
             self._files[file.number] = FileFacts(file, problem=found)
             return
         content = self._content(file, found, _read_offsets if is_offsets else _read_counters)
-        self._files[file.number] = FileFacts(
-            file,
-            found.mtime_us,
-            content.properties,
-            content.is_verified,
-            content.problem or self._keep(content),
-        )
+        problem = content.problem or self._keep(content)
+        self._files[file.number] = FileFacts(file, found.mtime_us, content.properties, problem)
 
     def _keep(self, content: FileContent) -> str | None:
         """Take a file's records over; the problem if there are too many."""
@@ -240,7 +198,7 @@ class _Reader:
         return bool(paths)
 
     def _content(
-        self, file: FileT, stat: FileStat, read: Callable[[Disk, str, FileT, bool], FileContent]
+        self, file: FileT, stat: FileStat, read: Callable[[Files, str, FileT, bool], FileContent]
     ) -> FileContent:
         """Read what the cache does not know."""
         path = self._path(file)
@@ -280,10 +238,7 @@ class _Reader:
         return StoreFacts(
             manifest=self._view,
             files=files,
-            entries=sum(one.entries for one in known) if is_complete else None,
             deletions=sum(one.deletions for one in known) if is_complete else None,
-            raw_key_bytes=sum(one.raw_key_bytes for one in known) if is_complete else None,
-            raw_value_bytes=sum(one.raw_value_bytes for one in known) if is_complete else None,
             live=_live(data) if is_complete else None,
             offsets=None if offsets_id is None else self._offsets(files, offsets_id),
             missing_files=missing,
@@ -314,7 +269,39 @@ def _live(data: list[FileFacts]) -> EntryInterval | None:
     return EntryInterval(low, high)
 
 
-def _open(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> Table:
+def live_entries(files: Iterable[tuple[LiveFile, Properties]]) -> EntryInterval | None:
+    """Compute bounds for the files of one column family; None if a file deletes key ranges, which no counter bounds.
+
+    A key is in at most as many places as there are puts: the upper bound. A sorted run holds a key at most once,
+    and only deletions in newer runs can end it: each run gives a lower bound.
+    """
+    runs: dict[tuple[int, ...], list[Properties]] = {}
+    for file, properties in files:
+        if properties.range_deletions:
+            return None
+        runs.setdefault(_run(file), []).append(properties)
+    high = low = deleted_by_newer = 0
+    for key in sorted(runs):
+        puts = sum(max(0, one.entries - one.deletions) for one in runs[key])
+        high += puts
+        low = max(low, puts - deleted_by_newer)
+        deleted_by_newer += sum(one.deletions for one in runs[key])
+    return EntryInterval(low, high)
+
+
+def newest_first(files: Iterable[LiveFile]) -> list[LiveFile]:
+    """Order files so that those of newer sorted runs come first."""
+    return sorted(files, key=lambda file: (_run(file), file.number))
+
+
+def _run(file: LiveFile) -> tuple[int, ...]:
+    if file.level > 0:
+        return (file.level,)
+    # every file of level 0 is its own run; newer ones hold higher sequence numbers
+    return (0, -file.largest_sequence, -file.smallest_sequence, -file.number)
+
+
+def _open(disk: Files, path: str, file: LiveFile, with_checks: bool) -> Table:
     """Open an SST file; another file under its name is refused, as RocksDB does since 7.6.
 
     Source:
@@ -326,19 +313,17 @@ def _open(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> Table:
     return table
 
 
-def _read_counters(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
-    table = _open(disk, path, file, with_checks)
-    return FileContent(table.properties, is_verified=table.is_verified)
+def _read_counters(disk: Files, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+    return FileContent(_open(disk, path, file, with_checks).properties)
 
 
-def _read_offsets(disk: Disk, path: str, file: LiveFile, with_checks: bool) -> FileContent:
+def _read_offsets(disk: Files, path: str, file: LiveFile, with_checks: bool) -> FileContent:
     table = _open(disk, path, file, with_checks)
     if table.properties.range_deletions:
         return FileContent(table.properties, problem="unsupported: deletions of key ranges")
-    records = tuple(decode_records(read_entries(disk, table), file.number))
-    return FileContent(table.properties, records, table.is_verified)
+    return FileContent(table.properties, tuple(decode_records(read_entries(disk, table), file.number)))
 
 
-def _read_blob(disk: Disk, path: str, file: BlobFile, with_checks: bool) -> FileContent:
+def _read_blob(disk: Files, path: str, file: BlobFile, with_checks: bool) -> FileContent:
     check_blob_file(disk, path, file)
     return FileContent()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from agent.layout.rocksdb_text import parse_identity
@@ -21,6 +22,7 @@ _MAX_FILES = (
 _MAX_NUMBER = (1 << 62) - 1  # kFileNumberMask
 _MAX_FILE_BYTES = 1 << 45  # so that sums over all files stay below 2**63, which readers of events rely on
 _MAX_LEVEL = 63
+_ANY = (1 << 70) - 1
 _MAX_SEQUENCE = (1 << 56) - 1  # kMaxSequenceNumber: represents "none"
 
 
@@ -30,29 +32,19 @@ BLOB_HEADER_BYTES, BLOB_FOOTER_BYTES = 30, 32
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """An SST file that a manifest names.
+    """An SST file that a manifest names."""
 
-    Args of the dataclass:
-        number: File number; the file is `<number>.sst`, at least six digits.
-        level: Level it is on.
-        family_id: Id of its column family.
-        size_bytes: Size, fixed once written.
-        smallest_sequence: Lowest sequence number in it; 0 after a compaction that forgot the order.
-        largest_sequence: Highest sequence number in it; 0 as above.
-        path_id: Which of the database's paths it is on; 0 = the first one, which is its own directory unless the
-            application chose others (`db_paths`, `cf_paths`).
-        oldest_blob: Number of the oldest blob file that holds values of it; 0 = none does.
-        session: Session of RocksDB that wrote it, as a number; 0 = the manifest does not say (before 7.3).
-    """
-
-    number: int
-    level: int
-    family_id: int
-    size_bytes: int
-    smallest_sequence: int
-    largest_sequence: int
+    number: int  # file number; the file is `<number>.sst`, at least six digits
+    level: int  # level it is on
+    family_id: int  # id of its column family
+    size_bytes: int  # size, fixed once written
+    smallest_sequence: int  # lowest sequence number in it; 0 after a compaction that forgot the order
+    largest_sequence: int  # highest sequence number in it; 0 as above
+    # which of the database's paths it is on; 0 = the first one, which is its own directory unless the application
+    # chose others (`db_paths`, `cf_paths`)
     path_id: int = 0
-    oldest_blob: int = 0
+    oldest_blob: int = 0  # number of the oldest blob file that holds values of it; 0 = none does
+    # session of RocksDB that wrote it, as a number; 0 = the manifest does not say (before 7.3)
     session: int = 0
 
     @property
@@ -63,21 +55,13 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class BlobFile:
-    """A blob file that a manifest names: values that are too large for an SST file (`enable_blob_files`).
+    """A blob file that a manifest names: values that are too large for an SST file (`enable_blob_files`)."""
 
-    Args of the dataclass:
-        number: File number; the file is `<number>.blob`.
-        family_id: Id of its column family.
-        values: Number of values in it.
-        size_bytes: Size, fixed once written.
-        dropped: How many of its values no SST file needs any more.
-    """
-
-    number: int
-    family_id: int
-    values: int
-    size_bytes: int
-    dropped: int = 0
+    number: int  # file number; the file is `<number>.blob`
+    family_id: int  # id of its column family
+    values: int  # number of values in it
+    size_bytes: int  # size, fixed once written
+    dropped: int = 0  # how many of its values no SST file needs any more
 
     @property
     def name(self) -> str:
@@ -107,11 +91,11 @@ class VersionEdit:
     unknown: set[str] = field(default_factory=set)
 
 
-def parse_edit(record: bytes) -> VersionEdit:
-    """Decode one record.
+Reader = Callable[[Cursor, VersionEdit], None]
 
-    Raises:
-        DamagedError: not a version edit, or one with a part that must not be ignored and is not known.
+
+def parse_edit(record: bytes) -> VersionEdit:
+    """Decode one record; DamagedError if it is none, or has a part that must not be ignored and is not known.
 
     Source:
         RocksDB db/version_edit.h and .cc, 5.7 to 11.9.
@@ -142,7 +126,9 @@ def _at_most(limit: int, cursor: Cursor) -> int:
     return value
 
 
-def _new_file(cursor: Cursor, edit: VersionEdit, *, has_path: bool, has_sequences: bool) -> None:
+def _new_file(
+    cursor: Cursor, edit: VersionEdit, *, has_path: bool = False, has_sequences: bool = True
+) -> None:
     _require_room(edit.added)
     level, number = _at_most(_MAX_LEVEL, cursor), _at_most(_MAX_NUMBER, cursor)
     path_id = cursor.varint() if has_path else 0
@@ -160,42 +146,18 @@ def _require_room(named: list[Any]) -> None:
         raise DamagedError("too many files in one version edit")
 
 
-def _new_file_1(cursor: Cursor, edit: VersionEdit) -> None:
-    _new_file(cursor, edit, has_path=False, has_sequences=False)
-
-
-def _new_file_2(cursor: Cursor, edit: VersionEdit) -> None:
-    _new_file(cursor, edit, has_path=False, has_sequences=True)
-
-
-def _new_file_3(cursor: Cursor, edit: VersionEdit) -> None:
-    _new_file(cursor, edit, has_path=True, has_sequences=True)
-
-
 def _new_file_4(cursor: Cursor, edit: VersionEdit) -> None:
-    _new_file(cursor, edit, has_path=False, has_sequences=True)
+    _new_file(cursor, edit)
     while (tag := cursor.varint()) != 1:  # kTerminate
         known = FILE_FIELDS.get(tag)
         if known is not None and known.reader is not None:
-            edit.added[-1] = known.reader(edit.added[-1], cursor.string())
+            edit.added[-1] = replace(edit.added[-1], **known.reader(cursor.string()))
             continue
         if known is None and tag & _CUSTOM_NOT_IGNORABLE:
             raise DamagedError(f"unknown field {tag} of a file")
         cursor.skip_string()
         if known is None:
             edit.unknown.add(f"field {tag} of a file")
-
-
-def _path_id(file: LiveFile, content: bytes) -> LiveFile:
-    return replace(file, path_id=content[0] if content else 0)
-
-
-def _oldest_blob(file: LiveFile, content: bytes) -> LiveFile:
-    return replace(file, oldest_blob=_at_most(_MAX_NUMBER, Cursor(content)))
-
-
-def _unique_id(file: LiveFile, content: bytes) -> LiveFile:
-    return replace(file, session=int.from_bytes(content[:8], "little"))
 
 
 def _pass_custom_fields(cursor: Cursor, edit: VersionEdit) -> None:
@@ -212,16 +174,11 @@ def _deleted_file(cursor: Cursor, edit: VersionEdit) -> None:
     edit.deleted.append((cursor.varint(), cursor.varint()))
 
 
-def _next_file(cursor: Cursor, edit: VersionEdit) -> None:
-    edit.next_file = _at_most(_MAX_NUMBER, cursor)
+def _number(name: str, limit: int) -> Reader:
+    def read(cursor: Cursor, edit: VersionEdit) -> None:
+        setattr(edit, name, _at_most(limit, cursor))
 
-
-def _last_sequence(cursor: Cursor, edit: VersionEdit) -> None:
-    edit.last_sequence = _at_most(_MAX_SEQUENCE, cursor)
-
-
-def _family(cursor: Cursor, edit: VersionEdit) -> None:
-    edit.family_id = _at_most(_MAX_NUMBER, cursor)
+    return read
 
 
 def _family_add(cursor: Cursor, edit: VersionEdit) -> None:
@@ -230,10 +187,6 @@ def _family_add(cursor: Cursor, edit: VersionEdit) -> None:
 
 def _family_drop(cursor: Cursor, edit: VersionEdit) -> None:
     edit.family_dropped = True
-
-
-def _in_group(cursor: Cursor, edit: VersionEdit) -> None:
-    edit.group_left = cursor.varint()
 
 
 def _database_id(cursor: Cursor, edit: VersionEdit) -> None:
@@ -266,8 +219,8 @@ def _pass_string(cursor: Cursor, edit: VersionEdit) -> None:
 
 
 def _pass_cursor(cursor: Cursor, edit: VersionEdit) -> None:
-    cursor.varint()
-    cursor.skip_string()  # a key
+    cursor.varint()  # then a key
+    cursor.skip_string()
 
 
 def _pass_wal_addition(cursor: Cursor, edit: VersionEdit) -> None:
@@ -280,17 +233,11 @@ def _pass_wal_addition(cursor: Cursor, edit: VersionEdit) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a version edit.
+    """A part of a version edit."""
 
-    Args of the dataclass:
-        name: Name in RocksDB.
-        reader: Reads it, or passes over exactly its length.
-        why_not: Why its content decides nothing; empty = it is read.
-    """
-
-    name: str
-    reader: Callable[[Cursor, VersionEdit], None]
-    why_not: str = ""
+    name: str  # name in RocksDB
+    reader: Reader  # reads it, or passes over exactly its length
+    why_not: str = ""  # why its content decides nothing; empty = it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +246,7 @@ class FileField:
 
     name: str
     why_not: str = ""
-    reader: Callable[[LiveFile, bytes], LiveFile] | None = None
+    reader: Callable[[bytes], dict[str, int]] | None = None  # the field of `LiveFile` that it says
 
 
 _NO_WAL = "Kafka Streams writes without a log: what a log holds is of no store of it"
@@ -309,21 +256,21 @@ _COUNTED = "RocksDB counts on by itself"
 PARTS: dict[int, Part] = {
     1: Part("kComparator", _pass_string, "the order of keys, which are not read"),
     2: Part("kLogNumber", _pass_number, _NO_WAL),
-    3: Part("kNextFileNumber", _next_file),
-    4: Part("kLastSequence", _last_sequence),
+    3: Part("kNextFileNumber", _number("next_file", _MAX_NUMBER)),
+    4: Part("kLastSequence", _number("last_sequence", _MAX_SEQUENCE)),
     5: Part("kCompactCursor", _pass_cursor, _WORK),
     6: Part("kDeletedFile", _deleted_file),
-    7: Part("kNewFile", _new_file_1),
+    7: Part("kNewFile", partial(_new_file, has_path=False, has_sequences=False)),
     9: Part("kPrevLogNumber", _pass_number, _NO_WAL),
     10: Part("kMinLogNumberToKeep", _pass_number, _NO_WAL),
-    100: Part("kNewFile2", _new_file_2),
-    102: Part("kNewFile3", _new_file_3),
+    100: Part("kNewFile2", _new_file),
+    102: Part("kNewFile3", partial(_new_file, has_path=True)),
     103: Part("kNewFile4", _new_file_4),
-    200: Part("kColumnFamily", _family),
+    200: Part("kColumnFamily", _number("family_id", _MAX_NUMBER)),
     201: Part("kColumnFamilyAdd", _family_add),
     202: Part("kColumnFamilyDrop", _family_drop),
     203: Part("kMaxColumnFamily", _pass_number, _COUNTED),
-    300: Part("kInAtomicGroup", _in_group),
+    300: Part("kInAtomicGroup", _number("group_left", _ANY)),
     400: Part("kBlobFileAddition", _blob_file),
     401: Part("kBlobFileGarbage", _blob_garbage),
     _IGNORABLE + 1: Part("kDbId", _database_id),
@@ -348,7 +295,7 @@ _OF_KEYS = "a bound of user-defined timestamps, of keys"
 FILE_FIELDS: dict[int, FileField] = {
     2: FileField("kNeedCompaction", _WORK),
     3: FileField("kMinLogNumberToKeepHack", _NO_WAL),
-    4: FileField("kOldestBlobFileNumber", reader=_oldest_blob),
+    4: FileField("kOldestBlobFileNumber", reader=lambda x: {"oldest_blob": _at_most(_MAX_NUMBER, Cursor(x))}),
     5: FileField("kOldestAncesterTime", _IN_FILE),
     6: FileField("kFileCreationTime", _IN_FILE),
     7: FileField("kFileChecksum", "a checksum over the whole file, which is not read"),
@@ -356,12 +303,12 @@ FILE_FIELDS: dict[int, FileField] = {
     9: FileField("kTemperature", "where a file is kept, which RocksDB takes as a hint"),
     10: FileField("kMinTimestamp", _OF_KEYS),
     11: FileField("kMaxTimestamp", _OF_KEYS),
-    12: FileField("kUniqueId", reader=_unique_id),
+    12: FileField("kUniqueId", reader=lambda x: {"session": int.from_bytes(x[:8], "little")}),
     13: FileField("kEpochNumber", "the order of files of level 0, which numbers show"),
     14: FileField("kCompensatedRangeDeletionSize", _WORK),
     15: FileField("kTailSize", "a hint for reading; the footer says what counts"),
     16: FileField("kUserDefinedTimestampsPersisted", _OF_KEYS),
     17: FileField("kFileOpenMetadata", "a hint for opening; the footer says what counts"),
-    65: FileField("kPathId", reader=_path_id),
+    65: FileField("kPathId", reader=lambda x: {"path_id": x[0] if x else 0}),
 }
 """Everything that it writes there of an added file (`enum NewFileCustomTag`)."""

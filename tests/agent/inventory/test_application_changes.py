@@ -1,8 +1,14 @@
-"""Application level of the reducer: directory, application lock, lives of the process."""
+"""Application level of the reducer: directory, application lock, lives of the process, replaced lock files."""
 
 from __future__ import annotations
 
-from agent.inventory.disk import Unseen
+from dataclasses import replace
+
+import pytest
+
+from agent.inventory.disk import ProcessFact, Unseen
+from agent.inventory.model import Inventory
+from agent.inventory.reduce import reduce_observation
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import (
     FREE,
@@ -19,26 +25,24 @@ LOCK = "app/.lock"
 
 
 def test_seen_and_gone():
-    """A directory appears and disappears, each told once."""
+    """A directory appears and disappears, each reported once; not being allowed to look is not absence."""
     one = Reducing()
     assert one.see(application_look(1)) == []
+    assert one.see(application_look(1, unseen=Unseen.DENIED)) == []
+    assert one.application.exists
     assert one.see(application_look(2, unseen=GONE)) == ["application-gone"]
     assert one.see(application_look(3, unseen=GONE)) == []
     assert one.see(application_look(4)) == ["application-seen"]
-
-
-def test_reading_that_failed():
-    """Not being allowed to look is not absence."""
-    one = Reducing()
-    assert one.see(application_look(1, unseen=Unseen.DENIED)) == []
-    assert one.application.exists
+    nobody = Inventory()
+    assert reduce_observation(nobody, application_look(1, unseen=GONE)) == []
+    assert nobody.applications == {}
 
 
 def test_lives_of_the_process():
-    """A held lock is a life, a free one its end."""
+    """A held lock is a life, a free one its end; a query that failed is no end."""
     one = Reducing()
     assert one.see(application_look(1, HELD)) == ["process-started"]
-    assert one.see(application_look(2, HELD)) == []
+    assert one.see(application_look(2, HELD), lock_look(2, UNKNOWN, LOCK)) == []
     assert known(one.application.life).started_us == at(1)
     assert one.see(lock_look(9, FREE, LOCK)) == ["process-ended"]
     assert one.application.life is None
@@ -54,51 +58,53 @@ def test_free_lock_is_no_end():
     assert (one.application.life, one.application.lock_ever_held) == (None, False)
 
 
-def test_unknown_keeps_what_is_known():
-    """A query that failed is no end."""
+@pytest.mark.parametrize(
+    ("looks", "replaced_s"),
+    [
+        (((HELD, 7), (HELD, 8), (HELD, 8)), [2]),  # once
+        (((HELD, 7), (HELD, 7), (HELD, 0)), []),  # the same, or none that could be seen
+        (((HELD, 7), (HELD, 0), (HELD, 8)), [3]),
+        (((HELD, 7), (FREE, 7), (HELD, 8)), []),  # the next process
+        (((FREE, 7), (FREE, 8), (HELD, 9)), []),  # only under a holder it means trouble
+        (((HELD, 0), (HELD, 8)), []),  # the first could not be seen
+    ],
+)
+def test_replaced_lock_file(looks, replaced_s):
+    """A held lock whose file is another one than before."""
     one = Reducing()
-    one.see(application_look(1, HELD))
-    assert one.see(lock_look(2, UNKNOWN, LOCK)) == []
-    assert one.application.life is not None
+    one.see(*(lock_look(n, lock, LOCK, inode=inode) for n, (lock, inode) in enumerate(looks, start=1)))
+    assert list(one.application.lock_replaced_us) == [at(x) for x in replaced_s]
 
 
-def test_lock_file_replaced():
-    """Another inode under the same name, held before and after, is remembered once."""
+def test_process_is_remembered():
+    """Id and release stay known when a later look shows no process; a newer one replaces them."""
     one = Reducing()
-    one.see(
-        application_look(1, HELD, inode=7),
-        lock_look(5, HELD, LOCK, inode=8),
-        lock_look(6, HELD, LOCK, inode=8),
-    )
-    assert list(one.application.lock_replaced_us) == [at(5)]
+    seen = ProcessFact(pid=7, started_at_us=at(0), kafka_streams_version="3.9.2")
+    one.see(replace(application_look(1), process_id="a", processes=(seen,)), application_look(2))
+    assert (one.application.process_id, one.application.process_version) == ("a", "3.9.2")
+    assert not one.application.processes
+    one.see(replace(application_look(3), processes=(ProcessFact(pid=7, started_at_us=at(2)),)))
+    assert one.application.process_version == "3.9.2"
+    other = ProcessFact(pid=8, started_at_us=at(3), kafka_streams_version="4.0.2")
+    one.see(replace(application_look(3), process_id="b", process_problem="cut", processes=(other,)))
+    assert (one.application.process_id, one.application.process_version) == ("b", "4.0.2")
+    assert (one.application.processes, one.application.process_problem) == ((other,), "cut")
+    one.see(application_look(4))  # a process file that can be read again has no problem
+    assert one.application.process_problem is None
 
 
-def test_same_file_again():
-    """The same inode, or none that could be seen, is no replacement."""
+def test_release_of_an_ended_process():
+    """The next process may be of another release; a list of processes from before its start says nothing of it."""
     one = Reducing()
-    one.see(
-        application_look(1, HELD, inode=7),
-        lock_look(5, HELD, LOCK, inode=7),
-        lock_look(6, HELD, LOCK, inode=0),
-    )
-    assert not one.application.lock_replaced_us
-
-
-def test_restart_with_a_new_file():
-    """A new lock file after the old one was free is the next process."""
-    one = Reducing()
-    one.see(
-        application_look(1, HELD, inode=7),
-        lock_look(5, FREE, LOCK, inode=7),
-        lock_look(6, HELD, LOCK, inode=8),
-    )
-    assert not one.application.lock_replaced_us
-
-
-def test_process_id_stays_known():
-    """The metadata of the last look that had any."""
-    one = Reducing()
-    look = application_look(1)
-    object.__setattr__(look, "process_id", "p-1")
-    one.see(look, application_look(2))
-    assert one.application.process_id == "p-1"
+    old = ProcessFact(pid=7, started_at_us=at(0), kafka_streams_version="3.9.2")
+    new = ProcessFact(pid=8, started_at_us=at(19), kafka_streams_version="4.2.1")
+    said = []
+    for look in (
+        replace(application_look(1, HELD), processes=(old,)),
+        lock_look(10, FREE, LOCK),  # still the best guess
+        replace(application_look(20, HELD), processes=(old,)),
+        replace(application_look(30, HELD), processes=(old, new)),
+    ):
+        one.see(look)
+        said.append(one.application.process_version)
+    assert said == ["3.9.2", "3.9.2", None, "4.2.1"]

@@ -92,24 +92,29 @@ def test_stores_that_follow_their_own_changelog(one, comparable):
     assert is_comparable(Task("app", "0_0", "app/0_0"), one) is comparable
 
 
-@pytest.mark.parametrize(("version", "comparable"), [("6.29.4.1", True), ("7.1.2", False), (None, False)])
-def test_a_plain_store_of_an_old_rocksdb_is_not_versioned(version, comparable):
-    """Versioned stores came with 3.5, which has RocksDB 7."""
-    plain = database(families=PLAIN)
-    plain.rocksdb_version = version
-    assert is_comparable(Task("app", "0_0", "app/0_0"), store([plain])) is comparable
+def plain(*, version: str | None = "7.1.2", **fields: object) -> Store:
+    """A store of the default family only."""
+    one = database(families=PLAIN)
+    one.rocksdb_version = version
+    return store([replace(one, **fields)])  # type: ignore[arg-type]
 
 
-def test_a_store_that_forgets_is_not_compared():
-    """Its options let RocksDB drop live entries by itself."""
-    one = database()
-    one.forgets = True
-    assert not is_comparable(Task("app", "0_0", "app/0_0"), store([one]))
-
-
-def test_global_stores_are_not_compared():
-    """Their topic is cut by others."""
-    assert not is_comparable(Task("app", "global", "app/global"), closed(None))
+@pytest.mark.parametrize(
+    ("one", "comparable"),
+    [
+        (plain(version="6.29.4.1"), True),  # versioned stores came with 3.5, which has RocksDB 7
+        (plain(), False),
+        (plain(version=None), False),
+        (
+            plain(version="6.29.4.1", forgets=True),
+            False,
+        ),  # its options let RocksDB drop live entries by itself
+    ],
+)
+def test_a_plain_store_may_be_versioned(one, comparable):
+    """Of an old RocksDB it is not; a global store follows a topic that others cut."""
+    assert is_comparable(Task("app", "0_0", "app/0_0"), one) is comparable
+    assert not is_comparable(Task("app", "global", "app/global"), one)
 
 
 def ended(
@@ -169,70 +174,61 @@ def said(one: Reducing) -> list[tuple[object, ...]]:
     return [tuple(x.facts[name] for name in names) for x in changes]
 
 
-def test_a_close_of_4_3_is_reported_once():
-    """At the reading that finds the store let go; later readings of it say nothing new."""
+KILLED, LATER = family(status=1, sequence=500, closed_at=499), family(sequence=2003, closed_at=2005)
+REOPENED = {"opened_puts": 1000, "manifest": 6, "reopened": (19.5,)}
+PLAIN_LOOK = {"families": TIMESTAMPED}
+# fmt: off
+CLOSES = {
+    "a close of 4.3 is reported at the reading that finds the store let go":
+        ([look(1), look(9, puts=1000, lock=FREE, offsets=family())], [(999, 1000, 900, 900, True)]),
+    "and not again":
+        ([look(1), look(9, puts=1000, lock=FREE, offsets=family()), look(12, puts=1000, lock=FREE,
+         offsets=family())], []),
+    "a store that was killed reports none": ([look(1), look(9, puts=1000, lock=FREE, offsets=KILLED)], []),
+    "what was flushed beyond its offset may still be there after the next one, which is not comparable":
+        ([look(1), look(9, puts=1000, lock=FREE, offsets=KILLED), look(20, puts=1000, offsets=KILLED, **REOPENED),
+          look(29, puts=2000, lock=FREE, offsets=LATER, **REOPENED)], [(999, 2000, 900, 900, None)]),
+    "up to 4.2 it is that of its checkpoint; of two stores each has its own offset and puts":
+        ([look(1, **PLAIN_LOOK), look(1, path="app/0_0/rocksdb/t", **PLAIN_LOOK), look(8, puts=1000, **PLAIN_LOOK),
+          checkpoint_look(9, {"s": 1000, "t": 7}), look(9.01, puts=1000, lock=FREE, **PLAIN_LOOK)],
+         [(1000, 1000, 900, 900, True)]),
+    "what is flushed after the checkpoint is no close: the files hold more than the offset says":
+        ([look(1, **PLAIN_LOOK), checkpoint_look(9, {"s": 1000}), look(9.5, puts=1000, lock=FREE, **PLAIN_LOOK)], []),
+    "deletions of key ranges, as versioned stores make them, leave no bounds":
+        ([look(1), look(9, puts=1000, lock=FREE, offsets=family(), entries=None)], []),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize(("looks", "closes"), CLOSES.values(), ids=CLOSES)
+def test_closes(looks, closes):
+    """What the last look says of a close: offset, puts, entries, comparable."""
     one = Reducing()
-    one.see(task_look(0.5), look(1), look(9, puts=1000, lock=FREE, offsets=family()))
-    assert said(one) == [(999, 1000, 900, 900, True)]
-    one.see(look(12, puts=1000, lock=FREE, offsets=family()))
-    assert said(one) == []
+    one.see(task_look(0.5), *looks[:-1])
+    one.see(looks[-1])
+    assert said(one) == closes
 
 
-def test_a_killed_store_reports_no_close_and_its_next_one_is_not_comparable():
-    """Flushed beyond the offset, killed, replayed and closed in order: what was beyond may still be there."""
-    one = Reducing()
-    killed, later = family(status=1, sequence=500, closed_at=499), family(sequence=2003, closed_at=2005)
-    one.see(task_look(0.5), look(1), look(9, puts=1000, lock=FREE, offsets=killed))
-    assert said(one) == []
-    one.see(look(20, puts=1000, opened_puts=1000, offsets=killed, manifest=6, reopened=(19.5,)))
-    one.see(look(29, puts=2000, opened_puts=1000, lock=FREE, offsets=later, manifest=6, reopened=(19.5,)))
-    assert said(one) == [(999, 2000, 900, 900, None)]
+SECOND = look(1, families=TIMESTAMPED, path="app/0_0/rocksdb/t")
 
 
-def test_a_close_up_to_4_2_is_that_of_its_checkpoint():
-    """In a task of two stores each has its own offset and puts."""
+@pytest.mark.parametrize(
+    ("more", "foreign", "comparable"),
+    [
+        ((), (), True),
+        ((), (OffsetEntry("orders", 0, 5),), True),  # an entry of a source topic is none of this store
+        ((SECOND,), (), None),  # its puts are those of both
+    ],
+)
+def test_a_checkpoint_says_whether_it_can_be_compared(more, foreign, comparable):
+    """Of the only store of a task that was never killed."""
     one = Reducing()
     one.see(
-        task_look(0.5), look(1, families=TIMESTAMPED), look(1, families=TIMESTAMPED, path="app/0_0/rocksdb/t")
+        task_look(0.5),
+        look(1, families=TIMESTAMPED),
+        *more,
+        look(5, puts=100, families=TIMESTAMPED, lock=HELD),
     )
-    one.see(look(8, puts=1000, families=TIMESTAMPED), checkpoint_look(9, {"s": 1000, "t": 7}))
-    one.see(look(9.01, puts=1000, families=TIMESTAMPED, lock=FREE))
-    assert said(one) == [(1000, 1000, 900, 900, True)]
-
-
-def test_what_is_flushed_after_the_checkpoint_is_no_close():
-    """The files hold more than the offset says."""
-    one = Reducing()
-    one.see(task_look(0.5), look(1, families=TIMESTAMPED), checkpoint_look(9, {"s": 1000}))
-    one.see(look(9.5, puts=1000, families=TIMESTAMPED, lock=FREE))
-    assert said(one) == []
-
-
-def test_unknown_counts_are_no_close():
-    """Deletions of key ranges, as versioned stores make them, leave no bounds."""
-    one = Reducing()
-    one.see(task_look(0.5), look(1), look(9, puts=1000, lock=FREE, offsets=family(), entries=None))
-    assert said(one) == []
-
-
-@pytest.mark.parametrize(("foreign", "comparable"), [((), True), ((OffsetEntry("orders", 0, 5),), True)])
-def test_a_checkpoint_says_whether_it_can_be_compared(foreign, comparable):
-    """Of the only store of a task that was never killed; an entry of a source topic is none of this store."""
-    one = Reducing()
-    one.see(task_look(0.5), look(1, families=TIMESTAMPED))
-    one.see(
-        look(5, puts=100, families=TIMESTAMPED, lock=HELD), checkpoint_look(9, {"s": 100}, foreign=foreign)
-    )
+    one.see(checkpoint_look(9, {"s": 100}, foreign=foreign))
     written = [x for x in one.changes if x.change is Change.CHECKPOINT_WRITTEN]
     assert [x.facts["comparable"] for x in written] == [comparable]
-
-
-def test_a_checkpoint_of_two_stores_says_nothing():
-    """Its puts are those of both."""
-    one = Reducing()
-    one.see(
-        task_look(0.5), look(1, families=TIMESTAMPED), look(1, families=TIMESTAMPED, path="app/0_0/rocksdb/t")
-    )
-    one.see(checkpoint_look(9, {"s": 100, "t": 100}))
-    written = [x for x in one.changes if x.change is Change.CHECKPOINT_WRITTEN]
-    assert [x.facts["comparable"] for x in written] == [None]

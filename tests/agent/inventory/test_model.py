@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
+from agent.contract.events import Source
 from agent.inventory.disk import LockState
-from agent.inventory.model import Task
-from agent.inventory.recent import recent
-from agent.inventory.stores import FLUSHES_KEPT, Database
+from agent.inventory.model import Application, Inventory, ProcessLife, Task
+from agent.inventory.observations import DatabaseReading, LockReading
+from agent.inventory.recent import KEPT, recent
+from agent.inventory.stores import FLUSHES_KEPT, Database, Store
 from agent.inventory.timeline import Timeline
 from agent.layout.checkpoint import OffsetEntry
+from agent.layout.paths import classify
 from tests.support.scenario_case import at, checkpoint, database, session, store, task
-from tests.support.scenario_looks import known
 
 HELD, FREE, UNKNOWN = LockState.HELD, LockState.FREE, LockState.UNKNOWN
 
@@ -65,37 +69,6 @@ def test_lock_of_a_store(locks, answer):
     assert one.lock is answer
 
 
-def test_identity_is_that_of_the_oldest_segment():
-    """Of several databases the first born stands for the incarnation."""
-    one = store(
-        [database(segment="w.1", born=9, identity="b"), database(segment="w.0", born=1, identity="a")]
-    )
-    assert (one.identity, one.identities) == ("a", frozenset({"a", "b"}))
-    assert store().identity is None
-
-
-def test_session_is_the_one_that_lasts():
-    """A released session is history."""
-    assert store(sessions=[session(0, 5)]).session is None
-    assert store(sessions=[session(0, 5), session(6)]).session is not None
-    assert store().session is None
-
-
-def test_checkpoint_on_disk():
-    """Only the last content, and only while it has not ended."""
-    assert task().checkpoint is None
-    assert task(checkpoints=[checkpoint(1, 5, ended=2)]).checkpoint is None
-    assert task(checkpoints=[checkpoint(1, 5, ended=2), checkpoint(2, 6)]).checkpoint is not None
-
-
-def test_checkpoint_at():
-    """The newest content written before a time, in any life of the directory; not one written at that very time."""
-    one = task(checkpoints=[checkpoint(1, 5, ended=2), checkpoint(2, 6)])
-    assert one.checkpoint_at(at(1)) is None
-    assert known(one.checkpoint_at(at(2))).offsets == {"s": 5}
-    assert known(one.checkpoint_at(at(2.1))).offsets == {"s": 6}
-
-
 @pytest.mark.parametrize(
     ("task_id", "entry", "name"),
     [
@@ -106,6 +79,8 @@ def test_checkpoint_at():
         ("global", OffsetEntry("app-s-changelog", 5, 1), "s"),
         ("__top__/0_3", OffsetEntry("app-top-s-changelog", 3, 1), "s"),
         ("__top__/0_3", OffsetEntry("app-s-changelog", 3, 1), None),
+        ("__top__/0_3", OffsetEntry("app-other-s-changelog", 3, 1), None),
+        ("__top__/0_3", OffsetEntry("app-top-s-changelog", 1, 1), None),
     ],
 )
 def test_store_of_an_entry(task_id, entry, name):
@@ -119,3 +94,95 @@ def test_partition():
     assert Task("app", "global", "p").partition is None
     assert Task("app", "global", "p").is_global
     assert not Task("app", "0_0", "p").is_global
+
+
+def test_life_that_lasts():
+    """Only the newest life without an end lasts."""
+    app = Application("app")
+    assert app.life is None
+    app.lives += (ProcessLife(at(0), at(1)),)
+    assert app.life is None
+    lasting = Application("app")
+    lasting.lives += (*app.lives, ProcessLife(at(2), at(3)), ProcessLife(at(4)))
+    assert lasting.life is lasting.lives[-1]
+
+
+def test_session_that_lasts():
+    """Only the newest session without a release lasts."""
+    one = Store("s", segmented=False)
+    assert one.session is None
+    open_one = Store("s", segmented=False)
+    open_one.sessions += (session(-2, -1), session(0))
+    assert open_one.session is open_one.sessions[-1]
+    open_one.sessions += (session(0, 1),)
+    assert open_one.session is None
+
+
+def test_checkpoint_on_disk():
+    """The newest content, unless it was replaced or deleted."""
+    assert task().checkpoint is None
+    one = task(checkpoints=[checkpoint(0, 4, ended=1), checkpoint(1, 5, ended=2), checkpoint(2, 6)])
+    assert one.checkpoint is one.checkpoints[-1]
+    assert task(checkpoints=[checkpoint(1, 5), checkpoint(2, 6, ended=3)]).checkpoint is None
+
+
+def test_checkpoint_at_a_time():
+    """The newest one written before that time, not at it."""
+    one = task(checkpoints=[checkpoint(1, 5, ended=3), checkpoint(3, 6)])
+    assert [x and x.written_us for x in map(one.checkpoint_at, (at(1), at(2), at(3), at(4)))] == [
+        None,
+        at(1),
+        at(1),
+        at(3),
+    ]
+
+
+def test_nothing_is_claimed_before_it_was_seen():
+    """No lock was held, no positions, no session closed, no store free until a look says so."""
+    app, one, held = Application("app"), task(), session(0)
+    assert (app.lock_ever_held, app.task_lock_ever_held, app.task_ever_held, app.exists) == (False,) * 4
+    assert (one.held, one.lock, one.released_us) == (None, None, None)
+    assert (held.closed, held.attached, held.wiped, held.outlived) == (None, False, False, None)
+    assert held.closed_with_offset  # only a 4.3 store can lack it
+    assert not Store("s", segmented=False).free_seen
+    assert not Inventory().root_seen
+    assert not LockReading(classify("app/.lock"), at(0), Source.TIMER).announced
+    look = DatabaseReading(classify("app/0_0/rocksdb/s"), at(0), Source.TIMER)
+    assert (look.identity, look.lock, look.leftovers, look.announced_us) == (None, None, 0, 0)
+
+
+def test_memory_is_bounded():
+    """A few dozen records per task at most, and some hundred blind intervals, however long the agent runs."""
+    kept = [each.metadata.get(KEPT) for kind in (Task, Store, Application, Database) for each in fields(kind)]
+    bounds = [bound for bound in kept if bound is not None]
+    assert len(bounds) == 10
+    assert all(2 <= bound <= 64 for bound in bounds)
+    assert 64 <= Inventory().blind.maxlen <= 1024
+
+
+def test_session_of_an_incarnation():
+    """By what it opened or what it left; after a wipe that goes on it is of whatever is there."""
+    one = session(0, 1, identity="a")
+    assert one.is_of(frozenset({"a"}))
+    assert not one.is_of(frozenset({"b"}))
+    assert not session(0, identity="a").is_of(frozenset({"b"}))
+    one.final_identities = frozenset({"b"})
+    assert one.is_of(frozenset({"b"}))
+    wiping = session(0, identity="a")
+    wiping.wiped = True
+    assert wiping.is_of(frozenset({"c"}))
+    wiping.released_us = at(1)
+    assert not wiping.is_of(frozenset({"c"}))
+
+
+def test_identity_of_a_windowed_store():
+    """That of its oldest segment; one without an identity has none."""
+    segments = [
+        database(segment="w.1", identity="young", born=5),
+        database(segment="w.0", identity="old", born=1),
+        database(segment="w.2", identity="", born=0),
+    ]
+    one = Store("w", segmented=True, databases={x.segment or "": x for x in segments})
+    assert one.identity == "old"
+    assert one.identities == {"young", "old"}
+    assert Store("w", segmented=True).identity is None

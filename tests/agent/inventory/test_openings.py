@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.inventory.model import ProcessLife, Store
-from agent.inventory.observations import DatabaseReading, Flush, StoreOffsets
+from agent.inventory.observations import DatabaseReading, StoreOffsets
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPENINGS_KEPT
 from tests.support.scenario_case import at, database
@@ -86,16 +86,6 @@ def test_openings_are_bounded():
     assert len(store_of(run).openings) == OPENINGS_KEPT
 
 
-def test_flush_that_no_one_read_came_before_the_opening():
-    """The manifest of the opening begins with more than was known: the segment is not taken for empty."""
-    run = held()
-    run.see(look(11, "w.0", reopened=(10,), manifest=12, puts=500, opened_puts=500))
-    (opening,) = store_of(run).openings
-    assert opening.segments[0].has_data
-    assert opening.segments[0].flushed_us == at(10)
-    assert not opening.segments[1].has_data
-
-
 @given(st.permutations(NAMES))
 def test_flush_of_a_close_that_is_read_late(order):
     """All segments were closed, and the first is open again when the last one is read: the flush is in the picture."""
@@ -112,96 +102,88 @@ def test_flush_of_a_close_that_is_read_late(order):
     assert (late.status, late.offset(TOPIC)) == (0, 99)
 
 
-@pytest.mark.parametrize(("written", "opened"), [(10.5, ()), (9, (10.2,))])
-def test_flush_after_the_opening_is_not_in_its_picture(written, opened):
-    """By its own time, or because the segment is open again: a manifest may be read before its successor is there."""
-    run = held()
-    run.see(reopened(11, "w.0", (10,), 12))
-    new = {
-        "puts": 500,
-        "flushes": (flush(8, 500, written),),
-        "offsets": offsets(99, status=0, written=written),
-    }
-    run.see(look(11.1, "w.60", reopened=opened, **new))
-    (opening,) = store_of(run).openings
-    assert [x.has_data for x in opening.segments] == [False, False, False]
-
-
-def test_segment_that_the_opening_made_is_not_in_its_picture():
-    """A deletion of an expired segment was killed half way: the next process makes a new database in its directory."""
-    run = held()
-    run.application.lives += (ProcessLife(at(1), at(8)), ProcessLife(at(9)))
-    run.see(look(10, "w.30", born=9.9))
-    run.see(reopened(11, "w.60", (10,), 12))
-    assert [x.name for x in store_of(run).openings[0].segments] == list(NAMES)
-
-
-@pytest.mark.parametrize("lives", [(), ((1, None),), ((1, 20),)])
-def test_segment_that_may_have_been_made_before_stays_in_the_picture(lives):
-    """Where no end of a process was seen before the opening, it may have been made by a put, and lost it."""
+def lived(
+    *looks: DatabaseReading, lives: tuple[tuple[float, float | None], ...] = ((1, 8), (9, None))
+) -> Reducing:
+    """Three segments whose process was killed at 8 s and came again at 9 s, then these looks."""
     run = held()
     run.application.lives += tuple(ProcessLife(at(a), None if b is None else at(b)) for a, b in lives)
-    run.see(look(10, "w.30", born=9.9))
-    run.see(reopened(11, "w.60", (10,), 12))
-    assert "w.30" in [x.name for x in store_of(run).openings[0].segments]
+    run.see(*looks)
+    return run
 
 
-def test_clock_that_was_set_back():
-    """The end bears an earlier time than what was made before it: only what is born right before the opening is new."""
-    run = held()
-    run.application.lives += (ProcessLife(at(1), at(8)), ProcessLife(at(9)))
-    run.see(look(20, "w.30", born=15))
-    run.see(reopened(31, "w.60", (30,), 12))
-    assert "w.30" in [x.name for x in store_of(run).openings[0].segments]
+def then(*looks: DatabaseReading) -> Reducing:
+    """Three segments that somebody holds, then these looks."""
+    return lived(*looks, lives=())
 
 
-def test_segment_that_was_made_between_two_openings_stays_in_the_picture():
-    """The end of the second process may be the one that was not seen."""
-    run = held()
-    run.application.lives += (ProcessLife(at(1), at(8)), ProcessLife(at(9)))
-    run.see(reopened(11, "w.60", (10,), 12))
-    run.see(look(12, "w.180", born=11.5))
-    run.see(reopened(21, "w.60", (10, 20), 19))
-    assert "w.180" in [x.name for x in store_of(run).openings[-1].segments]
+def pictured(run: Reducing) -> list[str]:
+    """Names in the newest picture."""
+    return [x.name for x in store_of(run).openings[-1].segments]
 
 
-def test_what_was_given_out_is_no_flush():
-    """After a compaction into the last level the manifest tells what had been given out: nobody flushed that much."""
-    run = held()
-    again = look(11, "w.0", reopened=(10,), manifest=12, opened_puts=12)
-    run.see(replace(again, zeroed_puts=12))
-    assert not store_of(run).openings[0].segments[0].has_data
+NEW = {"puts": 500, "flushes": (flush(8, 500, 10.5),), "offsets": offsets(99, status=0, written=10.5)}
+EARLIER = {"puts": 500, "flushes": (flush(8, 500, 9),), "offsets": offsets(99, status=0, written=9)}
+# fmt: off
+PICTURES = {
+    "a flush that no one read came before the opening":
+        (lambda: then(look(11, reopened=(10,), manifest=12, puts=500, opened_puts=500)),
+         lambda x: [(y.has_data, y.flushed_us) for y in store_of(x).openings[0].segments][:2], [(True, at(10)),
+          (False, 0)]),
+    "what was given out is no flush: after a compaction into the last level the manifest says that":
+        (lambda: then(replace(look(11, reopened=(10,), manifest=12, opened_puts=12), zeroed_puts=12)),
+         lambda x: store_of(x).openings[0].segments[0].has_data, False),
+    "by its own time a flush after the opening is not in its picture":
+        (lambda: then(reopened(11, "w.0", (10,), 12), look(11.1, "w.60", **NEW)),
+         lambda x: [y.has_data for y in store_of(x).openings[0].segments], [False] * 3),
+    "nor where the segment is open again: a manifest may be read before its successor is there":
+        (lambda: then(reopened(11, "w.0", (10,), 12), look(11.1, "w.60", reopened=(10.2,), **EARLIER)),
+         lambda x: [y.has_data for y in store_of(x).openings[0].segments], [False] * 3),
+    "a database that the opening itself made, where an expired segment was half deleted, is not in it":
+        (lambda: lived(look(10, "w.30", born=9.9), reopened(11, "w.60", (10,), 12)), pictured, list(NAMES)),
+    **{f"where no end of a process was seen before the opening it may have been made by a put: {lives}":
+        (lambda lives=lives: lived(look(10, "w.30", born=9.9), reopened(11, "w.60", (10,), 12), lives=lives),
+         lambda x: "w.30" in pictured(x), True) for lives in ((), ((1, None),), ((1, 20),))},
+    "by a clock that was set back only what is born right before the opening is new":
+        (lambda: lived(look(20, "w.30", born=15), reopened(31, "w.60", (30,), 12)),
+         lambda x: "w.30" in pictured(x), True),
+    "what was made between two openings may have lived through an end that was not seen":
+        (lambda: lived(reopened(11, "w.60", (10,), 12), look(12, "w.180", born=11.5), reopened(21, "w.60", (10,
+         20), 19)),
+         lambda x: "w.180" in pictured(x), True),
+    "a new manifest without a log is no opening: RocksDB may begin one in the middle of a life":
+        (lambda: then(look(11, manifest=30)), lambda x: store_of(x).openings, ()),
+    "the database of a key-value store answers for itself":
+        (lambda: then(database_look(2, offsets=offsets(5)), database_look(11, reopened=(10,), manifest=12)),
+         lambda x: (x.store.openings, segments_of(x.store)), ((), ())),
+    "a file of data is data, also one whose sequence numbers a compaction set to 0; one of offsets is none":
+        (lambda: then(replace(look(3, "w.0"), families_in_use=("offsets",)),
+                      replace(look(3, "w.60"), families_in_use=("default", "offsets"))),
+         lambda x: [y.has_data for y in segments_of(store_of(x)) or ()][:2], [False, True]),
+    "offsets that could not be read stay what they were, and the store is not judged":
+        (lambda: then(replace(look(9, "w.120", offsets=None), offsets_unread=True)),
+         lambda x: (store_of(x).databases["w.120"].offsets, segments_of(store_of(x))), (offsets(99), None)),
+    "segments are ordered by number, not by name":
+        (held, lambda x: [y.name for y in segments_of(store_of(x)) or ()], list(NAMES)),
+    "a compaction writes the same offset to a new file: it is as old as before":
+        (lambda: then(look(6, offsets=offsets(99, written=5)), look(9, offsets=offsets(99, written=8, sequence=0))),
+         lambda x: store_of(x).databases["w.0"].offset_us, at(5)),
+    "a new value is new":
+        (lambda: then(look(6, offsets=offsets(99, written=5)), look(12, offsets=offsets(120, written=11))),
+         lambda x: store_of(x).databases["w.0"].offset_us, at(11)),
+    **{f"an offset of sequence {sequence} beside data up to 10 is last: {is_last}":
+        (lambda sequence=sequence: then(look(6, offsets=offsets(99, sequence=sequence), puts=10, flushes=(flush(8,
+         10, 4),))),
+         lambda x: (segments_of(store_of(x)) or ())[0].offset_last, is_last)
+       for sequence, is_last in {12: True, 9: False, 0: None}.items()},
+}
+# fmt: on
 
 
-def test_file_of_data_is_data():
-    """Also one whose sequence numbers a compaction set to 0; a file of offsets is none."""
-    run = Reducing()
-    run.see(replace(look(2, "w.0"), families_in_use=("offsets",)))
-    run.see(replace(look(2, "w.60"), families_in_use=("default", "offsets")))
-    assert [x.has_data for x in segments_of(store_of(run)) or ()] == [False, True]
-
-
-def test_offsets_that_could_not_be_read():
-    """What was known before stays, and the store is not judged."""
-    run = held()
-    run.see(replace(look(9, "w.120", offsets=None), offsets_unread=True))
-    assert store_of(run).databases["w.120"].offsets == offsets(99)
-    assert segments_of(store_of(run)) is None
-
-
-def test_key_value_store_has_no_openings():
-    """Its one database answers for itself."""
-    run = Reducing()
-    run.see(database_look(2, offsets=offsets(5)), database_look(11, reopened=(10,), manifest=12))
-    assert run.store.openings == ()
-    assert segments_of(run.store) == ()
-
-
-def test_other_manifest_without_a_log_is_no_opening():
-    """RocksDB may begin a new manifest in the middle of a life."""
-    run = held()
-    run.see(look(11, "w.0", manifest=30))
-    assert store_of(run).openings == ()
+@pytest.mark.parametrize(("run", "ask", "expected"), PICTURES.values(), ids=PICTURES)
+def test_pictures(run, ask, expected):
+    """Each row says what it is about."""
+    assert ask(run()) == expected
 
 
 @pytest.mark.parametrize(("lock", "count"), [(FREE, 1), (HELD, 0)])
@@ -228,37 +210,6 @@ def test_segment_that_could_not_be_read_is_not_empty():
     ):
         store.databases["w.60"] = replace(files["w.60"], **problem)
         assert segments_of(store) is None
-
-
-def test_segments_in_the_order_of_their_time():
-    """By number, not by name."""
-    run = held()
-    assert [x.name for x in segments_of(store_of(run)) or ()] == list(NAMES)
-
-
-def test_offset_dates_from_when_it_was_written_first():
-    """A compaction writes the same offset to a new file: it is as old as before. A new value is new."""
-    run = Reducing()
-    run.see(look(6, offsets=offsets(99, written=5)), look(9, offsets=offsets(99, written=8, sequence=0)))
-    database_ = store_of(run).databases["w.0"]
-    assert database_.offset_us == at(5)
-    run.see(look(12, offsets=offsets(120, written=11)))
-    assert database_.offset_us == at(11)
-
-
-def test_order_of_offset_and_data():
-    """Sequence numbers of one database; zero means compacted, order unknown."""
-    run = Reducing()
-
-    def last(sequence: int, puts: int) -> bool | None:
-        files: tuple[Flush, ...] = (flush(8, puts, 4),)
-        run.see(look(6, offsets=offsets(99, sequence=sequence), puts=puts, flushes=files))
-        (one,) = segments_of(store_of(run)) or ()
-        return one.offset_last
-
-    assert last(12, 10) is True
-    assert last(9, 10) is False
-    assert last(0, 10) is None
 
 
 def test_deletions_are_remembered():

@@ -60,48 +60,81 @@ def test_what_was_escaped_comes_back(pairs):
     assert dict(rows(text)) == pairs
 
 
-def test_facts_are_taken_by_their_names():
-    """Every setting that detectors know, under the name that Kafka has for it; other keys are ignored."""
-    found = facts_of(
-        "application.id=orders\nprocessing.guarantee : exactly_once_v2\nnum.standby.replicas 1\n"
-        "state.cleanup.delay.ms=60000\ncommit.interval.ms=100\nbootstrap.servers=b:9092\nstate.dir=/var/state\n"
-        "topic.delete.retention.ms=3600000\n"
-    )
-    assert found.application_id == "orders"
-    assert found.values == {
-        "processing_guarantee": "exactly_once_v2",
-        "num_standby_replicas": "1",
-        "state_cleanup_delay_ms": "60000",
-        "commit_interval_ms": "100",
-        "delete_retention_ms": "3600000",
-    }
-    assert found.notes == ()
-
-
-def test_what_is_no_setting_of_kafka_is_no_fact():
-    """The release is not in such a file, whatever a line looks like."""
-    assert facts_of("kafka-streams\\ jar=3.9.1\nkafka_streams_version=3.9.1\n-=x\n").values == {}
-
-
-def test_the_most_exact_prefix_counts():
-    """The main consumer's timeout is over the consumers', that over the clients'; a bare topic setting is none."""
-    three = "session.timeout.ms=1\nconsumer.session.timeout.ms=2\nmain.consumer.session.timeout.ms=3\n"
-    assert facts_of(three).values == {"session_timeout_ms": "3"}
-    assert facts_of(three.rpartition("main")[0]).values == {"session_timeout_ms": "2"}
-    assert facts_of("session.timeout.ms=1").values == {"session_timeout_ms": "1"}
-    assert facts_of("delete.retention.ms=1").values == {}
-
-
-@pytest.mark.parametrize(
-    "value", ["${GUARANTEE}", "${GUARANTEE:exactly_once_v2}", "#{x}", "{{ .Values.g }}", "@guarantee@"]
+# fmt: off
+ALL_OF_THEM = (
+    "application.id=orders\nprocessing.guarantee : exactly_once_v2\nnum.standby.replicas 1\n"
+    "state.cleanup.delay.ms=60000\ncommit.interval.ms=100\nbootstrap.servers=b:9092\nstate.dir=/var/state\ntopic.delete.retention.ms=3600000\n"
 )
-def test_a_placeholder_decides_nothing(value):
-    """What only the application resolves is no fact, and that is noted."""
-    found = facts_of(f"processing.guarantee={value}\nnum.standby.replicas=1")
-    assert found.values == {"num_standby_replicas": "1"}
-    assert found.notes == (
-        f"processing.guarantee={value} is not used: it has a placeholder, whose value only the application knows",
-    )
+THREE = "session.timeout.ms=1\nconsumer.session.timeout.ms=2\nmain.consumer.session.timeout.ms=3\n"
+COMMIT, GUARANTEE = {"commit_interval_ms": "100"}, "processing.guarantee=exactly_once_v2"
+FACTS: dict[str, dict[str, str]] = {
+    ALL_OF_THEM: {"processing_guarantee": "exactly_once_v2", "num_standby_replicas": "1",
+         "state_cleanup_delay_ms": "60000",
+                  "commit_interval_ms": "100", "delete_retention_ms": "3600000"},
+    # the release is not in such a file, whatever a line looks like
+    "kafka-streams\\ jar=3.9.1\nkafka_streams_version=3.9.1\n-=x\n": {},
+    # the main consumer's timeout is over the consumers', that over the clients'; a bare topic setting is none
+    THREE: {"session_timeout_ms": "3"}, THREE.rpartition("main")[0]: {"session_timeout_ms": "2"},
+    "session.timeout.ms=1": {"session_timeout_ms": "1"},
+    # it is about other files: this one counts in every profile
+    "spring.profiles.active=prod\nnum.standby.replicas=1": {"num_standby_replicas": "1"},
+    # a consumer's automatic commits are not the interval of Kafka Streams; a comment says nothing
+    "consumer.auto.commit.interval.ms=1\n# processing.guarantee=exactly_once": {},
+    # Spring Boot, Quarkus and ksqlDB have documented names of their own before Kafka's
+    "quarkus.kafka-streams.topics=a\nkafka-streams.commit.interval.ms=100": COMMIT,
+    "spring.kafka.streams.properties.commit.interval.ms=100": COMMIT,
+    "spring.kafka.streams.properties.[commit.interval.ms]=100": COMMIT,
+    "spring.kafka.streams.properties[commit.interval.ms]: 100": COMMIT,
+    "spring.kafka.properties.session.timeout.ms=9": {"session_timeout_ms": "9"},
+    "SPRING_KAFKA_STREAMS_PROPERTIES_COMMIT_INTERVAL_MS=100": COMMIT, "ksql.streams.commit.interval.ms=100": COMMIT,
+    "ksql.streams.topic.delete.retention.ms=9": {"delete_retention_ms": "9"},
+    "KSQL_KSQL_STREAMS_COMMIT_INTERVAL_MS=100": COMMIT, "KSQL_COMMIT_INTERVAL_MS=100": COMMIT,
+    "commit.interval.ms=100\nksql.streams.commit.interval.ms=100": COMMIT,
+}
+PLACEHOLDER = "is not used: it has a placeholder, whose value only the application knows"
+PROFILE, TWO = "is not used: it holds for a profile only", "of two values none is used"
+FORM = "is not read as processing.guarantee: if it is that, give --set processing.guarantee=VALUE"
+NOTED = {
+    **{f"processing.guarantee={x}": PLACEHOLDER
+       for x in ("${GUARANTEE}", "${GUARANTEE:exactly_once_v2}", "#{x}", "{{ .Values.g }}", "@guarantee@")},
+    "delete.retention.ms=1": "is not read as delete.retention.ms",
+    "processing.guarantee=exactly_twice": "is not used: must be one of",
+         "num.standby.replicas=many": "is not used: must be a",
+    # Java reads it as part of the key, so the application runs with the default: the agent must not know better
+    f"\ufeff{GUARANTEE}": "byte order mark", f"\u00ef\u00bb\u00bf{GUARANTEE}": "byte order mark",
+    f"{GUARANTEE}\nprocessing.guarantee=at_least_once": TWO,
+    f"{GUARANTEE}\nkafka-streams.processing.guarantee=at_least_once": TWO,
+    f"kafka-streams.{GUARANTEE}\n%dev.kafka-streams.processing.guarantee=at_least_once": TWO,
+    f"{GUARANTEE}\n#---\nspring.config.activate.on-profile=local\nprocessing.guarantee=at_least_once": TWO,
+    "processing.guarantee=${G}\nprocessing.guarantee=at_least_once": TWO,
+    f"%prod.kafka-streams.{GUARANTEE}": PROFILE, f"%{{dev,test}}.kafka-streams.{GUARANTEE}": PROFILE,
+    f"a=b\n#---\nspring.config.activate.on-profile=local\nspring.kafka.streams.properties.{GUARANTEE}": PROFILE,
+    f"a=b\n!---\nspring.profiles=local\n{GUARANTEE}": PROFILE,
+    f"my.app.streams.{GUARANTEE}": FORM, "KAFKA_STREAMS_PROCESSING_GUARANTEE=exactly_once_v2": FORM,
+    "export KSQL_KSQL_STREAMS_PROCESSING_GUARANTEE=exactly_once_v2": FORM,
+    "spring: {kafka: {streams: {properties: {processing.guarantee: exactly_once_v2}}}}": FORM,
+    'processingGuarantee = "exactly_once_v2"': FORM,
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("text", FACTS)
+def test_facts(text):
+    """Every setting that detectors know, under the names that count; other keys are ignored without a word."""
+    found = facts_of(text)
+    assert (found.values, found.notes) == (FACTS[text], ())
+    assert found.application_id == ("orders" if text == ALL_OF_THEM else None)
+
+
+@pytest.mark.parametrize("text", NOTED)
+def test_what_is_no_fact_is_noted(text):
+    """Never said to be missing, and nothing fails: an agent must start beside an application with a wrong file."""
+    is_marked = text.startswith(("\ufeff", "\u00ef"))
+    found = facts_of(f"{text}\ncommit.interval.ms=100" if is_marked else f"commit.interval.ms=100\n{text}")
+    assert found.values == COMMIT
+    assert NOTED[text] in found.notes[0]
+    assert is_marked or len(found.notes) == 1
+    assert NOTED[text] is not TWO or "processing.guarantee=at_least_once" in found.notes[0]
 
 
 def test_a_placeholder_in_the_name_makes_the_file_that_of_all():
@@ -109,49 +142,6 @@ def test_a_placeholder_in_the_name_makes_the_file_that_of_all():
     found = facts_of("application.id=${APP}\nnum.standby.replicas=1")
     assert (found.application_id, found.values) == (None, {"num_standby_replicas": "1"})
     assert "so the file counts for all applications here" in found.notes[0]
-
-
-def test_a_value_that_kafka_refuses_is_no_fact():
-    """It is noted, and nothing fails: an agent must start beside an application with a wrong file."""
-    found = facts_of("num.standby.replicas=many\nprocessing.guarantee=exactly_twice")
-    assert found.values == {}
-    assert [note.partition(" is not used: ")[0] for note in found.notes] == [
-        "processing.guarantee=exactly_twice",
-        "num.standby.replicas=many",
-    ]
-
-
-@pytest.mark.parametrize("mark", ["\ufeff", "\u00ef\u00bb\u00bf"])
-def test_a_byte_order_mark_takes_the_first_key_away(mark):
-    """Java reads it as part of the key, so the application runs with the default: the agent must not know better."""
-    given = facts_of(f"{mark}processing.guarantee=exactly_once_v2\nnum.standby.replicas=1\n")
-    assert given.values == {"num_standby_replicas": "1"}
-    assert "byte order mark" in given.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        (
-            "quarkus.kafka-streams.topics=a\nkafka-streams.commit.interval.ms=100",
-            {"commit_interval_ms": "100"},
-        ),
-        ("spring.kafka.streams.properties.commit.interval.ms=100", {"commit_interval_ms": "100"}),
-        ("spring.kafka.streams.properties.[commit.interval.ms]=100", {"commit_interval_ms": "100"}),
-        ("spring.kafka.streams.properties[commit.interval.ms]: 100", {"commit_interval_ms": "100"}),
-        ("spring.kafka.properties.session.timeout.ms=9", {"session_timeout_ms": "9"}),
-        ("SPRING_KAFKA_STREAMS_PROPERTIES_COMMIT_INTERVAL_MS=100", {"commit_interval_ms": "100"}),
-        ("ksql.streams.commit.interval.ms=100", {"commit_interval_ms": "100"}),
-        ("ksql.streams.topic.delete.retention.ms=9", {"delete_retention_ms": "9"}),
-        ("KSQL_KSQL_STREAMS_COMMIT_INTERVAL_MS=100", {"commit_interval_ms": "100"}),
-        ("KSQL_COMMIT_INTERVAL_MS=100", {"commit_interval_ms": "100"}),
-        ("commit.interval.ms=100\nksql.streams.commit.interval.ms=100", {"commit_interval_ms": "100"}),
-    ],
-)
-def test_what_a_framework_hands_on_is_a_fact(text, values):
-    """Spring Boot, Quarkus and ksqlDB have documented names of their own before Kafka's."""
-    assert facts_of(text).values == values
-    assert facts_of(text).notes == ()
 
 
 def test_every_setting_is_read_under_every_prefix():
@@ -164,86 +154,18 @@ def test_every_setting_is_read_under_every_prefix():
 
 
 @pytest.mark.parametrize(
-    "text",
+    "name",
     [
-        "spring.kafka.streams.application-id=orders",
-        "spring.kafka.streams.applicationId=orders",
-        "SPRING_KAFKA_STREAMS_APPLICATIONID=orders",
-        "quarkus.kafka-streams.application-id=orders",
-        "kafka-streams.application.id=orders",
+        "spring.kafka.streams.application-id",
+        "spring.kafka.streams.applicationId",
+        "SPRING_KAFKA_STREAMS_APPLICATIONID",
+        "quarkus.kafka-streams.application-id",
+        "kafka-streams.application.id",
     ],
 )
-def test_a_framework_names_the_application(text):
+def test_a_framework_names_the_application(name):
     """Its facts count for that one."""
-    assert facts_of(text).application_id == "orders"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "processing.guarantee=exactly_once_v2\nprocessing.guarantee=at_least_once",
-        "processing.guarantee=exactly_once_v2\nkafka-streams.processing.guarantee=at_least_once",
-        "kafka-streams.processing.guarantee=exactly_once_v2\n%dev.kafka-streams.processing.guarantee=at_least_once",
-        "processing.guarantee=exactly_once_v2\n#---\nspring.config.activate.on-profile=local\n"
-        "processing.guarantee=at_least_once",
-        "processing.guarantee=${G}\nprocessing.guarantee=at_least_once",
-    ],
-)
-def test_a_setting_with_two_values_is_no_fact(text):
-    """Which of them holds only the application knows."""
-    found = facts_of(text)
-    assert found.values == {}
-    (note,) = found.notes
-    assert "of two values none is used" in note
-    assert "processing.guarantee=at_least_once" in note
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "%prod.kafka-streams.processing.guarantee=exactly_once_v2",
-        "%{dev,test}.kafka-streams.processing.guarantee=exactly_once_v2",
-        "a=b\n#---\nspring.config.activate.on-profile=local\nspring.kafka.streams.properties.processing.guarantee="
-        "exactly_once_v2",
-        "a=b\n!---\nspring.profiles=local\nprocessing.guarantee=exactly_once_v2",
-    ],
-)
-def test_what_holds_for_a_profile_only_is_no_fact(text):
-    """Whether that profile is active is not in the file."""
-    found = facts_of(text)
-    assert found.values == {}
-    assert found.notes[0].endswith("is not used: it holds for a profile only")
-
-
-def test_a_file_that_names_the_active_profile_holds():
-    """It is about other files: this one counts in every profile."""
-    found = facts_of("spring.profiles.active=prod\nnum.standby.replicas=1")
-    assert found.values == {"num_standby_replicas": "1"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "my.app.streams.processing.guarantee=exactly_once_v2",
-        "KAFKA_STREAMS_PROCESSING_GUARANTEE=exactly_once_v2",
-        "export KSQL_KSQL_STREAMS_PROCESSING_GUARANTEE=exactly_once_v2",
-        "spring: {kafka: {streams: {properties: {processing.guarantee: exactly_once_v2}}}}",
-        'processingGuarantee = "exactly_once_v2"',
-    ],
-)
-def test_a_setting_in_an_unknown_form_is_named(text):
-    """It is never said that the file has none."""
-    found = facts_of(text)
-    assert found.values == {}
-    (note,) = found.notes
-    assert note.endswith(
-        "is not read as processing.guarantee: if it is that, give --set processing.guarantee=VALUE"
-    )
-
-
-def test_other_settings_with_such_a_name_are_none():
-    """A consumer's automatic commits are not the interval of Kafka Streams; a comment says nothing."""
-    assert facts_of("consumer.auto.commit.interval.ms=1\n# processing.guarantee=exactly_once").notes == ()
+    assert facts_of(f"{name}=orders").application_id == "orders"
 
 
 @pytest.mark.parametrize(

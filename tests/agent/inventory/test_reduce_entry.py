@@ -22,17 +22,11 @@ from tests.support.scenario_looks import (
 )
 
 
-def test_nothing_outside_an_application():
-    """What is inside the state directory itself is nobody's."""
+@pytest.mark.parametrize("path", ["", "app"])
+def test_removals_that_make_nothing(path):
+    """What is inside the state directory itself is nobody's; the announcement of an application alone ends nothing."""
     inventory = Inventory()
-    assert reduce_observation(inventory, removal(1, "")) == []
-    assert inventory.applications == {}
-
-
-def test_removed_application_is_left_to_a_reading():
-    """The announcement alone ends nothing and makes no dossier."""
-    inventory = Inventory()
-    assert reduce_observation(inventory, removal(1, "app")) == []
+    assert reduce_observation(inventory, removal(1, path)) == []
     assert inventory.applications == {}
 
 

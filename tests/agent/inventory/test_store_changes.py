@@ -1,4 +1,4 @@
-"""Store level of the reducer: incarnations, flushes, remains, and who deleted a store."""
+"""Store level of the reducer: incarnations, flushes, opens, remains, and who deleted a store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.inventory.disk import LockState, Unseen
+from agent.inventory.disk import Unseen
 from agent.inventory.stores import FLUSHES_KEPT, Shape
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import (
@@ -16,239 +16,55 @@ from tests.support.scenario_looks import (
     HELD,
     TASK,
     Reducing,
+    checkpoint_look,
     database_look,
     flush,
+    known,
     lock_look,
     removal,
     task_look,
 )
 
+STAND_IN = "unnamed-20-5-1"
+OTHER = f"{TASK}/rocksdb/t"
 
-def opened() -> Reducing:
-    """A store that is held since 1 s."""
+
+def db(seconds: float, *identity, born: float = 1, **more):
+    """A look at the store, born at 1 s."""
+    return database_look(seconds, *identity, born=born, **more)
+
+
+def seen(*looks) -> Reducing:
+    """An inventory after these looks; its `changes` are those of the last one."""
     one = Reducing()
-    one.see(task_look(0.5), database_look(1, born=1))
+    for look in looks:
+        one.see(look)
     return one
 
 
-def test_first_reading_makes_an_incarnation():
-    """A database that is new to the dossier is a created store with its identity and birth."""
-    one = Reducing()
-    assert one.see(task_look(0.5), database_look(1, born=0.7))[-2:] == ["store-created", "task-held"]
-    assert (one.store.incarnation, one.store.identity) == (1, "identity-1")
-    assert one.store.databases[""].born_us == at(0.7)
+def opened(*looks) -> Reducing:
+    """A store that is held since 1 s, then these looks."""
+    return seen(task_look(0.5), db(1), *looks)
 
 
-def test_the_oldest_data_is_remembered():
-    """A compaction or a look without counters does not make a store younger; another store starts again."""
-    one = Reducing()
-    one.see(task_look(0.5))
-    for seconds, oldest_us in ((1, 0), (2, at(40)), (3, at(30)), (4, at(50)), (5, 0)):
-        one.see(replace(database_look(seconds, born=1), oldest_data_us=oldest_us))
-    assert one.store.databases[""].oldest_data_us == at(30)
-    one.see(database_look(9, "identity-2", born=8))
-    assert one.store.databases[""].oldest_data_us == 0
+def wiped_under_a_lock(*looks) -> Reducing:
+    """The same up to 2.8, under the task's own lock."""
+    return seen(task_look(0.5, lock=HELD), db(1), *looks)
 
 
-def test_same_reading_twice_changes_nothing():
-    """Looking again is no event."""
-    one = opened()
-    assert one.see(database_look(2, born=1)) == []
+def said(one: Reducing) -> list[str]:
+    """What the last look changed."""
+    return [x.change.value for x in one.changes]
 
 
-def test_other_identity_is_another_incarnation():
-    """Another IDENTITY ends the old incarnation at the birth of the new one."""
-    one = opened()
-    assert one.see(database_look(9, "identity-2", born=8))[:2] == ["store-deleted", "store-created"]
-    assert one.store.incarnation == 2
-    assert (one.store.past[-1].identity, one.store.past[-1].ended_us) == ("identity-1", at(8))
+def facts(one: Reducing, *names: str) -> tuple[object, ...]:
+    """Facts of the first change of the last look."""
+    return tuple(one.changes[0].facts[x] for x in names)
 
 
-def test_smaller_manifest_is_another_incarnation():
-    """RocksDB 5 keeps an IDENTITY that a torn deletion left; its manifest numbers start again."""
-    one = opened()
-    assert "store-deleted" in one.see(database_look(9, born=1, manifest=1))
-    assert one.store.incarnation == 2
-
-
-@pytest.mark.parametrize("manifest", [5, 6, None])
-def test_same_incarnation_for_a_later_manifest(manifest):
-    """Each reopen has a higher manifest; one that cannot be read says nothing."""
-    one = opened()
-    assert "store-deleted" not in one.see(database_look(9, born=1, manifest=manifest))
-
-
-def test_past_keeps_what_it_was():
-    """Puts, size and release of an ended incarnation stay known."""
-    one = opened()
-    one.see(database_look(2, born=1, puts=700, flushes=(flush(6, 700, 2),)))
-    one.see(database_look(3, born=1, puts=700, lock=FREE))
-    one.see(database_look(60, unseen=GONE))
-    past = one.store.past[-1]
-    assert (past.puts, past.released_us, past.born_us) == (700, at(3), at(1))
-    assert one.store.databases == {}
-
-
-# -- flushes ------------------------------------------------------------------------------------------------
-
-
-def test_flush_is_reported_with_its_puts():
-    """More puts on disk than before are a flush."""
-    one = opened()
-    assert one.see(database_look(2, born=1, puts=100, flushes=(flush(6, 100, 1.9),))) == ["store-flushed"]
-    facts = one.changes[0].facts
-    assert (facts["puts"], facts["puts_before"]) == (100, 0)
-    assert one.store.databases[""].puts_at(at(1.9)) == 100
-
-
-def test_compaction_is_no_flush():
-    """A compacted file without sequence numbers adds nothing, and the high-water mark stays."""
-    one = opened()
-    one.see(database_look(2, born=1, puts=100, flushes=(flush(6, 100, 2),)))
-    assert one.see(database_look(3, born=1, puts=0, flushes=(flush(7, 0, 3, compacted=True),))) == []
-    assert one.store.puts == 100
-
-
-def test_file_that_is_gone_is_dated_to_the_last_reading():
-    """A flush that was compacted away before it was seen is dated as early as it can have been."""
-    one = opened()
-    one.see(database_look(5, born=1, puts=100, flushes=(flush(6, 100, 4),)))
-    one.see(database_look(9, born=1, puts=300, flushes=(flush(6, 100, 4), flush(7, 300))))
-    assert list(one.store.databases[""].flushed) == [(100, at(4)), (300, at(5))]
-
-
-def test_timeline_never_goes_back():
-    """Files with older times than their predecessors do not turn the timeline around."""
-    one = opened()
-    one.see(database_look(5, born=1, puts=200, flushes=(flush(6, 100, 4), flush(7, 200, 3))))
-    assert list(one.store.databases[""].flushed) == [(100, at(4)), (200, at(4))]
-
-
-def test_puts_without_files():
-    """A sequence that the manifest tells without a file still counts."""
-    one = opened()
-    one.see(database_look(5, born=1, puts=50))
-    assert one.store.puts == 50
-
-
-def test_long_timelines_drop_their_beginning():
-    """What falls out of the timeline stays as its floor."""
-    one = opened()
-    for number in range(1, FLUSHES_KEPT + 3):
-        one.see(
-            database_look(
-                number + 1, born=1, puts=number * 10, flushes=(flush(number, number * 10, number + 1),)
-            )
-        )
-    files = one.store.databases[""]
-    assert len(files.flushed) == FLUSHES_KEPT
-    assert files.dropped_puts == 20
-    assert files.puts_at(at(0)) == 20
-
-
-# -- opens --------------------------------------------------------------------------------------------------
-
-
-def test_reopen_is_reported_once():
-    """A new LOG.old name is an open; names that were there before are not."""
-    one = opened()
-    assert one.see(database_look(5, born=1, reopened=(4,))) == ["store-opened"]
-    assert one.changes[0].facts["occurred_at_us"] == at(4)
-    assert one.see(database_look(6, born=1, reopened=(4,))) == []
-    assert one.store.sessions[-1].reopens == 1
-
-
-def test_reopens_of_the_first_reading_are_history():
-    """What was there when the store was first seen is no event."""
-    one = Reducing()
-    assert "store-opened" not in one.see(task_look(5), database_look(6, born=1, reopened=(2, 3)))
-
-
-# -- what is gone -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("unseen", [Unseen.DENIED, Unseen.RACED, Unseen.UNREADABLE])
-def test_a_reading_that_failed_decides_nothing(unseen):
-    """Only `vanished` says that something is gone."""
-    one = opened()
-    assert one.see(database_look(5, unseen=unseen)) == []
-    assert one.store.identity == "identity-1"
-
-
-def test_unknown_store_that_is_not_there():
-    """A store nobody ever saw does not begin by being absent."""
-    one = Reducing()
-    one.see(task_look(1))
-    assert one.see(database_look(2, unseen=GONE), database_look(3, None)) == []
-    assert one.task.stores == {}
-
-
-def test_remains_are_kept_until_they_are_gone():
-    """Data files without CURRENT or IDENTITY are remains, dated to when they were first seen."""
-    one = opened()
-    one.see(database_look(2, born=1, lock=FREE))
-    one.see(database_look(5, None, lock=FREE, leftovers=3), database_look(6, None, lock=FREE, leftovers=2))
-    assert (one.store.remains[""].since_us, one.store.remains[""].files) == (at(5), 3)
-    one.see(database_look(7, None, lock=FREE))
-    assert one.store.remains == {}
-
-
-def test_new_store_clears_remains():
-    """A database recreated in the same place is whole."""
-    one = opened()
-    one.see(database_look(5, None, lock=FREE, leftovers=3))
-    one.see(database_look(9, "identity-2", born=9))
-    assert one.store.remains == {}
-
-
-# -- shapes of a deletion -----------------------------------------------------------------------------------
-
-
-def test_wipe_within_a_session():
-    """Up to 2.5 the owner wipes under the task lock and goes on in the same holding."""
-    one = Reducing()
-    one.see(task_look(0.5, lock=HELD), database_look(1, born=1))
-    one.see(database_look(5, "identity-2", born=5, puts=0))
-    assert one.store.past[-1].shape is Shape.OWNER_WALK
-    session = one.store.sessions[-1]
-    assert len(one.store.sessions) == 1
-    assert (session.wiped, session.first, session.reopens, session.offset_at_open) == (True, None, 0, None)
-    assert session.released_us is None
-
-
-def test_deletion_right_after_the_release():
-    """From 2.6 on the owner closes first and deletes within milliseconds."""
-    one = opened()
-    one.see(database_look(10, born=1, lock=FREE))
-    one.see(database_look(11.9, unseen=GONE))
-    assert one.store.past[-1].shape is Shape.OWNER_WALK
-
-
-def test_deletion_long_after_the_release_unseen():
-    """Later, and without a walk that was seen, nobody knows who it was."""
-    one = opened()
-    one.see(database_look(10, born=1, lock=FREE))
-    one.see(database_look(12.1, unseen=GONE))
-    assert one.store.past[-1].shape is Shape.VANISHED_UNSEEN
-
-
-def test_deletion_by_a_walk():
-    """A walk that was seen in this store says by whom."""
-    one = opened()
-    one.see(database_look(10, born=1, lock=FREE), removal(60, f"{DATABASE}/CURRENT"))
-    one.see(database_look(61, unseen=GONE))
-    assert one.store.past[-1].shape is Shape.CLEANER_WALK
-
-
-def test_deletion_of_a_held_store_without_a_task_lock():
-    """A store that was held to its end was wiped by its owner; its session ends with it."""
-    one = opened()
-    one.see(database_look(20, unseen=GONE))
-    assert one.store.past[-1].shape is Shape.OWNER_WALK
-    assert one.store.sessions[-1].released_us == at(20)
-
-
-# -- segments -----------------------------------------------------------------------------------------------
+def files(one: Reducing):
+    """The database of the store."""
+    return one.store.databases[""]
 
 
 def segment(number: int) -> str:
@@ -256,48 +72,224 @@ def segment(number: int) -> str:
     return f"{TASK}/w/w.{number}"
 
 
-def test_expired_segment_keeps_its_puts():
-    """A dropped segment's puts stay counted as long as the store has others."""
-    one = Reducing()
-    one.see(
-        task_look(0.5),
-        database_look(1, "a", born=1, path=segment(0), puts=100),
-        database_look(2, "b", born=2, path=segment(60), puts=10),
-    )
-    store = one.task.stores["w"]
-    assert (store.segmented, store.puts, store.incarnation) == (True, 110, 1)
-    one.see(database_look(3, unseen=GONE, path=segment(0)))
-    assert (store.puts, store.retired_puts, store.identities) == (110, 100, frozenset({"b"}))
-    one.see(database_look(4, unseen=GONE, path=segment(60)))
-    assert (store.puts, store.retired_puts) == (0, 0)
+def ended(one: Reducing) -> bool:
+    """Whether the last look ended an incarnation."""
+    return "store-deleted" in said(one)
 
 
-def test_new_segment_is_the_same_incarnation():
-    """Segments come and go; the store is recreated only when none was left."""
-    one = Reducing()
-    one.see(task_look(0.5), database_look(1, "a", born=1, path=segment(0)))
-    one.see(database_look(2, "b", born=2, path=segment(60)))
-    assert one.task.stores["w"].incarnation == 1
-    one.see(database_look(3, unseen=GONE, path=segment(0)), database_look(3, unseen=GONE, path=segment(60)))
-    one.see(database_look(4, "c", born=4, path=segment(120)))
-    assert one.task.stores["w"].incarnation == 2
+def shape(one: Reducing) -> Shape:
+    """How the newest incarnation that ended was deleted."""
+    return one.store.past[-1].shape
+
+
+# fmt: off
+INCARNATIONS = {
+    "a database that is new is a created store, with its identity and birth":
+        (lambda: seen(task_look(0.5), db(1, born=0.7)),
+         lambda x: (said(x), x.store.incarnation, x.store.identity, files(x).born_us),
+         (["store-created", "task-held"], 1, "identity-1", at(0.7))),
+    "looking again is no event": (lambda: opened(db(2)), said, []),
+    "another IDENTITY ends the incarnation at its own birth":
+        (lambda: opened(db(9, "identity-2", born=8)),
+         lambda x: (said(x)[:2], x.store.incarnation, x.store.past[-1].identity, x.store.past[-1].ended_us),
+         (["store-deleted", "store-created"], 2, "identity-1", at(8))),
+    "a created store shows the newest incarnation before it":
+        (lambda: opened(db(9, "identity-2", born=8), db(19, "identity-3", born=18)),
+         lambda x: [(y.facts["identity_before"], y.facts["identity"]) for y in x.changes[1:2]],
+         [("identity-2", "identity-3")]),
+    "a first one has none before it": (lambda: opened(), lambda x: facts(x, "identity_before"), (None,)),
+    "a smaller manifest is another incarnation: RocksDB 5 keeps an IDENTITY that a torn deletion left":
+        (lambda: opened(db(9, manifest=1)), lambda x: (ended(x), x.store.incarnation), (True, 2)),
+    "the same manifest is the same": (lambda: opened(db(9, manifest=5)), ended, False),
+    "a later manifest is a reopening": (lambda: opened(db(9, manifest=6)), ended, False),
+    "a manifest that cannot be read says nothing": (lambda: opened(db(9, manifest=None)), ended, False),
+    "puts, size and release of what ended stay known":
+        (lambda: opened(db(2, puts=700, flushes=(flush(6, 700, 2),)), db(3, puts=700, lock=FREE), db(60, unseen=GONE)),
+         lambda x: (x.store.past[-1].puts, x.store.past[-1].released_us, x.store.past[-1].born_us, x.store.databases),
+         (700, at(3), at(1), {})),
+    "a store nobody ever saw does not begin by being absent":
+        (lambda: seen(task_look(1), db(2, unseen=GONE), db(3, None)), lambda x: (said(x), x.task.stores), ([], {})),
+    "a free store beside a locked task lock opens no session":
+        (lambda: seen(task_look(0.5, lock=FREE), db(1, lock=FREE), lock_look(2, HELD)),
+         lambda x: x.store.sessions, ()),
+    "the same answer about a lock is no change": (lambda: opened(db(5)), lambda x: files(x).lock_since_us, at(1)),
+    "a lock is dated to its change":
+        (lambda: opened(db(5), db(6, lock=FREE), lock_look(7, FREE)), lambda x: files(x).lock_since_us, at(6)),
+    # IDENTITY alone goes: CURRENT and manifest make it the store that it was
+    "under a held lock somebody else swept the IDENTITY away":
+        (lambda: opened(db(9, STAND_IN, unnamed=True)),
+         lambda x: (ended(x), x.store.identity, files(x).unnamed, [y for _, y in x.task.swept]),
+         (False, "identity-1", True, [f"{DATABASE}/IDENTITY"])),
+    "a swept file is reported once":
+        (lambda: opened(db(9, STAND_IN, unnamed=True), db(10, STAND_IN, unnamed=True)),
+         lambda x: list(x.task.swept), [(at(9), f"{DATABASE}/IDENTITY")]),
+    "of a free store it is no sweep":
+        (lambda: opened(db(9, STAND_IN, lock=FREE, unnamed=True)),
+         lambda x: (ended(x), x.store.identity, x.task.swept), (False, "identity-1", ())),
+    "with a later manifest it is no sweep":
+        (lambda: opened(db(9, STAND_IN, manifest=6, unnamed=True)),
+         lambda x: (ended(x), x.store.identity, x.task.swept), (False, "identity-1", ())),
+    "in another directory it is another store":
+        (lambda: opened(db(9, STAND_IN, lock=FREE, inode=21, unnamed=True)),
+         lambda x: (ended(x), x.store.identity), (True, STAND_IN)),
+    "with an earlier manifest it is another store":
+        (lambda: opened(db(9, STAND_IN, lock=FREE, manifest=4, unnamed=True)),
+         lambda x: (ended(x), x.store.identity), (True, STAND_IN)),
+    "what stood in for an IDENTITY goes at the next open, the store and its sessions stay":
+        (lambda: seen(task_look(0.5), db(1, STAND_IN, unnamed=True), db(5, STAND_IN, lock=FREE, unnamed=True),
+                      db(9, "identity-2", born=8, manifest=9)),
+         lambda x: (ended(x), x.store.identity, files(x).unnamed, {z for y in x.store.sessions for z in y.identities}),
+         (False, "identity-2", False, {"identity-2"})),
+    "after that another IDENTITY is another store":
+        (lambda: seen(task_look(0.5), db(1, STAND_IN, unnamed=True), db(9, "identity-2", born=8, manifest=9),
+                      db(19, "identity-3", born=18, manifest=12)), ended, True),
+    "without IDENTITY and manifest nothing is left of a held store":
+        (lambda: opened(db(9, None, manifest=None)), ended, True),
+    "nor of a free one": (lambda: opened(db(9, None, lock=FREE, manifest=None)), ended, True),
+    "a successor has a first manifest already, and no IDENTITY yet":
+        (lambda: seen(db(1, manifest=1), db(1.2, None, manifest=1)),
+         lambda x: (ended(x), x.task.swept), (True, ())),
+}
+
+FLUSHES = {
+    "more puts on disk than before are a flush":
+        (lambda: opened(db(2, puts=100, flushes=(flush(6, 100, 1.9),))),
+         lambda x: (said(x), *facts(x, "puts", "puts_before"), files(x).puts_at(at(1.9))),
+         (["store-flushed"], 100, 0, 100)),
+    "a compacted file without sequence numbers adds nothing, and the high-water mark stays":
+        (lambda: opened(db(2, puts=100, flushes=(flush(6, 100, 2),)), db(3, flushes=(flush(7, 0, 3, compacted=True),))),
+         lambda x: (said(x), x.store.puts), ([], 100)),
+    "what went into a compaction's output was written before it":
+        (lambda: opened(db(5), db(9, puts=100, flushes=(flush(7, 100, 8, compacted=True),))),
+         lambda x: (list(files(x).flushed), files(x).newest_flush), ([(100, at(5))], 0)),
+    "a file that is gone was written some time since the look before; an older time is lifted to the last":
+        (lambda: opened(db(5, puts=100, flushes=(flush(6, 100, 4),)),
+                        db(9, puts=300, flushes=(flush(6, 100, 4), flush(7, 200), flush(8, 300, 3)))),
+         lambda x: list(files(x).flushed), [(100, at(4)), (200, at(5)), (300, at(5))]),
+    "a sequence that the manifest says without a file still counts":
+        (lambda: opened(db(5, puts=50)), lambda x: x.store.puts, 50),
+    "what falls out of a long timeline stays as its floor":
+        (lambda: opened(*(db(n, puts=n * 10, flushes=(flush(n, n * 10, n),)) for n in range(2, FLUSHES_KEPT + 4))),
+         lambda x: (len(files(x).flushed), files(x).dropped_puts, files(x).puts_at(at(0))), (FLUSHES_KEPT, 30, 30)),
+    "a flush that is seen after its checkpoint, and came before, counts for both claims of the session":
+        (lambda: opened(checkpoint_look(5, {"s": 100}), db(6, puts=100, flushes=(flush(6, 100, 4.9),)),
+                        db(8, puts=300, flushes=(flush(6, 100, 4.9), flush(7, 300, 7)))),
+         lambda x: (known(x.store.sessions[-1].first).puts, known(x.store.sessions[-1].last).puts), (100, 100)),
+    "a new LOG.old name is an open":
+        (lambda: opened(db(5, reopened=(4,))),
+         lambda x: (said(x), *facts(x, "occurred_at_us"), x.store.sessions[-1].reopens), (["store-opened"], at(4), 1)),
+    "a name that was there before is none":
+        (lambda: opened(db(5, reopened=(4,)), db(6, reopened=(4,))),
+         lambda x: (said(x), x.store.sessions[-1].reopens), ([], 1)),
+    "an open from before the session is not in it":
+        (lambda: opened(db(5, reopened=(4,)), db(7, reopened=(0.5, 4))), lambda x: x.store.sessions[-1].reopens, 1),
+    "what was there when the store was first seen is history":
+        (lambda: seen(task_look(5), db(6, reopened=(2, 3))), lambda x: "store-opened" in said(x), False),
+}
+
+GOING = {
+    "remains are dated to the look that found them first":
+        (lambda: opened(db(2, lock=FREE), db(5, None, lock=FREE, leftovers=3), db(6, None, lock=FREE, leftovers=2)),
+         lambda x: (x.store.remains[""].since_us, x.store.remains[""].files), (at(5), 3)),
+    "also of a store that was never whole":
+        (lambda: seen(task_look(0.5), db(3, None, leftovers=2), db(5, None, leftovers=1)),
+         lambda x: (x.store.remains[""].since_us, x.store.remains[""].files), (at(3), 2)),
+    "they go with their files":
+        (lambda: opened(db(5, None, lock=FREE, leftovers=3), db(7, None, lock=FREE)), lambda x: x.store.remains, {}),
+    "a database recreated in the same place is whole":
+        (lambda: opened(db(5, None, lock=FREE, leftovers=3), db(9, "identity-2", born=9)),
+         lambda x: x.store.remains, {}),
+    "a database with an identity but without CURRENT has remains too":
+        (lambda: opened(db(5, lock=FREE, leftovers=2)), lambda x: x.store.remains[""].since_us, at(5)),
+    "until it is whole":
+        (lambda: opened(db(5, lock=FREE, leftovers=2), db(6, lock=FREE)), lambda x: x.store.remains, {}),
+    "up to 2.5 the owner wipes under the task lock and goes on in the same holding":
+        (lambda: wiped_under_a_lock(db(5, "identity-2", born=5)),
+         lambda x: [(shape(x), y.wiped, y.first, y.reopens, y.offset_at_open, y.released_us) for y in x.store.sessions],
+         [(Shape.OWNER_WALK, True, None, 0, None, None)]),
+    "claims of before the wipe are none of the session that goes on":
+        (lambda: wiped_under_a_lock(checkpoint_look(3, {"s": 100}), db(9, "identity-2", born=8)),
+         lambda x: [(y.wiped, y.first, y.last, y.puts_at_open) for y in x.store.sessions], [(True, None, None, 0)]),
+    "all reopens of what a wipe made are of its session, read late, or after the clock was set back":
+        (lambda: wiped_under_a_lock(db(9, "identity-2", born=8, reopened=(8.4,)),
+                                    db(10, "identity-2", born=8, reopened=(0.2, 8.4))),
+         lambda x: (x.store.sessions[-1].wiped, x.store.sessions[-1].reopens), (True, 2)),
+    "an ended incarnation keeps the last release, not the first":
+        (lambda: opened(db(10, lock=FREE), db(20, manifest=6, reopened=(20,)),
+                        db(30, manifest=6, reopened=(20,), lock=FREE), db(90, unseen=GONE)),
+         lambda x: x.store.past[-1].released_us, at(30)),
+    "later releases end the session with the store":
+        (lambda: opened(db(5, puts=70, flushes=(flush(6, 70, 4),)), db(9, "identity-2", born=8)),
+         lambda x: [(y.wiped, y.released_us, y.puts_at_release, y.final_identities) for y in x.store.sessions[:1]],
+         [(False, at(8), 70, {"identity-1"})]),
+    "a store that was held to its end was wiped by its owner, and its session ends with it":
+        (lambda: opened(db(20, unseen=GONE)),
+         lambda x: (shape(x), x.store.sessions[-1].released_us), (Shape.OWNER_WALK, at(20))),
+    "one that was never held vanished unseen":
+        (lambda: seen(task_look(0.5), db(1, lock=FREE), db(9, unseen=GONE)), shape, Shape.VANISHED_UNSEEN),
+    "within two seconds of the release it was the owner":
+        (lambda: opened(db(10, lock=FREE), db(12, unseen=GONE)), shape, Shape.OWNER_WALK),
+    "later, without a walk, nobody was seen":
+        (lambda: opened(db(10, lock=FREE), db(12.1, unseen=GONE)), shape, Shape.VANISHED_UNSEEN),
+    "a walk that was seen in this store says by whom":
+        (lambda: opened(db(10, lock=FREE), removal(60, f"{DATABASE}/CURRENT"), db(61, unseen=GONE)),
+         shape, Shape.CLEANER_WALK),
+    "a walk that was never in this store says nothing of its end":
+        (lambda: opened(db(2, "identity-2", path=OTHER), db(10, lock=FREE), db(10, "identity-2", lock=FREE, path=OTHER),
+                        removal(60, f"{OTHER}/CURRENT"), db(61, unseen=GONE), db(61, unseen=GONE, path=OTHER)),
+         lambda x: (shape(x), x.task.stores["t"].past[-1].shape), (Shape.VANISHED_UNSEEN, Shape.CLEANER_WALK)),
+    "a dropped segment's puts stay counted as long as the store has others":
+        (lambda: seen(task_look(0.5), db(1, "a", path=segment(0), puts=100), db(2, "b", path=segment(60), puts=10),
+                      db(3, unseen=GONE, path=segment(0))),
+         lambda x: [(y.segmented, y.puts, y.retired_puts, y.identities, y.incarnation) for y in x.task.stores.values()],
+         [(True, 110, 100, {"b"}, 1)]),
+    "the store is recreated only when no segment was left":
+        (lambda: seen(task_look(0.5), db(1, "a", path=segment(0), puts=100), db(2, unseen=GONE, path=segment(0)),
+                      db(4, "c", born=4, path=segment(120))),
+         lambda x: (x.task.stores["w"].retired_puts, x.task.stores["w"].incarnation), (0, 2)),
+}
+# fmt: on
+ALL = INCARNATIONS | FLUSHES | GOING
+
+
+@pytest.mark.parametrize(("one", "ask", "expected"), ALL.values(), ids=ALL)
+def test_what_looks_leave(one, ask, expected):
+    """Each row says what it is about."""
+    assert ask(one()) == expected
+
+
+@pytest.mark.parametrize("unseen", [x for x in Unseen if x is not GONE])
+def test_reading_that_failed_ends_nothing(unseen):
+    """Not being able to look is no deletion, also of a store nobody knew."""
+    one = opened(db(9, unseen=unseen))
+    assert (said(one), one.store.identity) == ([], "identity-1")
+    assert one.see(db(9, unseen=unseen, path=OTHER)) == []
+    assert set(one.task.stores) == {"s"}
+
+
+def test_the_oldest_data_is_remembered():
+    """A compaction or a look without counters does not make a store younger; another store starts again."""
+    one = seen(task_look(0.5))
+    for seconds, oldest_us in ((1, 0), (2, at(40)), (3, at(30)), (4, at(50)), (5, 0)):
+        one.see(replace(db(seconds), oldest_data_us=oldest_us))
+    assert files(one).oldest_data_us == at(30)
+    one.see(db(9, "identity-2", born=8))
+    assert files(one).oldest_data_us == 0
+
+
+@pytest.mark.parametrize(("born", "walks"), [(59, True), (60, True), (60.1, False)])
+def test_store_that_is_born_after_a_walk_ends_it(born, walks):
+    """A walk is over when a store is made after its last removal, not by one that was made before."""
+    one = opened(db(10, lock=FREE), removal(60, f"{DATABASE}/CURRENT"))
+    assert one.task.walk is not None
+    one.see(db(61, "identity-2", born=born, lock=FREE, path=OTHER))
+    assert (one.task.walk is not None) is walks
 
 
 def test_layout_of_the_newest_options():
     """RocksDB versions and the offsets family are remembered with the time of their options file."""
-    one = opened()
-    look = database_look(5, born=1)
-    object.__setattr__(look, "rocksdb_version", "10.1.3")
-    object.__setattr__(look, "families", ("default", "offsets"))
-    object.__setattr__(look, "options_written_us", at(4))
-    one.see(look)
+    one = opened(
+        replace(db(5), rocksdb_version="10.1.3", families=("default", "offsets"), options_written_us=at(4))
+    )
     assert one.application.rocksdb_versions == {"10.1.3": at(4)}
     assert one.application.offsets_family_us == at(4)
-    assert one.store.databases[""].lock is LockState.HELD
-
-
-def test_task_lock_probe_does_not_hold_the_store():
-    """A free store beside a locked task lock opens no session."""
-    one = Reducing()
-    one.see(task_look(0.5, lock=FREE), database_look(1, born=1, lock=FREE), lock_look(2, HELD))
-    assert not one.store.sessions

@@ -22,15 +22,8 @@ def whole(seconds: float):
     look = database_look(
         seconds, born=1, puts=50, opened_puts=20, flushes=(flush(6, 50, 1),), offsets=OFFSETS
     )
-    return replace(
-        look,
-        files=3,
-        size_bytes=300,
-        entries_low=10,
-        entries_high=40,
-        missing_files=("000004.sst",),
-        opened_sequence=20,
-    )
+    more = {"files": 3, "size_bytes": 300, "entries_low": 10, "entries_high": 40, "opened_sequence": 20}
+    return replace(look, missing_files=("000004.sst",), **more)
 
 
 def unread(seconds: float, reason: str = "raced", *problems: str):
@@ -50,7 +43,7 @@ def seen(*looks) -> Database:
 def test_nothing_read_changes_nothing(reason):
     """Files, counters, offsets and what is missing stay what they were; that they are old is known."""
     before, after = seen(whole(1)), seen(whole(1), unread(9, reason))
-    for name in (
+    for name in [
         "files",
         "size_bytes",
         "entries_low",
@@ -58,7 +51,7 @@ def test_nothing_read_changes_nothing(reason):
         "puts",
         "opened_puts",
         "opened_sequence",
-    ):
+    ]:
         assert getattr(after, name) == getattr(before, name) != 0
     assert (after.offsets, after.missing, after.missing_since_us) == (OFFSETS, ("000004.sst",), at(1))
     assert (before.knows_puts, before.problems) == (True, ())
@@ -66,22 +59,12 @@ def test_nothing_read_changes_nothing(reason):
     assert after.manifest_problem == reason
 
 
-def test_torn_manifest_takes_nothing_back():
-    """A manifest without its end names fewer files: what the whole one named is not gone."""
-    torn = replace(
-        database_look(9, born=1, puts=30, manifest=5), manifest_problem=TORN, problems=(TORN,), files=1
-    )
-    after = seen(whole(1), torn)
-    assert (after.files, after.puts, after.opened_puts, after.knows_puts) == (3, 50, 20, False)
-
-
-def test_torn_from_the_beginning():
-    """Of a store that was never seen whole, what its manifest still tells is a lower bound, and says so."""
-    torn = replace(
-        database_look(9, born=1, puts=30, opened_puts=10, manifest=5), manifest_problem=TORN, files=1
-    )
-    after = seen(torn)
-    assert (after.files, after.puts, after.opened_puts, after.knows_puts) == (1, 30, 10, False)
+@pytest.mark.parametrize(("before", "left"), [((whole(1),), (3, 50, 20, False)), ((), (1, 30, 10, False))])
+def test_torn_manifest_takes_nothing_back(before, left):
+    """It names fewer files than the whole one did; where none was whole, what it says is a lower bound, and says so."""
+    look = database_look(9, born=1, puts=30, opened_puts=10, manifest=5)
+    after = seen(*before, replace(look, manifest_problem=TORN, problems=(TORN,), files=1))
+    assert (after.files, after.puts, after.opened_puts, after.knows_puts) == left
 
 
 def test_problems_have_a_beginning():
@@ -98,18 +81,10 @@ def test_problems_have_a_beginning():
     assert (files.problems, files.problem_since_us) == ((), {})
 
 
-@pytest.mark.parametrize(
-    ("problem", "kind"),
-    [
-        (SHORT, "corrupt"),
-        (TORN, "cut"),
-        ("000007.sst: denied", "denied"),
-        ("offsets: unsupported: entry status: 5 bytes", "unsupported"),
-    ],
-)
-def test_kinds(problem, kind):
+def test_kinds():
     """The kind stands behind the file's name."""
-    assert problem_kind(problem) == kind
+    said = (SHORT, TORN, "000007.sst: denied", "offsets: unsupported: entry status: 5 bytes")
+    assert [problem_kind(x) for x in said] == ["corrupt", "cut", "denied", "unsupported"]
 
 
 def test_uncounted_entries_keep_their_last_value():
@@ -144,20 +119,16 @@ def test_zeroed_and_flushed_before_the_first_reading():
     assert (one.store.puts, one.store.puts_at(at(7)), one.store.puts_at(at(8))) == (5300, 5000, 5300)
 
 
-def test_watched_store_lost_what_it_had_not_flushed():
-    """Of a store that was watched it is known what was flushed: the rest of what was given out went with a crash."""
+@pytest.mark.parametrize(("source", "puts"), [(Source.INOTIFY, 4900), (Source.BASELINE, 5000)])
+def test_zeroed_store_that_was_known(source, puts):
+    """Watched: the rest of what was given out went with a crash. While the agent was away all may have been flushed."""
     one = Reducing()
-    one.see(task_look(0.5), database_look(1, born=1, puts=4900, flushes=(flush(2, 4900, 1),)))
-    one.see(zeroed(9))
-    assert one.store.puts == 4900
-
-
-def test_store_that_changed_while_the_agent_was_away():
-    """Nobody saw what was flushed then: all that had been given out may have been."""
-    one = Reducing()
-    one.see(task_look(0.5), database_look(1, born=1, puts=4900, flushes=(flush(2, 4900, 1),)))
-    one.see(zeroed(9, source=Source.BASELINE))
-    assert one.store.puts == 5000
+    one.see(
+        task_look(0.5),
+        database_look(1, born=1, puts=4900, flushes=(flush(2, 4900, 1),)),
+        zeroed(9, source=source),
+    )
+    assert one.store.puts == puts
 
 
 # -- sessions ---------------------------------------------------------------------------------------------

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pytest
 
 from agent.inventory.disk import Unseen
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import FREE, GONE, Reducing, database_look, task_look
 
-EMPTY: dict[str, Any] = {"lock": None, "manifest": None}
+FOUND = database_look(1, None, lock=None, manifest=None)
+AGAIN = database_look(5, None, lock=None, manifest=None)
 
 
-def seen(*looks) -> Reducing:
+@pytest.mark.parametrize(
+    ("looks", "bare"),
+    [
+        ((FOUND, AGAIN), {"s": at(1)}),  # since the first look that found it so
+        ((FOUND, database_look(7, unseen=Unseen.DENIED)), {"s": at(1)}),
+        ((FOUND, database_look(9, born=9)), {}),  # until something of a database is in it
+        ((FOUND, database_look(9, None, leftovers=2)), {}),
+        ((FOUND, database_look(9, unseen=GONE)), {}),  # or it goes
+        ((FOUND, task_look(5, unseen=GONE)), {}),
+        (
+            (database_look(1, None, path="app/0_0/w/w.0", lock=None, manifest=None),),
+            {},
+        ),  # a segment says nothing
+        ((database_look(1, born=1, lock=FREE), AGAIN), {"s": at(5)}),  # a store that was emptied
+    ],
+)
+def test_empty_directory(looks, bare):
+    """Noted with its beginning; no store is made of it."""
     one = Reducing()
     one.see(task_look(0.5), *looks)
-    return one
-
-
-def test_empty_directory():
-    """Since the first look that found it so, until something of a database is in it, or it goes."""
-    one = seen(database_look(1, None, **EMPTY), database_look(5, None, **EMPTY))
-    assert one.task.bare == {"s": at(1)}
-    assert set(one.task.stores) == set()
-    one.see(database_look(7, unseen=Unseen.DENIED))
-    assert one.task.bare == {"s": at(1)}
-    for look in (
-        database_look(9, born=9),
-        database_look(9, None, leftovers=2),
-        database_look(9, unseen=GONE),
-    ):
-        one = seen(database_look(1, None, **EMPTY), look)
-        assert one.task.bare == {}
-
-
-def test_empty_segment():
-    """A segment that is being made or deleted says nothing of its store."""
-    assert seen(database_look(1, None, path="app/0_0/w/w.0", **EMPTY)).task.bare == {}
-
-
-def test_the_task_goes():
-    """And with it what was in it."""
-    one = seen(database_look(1, None, **EMPTY))
-    one.see(task_look(5, unseen=GONE))
-    assert one.task.bare == {}
-
-
-def test_a_store_that_was_emptied():
-    """It ends, and its directory is empty."""
-    one = seen(database_look(1, born=1, lock=FREE), database_look(5, None, **EMPTY))
-    assert (one.task.bare, one.store.databases) == ({"s": at(5)}, {})
+    assert one.task.bare == bare
+    assert not any(x.databases for x in one.task.stores.values() if bare)

@@ -24,6 +24,10 @@ between, since, until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.u
         (Evidence(rocksdb_versions=frozenset({"5.18.4"}), process_file=True), "2.6.2 to 2.8.x"),
         (Evidence(rocksdb_versions=frozenset({"5.18.4"}), process_file=False), "2.6.0 to 2.7.0"),
         (Evidence(task_lock_held=True), "up to 2.8.x"),
+        (Evidence(offsets_family=True), "4.3.0 or later"),
+        (Evidence(process_file=True), "2.6.2 or later"),
+        (Evidence(process_file=False), "up to 2.7.0"),
+        (Evidence(task_lock_held=True, process_file=True), "2.6.2 to 2.8.x"),
         (Evidence(rocksdb_versions=frozenset({"7.9.2", "9.7.3"})), "3.5.0 to 4.1.x"),
         (Evidence(rocksdb_versions=frozenset({"9.9.9"})), "any release"),
         (Evidence(rocksdb_versions=frozenset({"9.9.9", "9.7.3"})), "any release"),
@@ -90,48 +94,47 @@ def test_unknown_operator_release():
         infer(Evidence(operator="newest"))
 
 
-@pytest.mark.parametrize(
-    ("fact", "release", "truth"),
-    [
-        (Fact.TASK_LOCK, "2.8.2", Truth.YES),
-        (Fact.TASK_LOCK, "3.0.0", Truth.NO),
-        (Fact.APPLICATION_LOCK, "2.7.0", Truth.NO),
-        (Fact.APPLICATION_LOCK, "2.7.1", Truth.YES),
-        (Fact.OFFSET_IS_NEXT, "2.5.1", Truth.YES),
-        (Fact.OFFSET_IS_LAST, "2.5.1", Truth.NO),
-        (Fact.OFFSET_IS_LAST, "2.6.0", Truth.YES),
-        (Fact.FOREIGN_ENTRIES, "2.2.2", Truth.NO),
-        (Fact.FOREIGN_ENTRIES, "2.3.0", Truth.YES),
-        (Fact.TEN_THOUSAND_RULE, "2.6.3", Truth.NO),
-        (Fact.TEN_THOUSAND_RULE, "4.2.1", Truth.YES),
-        (Fact.BULK_LOAD_REOPEN, "2.5.1", Truth.YES),
-        (Fact.BULK_LOAD_REOPEN, "2.6.0", Truth.NO),
-        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "3.7.2", Truth.NO),
-        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "3.9.2", Truth.YES),
-        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "4.2", Truth.MAYBE),
-        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "4.2.1", Truth.YES),
-        (Fact.CHECKPOINT_KEPT_IN_RUNNING, "4.3.0", Truth.NO),
-        (Fact.CHECKPOINT_KEPT_AT_RESUME, "2.6.1", Truth.YES),
-        (Fact.CHECKPOINT_KEPT_AT_RESUME, "2.6.2", Truth.NO),
-        (Fact.RESTORED_PARTITIONS_REMEMBERED, "2.0.0", Truth.NO),
-        (Fact.RESTORED_PARTITIONS_REMEMBERED, "2.0.1", Truth.YES),
-        (Fact.RESTORED_PARTITIONS_REMEMBERED, "2.2.0", Truth.NO),
-        (Fact.STALE_RECORDER_OFFSETS, "3.5.2", Truth.YES),
-        (Fact.STALE_RECORDER_OFFSETS, "3.6.1", Truth.YES),
-        (Fact.STALE_RECORDER_OFFSETS, "3.6.2", Truth.NO),
-        (Fact.WIPE_STORE, "2.0.0", Truth.NO),
-        (Fact.WIPE_STORE, "2.5.1", Truth.YES),
-        (Fact.WIPE_TASK_DIRECTORY, "2.6.0", Truth.YES),
-        (Fact.STARTUP_PASS, "4.3.0", Truth.YES),
-        (Fact.STARTUP_LOCK_KEPT, "4.3.1", Truth.NO),
-        (Fact.CLEANER_SEES_CREATION_TIME, "4.3.1", Truth.YES),
-        (Fact.NEW_TIMESTAMPED_STORE_OPENS_TWICE, "3.8.1", Truth.MAYBE),
-        (Fact.NEW_TIMESTAMPED_STORE_OPENS_TWICE, "3.9.2", Truth.NO),
-    ],
-)
-def test_says(fact, release, truth):
+SAID = {
+    Fact.TASK_LOCK: "2.8.2 yes, 3.0.0 no",
+    Fact.APPLICATION_LOCK: "2.7.0 no, 2.7.1 yes",
+    Fact.OFFSET_IS_NEXT: "2.5.1 yes",
+    Fact.OFFSET_IS_LAST: "2.5.1 no, 2.6.0 yes",
+    Fact.FOREIGN_ENTRIES: "2.2.2 no, 2.3.0 yes",
+    Fact.TEN_THOUSAND_RULE: "2.6.3 no, 4.2.1 yes",
+    Fact.BULK_LOAD_REOPEN: "2.5.1 yes, 2.6.0 no",
+    Fact.CHECKPOINT_KEPT_IN_RUNNING: "3.7.2 no, 3.9.2 yes, 4.2 maybe, 4.2.1 yes, 4.3.0 no",
+    Fact.CHECKPOINT_KEPT_AT_RESUME: "2.6.1 yes, 2.6.2 no",
+    Fact.RESTORED_PARTITIONS_REMEMBERED: "2.0.0 no, 2.0.1 yes, 2.2.0 no",
+    Fact.STALE_RECORDER_OFFSETS: "3.5.2 yes, 3.6.1 yes, 3.6.2 no",
+    Fact.WIPE_STORE: "2.0.0 no, 2.5.1 yes",
+    Fact.WIPE_TASK_DIRECTORY: "2.6.0 yes",
+    Fact.STARTUP_PASS: "4.3.0 yes",
+    Fact.STARTUP_LOCK_KEPT: "4.3.1 no",
+    Fact.CLEANER_SEES_CREATION_TIME: "4.3.1 yes",
+    Fact.NEW_TIMESTAMPED_STORE_OPENS_TWICE: "3.8.1 maybe, 3.9.2 no",
+}
+
+
+@pytest.mark.parametrize("fact", SAID)
+def test_says(fact):
     """The table answers as the releases behave."""
-    assert Profile(ReleaseRange.of(release)).says(fact) is truth
+    for release, truth in (x.split() for x in SAID[fact].split(", ")):
+        assert Profile(ReleaseRange.of(release)).says(fact).value == truth, release
+
+
+EXACT = {
+    ReleaseRange.of("3.9.2"): True,
+    ReleaseRange.of("3.9"): False,
+    since("3.9.2"): False,
+    until("3.9.2"): False,
+    ANY_RELEASE: False,
+}
+
+
+@pytest.mark.parametrize("known", EXACT)
+def test_exact(known):
+    """Only a single release is exact."""
+    assert Profile(known).is_exact is EXACT[known]
 
 
 def test_says_maybe_without_evidence():

@@ -22,6 +22,11 @@ RANGES = st.builds(ReleaseRange, st.one_of(st.none(), RELEASES), st.one_of(st.no
 )
 
 
+def between_(text: str) -> ReleaseRange:
+    """`2.0.0 2.1.x`."""
+    return ReleaseRange.between(*text.split())
+
+
 @pytest.mark.parametrize(
     ("text", "release"),
     [
@@ -86,8 +91,7 @@ def test_between_refuses_wrong_order():
 )
 def test_within_several(inner, outer, expected):
     """A range lies within several others if no release between them is left out."""
-    made = [ReleaseRange.between(*one.split()) for one in outer]
-    assert ReleaseRange.between(*inner.split()).within(*made) is expected
+    assert between_(inner).within(*map(between_, outer)) is expected
 
 
 @given(RANGES, RANGES, RELEASES)
@@ -122,3 +126,83 @@ def test_rocksdb_lookup():
     """A fourth number of the library is ignored, an unknown version says nothing."""
     assert releases_with_rocksdb("6.22.1.1") == ReleaseRange.between("3.1.0", "3.1.x")
     assert releases_with_rocksdb("8.0.0") is None
+
+
+FOLLOW = "2.8.0 2.8.1, 2.7.x 2.8.0, 0.11.x 1.0.0, 1.1.x 2.0.0, 2.8.x 3.0.0, 3.9.x 4.0.0"
+DO_NOT = (
+    "2.8.0 2.8.2, 2.8.1 2.8.1, 2.7.2 2.8.0, 2.7.x 2.8.1, 2.6.x 2.8.0, 2.7.x 3.0.0, 2.8.x 3.1.0, 2.8.x 4.0.0, "
+    "4.3.x 5.0.0, 3.9.x 3.8.0"
+)
+
+
+@pytest.mark.parametrize(("pairs", "follow"), [(FOLLOW, True), (DO_NOT, False)])
+def test_neighbours(pairs, follow):
+    """Patches, lines and majors follow each other, unless something lies between or they are the wrong way round."""
+    for pair in pairs.split(", "):
+        before, after = map(Release.parse, pair.split())
+        assert before.is_followed_by(after) is follow, pair
+
+
+def test_open_ends_stay_open():
+    """What neither range closes is open in the intersection; what either leaves open is open in the hull."""
+    since, until = ReleaseRange.since("3.0.0"), ReleaseRange.until("3.5.0")
+    assert since.intersect(ReleaseRange.since("3.2.0")) == ReleaseRange.since("3.2.0")
+    assert until.intersect(ReleaseRange.until("3.2.0")) == ReleaseRange.until("3.2.0")
+    assert since.intersect(until) == between_("3.0.0 3.5.0")
+    assert ANY_RELEASE.intersect(ANY_RELEASE) == ANY_RELEASE
+    assert since.hull(until) == ANY_RELEASE
+    assert since.hull(between_("2.0.0 2.1.0")) == ReleaseRange.since("2.0.0")
+    assert until.hull(between_("4.0.0 4.1.0")) == ReleaseRange.until("4.1.0")
+    assert between_("2.0.0 2.1.0").hull(between_("3.0.0 3.1.0")) == between_("2.0.0 3.1.0")
+
+
+def test_ends_belong_to_a_range():
+    """Both ends are included, and ranges that share one release overlap."""
+    line = between_("2.1.0 2.3.0")
+    assert [line.contains(Release(2, 1, 0)), line.contains(Release(2, 3, 0))] == [True, True]
+    assert [line.contains(Release(2, 0, 999)), line.contains(Release(2, 3, 1))] == [False, False]
+    assert line.overlaps(between_("2.3.0 2.4.0"))
+    assert line.overlaps(between_("2.0.0 2.1.0"))
+    assert not line.overlaps(between_("2.3.1 2.4.0"))
+    assert not line.is_empty
+    assert not between_("2.1.0 2.1.0").is_empty
+    assert line.within(line)
+
+
+def test_far_future_and_past_are_in_open_ranges():
+    """An open end has no hidden limit among releases that can be written."""
+    assert ReleaseRange.since("3.0.0").contains(Release(999, 999, 999))
+    assert ReleaseRange.until("3.0.0").contains(Release(0, 0, 0))
+    assert ReleaseRange.of("999.0.1").within(ANY_RELEASE)
+    assert ReleaseRange.of("0.0.0").within(ANY_RELEASE)
+
+
+def test_within_three_that_follow_each_other():
+    """The first, the last and the longest of several merged ranges decide as one."""
+    parts = (
+        between_("2.0.0 2.0.x"),
+        between_("2.5.0 2.5.x"),
+        between_("2.6.0 2.6.x"),
+        between_("2.7.0 2.7.x"),
+    )
+    assert between_("2.5.0 2.7.3").within(*parts)
+    assert not between_("2.0.0 2.5.0").within(*parts)
+    assert not between_("2.7.0 2.8.0").within(*parts)
+    assert between_("3.0.0 3.8.0").within(between_("3.0.0 3.9.0"), between_("3.1.0 3.2.0"))
+    assert between_("3.0.0 3.3.0").within(between_("3.0.0 3.1.0"), between_("3.1.0 3.3.0"))
+    assert not between_("3.0.0 3.3.0").within()
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (ANY_RELEASE, "any release"),
+        (ReleaseRange.until("3.0.0"), "up to 3.0.0"),
+        (ReleaseRange.since("3.0.0"), "3.0.0 or later"),
+        (ReleaseRange.of("3.0.0"), "3.0.0"),
+        (ReleaseRange.of("3.0"), "3.0.0 to 3.0.x"),
+    ],
+)
+def test_for_people(one, text):
+    """Every kind of range can be read."""
+    assert str(one) == text

@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.layout.rocksdb_text import (
+    MAX_CURRENT_BYTES,
+    MAX_IDENTITY_BYTES,
+    MAX_OPTIONS_BYTES,
     OptionsFacts,
     old_log_times_us,
     parse_current,
@@ -74,9 +77,12 @@ def test_entries_that_rocksdb_drops(line, forgets):
     assert parse_options(OPTIONS.replace(b"  compression=kNoCompression\n", line)).forgets is forgets
 
 
-def test_options_with_escaped_name():
-    """A family name with an escaped character is told as it is."""
+def test_names_of_families():
+    """Line ends are escaped as letters, any other escaped character is itself; each name once, in their order."""
     assert parse_options(b'[CFOptions "a\\#b"]\n').column_families == ("a#b",)
+    assert parse_options(rb'[CFOptions "a\nb\rc\\d"]').column_families == ("a\nb\rc\\d",)
+    content = b'[CFOptions "b"]\n[CFOptions "a"]\n[CFOptions "b"]\n'
+    assert parse_options(content).column_families == ("b", "a")
 
 
 def test_truncated_options():
@@ -90,6 +96,7 @@ def test_truncated_options():
     [
         (b"MANIFEST-000005\n", 5),
         (b"MANIFEST-1234567", 1234567),
+        (b"MANIFEST-0000000000000000005", 5),
         (b"", None),
         (b"\n", None),
         (b"MANIFEST-\n", None),
@@ -107,6 +114,7 @@ def test_current(content, number):
     [
         (b"b5cf056e-6e60-4781-ba5d-90c41b42cfc2", "b5cf056e-6e60-4781-ba5d-90c41b42cfc2"),
         (b"b5cf056e-6e60-4781-ba5d-90c41b42cfc2\n", "b5cf056e-6e60-4781-ba5d-90c41b42cfc2"),
+        (b"  abc\r\n", "abc"),
         (b"", None),
         (b"two tokens", None),
         (b"\x00" * 36, None),
@@ -121,16 +129,8 @@ def test_identity(content, identity):
 
 def test_old_log_times():
     """Only rotated info logs count, in order of time."""
-    names = [
-        "LOG",
-        "LOG.old.300",
-        "000004.log",
-        "LOG.old.x",
-        "LOG.old.20",
-        "LOG.old." + "9" * 400,
-        "LOG.old.",
-    ]
-    assert old_log_times_us(names) == (20, 300)
+    names = ["LOG", "LOG.old.300", "000004.log", "LOG.old.x", "LOG.old.20", "LOG.old." + "9" * 21, "LOG.old."]
+    assert old_log_times_us([*names, "LOG.old." + "1" * 20]) == (20, 300, int("1" * 20))
 
 
 @given(st.binary())
@@ -145,16 +145,18 @@ def test_total(content):
 
 def test_bulk_loading_is_both_of_its_options():
     """A configuration may set one of them."""
-    trigger, compactions = (
-        b"  level0_file_num_compaction_trigger=1073741824\n",
-        b"  disable_auto_compactions=true\n",
-    )
+    trigger, compactions = b"level0_file_num_compaction_trigger=1073741824", b"disable_auto_compactions=true"
     for lines, loading in (
-        (trigger + compactions, True),
+        (trigger + b"\n" + compactions, True),
         (trigger, False),
         (compactions, False),
         (b"", False),
     ):
-        assert (
-            parse_options(OPTIONS.replace(b"  compression=kNoCompression\n", lines)).bulk_loading is loading
-        )
+        assert parse_options(OPTIONS.replace(b"compression=kNoCompression", lines)).bulk_loading is loading
+
+
+def test_limits_leave_room_for_real_files():
+    """An OPTIONS file has up to 20 KB, CURRENT and IDENTITY one line: read all of that, and no megabytes."""
+    assert 100_000 <= MAX_OPTIONS_BYTES <= 10_000_000
+    assert len("MANIFEST-") + 20 + 1 <= MAX_CURRENT_BYTES <= 1_000
+    assert 36 + 1 <= MAX_IDENTITY_BYTES <= 10_000

@@ -6,17 +6,12 @@ import shutil
 from pathlib import Path
 
 from agent.home.canary_file import CanaryFile, number_of
-from agent.lookout.canary import EVERY_S, LATE_AFTER_S, Canary
+from agent.lookout.watch_keeper import EVERY_S, LATE_AFTER_S, Canary
 
 
-def sent_by(canary_moves: list[int]) -> Canary:
+def sent_by(moves: list[int]) -> Canary:
     """Give a canary whose moves are noted."""
-
-    def move(number: int) -> bool:
-        canary_moves.append(number)
-        return True
-
-    return Canary(move)
+    return Canary(lambda number: moves.append(number) is None)
 
 
 def test_it_is_sent_again_when_it_is_back_and_not_before() -> None:
@@ -64,25 +59,22 @@ def test_one_that_cannot_be_sent_is_not_waited_for() -> None:
     assert canary.fence(1.0) is None
 
 
-def test_the_file_moves_from_name_to_name(tmp_path: Path) -> None:
-    """There is one file, and its name tells the number."""
-    file = CanaryFile(tmp_path / "canary")
-    assert file.move(1)
-    assert file.move(2)
-    assert [path.name for path in (tmp_path / "canary").iterdir()] == ["canary-2"]
-    assert number_of("canary-2") == 2
-    assert number_of("new") is None
-    assert number_of("canary-x") is None
+def test_the_file(tmp_path: Path) -> None:
+    """One file, whose name is its number; leftovers of a killed agent are tidied, a lost file is rewritten."""
 
+    def there() -> list[str]:
+        return [path.name for path in (tmp_path / "canary").iterdir()]
 
-def test_leftovers_are_tidied_and_a_lost_file_is_rewritten(tmp_path: Path) -> None:
-    """A killed agent leaves its canary; somebody may clear the directory."""
     CanaryFile(tmp_path / "canary").move(77)
     file = CanaryFile(tmp_path / "canary")
-    assert [path.name for path in (tmp_path / "canary").iterdir()] == ["canary-0"]
+    assert there() == ["canary-0"]
+    assert file.move(1)
+    assert file.move(2)
+    assert there() == ["canary-2"]
+    assert [number_of(x) for x in ("canary-2", "new", "canary-x")] == [2, None, None]
     shutil.rmtree(tmp_path / "canary")
     assert file.move(1)
-    assert [path.name for path in (tmp_path / "canary").iterdir()] == ["canary-1"]
+    assert there() == ["canary-1"]
     shutil.rmtree(tmp_path / "canary")
     (tmp_path / "canary").write_text("a file in its place")
     assert not file.move(2)

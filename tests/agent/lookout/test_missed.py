@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posixpath import normpath
+
 import pytest
 
 from agent.contract.events import Change, Source
@@ -10,7 +12,6 @@ from agent.inventory.transitions import Transition
 from agent.lookout.missed import MAX_SUSPECTS, SLACK_US, MissedChanges
 
 NOW_US = 1_700_000_000_000_000
-SST = "app/0_0/rocksdb/s/000012.sst"
 
 
 def change(
@@ -35,57 +36,43 @@ def missed_of(*hints: Hint, found: Transition, after: tuple[Hint, ...] = ()) -> 
     return [one.thing for one in missed.decide(7, NOW_US + 1)]
 
 
-def hint(path: str, at_us: int, kind: HintKind = HintKind.MOVED_IN) -> Hint:
-    return Hint(path, kind, at_us)
+def hint(name: str, at_us: int, kind: HintKind = HintKind.MOVED_IN) -> Hint:
+    """A notification about something in task 0_0."""
+    return Hint(normpath(f"app/0_0/{name}"), kind, at_us)
 
 
-def test_a_change_without_a_word_is_missed() -> None:
-    """Nothing was heard of the thing that changed."""
-    assert missed_of(found=change()) == ["app/0_0/.checkpoint"]
-    assert missed_of(found=change(Change.STORE_CREATED, store="s")) == ["app/0_0/rocksdb/s"]
-    assert missed_of(found=change(Change.TASK_CREATED)) == ["app/0_0"]
+OLD = hint(".checkpoint", NOW_US - 2 * SLACK_US)
+FLUSHED, MADE = change(Change.STORE_FLUSHED, store="s"), change(Change.STORE_CREATED, store="s")
+# fmt: off
+CASES = {
+    "nothing was heard of the checkpoint that changed": ((), change(), (), [".checkpoint"]),
+    "nor of a store": ((), MADE, (), ["rocksdb/s"]),
+    "nor of a task": ((), change(Change.TASK_CREATED), (), [""]),
+    **{f"a word {-late_us} us before the reading explains it": ((hint(".checkpoint", NOW_US + late_us),), change(),
+         (), [])
+       for late_us in (-SLACK_US, -1)},
+    **{f"so does one {late_us} us after it: the fence waits for it": ((), change(), (hint(".checkpoint",
+         NOW_US + late_us),), [])
+       for late_us in (0, 500_000)},
+    "a word from long before the file was written was about something else": ((OLD,), change(), (), [".checkpoint"]),
+    "unless that was written then": ((OLD,), change(occurred_us=NOW_US - 2 * SLACK_US), (), []),
+    "a checkpoint of another task is not it": ((hint("../0_1/.checkpoint", NOW_US),), change(), (), [".checkpoint"]),
+    "nor are files of another store":
+        ((hint("rocksdb/t/000001.sst", NOW_US, HintKind.WRITTEN),), FLUSHED, (), ["rocksdb/s"]),
+    "a closed SST announces the flush": ((hint("rocksdb/s/000012.sst", NOW_US, HintKind.WRITTEN),), FLUSHED, (), []),
+    "a new directory is announced once, with what is in it": ((hint("", NOW_US - 1_000_000, HintKind.CREATED),),
+         MADE, (), []),
+    **{f"the kernel says nothing of locks: {kind}": ((), change(kind), (), [])
+       for kind in (Change.TASK_HELD, Change.TASK_RELEASED, Change.PROCESS_STARTED)},
+    "only the walk finds what should have been announced": ((), change(source=Source.INOTIFY), (), []),
+}
+# fmt: on
 
 
-@pytest.mark.parametrize("late_us", [-SLACK_US, -1, 0, 500_000])
-def test_a_word_just_before_or_after_the_reading_explains_it(late_us: int) -> None:
-    """The look may overtake the notification; the fence waits for it."""
-    word = hint("app/0_0/.checkpoint", NOW_US + late_us)
-    before, after = ((word,), ()) if late_us < 0 else ((), (word,))
-    assert missed_of(*before, found=change(), after=after) == []
-
-
-def test_an_old_word_explains_nothing_new() -> None:
-    """A notification from long before the file was written was about something else."""
-    old = hint("app/0_0/.checkpoint", NOW_US - 2 * SLACK_US)
-    assert missed_of(old, found=change()) == ["app/0_0/.checkpoint"]
-    assert missed_of(old, found=change(occurred_us=NOW_US - 2 * SLACK_US)) == []
-
-
-def test_another_thing_explains_nothing() -> None:
-    """Checkpoints of another task, or files of another store, are not it."""
-    other = hint("app/0_1/.checkpoint", NOW_US)
-    assert missed_of(other, found=change()) == ["app/0_0/.checkpoint"]
-    elsewhere = hint("app/0_0/rocksdb/t/000001.sst", NOW_US, HintKind.WRITTEN)
-    assert missed_of(elsewhere, found=change(Change.STORE_FLUSHED, store="s")) == ["app/0_0/rocksdb/s"]
-
-
-def test_a_file_is_about_its_store_and_a_new_task_about_all_in_it() -> None:
-    """A closed SST announces the flush; a new directory is announced once, with what is in it."""
-    flushed = change(Change.STORE_FLUSHED, store="s")
-    assert missed_of(hint(SST, NOW_US, HintKind.WRITTEN), found=flushed) == []
-    task = hint("app/0_0", NOW_US - 1_000_000, HintKind.CREATED)
-    assert missed_of(task, found=change(Change.STORE_CREATED, store="s")) == []
-
-
-@pytest.mark.parametrize("kind", [Change.TASK_HELD, Change.TASK_RELEASED, Change.PROCESS_STARTED])
-def test_locks_are_never_announced_and_never_missed(kind: Change) -> None:
-    """The kernel says nothing of locks: finding one by asking is no loss."""
-    assert missed_of(found=change(kind)) == []
-
-
-def test_what_another_source_found_is_not_in_question() -> None:
-    """Only the walk beside the watch finds what should have been announced."""
-    assert missed_of(found=change(source=Source.INOTIFY)) == []
+@pytest.mark.parametrize(("before", "found", "after", "missed"), CASES.values(), ids=CASES)
+def test_what_is_missed(before, found, after, missed):
+    """Each row says what it is about."""
+    assert missed_of(*before, found=found, after=after) == [f"app/0_0/{x}".rstrip("/") for x in missed]
 
 
 def test_without_a_fence_time_decides() -> None:
@@ -100,7 +87,7 @@ def test_memory_is_bounded() -> None:
     """Neither suspects nor what was heard grows for ever."""
     missed = MissedChanges(lambda change: None)
     for number in range(3 * MAX_SUSPECTS):
-        missed.receive([hint(f"app/1_{number}/.checkpoint", NOW_US)])
+        missed.receive([hint(f"../1_{number}/.checkpoint", NOW_US)])
         missed.wait(missed.suspect([change()], 0, NOW_US), 1)
     assert len(missed.decide(1, NOW_US)) == MAX_SUSPECTS
     missed.forget(NOW_US + 2 * SLACK_US)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import pytest
 from agent.errors import WatchLimitError
 from agent.home.canary_file import CanaryFile
 from agent.inventory.hints import Hint, HintKind
-from agent.lookout.canary import LATE_AFTER_S
-from agent.lookout.watch_keeper import RESTART_MOST_S, RESTART_S, WatchKeeper
-from agent.watch.source import Cause, WatchCounters, WatchedTree
+from agent.lookout.watch_keeper import LATE_AFTER_S, RESTART_MOST_S, RESTART_S, WatchKeeper
+from agent.watch.source import Cause, WatchCounters
 
 
 @dataclass
@@ -29,7 +27,7 @@ class ScriptedSource:
     count: WatchCounters = field(default_factory=lambda: WatchCounters(events=10, watches=3))
 
     @property
-    def watch(self) -> WatchedTree:
+    def watch(self):
         return self
 
     def start(self) -> None:
@@ -71,7 +69,7 @@ class Bench:
         self.canary = CanaryFile(self.directory / "canary")
         self.keeper = WatchKeeper(self._make, self.canary)
 
-    def _make(self, cause: Cause, since_us: int) -> ScriptedSource:
+    def _make(self, cause, since_us):
         self.made.append(ScriptedSource(cause, since_us, self.refuses))
         return self.made[-1]
 
@@ -176,7 +174,7 @@ def test_what_is_wrong_is_sorted_by_what_it_hides(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("make", [None, lambda cause, since_us: ScriptedSource(cause, since_us)])
-def test_a_volume_that_keeps_quiet_is_polled(make: Callable[..., ScriptedSource] | None) -> None:
+def test_a_volume_that_keeps_quiet_is_polled(make):
     """Beside a watch or without one; what nobody announced there is no loss."""
     keeper = WatchKeeper(make, None)
     keeper.start(0, 0.0)

@@ -77,33 +77,22 @@ def test_stamps_are_those_of_single_questions(root: Path) -> None:
     paths = ["app/0_1", "app/0_1/rocksdb/s", "app/0_1/rocksdb"]
     single = [disk.stat(path) for path in paths]
     facts = [fact for x in single if isinstance(x, FileStat) for fact in (x.inode, x.mtime_us)]
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors = open_count()
     assert disk.stamps(paths) == tuple(facts)
     assert disk.stamps([*paths, "app/0_1/gone"]) is Unseen.VANISHED
     for path in ("app/link/rocksdb", "app/../app/0_1", "../outside", "app//0_1", ""):
         assert disk.stamps([path]) is Unseen.VANISHED
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert open_count() == descriptors
 
 
-@pytest.mark.parametrize(
-    ("offset", "length", "content"),
-    [
-        (0, 100, b"0\n1\ntopic 0 42\n"),
-        (4, 5, b"topic"),
-        (12, 100, b"42\n"[0:3]),
-        (15, 1, b""),
-        (99, 9, b""),
-        (0, 0, b""),
-    ],
-)
-def test_read_is_cut_at_the_end_of_the_file(root: Path, offset: int, length: int, content: bytes) -> None:
-    """A read gives what is there from the offset, and nothing beyond the end."""
-    assert KernelDisk(root).read_at("app/0_1/.checkpoint", offset, length) == content
+CUT = {(0, 100): b"0\n1\ntopic 0 42\n", (4, 5): b"topic", (12, 100): b"42\n", (15, 1): b"", (99, 9): b"", (0,
+         0): b"", (14, 2**62): b"\n"}  # fmt: skip
 
 
-def test_damaged_length_reserves_no_memory(root: Path) -> None:
-    """A length that no machine has memory for gives the file."""
-    assert KernelDisk(root).read_at("app/0_1/.checkpoint", 14, 2**62) == b"\n"
+@pytest.mark.parametrize(("offset", "length"), CUT)
+def test_read_is_cut_at_the_end_of_the_file(root: Path, offset: int, length: int) -> None:
+    """A read gives what is there, and reserves no memory for a length that no machine has."""
+    assert KernelDisk(root).read_at("app/0_1/.checkpoint", offset, length) == CUT[offset, length]
 
 
 def test_answers_in_parts_are_put_together(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,39 +102,28 @@ def test_answers_in_parts_are_put_together(root: Path, monkeypatch: pytest.Monke
     assert KernelDisk(root).read_at("app/0_1/.checkpoint", 0, 100) == b"0\n1\ntopic 0 42\n"
 
 
-@pytest.mark.parametrize("path", ["missing", "app/missing", "app/missing/deep", "app/0_1/.checkpoint/below"])
+def asked(disk: KernelDisk, path: str) -> list[object]:
+    """All that can be asked of a path."""
+    return [disk.list(path), disk.stat(path), disk.read_at(path, 0, 10), disk.lock_state(path)]
+
+
+VANISHED = ["missing", "app/missing", "app/missing/deep", "app/0_1/.checkpoint/below", "app/link/.checkpoint"]
+DETOURS = ["../outside", "app/../../outside", "/outside", "app//0_1", "app/./0_1", "app/"]
+
+
+@pytest.mark.parametrize("path", VANISHED + DETOURS)
 def test_what_is_not_there_has_vanished(root: Path, path: str) -> None:
-    """A missing name, a missing directory and a file in place of a directory all mean: not there."""
-    disk = KernelDisk(root)
-    assert {disk.list(path), disk.stat(path), disk.read_at(path, 0, 1), disk.lock_state(path)} == {
-        Unseen.VANISHED
-    }
-
-
-def test_missing_root_has_vanished(tmp_path: Path) -> None:
-    """A state directory that does not exist is looked at without harm."""
-    disk = KernelDisk(tmp_path / "missing")
-    assert {disk.list(""), disk.stat(""), disk.list("app")} == {Unseen.VANISHED}
+    """A missing name, a file or link in place of a directory, dots and doubled slashes: all mean: not there."""
+    assert set(asked(KernelDisk(root), path)) == {Unseen.VANISHED}
+    nowhere = KernelDisk(root / "missing")
+    assert {nowhere.list(""), nowhere.stat(""), nowhere.list("app")} == {Unseen.VANISHED}
 
 
 def test_links_are_never_followed(root: Path) -> None:
-    """A link ends the look on the way and at the end of it."""
+    """A link ends the look at the end of the way, too."""
     disk = KernelDisk(root)
     assert disk.list("app/link") is Unseen.UNREADABLE
-    assert disk.stat("app/link/.checkpoint") is Unseen.VANISHED
-    assert disk.read_at("app/link/.checkpoint", 0, 10) is Unseen.VANISHED
-    assert disk.read_at("app/file-link", 0, 10) is Unseen.UNREADABLE
-    assert disk.lock_state("app/file-link") is Unseen.UNREADABLE
-
-
-@pytest.mark.parametrize(
-    "path", ["../outside", "app/../../outside", "/outside", "app//0_1", "app/./0_1", "app/"]
-)
-def test_paths_that_are_not_plain_lead_nowhere(root: Path, path: str) -> None:
-    """Neither dots nor doubled slashes lead anywhere, least of all out of the state directory."""
-    disk = KernelDisk(root)
-    assert disk.read_at(path, 0, 10) is Unseen.VANISHED
-    assert disk.stat(path) is Unseen.VANISHED
+    assert disk.read_at("app/file-link", 0, 10) is disk.lock_state("app/file-link") is Unseen.UNREADABLE
 
 
 def test_odd_files_are_unreadable_at_once(root: Path) -> None:
@@ -185,11 +163,6 @@ def test_content_and_time_belong_together(root: Path) -> None:
     assert disk.read_dated("app/none", 10) is Unseen.VANISHED
 
 
-def test_lock_state_is_asked_from_the_kernel(root: Path) -> None:
-    """A file that nobody holds is free."""
-    assert KernelDisk(root).lock_state("app/0_1/.checkpoint") is LockState.FREE
-
-
 def test_names_that_are_not_text_survive(root: Path) -> None:
     """A name of any bytes is listed, and can be looked at by the listed name."""
     (root / os.fsdecode(b"b\xff\xfed")).mkdir()
@@ -208,10 +181,7 @@ def test_names_that_are_not_text_survive(root: Path) -> None:
 def test_no_path_raises(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     """Whatever is asked for below an existing root, the answer is a value."""
     disk = KernelDisk(tmp_path_factory.getbasetemp())
-    assert isinstance(disk.stat(path), Unseen | FileStat)
-    assert isinstance(disk.list(path), Unseen | tuple)
-    assert isinstance(disk.read_at(path, 0, 1), Unseen | bytes)
-    assert isinstance(disk.lock_state(path), Unseen | LockState)
+    assert all(isinstance(x, Unseen | tuple | bytes | LockState) for x in asked(disk, path))
 
 
 UNPRIVILEGED = """
@@ -255,37 +225,24 @@ def test_missing_permission_is_denied(tmp_path: Path) -> None:
     assert answer.stdout.split() == ["denied"] * 5 + ["directory"], answer.stderr
 
 
+def photograph(root: Path) -> dict[str, tuple[int, ...]]:
+    """What would show that something was touched, and the number of open descriptors."""
+    looks = {str(path): path.lstat() for path in sorted([root, *root.rglob("*")])}
+    found = {
+        path: (x.st_ino, x.st_mode, x.st_size, x.st_mtime_ns, x.st_ctime_ns) for path, x in looks.items()
+    }
+    return {**found, "open": (len(os.listdir("/proc/self/fd")),)}
+
+
 def test_reading_leaves_no_trace(root: Path) -> None:
-    """Inode, mode, size, and the times of content and of change are the same after every kind of look."""
-
-    def photograph() -> dict[str, tuple[int, ...]]:
-        found: dict[str, tuple[int, ...]] = {}
-        for path in sorted([root, *root.rglob("*")]):
-            look = path.lstat()
-            found[str(path)] = (look.st_ino, look.st_mode, look.st_size, look.st_mtime_ns, look.st_ctime_ns)
-        return found
-
-    before = photograph()
-    disk = KernelDisk(root)
-    for path in ("", "app", "app/0_1", "app/0_1/.checkpoint", "app/fifo", "app/link"):
-        disk.list(path)
-        disk.stat(path)
-        disk.read_at(path, 0, 100)
-        disk.lock_state(path)
-    assert photograph() == before
-
-
-def test_no_descriptor_is_left_open(root: Path) -> None:
-    """Answers and refusals alike give every descriptor back."""
-    before = len(os.listdir("/proc/self/fd"))
+    """Inode, mode, size, times and descriptors are the same after every kind of look and refusal."""
+    before = photograph(root)
     disk = KernelDisk(root)
     odd = ("app/link/x", "app/missing/x", "app/../x", "app/\0/x", "app/\ud800/x")
-    for path in ("", "app/0_1", "app/0_1/.checkpoint", "app/fifo", *odd):
-        disk.list(path)
-        disk.stat(path)
-        disk.read_at(path, 0, 100)
-        disk.lock_state(path)
-    assert len(os.listdir("/proc/self/fd")) == before
+    for path in ("", "app", "app/0_1", "app/0_1/.checkpoint", "app/fifo", "app/link", *odd):
+        asked(disk, path)
+    assert asked(disk, "app/0_1/.checkpoint")[3] is LockState.FREE
+    assert photograph(root) == before
 
 
 def test_processes_come_from_what_searches_for_them(root: Path) -> None:
@@ -327,7 +284,7 @@ def test_what_is_below_a_directory_that_is_kept_open_is_reached_from_there(root:
     (root / "app/0_1/rocksdb/s/CURRENT").write_text("x")
     (root / "app/0_1/out").symlink_to(root / "app")
     disk = KernelDisk(root)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_count()
     with disk.stay_in("app/0_1"):
         (root / "app/0_1").rename(root / "app/old")
         assert disk.list("app/0_1/rocksdb") == (Entry("s", EntryKind.DIRECTORY),)
@@ -338,34 +295,30 @@ def test_what_is_below_a_directory_that_is_kept_open_is_reached_from_there(root:
         assert disk.read_at("app/0_1/.checkpoint", 0, 1) == b"0"
         assert disk.read_at("app/0_10/.checkpoint", 0, 1) is Unseen.VANISHED
     assert disk.list("app/0_1") is Unseen.VANISHED
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_count() == before
 
 
-@pytest.mark.parametrize("name", ["..", ".", ""])
-def test_no_detour_out_of_a_directory_that_is_kept_open(root: Path, name: str) -> None:
-    """The way up is closed there, too."""
-    disk = KernelDisk(root)
-    with disk.stay_in("app/0_1"):
-        assert disk.stat(f"app/0_1/{name}") is Unseen.VANISHED
+def open_count() -> int:
+    """Descriptors that are open."""
+    return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.mark.parametrize("path", ["app/link", "app/fifo", "app/gone", "app/../app", "a\0b", ""])
+NO_DIRECTORY = ["app/link", "app/fifo", "app/gone", "app/../app", "a\0b", ""]
+NO_FILE = ["app/file-link", "app/fifo", "app/gone", "app/0_1", "app/../app", "a\0b", ""]
+
+
+@pytest.mark.parametrize("path", NO_DIRECTORY)
 def test_what_is_no_directory_is_not_kept_open(root: Path, path: str) -> None:
-    """A link is not followed, a FIFO not opened, and every look says so by itself."""
+    """A link is not followed, a FIFO not opened; what is kept open ends with the reading."""
     disk = KernelDisk(root)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_count()
     with disk.stay_in(path):
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert open_count() == before
         assert isinstance(disk.stat(f"{path}/.checkpoint"), Unseen)
-
-
-def test_nothing_stays_open_after_a_reading(root: Path) -> None:
-    """A directory that is kept open could not be unmounted."""
-    disk = KernelDisk(root)
-    before = len(os.listdir("/proc/self/fd"))
     with disk.stay_in("app/0_1"):
-        assert len(os.listdir("/proc/self/fd")) == before + 1
-    assert len(os.listdir("/proc/self/fd")) == before
+        assert open_count() == before + 1
+        assert {disk.stat(f"app/0_1/{name}") for name in ("..", ".", "")} == {Unseen.VANISHED}
+    assert open_count() == before
 
 
 def test_a_file_that_is_kept_open_is_read_as_it_was(root: Path) -> None:
@@ -383,16 +336,14 @@ def test_a_file_that_is_kept_open_is_read_as_it_was(root: Path) -> None:
     assert disk.read_at("app/0_1/.checkpoint", 0, 100) == b"new"
 
 
-@pytest.mark.parametrize(
-    "path", ["app/file-link", "app/fifo", "app/gone", "app/0_1", "app/../app", "a\0b", ""]
-)
+@pytest.mark.parametrize("path", NO_FILE)
 def test_what_is_no_file_is_not_kept_open(root: Path, path: str) -> None:
     """A link is not followed, a FIFO not opened, and every reading says so by itself; nothing stays open."""
     disk = KernelDisk(root)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_count()
     with disk.stay_on(path):
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert open_count() == before
         assert isinstance(disk.read_at(path, 0, 1), Unseen)
     with disk.stay_on("app/0_1/.checkpoint"):
-        assert len(os.listdir("/proc/self/fd")) == before + 1
-    assert len(os.listdir("/proc/self/fd")) == before
+        assert open_count() == before + 1
+    assert open_count() == before

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from agent.inventory.disk import LockState
-from agent.observe.locks import query_lock
+from agent.observe.kernel_disk import query_lock
 
 HOLD = """
 import fcntl, sys
@@ -53,47 +55,39 @@ def _query(path: Path) -> LockState:
         os.close(descriptor)
 
 
-def test_lock_is_held_while_its_holder_lives(tmp_path: Path) -> None:
-    """A write lock of another process is held; after a SIGKILL of that process it is free."""
-    lock = tmp_path / "LOCK"
-    lock.touch()
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """A lock file that nobody holds."""
+    (tmp_path / "LOCK").touch()
+    return tmp_path / "LOCK"
+
+
+def test_lock_is_held_while_its_holder_lives(lock: Path) -> None:
+    """A write lock of another process is held, also of a file that nobody may write; after a SIGKILL it is free."""
     assert _query(lock) is LockState.FREE
     with _child(HOLD, str(lock), "LOCK_EX") as holder:
+        lock.chmod(0o444)
         assert _query(lock) is LockState.HELD
         holder.kill()
         holder.wait()
         assert _query(lock) is LockState.FREE
 
 
-def test_lock_over_the_range_of_the_jvm_is_held(tmp_path: Path) -> None:
-    """The JVM locks from 0 for Long.MAX_VALUE bytes; that counts like a lock up to the end."""
-    lock = tmp_path / ".lock"
-    lock.touch()
-    with _child(HOLD, str(lock), "LOCK_EX", str(2**63 - 1), "0"):
-        assert _query(lock) is LockState.HELD
+@pytest.mark.parametrize(
+    ("how", "state"),
+    [
+        (("LOCK_EX", str(2**63 - 1), "0"), LockState.HELD),  # the JVM's range, like a lock up to the end
+        (("LOCK_SH",), LockState.FREE),  # a reader's lock is nobody's claim on the directory
+    ],
+)
+def test_other_locks(lock, how, state):
+    """By range and by kind."""
+    with _child(HOLD, str(lock), *how):
+        assert _query(lock) is state
 
 
-def test_shared_lock_is_free(tmp_path: Path) -> None:
-    """A reader's lock is nobody's claim on the directory."""
-    lock = tmp_path / "LOCK"
-    lock.touch()
-    with _child(HOLD, str(lock), "LOCK_SH"):
-        assert _query(lock) is LockState.FREE
-
-
-def test_read_only_file_can_be_queried(tmp_path: Path) -> None:
-    """A file that nobody may write can be asked about."""
-    lock = tmp_path / "LOCK"
-    lock.touch()
-    with _child(HOLD, str(lock), "LOCK_EX"):
-        lock.chmod(0o444)
-        assert _query(lock) is LockState.HELD
-
-
-def test_query_takes_nothing(tmp_path: Path) -> None:
+def test_query_takes_nothing(lock: Path) -> None:
     """Whoever wants the lock gets it every time, however often it is asked about meanwhile."""
-    lock = tmp_path / "LOCK"
-    lock.touch()
     with _child(COMPETE, str(lock)) as competitor:
         queries = 0
         descriptor = os.open(lock, os.O_RDONLY)

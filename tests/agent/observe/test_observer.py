@@ -86,41 +86,28 @@ def write(disk: MemoryDisk, path: str, content: bytes, at_us: int) -> None:
 
 
 def test_an_application() -> None:
-    """Lock, its inode and the process id are told."""
+    """Lock, its inode and the process id are there; absent files are absent, not free and not malformed."""
     disk = disk_with(lock=b"", process=b'{"processId":"5f4d3a30-1111-4222-8333-944445555566"}')
     disk.apply(Operation(20, "lock", "app/.lock"))
     look = Observer(disk).application(APP, AT_US, NOW)
     assert (look.place, look.at_us, look.source, look.unseen) == (APP, AT_US, NOW, None)
-    assert (look.lock, look.process_id, look.process_problem) == (
-        LockState.HELD,
-        "5f4d3a30-1111-4222-8333-944445555566",
-        None,
-    )
-    stat = disk.stat("app/.lock")
-    assert isinstance(stat, FileStat)
-    assert look.lock_inode == stat.inode
+    known = (look.lock, look.process_id, look.process_problem)
+    assert known == (LockState.HELD, "5f4d3a30-1111-4222-8333-944445555566", None)
+    assert look.lock_inode == getattr(disk.stat("app/.lock"), "inode", None)
+    bare = Observer(disk_with()).application(APP, AT_US, NOW)
+    assert (bare.unseen, bare.lock, bare.process_id, bare.process_problem) == (None, None, None, None)
+    file = MemoryDisk()
+    file.apply(Operation(1, "create", "app"))
+    assert Observer(file).application(APP, AT_US, NOW).unseen is Unseen.VANISHED
 
 
-def test_an_application_without_anything() -> None:
-    """Absent files are absent, not free and not malformed."""
-    look = Observer(disk_with()).application(APP, AT_US, NOW)
-    assert (look.unseen, look.lock, look.process_id, look.process_problem) == (None, None, None, None)
-
-
-@pytest.mark.parametrize("content", [b"garbage", b"{}", b"\xff"])
-def test_a_process_file_that_says_nothing(content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "problem"), [(b"garbage", True), (b"{}", True), (b"\xff", True), (b"", False)]
+)
+def test_a_process_file_that_says_nothing(content: bytes, problem: bool) -> None:
     """A malformed process file is a problem with a reason; an empty one is being written."""
     look = Observer(disk_with(process=content)).application(APP, AT_US, NOW)
-    assert (look.process_id, bool(look.process_problem)) == (None, True)
-    empty = Observer(disk_with(process=b"")).application(APP, AT_US, NOW)
-    assert (empty.process_id, empty.process_problem) == (None, None)
-
-
-def test_a_file_is_no_application() -> None:
-    """Something that only has an application's place is none."""
-    disk = MemoryDisk()
-    disk.apply(Operation(1, "create", "app"))
-    assert Observer(disk).application(APP, AT_US, NOW).unseen is Unseen.VANISHED
+    assert (look.process_id, bool(look.process_problem)) == (None, problem)
 
 
 # -- "could not look" is a value ------------------------------------------------------------------------
@@ -211,38 +198,26 @@ def test_a_store_that_is_being_made() -> None:
 def test_an_empty_directory_is_no_incarnation() -> None:
     """Neither identity nor lock nor history."""
     look = Observer(disk_with()).database(STORE, AT_US, NOW)
-    assert (look.unseen, look.identity, look.identity_born_us, look.lock, look.reopened_us) == (
-        None,
-        None,
-        0,
-        None,
-        (),
-    )
+    assert (look.unseen, look.identity, look.identity_born_us) == (None, None, 0)
+    assert (look.lock, look.reopened_us) == (None, ())
 
 
 def test_leftovers_of_a_torn_deletion() -> None:
     """Data files are leftovers only where CURRENT or IDENTITY is gone."""
-    torn = Observer(disk_with(sst=b"x", identity=b"id")).database(STORE, AT_US, NOW)
-    assert torn.leftovers == 1
-    whole = Observer(disk_with(sst=b"x", identity=b"id", current=b"MANIFEST-000001\n")).database(
-        STORE, AT_US, NOW
-    )
-    assert whole.leftovers == 0
+    whole = {"sst": b"x", "identity": b"id", "current": b"MANIFEST-000001\n"}
+    assert Observer(disk_with(**whole)).database(STORE, AT_US, NOW).leftovers == 0
+    del whole["current"]
+    assert Observer(disk_with(**whole)).database(STORE, AT_US, NOW).leftovers == 1
+
+
+OPTIONS = b'[Version]\n  rocksdb_version=%s\n\n[CFOptions "default"]\n'
 
 
 def test_the_newest_options_file_speaks() -> None:
     """An upgrade leaves older option files behind; the highest number counts, with its time."""
-    text = b'[Version]\n  rocksdb_version=%s\n\n[CFOptions "default"]\n'
-    disk = disk_with(identity=b"id", options=text % b"9.7.3", old_options=text % b"5.18.4")
+    disk = disk_with(identity=b"id", options=OPTIONS % b"9.7.3", old_options=OPTIONS % b"5.18.4")
     look = Observer(disk).database(STORE, AT_US, NOW)
     assert (look.rocksdb_version, look.families, look.options_written_us) == ("9.7.3", ("default",), 11)
-
-
-def test_reopens_are_history_on_disk() -> None:
-    """`LOG.old.<us>` dates every reopening without anybody having watched."""
-    look = Observer(disk_with(identity=b"id", log=b"")).database(STORE, AT_US, NOW)
-    assert look.reopened_us == (1_700_000_000_000_001,)
-    assert look.all_reopens  # nothing says that RocksDB was told to drop any
 
 
 NO_TRACE = {b"keep_log_file_num=1": 1, b"db_log_dir=/logs": 0, b"max_log_file_size=65536": 0}
@@ -253,7 +228,9 @@ def test_reopens_that_leave_no_trace(line: bytes, seen: int) -> None:
     """As many old logs as RocksDB keeps: there may have been more. A log that rolls gets the same name."""
     text = b"[Version]\n  rocksdb_version=9.7.3\n\n[DBOptions]\n  %s\n" % line
     look = Observer(disk_with(identity=b"id", log=b"", options=text)).database(STORE, AT_US, NOW)
-    assert (len(look.reopened_us), look.all_reopens) == (seen, line not in NO_TRACE)
+    assert (look.reopened_us, look.all_reopens) == ((1_700_000_000_000_001,) * seen, line not in NO_TRACE)
+    silent = Observer(disk_with(identity=b"id", log=b"")).database(STORE, AT_US, NOW)
+    assert (silent.reopened_us, silent.all_reopens) == ((1_700_000_000_000_001,), True)
 
 
 @pytest.fixture(scope="module")
@@ -336,8 +313,7 @@ def test_a_store_that_never_rests_is_given_up_for_now() -> None:
 
 def test_a_new_incarnation_inherits_nothing() -> None:
     """A store that was recreated under the same name is read again."""
-    text = b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n'
-    disk = disk_with(identity=b"id-1", options=text)
+    disk = disk_with(identity=b"id-1", options=OPTIONS % b"9.7.3")
     observer = Observer(disk)
     before = observer.database(STORE, AT_US, NOW)
     observer.note_written(classify(PATHS["sst"]), 5)
@@ -350,9 +326,7 @@ def test_a_new_incarnation_inherits_nothing() -> None:
 
 def test_a_vanished_store_is_forgotten() -> None:
     """Deleted and recreated with the same name: nothing of the first is remembered."""
-    disk = disk_with(
-        identity=b"id-1", options=b'[Version]\n  rocksdb_version=9.7.3\n\n[CFOptions "default"]\n'
-    )
+    disk = disk_with(identity=b"id-1", options=OPTIONS % b"9.7.3")
     observer = Observer(disk)
     observer.database(STORE, AT_US, NOW)
     for path in (PATHS["identity"], PATHS["options"]):

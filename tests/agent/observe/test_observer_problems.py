@@ -73,52 +73,47 @@ def test_files_that_cannot_be_read():
     assert (seen.missing_files, seen.manifest_problem, seen.entries_low) == (("000004.sst",), None, None)
 
 
-def test_compacted_to_zero():
+ZEROED = [added(3, 0, size=5), counters(4, 5000)]
+
+
+@pytest.mark.parametrize(
+    ("records", "puts", "zeroed", "opened", "sequence"),
+    [
+        ([*ZEROED, counters(5, 5000)], 0, 5000, 5000, 5000),
+        ([*ZEROED, added(6, 5300, size=5) + counters(7, 5310)], 5300, 5000, 5000, 5000),
+        # where files say so, what was given out beyond them and lost is not taken for flushed
+        ([added(3, 4900, size=5), counters(4, 5000)], 4900, 0, 4900, 5000),
+    ],
+)
+def test_compacted_to_zero(records, puts, zeroed, opened, sequence):
     """Where sequence numbers were compacted away, the open says how far the store had come."""
-    seen = look(Store(frame([added(3, 0, size=5), counters(4, 5000), counters(5, 5000)])))
-    assert (seen.puts, seen.zeroed_puts, seen.opened_puts, seen.opened_sequence) == (0, 5000, 5000, 5000)
-    flushed = [added(3, 0, size=5), counters(4, 5000), added(6, 5300, size=5) + counters(7, 5310)]
-    after = look(Store(frame(flushed)))
-    assert (after.puts, after.zeroed_puts, after.opened_puts, after.opened_sequence) == (
-        5300,
-        5000,
-        5000,
-        5000,
+    seen = look(Store(frame(records)))
+    assert (seen.puts, seen.zeroed_puts, seen.opened_puts, seen.opened_sequence) == (
+        puts,
+        zeroed,
+        opened,
+        sequence,
     )
 
 
-def test_not_compacted():
-    """Where files tell, what was given out beyond them and lost is not taken for flushed."""
-    seen = look(Store(frame([added(3, 4900, size=5), counters(4, 5000)])))
-    assert (seen.puts, seen.zeroed_puts, seen.opened_puts, seen.opened_sequence) == (4900, 0, 4900, 5000)
-
-
 def test_long_manifest_goes_on(monkeypatch):
-    """A manifest that one look does not read says so, until it was read."""
+    """A manifest that one look does not read says so, until it was read; its turn ends with the directory."""
     monkeypatch.setattr(manifest, "BYTES_PER_READING", 300)
     monkeypatch.setattr(manifest, "_PIECE_BYTES", 150)
-    records = [counters(2), *(added(n, n) + counters(n + 1, n) + deleted(n - 1) for n in range(3, 40))]
-    disk = Store(frame(records))
-    observer = Observer(disk)
+    disk = Store(
+        frame([counters(2), *(added(n, n) + counters(n + 1, n) + deleted(n - 1) for n in range(3, 40))])
+    )
+    observer, other = Observer(disk), Observer(disk)
     seen = look(disk, observer)
     assert (seen.goes_on, seen.waits, seen.manifest) == (True, False, None)
     assert [x.split(": ")[1] for x in seen.problems] == ["too-large"]
     while seen.goes_on:
         seen = look(disk, observer)
     assert (seen.puts, seen.files, seen.manifest_problem) == (39, 1, None)
-
-
-def test_half_read_manifest_of_a_store_that_is_gone(monkeypatch):
-    """It keeps nobody waiting: its turn ends with the directory."""
-    monkeypatch.setattr(manifest, "BYTES_PER_READING", 300)
-    monkeypatch.setattr(manifest, "_PIECE_BYTES", 150)
-    records = [counters(2), *(added(n, n) + counters(n + 1, n) for n in range(3, 40))]
-    disk = Store(frame(records))
-    observer = Observer(disk)
-    assert look(disk, observer).goes_on
+    assert look(disk, other).goes_on
     disk.files.clear()
-    look(disk, observer)
-    assert len(observer._manifests) == 0
+    look(disk, other)
+    assert len(other._manifests) == 0
 
 
 def test_other_path():

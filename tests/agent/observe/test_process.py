@@ -60,24 +60,30 @@ def test_jvm_on_the_state_directory_is_seen_with_its_release(tmp_path: Path, roo
     assert visible_processes(root) == ()
 
 
-def test_jvm_without_a_plain_jar_is_seen_without_a_release(tmp_path: Path, root: Path) -> None:
-    """A fat jar hides the release, not the process."""
-    with _holding(
-        tmp_path, "java", root / "app" / ".lock", tmp_path / "kafka-streams-test-utils-4.1.2.jar"
-    ) as pid:
-        assert [(fact.pid, fact.kafka_streams_version) for fact in visible_processes(root)] == [(pid, None)]
+STORE = "state/app/0_1/rocksdb/s"
 
 
-def test_jvm_elsewhere_is_not_seen(tmp_path: Path, root: Path) -> None:
-    """A JVM with files beside the root, in a directory whose name begins the same, has nothing to do with it."""
-    with _holding(tmp_path, "java", tmp_path / "state-of-others" / "app" / "0_1" / ".lock"):
-        assert visible_processes(root) == ()
-
-
-def test_other_programs_are_not_seen(tmp_path: Path, root: Path) -> None:
-    """A backup that reads the state directory is not an owner."""
-    with _holding(tmp_path, "rsync", root / "app" / "0_1" / "rocksdb" / "s" / "LOCK"):
-        assert visible_processes(root) == ()
+@pytest.mark.parametrize(
+    ("name", "files", "release"),
+    [
+        (
+            "java",
+            ("state/app/.lock", "kafka-streams-test-utils-4.1.2.jar"),
+            [None],
+        ),  # a fat jar hides the release
+        (
+            "java",
+            ("state-of-others/app/0_1/.lock",),
+            [],
+        ),  # beside the root, in a directory whose name begins the same
+        ("rsync", (f"{STORE}/LOCK",), []),  # a backup that reads the state directory is not an owner
+        ("java", (f"{STORE}/000012.sst",), []),  # nor is a reader of data files without a lock
+    ],
+)
+def test_who_is_seen(tmp_path, root, name, files, release):
+    """JVMs that hold a lock below the root."""
+    with _holding(tmp_path, name, *(tmp_path / x for x in files)):
+        assert [fact.kafka_streams_version for fact in visible_processes(root)] == release
 
 
 def test_volume_mounted_elsewhere_is_recognised_by_its_lock_file(tmp_path: Path, root: Path) -> None:
@@ -90,17 +96,12 @@ def test_volume_mounted_elsewhere_is_recognised_by_its_lock_file(tmp_path: Path,
         assert found == [(pid, frozenset({"app"}))]
 
 
-def test_same_path_on_another_volume_is_another_directory(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_path_on_another_volume_is_another_directory(tmp_path, root, monkeypatch):
     """The name that /proc gives is one of the process's own mount namespace: what counts is the file, not its name."""
     inner = Path("app", "0_1", "rocksdb", "s", "LOCK")
     real, seen = process._open_files, tmp_path / "other-volume"
-    monkeypatch.setattr(
-        process,
-        "_open_files",
-        lambda pid: ((name.replace(str(seen), str(root)), link) for name, link in real(pid)),
-    )
+    there = lambda pid: ((name.replace(str(seen), str(root)), link) for name, link in real(pid))  # noqa: E731
+    monkeypatch.setattr(process, "_open_files", there)
     with _holding(tmp_path, "java", seen / inner, tmp_path / "kafka-streams-4.1.2.jar"):
         assert visible_processes(root) == ()
         (root / inner).unlink()
@@ -113,12 +114,6 @@ def test_every_application_is_named_once(tmp_path: Path, root: Path) -> None:
     locks = [root / app / task / ".lock" for app in ("app", "other") for task in ("0_0", "0_1", "0_2")]
     with _holding(tmp_path, "java", *locks):
         assert [x.applications for x in visible_processes(root)] == [{"app", "other"}]
-
-
-def test_reader_without_a_lock_owns_nothing(tmp_path: Path, root: Path) -> None:
-    """A Java program that reads data files, a backup for instance, is no second application on the directory."""
-    with _holding(tmp_path, "java", root / "app" / "0_1" / "rocksdb" / "s" / "000012.sst"):
-        assert visible_processes(root) == ()
 
 
 def test_no_process_table_is_an_empty_answer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

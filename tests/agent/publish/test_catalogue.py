@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
 import shutil
 import subprocess
 from collections import Counter
@@ -87,24 +84,6 @@ def test_promtool_finds_nothing() -> None:
     text = "\n".join(lines(by_store=True)) + "\n"
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
-
-
-@pytest.mark.parametrize("detector", DETECTORS, ids=lambda x: x.meta.id)
-def test_a_detector_of_one_guarantee_is_silent_under_the_other(detector: Detector) -> None:
-    """What the metadata says is the guard at the beginning of its judgement, and nothing is said a second time."""
-    module = importlib.import_module(detector.judge.__module__)
-    (judge,) = ast.parse(inspect.getsource(module.judge)).body
-    assert isinstance(judge, ast.FunctionDef)
-    guards = [x for x in judge.body if isinstance(x, ast.If) and isinstance(x.body[0], ast.Return)]
-    parts = [ast.unparse(y) for x in guards for y in _parts(x.test)]
-    says_where = detector.meta.exactly_once is not None or bool(detector.meta.silent_where)
-    assert parts.count("case.is_silent(META)") == says_where
-    assert not [x for x in parts if x.startswith("case.settings.exactly_once is not")]
-
-
-def _parts(test: ast.expr) -> list[ast.expr]:
-    """List what each alone makes a guard hold."""
-    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
 
 
 def test_severities_end_with_the_highest() -> None:

@@ -49,13 +49,8 @@ def test_missing_or_odd_limits_are_unknown(tmp_path: Path) -> None:
 )
 def test_the_lower_limit_is_the_one_to_raise(tmp_path: Path, user: int, namespace: int, name: str) -> None:
     """A container may have a lower limit of its own than the node."""
-    write(
-        tmp_path,
-        fs__max_user_watches=user,
-        user__max_inotify_watches=namespace,
-        fs__max_user_instances=user,
-        user__max_inotify_instances=namespace,
-    )
+    write(tmp_path, fs__max_user_watches=user, user__max_inotify_watches=namespace)
+    write(tmp_path, fs__max_user_instances=user, user__max_inotify_instances=namespace)
     assert watch_limit(tmp_path).name.startswith(name)
     assert instance_limit(tmp_path).name.startswith(name)
     assert watch_limit(tmp_path).value == instance_limit(tmp_path).value == 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,44 +18,33 @@ def _hints(*steps: tuple[str, HintKind, bool]) -> list[Hint]:
     return [Hint(path, kind, at_us, is_directory) for at_us, (path, kind, is_directory) in enumerate(steps)]
 
 
-def test_repeated_writes_of_one_file_become_the_newest_one() -> None:
-    """Of several announcements of one file only the newest waits, in the place of the newest."""
+CREATED, WRITTEN, MOVED_IN, MOVED_OUT, DELETED = FILE_KINDS
+
+
+@pytest.mark.parametrize(
+    ("steps", "kept"),
+    [
+        # the newest, in the place of the newest
+        (
+            [("a", CREATED, False), ("b", CREATED, False), ("a", WRITTEN, False), ("a", MOVED_IN, False)],
+            [1, 3],
+        ),
+        # a deletion is never merged away, and what came before it stays before it
+        ([("a", CREATED, False), ("a", DELETED, False)] * 2, [0, 1, 2, 3]),
+        # moved away is gone
+        ([("a", MOVED_IN, False), ("a", MOVED_OUT, False), ("a", MOVED_IN, False)], [0, 1, 2]),
+        # every announcement of a directory is kept
+        ([("d", CREATED, True), ("d", CREATED, True), ("d", MOVED_IN, True)], [0, 1, 2]),
+    ],
+)
+def test_what_waits(steps, kept):
+    """Only what a newer hint says, too, is merged, and counted."""
     mailbox = Mailbox()
-    hints = _hints(
-        ("a", HintKind.CREATED, False),
-        ("b", HintKind.CREATED, False),
-        ("a", HintKind.WRITTEN, False),
-        ("a", HintKind.MOVED_IN, False),
-    )
+    hints = _hints(*steps)
     mailbox.put_all(hints)
-    assert mailbox.counters().waiting == 2
-    assert mailbox.drain(0) == [hints[1], hints[3]]
-    assert mailbox.counters().coalesced == 2
-
-
-def test_deletion_and_recreation_keep_their_order() -> None:
-    """A deletion is never merged away, and what came before it stays before it."""
-    mailbox = Mailbox()
-    hints = _hints(
-        ("a", HintKind.CREATED, False),
-        ("a", HintKind.DELETED, False),
-        ("a", HintKind.CREATED, False),
-        ("a", HintKind.DELETED, False),
-    )
-    mailbox.put_all(hints)
-    assert mailbox.drain(0) == hints
-
-
-def test_a_file_that_was_moved_away_and_back_is_reported_as_both() -> None:
-    """Moved away is gone: neither it nor what it lies between is merged."""
-    mailbox = Mailbox()
-    hints = _hints(
-        ("a", HintKind.MOVED_IN, False),
-        ("a", HintKind.MOVED_OUT, False),
-        ("a", HintKind.MOVED_IN, False),
-    )
-    mailbox.put_all(hints)
-    assert mailbox.drain(0) == hints
+    assert mailbox.counters().waiting == len(kept)
+    assert mailbox.drain(0) == [hints[x] for x in kept]
+    assert mailbox.counters().coalesced == len(steps) - len(kept)
 
 
 def test_only_the_newest_canary_waits() -> None:
@@ -73,26 +63,13 @@ def test_a_loss_is_dated_from_the_first_hint_that_was_dropped() -> None:
     assert (mailbox.drain(0)[-1].since_us, mailbox.counters().dropped) == (11, 2)
 
 
-def test_directories_are_never_merged() -> None:
-    """Every announcement of a directory is kept."""
-    mailbox = Mailbox()
-    hints = _hints(
-        ("d", HintKind.CREATED, True), ("d", HintKind.CREATED, True), ("d", HintKind.MOVED_IN, True)
-    )
-    mailbox.put_all(hints)
-    assert mailbox.drain(0) == hints
-
-
 def test_rescans_merge_only_with_the_same_directory_and_cause() -> None:
     """Two rescans of one directory are one, unless their causes differ."""
     mailbox = Mailbox()
     for at_us, (path, cause) in enumerate([("", "start"), ("a", "start"), ("", "periodic"), ("", "start")]):
         mailbox.put(Hint(path, HintKind.RESCAN, at_us, is_directory=True, cause=cause))
-    assert [(hint.path, hint.cause) for hint in mailbox.drain(0)] == [
-        ("a", "start"),
-        ("", "periodic"),
-        ("", "start"),
-    ]
+    causes = [(hint.path, hint.cause) for hint in mailbox.drain(0)]
+    assert causes == [("a", "start"), ("", "periodic"), ("", "start")]
 
 
 def test_full_mailbox_asks_for_one_rescan() -> None:
@@ -148,7 +125,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_nothing_but_older_states_is_merged_away(taken_steps: list[tuple[str, HintKind, bool]]) -> None:
+def test_nothing_but_older_states_is_merged_away(taken_steps):
     """Order is kept, deletions and directories are all there, and the last word on every path is there."""
     hints = _hints(*taken_steps)
     mailbox = Mailbox()
@@ -162,7 +139,7 @@ def test_nothing_but_older_states_is_merged_away(taken_steps: list[tuple[str, Hi
 
 
 @given(steps, st.integers(1, 4))
-def test_every_loss_ends_in_a_rescan(taken_steps: list[tuple[str, HintKind, bool]], capacity: int) -> None:
+def test_every_loss_ends_in_a_rescan(taken_steps, capacity):
     """With little room, whatever last word is missing is covered by a rescan at the end."""
     hints = _hints(*taken_steps)
     mailbox = Mailbox(capacity)

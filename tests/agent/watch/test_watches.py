@@ -102,18 +102,11 @@ def test_tasks_come_before_stores(tmp_path: Path, queue: TightQueue) -> None:
     queue.room = 16
     watch = TreeWatch(tmp_path, queue, HandClock())
     watch.tick()
-    assert watched_roles(watch) == {
-        "state-directory": 1,
-        "application": 1,
-        "task": 10,
-        "stores": 2,
-        "store": 2,
-    }
-    assert watch.counters().unwatched == 16
-    assert (
-        "32 directories are to be watched and 16 of them are only polled" in watch.degraded()["watch-limit"]
-    )
-    assert "max_user_watches=8192 on the node" in watch.degraded()["watch-limit"].replace("inotify_", "user_")
+    roles = {"state-directory": 1, "application": 1, "task": 10, "stores": 2, "store": 2}
+    assert (watched_roles(watch), watch.counters().unwatched) == (roles, 16)
+    said = watch.degraded()["watch-limit"].replace("inotify_", "user_")
+    assert "32 directories are to be watched and 16 of them are only polled" in said
+    assert "max_user_watches=8192 on the node" in said
 
 
 def test_a_new_task_takes_the_watch_of_a_store(tmp_path: Path, queue: TightQueue) -> None:

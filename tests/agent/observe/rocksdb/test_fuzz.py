@@ -165,4 +165,4 @@ def test_budget(monkeypatch):
     assert sum(len(piece) for _, _, piece in disk.reads) <= (1 << 20) + len(content)
     problems = {one.problem for one in facts.files}
     assert problems == {None, "too-large"}
-    assert facts.entries is None
+    assert facts.deletions is None

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.observe.rocksdb.intervals import EntryInterval, live_entries, newest_first
 from agent.observe.rocksdb.properties import Properties
+from agent.observe.rocksdb.store import EntryInterval, live_entries, newest_first
 from agent.observe.rocksdb.version_edit import LiveFile
 
 RUN = st.dictionaries(st.integers(0, 20), st.booleans(), min_size=1, max_size=15)  # key -> is a put

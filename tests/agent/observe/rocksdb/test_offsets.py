@@ -34,7 +34,6 @@ def test_clean_close():
         status=StoredLong(0, 3010, 13),
         offsets=(("in-0", StoredLong(2999, 3008, 13)),),
         position_sequence=3009,
-        files=(13,),
     )
 
 

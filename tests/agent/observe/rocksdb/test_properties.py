@@ -18,11 +18,9 @@ def test_all_known():
         b"rocksdb.raw.key.size": varint(4000),
         b"rocksdb.raw.value.size": varint(5000),
         b"rocksdb.num.data.blocks": varint(3),
-        b"rocksdb.column.family.id": varint(1),
         b"rocksdb.creation.time": varint(1_795_000_000),
         b"rocksdb.oldest.key.time": varint(1_794_000_000),
         b"rocksdb.file.creation.time": varint(1_795_000_001),
-        b"rocksdb.key.largest.seqno": varint(310),
         b"rocksdb.block.based.table.index.type": (2).to_bytes(4, "little"),
         b"rocksdb.index.value.is.delta.encoded": varint(1),
         b"rocksdb.whole.key.filtering": b"1",
@@ -31,16 +29,15 @@ def test_all_known():
     found = parse_properties(items.items())
     assert (found.entries, found.deletions, found.range_deletions) == (300, 50, 1)
     assert (found.raw_key_bytes, found.raw_value_bytes, found.data_blocks) == (4000, 5000, 3)
-    assert found.family_id == 1
     assert (found.creation_time_s, found.oldest_key_time_s) == (1_795_000_000, 1_794_000_000)
-    assert (found.file_creation_time_s, found.largest_sequence) == (1_795_000_001, 310)
+    assert found.file_creation_time_s == 1_795_000_001
     assert (found.index_type, found.index_delta_encoded) == (2, True)
 
 
 def test_old_release():
     """What an old RocksDB does not write is unknown, not zero."""
     found = parse_properties([(b"rocksdb.num.entries", varint(1))])
-    assert (found.creation_time_s, found.family_id, found.largest_sequence) == (None, None, None)
+    assert found.creation_time_s is None
     assert (found.deletions, found.index_type, found.index_delta_encoded) == (0, 0, False)
 
 

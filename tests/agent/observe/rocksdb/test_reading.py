@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.disk import LockState, Unseen
+from agent.inventory.disk import Unseen
 from agent.observe.rocksdb.reading import MeteredDisk
 from tests.support.tree_disk import FilesDisk
 
@@ -12,10 +12,7 @@ def test_budget_of_bytes():
     disk = MeteredDisk(FilesDisk({"f": bytes(5_000)}), 8_000)
     assert [len(disk.read_at("f", 0, 5_000)) for _ in range(2)] == [5_000, 5_000]
     assert disk.read_at("f", 0, 1) is Unseen.TOO_LARGE
-    assert disk.lock_state("f") is LockState.FREE
     assert not isinstance(disk.stat("f"), Unseen)
-    assert disk.list("") == FilesDisk({"f": b""}).list("")
-    assert disk.processes() == ()
 
 
 def test_budget_of_reads():

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from agent.inventory.disk import Unseen
 from agent.observe.rocksdb import sst
 from agent.observe.rocksdb.cache import SstCache
-from agent.observe.rocksdb.intervals import EntryInterval
 from agent.observe.rocksdb.offsets import OffsetsFacts, PositionEntry, StoredLong
 from agent.observe.rocksdb.reading import Unread
-from agent.observe.rocksdb.store import StoreFacts, read_store
+from agent.observe.rocksdb.store import EntryInterval, StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, deleted, frame
 from tests.support.tree_disk import FilesDisk
 
@@ -64,12 +63,9 @@ def test_recorded(recorded, name, entries, live, truth):
     facts = read(recorded, name)
     assert not facts.problems
     assert not facts.missing_files
-    assert all(one.is_verified for one in facts.files)
     assert sorted(one.properties.entries for one in facts.files if one.properties) == sorted(entries)
-    assert (facts.entries, facts.deletions, facts.live) == (sum(entries), 0, EntryInterval(*live))
+    assert (facts.deletions, facts.live) == (0, EntryInterval(*live))
     assert live[0] <= truth <= live[1]
-    assert facts.raw_key_bytes
-    assert facts.raw_value_bytes
     assert facts.offsets is None
 
 
@@ -130,9 +126,7 @@ def test_encodings(encodings, name):
     assert {key: one.value for key, one in offsets.offsets} == expected
     assert offsets.status is not None
     assert offsets.status.value == 0
-    assert (facts.entries, facts.deletions, facts.live) == (250, 50, EntryInterval(150, 200))
-    is_verified = name not in ("xxhash", "xxhash64", "no-checksum")
-    assert all(one.is_verified is is_verified for one in facts.files)
+    assert (facts.deletions, facts.live) == (50, EntryInterval(150, 200))
 
 
 def test_compressed(encodings):
@@ -142,7 +136,7 @@ def test_compressed(encodings):
     assert offsets.status is None
     assert len(offsets.problems) == 2
     assert all("unsupported: compressed block" in problem for problem in offsets.problems)
-    assert facts.entries == 250
+    assert facts.deletions == 50
 
 
 def test_no_key_or_value_of_data_is_read(encodings):
@@ -208,7 +202,7 @@ def test_without_counters(encodings):
     """Without counters data files are not even opened."""
     disk = in_memory(encodings, "xxh3")
     facts = read(disk, "s", with_counters=False)
-    assert facts.entries is None
+    assert facts.deletions is None
     assert facts.live is None
     assert len(offsets_of(facts).offsets) == 40
     data = {f"s/{one.file.name}" for one in facts.files if one.file.family_id == 0}
@@ -271,7 +265,7 @@ def test_compaction_meanwhile(encodings):
     facts = read(Compacting(before, finish), "s")
     assert not facts.missing_files
     assert not facts.problems
-    assert facts.entries == 250
+    assert facts.deletions == 50
 
 
 def test_missing_on_stable_manifest():
@@ -281,7 +275,7 @@ def test_missing_on_stable_manifest():
     )
     facts = read(disk, "s")
     assert facts.missing_files == ("000008.sst",)
-    assert facts.entries is None
+    assert facts.deletions is None
     assert facts.problems == ("000007.sst: corrupt: file is too short", "000008.sst: vanished")
 
 

@@ -28,7 +28,7 @@ def test_other_path(form):
     records = [family_add(2, "other"), counters(2), ON_ANOTHER_PATH[form] + counters(8, 9)]
     facts = read(FilesDisk({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": frame(records)}), "s")
     assert facts.missing_files == ()
-    assert (facts.entries, facts.live, facts.manifest.flushed_sequence) == (None, None, 9)
+    assert (facts.deletions, facts.live, facts.manifest.flushed_sequence) == (None, None, 9)
     assert [problem.split(": ")[:2] for problem in facts.problems] == [["000007.sst", "elsewhere"]]
 
 
