@@ -13,15 +13,7 @@ from agent.verify.rule import DAMAGE, Word
 from agent.verify.verify import Result
 
 KEY_HASH_BYTES = 8
-_SHOWN = (
-    *DAMAGE,
-    Word.UNDECIDABLE,
-    Word.AHEAD,
-    Word.BEHIND,
-    Word.PENDING,
-    Word.EQUAL,
-    Word.EXPIRED,
-)
+_SHOWN = (*DAMAGE, Word.UNDECIDABLE, Word.AHEAD, Word.BEHIND, Word.PENDING, Word.EQUAL, Word.EXPIRED)
 _NOUNS = {Word.EXTRA: "keys", Word.MISSING: "keys", Word.DIFFERENT: "values"}
 _MARGIN = " " * 14
 

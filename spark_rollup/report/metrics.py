@@ -124,8 +124,7 @@ def _incidents(facts: Facts) -> Series:
 def _incident_info(facts: Facts) -> Series:
     # what agents report alone has alerts without this list: it must not keep out what only the audit knows
     listed = sorted(
-        _open_incidents(facts),
-        key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent),
+        _open_incidents(facts), key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent)
     )
     return {_names(one, facts.rules): 1.0 for one in listed[:INCIDENTS_LISTED]}
 

@@ -43,11 +43,7 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     """Print what was found: what is open and what was read, then incidents with one next step each."""
     wanted = [x for x in outcome.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
-    lines = [
-        f"{_verdict(outcome, listed)} ({_watched(outcome)})",
-        _read(outcome),
-        f"report: {outcome.page}",
-    ]
+    lines = [f"{_verdict(outcome, listed)} ({_watched(outcome)})", _read(outcome), f"report: {outcome.page}"]
     return [*lines, *(line for one in listed for line in ("", *_incident(one, shown)))]
 
 

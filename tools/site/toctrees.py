@@ -6,11 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-CONTENTS = {
-    "docs/README": "",
-    "docs/runbooks/README": "docs/runbooks/",
-    "docs/found/README": "docs/found/",
-}
+CONTENTS = {"docs/README": "", "docs/runbooks/README": "docs/runbooks/", "docs/found/README": "docs/found/"}
 """Page of contents -> the folder whose pages it lists; empty = all that it links to."""
 
 _ENTRY = re.compile(r"^(?:- |\| )\[([^\]]+)\]\(([^)#\s]+)\.md\)", re.MULTILINE)

@@ -8,16 +8,7 @@ from collections.abc import Sequence
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import pod_name, short
-from spark_rollup.report.page.data import (
-    REMARK,
-    SEVERITIES,
-    WORDS,
-    PageData,
-    PodKey,
-    is_open,
-    level,
-    pod_key,
-)
+from spark_rollup.report.page.data import REMARK, SEVERITIES, WORDS, PageData, PodKey, is_open, level, pod_key
 from spark_rollup.report.page.text import (
     NAMED,
     clip,

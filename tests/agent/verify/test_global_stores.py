@@ -174,7 +174,4 @@ def test_a_store_of_segments_is_undecidable(state: StateDir, verify: Verify) -> 
     """Only stores of one database are compared."""
     (state.task / "everywhere").mkdir()
     result = verify({"prices": two_partitions()[0]})
-    assert (result.word, result.reason) == (
-        Word.UNDECIDABLE,
-        "a global store of segments is not compared",
-    )
+    assert (result.word, result.reason) == (Word.UNDECIDABLE, "a global store of segments is not compared")

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from agent.verify.kinds import (
-    DEFAULT,
-    TIMESTAMPED,
-    WINDOW_WITH_HEADERS,
-    Kind,
-    big_endian,
-    store_key,
-)
+from agent.verify.kinds import DEFAULT, TIMESTAMPED, WINDOW_WITH_HEADERS, Kind, big_endian, store_key
 from agent.verify.rule import Word
 from agent.verify.versions import LATEST
 from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, Topic, write_database
