@@ -204,10 +204,6 @@ def tables_lines(release: str, rocksdb: str | None, missing: list[str]) -> list[
 def report(repository: Repository, release: str) -> tuple[str, bool]:
     """Render what has to be read.
 
-    Args:
-        repository: With both releases.
-        release: The later one.
-
     Returns:
         The report (Markdown), and whether something is left to do in our lists.
     """

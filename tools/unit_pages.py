@@ -45,12 +45,7 @@ def unit_pages() -> dict[str, Callable[[str], str]]:
 
 
 def runbook_page(names: Sequence[str], page: str) -> str:
-    """Render a page, and keep of it what is written by hand.
-
-    Args:
-        names: Detectors and `rules/ID` on it, in their order.
-        page: As it is now.
-    """
+    """Render a page, and keep of it what is written by hand."""
     head = page.partition("<a id=")[0].rstrip() or "# Title"
     return "\n\n".join([head, *(_runbook(name, page) for name in names)]) + "\n"
 

@@ -68,10 +68,6 @@ class Tally:
         A kill takes the producer's buffer. Such values come after everything in the changelog: the database has all of
         that, and its offset is not that of the last record, as it is after an orderly close. They may be deletions.
         Of a compacted changelog it is `undecidable`: what is unknown may be older as well.
-
-        Args:
-            known: Of the changelog and this database, which no marker calls closed.
-            last: Offset of the changelog's last record.
         """
         waiting = self.counts[Word.BEHIND] + self.counts[Word.PENDING]
         unknown = [Word.EXTRA, Word.DIFFERENT] + ([] if known.start else [Word.UNDECIDABLE])
@@ -96,15 +92,7 @@ def compare(
     tally: Tally,
     segment: int | None = None,
 ) -> None:
-    """Compare one database with the records of its keys.
-
-    Args:
-        database: None = it is not there.
-        rows: Key as the store writes it and the records that decide, in order.
-        kind: Of the store, not versioned.
-        known: Of the changelog and this database.
-        tally: Where the words go.
-        segment: Start of the segment, for examples.
+    """Compare one database (None = it is not there) with the records of its keys, which come in order.
 
     Raises:
         LayoutError: an entry is not of this kind.

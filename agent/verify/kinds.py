@@ -112,11 +112,7 @@ def read_long(data: bytes, at: int = 0) -> int:
 
 
 def time_of(kind: Kind, key: bytes) -> int:
-    """Return the time that decides the segment: a window's start, a session's end, in ms.
-
-    Args:
-        kind: A segmented kind.
-        key: A record's key.
+    """Return the time that decides the segment of a record: a window's start, a session's end, in ms.
 
     Raises:
         LayoutError: the key is too short.
@@ -165,12 +161,7 @@ def is_index(kind: Kind, key: bytes) -> bool:
 
 
 def content_of(kind: Kind, family: str, value: bytes) -> Content:
-    """Read an entry's value.
-
-    Args:
-        kind: Of the store; not for versioned stores, whose entries hold several records.
-        family: Column family that the entry is in.
-        value: Its bytes.
+    """Read an entry's value; not of a versioned store, whose entries hold several records.
 
     Raises:
         LayoutError: not of the form that the family has.
@@ -253,12 +244,7 @@ def could_be(kind: Kind, key: bytes) -> bool:
 
 
 def record_value(kind: Kind, family: str, value: bytes) -> bytes:
-    """Return the record's value of an entry's: without the time and headers that its form keeps.
-
-    Args:
-        kind: Of the store; not for versioned stores.
-        family: Column family that the entry is in.
-        value: The entry's bytes.
+    """Return the record's value of an entry's, without time and headers; not of a versioned store.
 
     Raises:
         LayoutError: not of the form that the family has.

@@ -43,6 +43,11 @@ class Store:
         return self.task == names.GLOBAL_DIRECTORY
 
     @property
+    def databases(self) -> dict[int, Path]:
+        """Segment -> directory; segment 0 for a store of one database."""
+        return self.segments if self.database is None else {0: self.database}
+
+    @property
     def partition(self) -> int:
         """Partition of the changelog; a global store has no single one."""
         return int(self.task.rpartition("_")[2])
@@ -81,14 +86,7 @@ class Store:
 def find_stores(
     state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
 ) -> list[Store]:
-    """List the stores below a state directory, by application, task and name; global ones are left out.
-
-    Args:
-        state_dir: Kafka Streams' state.dir.
-        application: Only this one.
-        task: Only this one.
-        name: Only stores of this name.
-    """
+    """List the stores below a state directory, by application, task and name; global ones are left out."""
     found = []
     for app in _directories(state_dir, application):
         has_process_file = (state_dir / app / names.PROCESS_FILE).exists()

@@ -30,13 +30,7 @@ def key_text(key: bytes, *, show_keys: bool) -> str:
 
 
 def paragraph(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> str:
-    """Describe one store for people.
-
-    Args:
-        result: What was found.
-        notes: Place among the examples -> what the changelog says of it beside.
-        show_keys: Whether keys are written in the clear.
-    """
+    """Describe one store for people; `notes` say of some examples, by place, what the changelog says beside."""
     store = result.store
     name = printable(f"{store.application}/{store.task}/{store.name}")
     lines = [f"{_headline(result):<14}{name}  {_about(result)}".rstrip()]

@@ -99,13 +99,6 @@ def add_files(
 ) -> Ingested:
     """Add the files that are new, in turns; one that ends run after run is put into quarantine in the end.
 
-    Args:
-        spark: Session.
-        source: Where files come from.
-        bronze: What to add to.
-        known: What was ingested.
-        fit: Called with the size (bytes) of what will be ingested, before it is.
-
     Raises:
         SourceError: the source does not answer, or refuses.
     """
@@ -176,12 +169,7 @@ def read_ends(bronze: Place) -> dict[str, int]:
 
 
 def drop_ends(known: Mapping[str, int], where: str) -> dict[str, int]:
-    """Leave out of what was ingested the file or directory named, or everything.
-
-    Args:
-        known: What `read_ends` gave.
-        where: Path or URL; empty = everything.
-    """
+    """Leave out of what was ingested the file or directory (path or URL) named; empty = everything."""
     if not where:
         return {}
     path = where.rstrip("/") if "://" in where else os.path.abspath(where)  # noqa: PTH100 - as `Directory` has it

@@ -54,13 +54,7 @@ class Opening:
 def opened(
     opening: Opening, size_bytes: int | None, kinds: Sequence[str] = (), *, delta: bool = True
 ) -> Iterator[tuple[SparkSession, Place]]:
-    """Give a session and the place.
-
-    Args:
-        opening: What to open.
-        size_bytes: Size of what is read; None = not known yet.
-        kinds: Jars that are needed besides.
-        delta: Whether there are Delta tables; there are none if segments are audited.
+    """Give a session that fits the size of what is read (None = not known yet), and the place.
 
     Raises:
         JarError: jars are missing.

@@ -289,11 +289,7 @@ def write(facts: Facts, target: Path) -> None:
 
 
 def push(facts: Facts, url: str) -> None:
-    """Replace what a Pushgateway holds of this job.
-
-    Args:
-        facts: What to report.
-        url: Base address of the Pushgateway, such as `http://localhost:9091`.
+    """Replace what the Pushgateway at a base address holds of this job.
 
     Raises:
         UsageError: it did not take it; the audit itself is done and written.

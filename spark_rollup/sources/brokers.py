@@ -25,14 +25,7 @@ def ask(
     question: Callable[[Any, Any], Answer],
     topic: str = "",
 ) -> Answer:
-    """Ask something of the brokers.
-
-    Args:
-        spark: The session, with Kafka's jars.
-        brokers: `host:port,host:port`.
-        client: Settings of Kafka's Java client, such as `security.protocol`.
-        question: Is given Java's gateway and the admin client.
-        topic: What it is about, for messages; empty = several.
+    """Ask something of the brokers by Kafka's admin client; `topic` is for messages, empty = several.
 
     Raises:
         SourceError: no broker answers, or they refuse, or there is no such topic.

@@ -71,14 +71,7 @@ def read(
     *,
     committed: bool,
 ) -> DataFrame:
-    """Give records.
-
-    Args:
-        spark: The session.
-        brokers: `host:port,host:port`.
-        client: Settings of Kafka's Java client.
-        ranges: First offset and the one after the last, by partition.
-        committed: Whether records of transactions that were aborted or have not ended are left out.
+    """Give records from the first offset to the one before the last, by partition.
 
     Output columns: `COLUMNS`.
     """

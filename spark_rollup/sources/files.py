@@ -139,13 +139,7 @@ class FileSource:
         return self.part(frame.sparkSession, fresh)
 
     def part(self, spark: SparkSession, fresh: Mapping[str, int], lost: Set[str] = frozenset()) -> Batch:
-        """Make a batch of some files.
-
-        Args:
-            spark: Session.
-            fresh: Path -> size, bytes.
-            lost: What was ingested once and is gone.
-        """
+        """Make a batch of some files (path -> bytes); `lost` was ingested once and is gone."""
 
         def unread(files: Sequence[str]) -> dict[str, str]:
             again = {path: why for path in files if (why := self._why_unread(spark, path))}

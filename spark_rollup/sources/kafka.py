@@ -131,12 +131,7 @@ class KafkaSource:
 
 
 def ranges_to_read(spans: Mapping[int, Span], known: Mapping[int, int]) -> dict[int, Range]:
-    """Decide what to read of each partition.
-
-    Args:
-        spans: What the topic holds.
-        known: Partition -> next offset to read; absent = nothing was.
-    """
+    """Decide what to read of each partition; `known` has the next offset to read."""
     found = {}
     for number, span in sorted(spans.items()):
         wanted = known.get(number, span.earliest)

@@ -141,13 +141,7 @@ def _by_home(suspicions: Iterable[Suspicion]) -> Mapping[Home, list[Suspicion]]:
 
 
 def read(spark: SparkSession, source: Place, copies: Sequence[Copy], now_us: int) -> list[Suspicion]:
-    """Read the suspicions about tasks that have digests.
-
-    Args:
-        spark: The session.
-        source: Bronze, or a directory with agents' segments.
-        copies: The digests.
-        now_us: The time by the clock; the newest snapshot before it spares the days before.
+    """Read the suspicions about tasks that have digests; the newest snapshot before now spares the days before.
 
     Raises:
         UsageError: bronze was made by an older version.

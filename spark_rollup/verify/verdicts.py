@@ -79,12 +79,7 @@ class Verdict:
 
 
 def verdicts(planned: Sequence[Planned], compared: Sequence[Compared]) -> list[Verdict]:
-    """Judge every copy.
-
-    Args:
-        planned: All copies.
-        compared: What came of those that can be judged.
-    """
+    """Judge every copy by what came of those that can be judged."""
     by_copy = {one.copy: one for one in compared if one.other is None}
     found = []
     for one in planned:

@@ -19,10 +19,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def not_known(release: str, rocksdb: str | None) -> list[str]:
     """List what has to be looked up; none: every table covers the release.
 
-    Args:
-        release: The one to be read.
-        rocksdb: What it is built with; None: it is not said.
-
     Raises:
         ValueError: no release.
     """

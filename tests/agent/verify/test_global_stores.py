@@ -9,12 +9,12 @@ from typing import cast
 import pytest
 
 from agent.verify.changelog import Changelogs
-from agent.verify.global_stores import verify_global_store
+from agent.verify.global_stores import GlobalComparison
 from agent.verify.kinds import TIMESTAMPED, Kind, big_endian
 from agent.verify.places import find_global_stores
 from agent.verify.report import json_line, paragraph
 from agent.verify.rule import Word
-from agent.verify.verify import Given, Result
+from agent.verify.verify import Given, Result, verify_store
 from tests.agent.verify.changelog_double import APP, AT_MS, Cluster, StateDir, Topic, write_database
 
 pytestmark = pytest.mark.delivery
@@ -46,7 +46,9 @@ def verify(state: StateDir, tmp_path: Path) -> Verify:
         (store,) = find_global_stores(state.root)
         changelogs = cast("Changelogs", Cluster(cluster))
         told = Given(**given)  # type: ignore[arg-type]
-        result = verify_global_store(store, changelogs, told, work, AT_MS / 1000, lambda done, total: None)
+        result = verify_store(
+            store, changelogs, told, work, AT_MS / 1000, lambda done, total: None, GlobalComparison
+        )
         assert state.tree() == before
         assert list(work.iterdir()) == []
         return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.verify.pace import SLICE_S, Pace
+from agent.verify.worker import SLICE_S, Pace
 
 
 class Machine:

@@ -16,7 +16,7 @@ pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 from agent.contract.buckets import StoreDigest, StoreKind
 from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import Kind, Severity
-from agent.verify.shipped import body_of
+from agent.contract.packed import body_of
 from spark_rollup.bronze import load
 from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.fleet import alone
