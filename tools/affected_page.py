@@ -56,9 +56,6 @@ class Bug:
     """A bug that does harm, with the releases that have it.
 
     Args of the dataclass:
-        issue: What is known of it.
-        releases: Affected ranges.
-        fixed: Where the fix is.
         detectors: Who reports it; empty = only contents show it, or what the issue says.
     """
 

@@ -40,13 +40,7 @@ class GitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit that touched a class of the list.
-
-    Args of the dataclass:
-        revision: Short hash.
-        date: Day of the commit.
-        title: First line of its message.
-    """
+    """One commit that touched a class of the list."""
 
     revision: str
     date: str

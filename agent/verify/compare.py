@@ -21,8 +21,6 @@ class Example:
     """One key of which something is said.
 
     Args of the dataclass:
-        word: What.
-        key: The record's key.
         offset: Of the record that the store should have at least; None = there is none.
         have: What the store holds; None = nothing.
         segment: Start of its segment; None for a store of one database.

@@ -34,8 +34,6 @@ class Origin:
 
     Args of the dataclass:
         cluster: Cluster or region; None = there is one only.
-        namespace: Kubernetes namespace; empty outside Kubernetes.
-        pod: Pod or host.
         now_us: When it is made, microseconds since the epoch.
     """
 

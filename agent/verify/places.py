@@ -20,10 +20,7 @@ class Store:
     """One store of one task.
 
     Args of the dataclass:
-        application: Application id.
         task: `0_1` or `__NAME__/0_1`.
-        name: Of the store.
-        directory: Of the task.
         segments: Start of each segment, ms -> its directory; empty for a store of one database.
         database: Directory of that one; None for a store of segments.
         has_process_file: Whether a release from 2.6.2 on was here: its checkpoints name the last offset applied.

@@ -31,7 +31,6 @@ class Given:
         topics: Store -> changelog, where it is not the usual one.
         kinds: Store -> kind, where no entry shows it.
         retentions: Store -> retention in ms, where the topic's settings may not be read.
-        examples: How many keys of each word.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -45,16 +44,12 @@ class Result:
     """What is said of one store.
 
     Args of the dataclass:
-        store: Which.
         word: The worst of its keys, or `undecidable` as a whole.
         reason: Why it is undecidable as a whole; empty = it is not.
         note: What limits the comparison; empty = nothing.
         topic: Its changelog; empty = not known.
-        kind: None = not known.
         offsets: Segment -> offset of its database; segment 0 for a store of one database.
-        start: First offset of the changelog.
         end: Behind the last one that was read.
-        tally: Words of keys, counted.
         by_segment: Segment -> words of its keys, for segments that are damaged.
         is_closed: True: closed in order; False: open, or killed; None = not known (before 4.3).
         transactions: Whether the changelog has records that are not committed.

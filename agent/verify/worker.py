@@ -40,18 +40,7 @@ REFUSED = 1
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to make.
-
-    Args of the dataclass:
-        state_dir: Kafka Streams' state.dir.
-        application: Application id.
-        task: Task id.
-        store: Store.
-        buckets: Buckets of each database, at most.
-        cpu_share: Of one core.
-        work: Where the private directory is made; None = where temporary files go.
-        parent: Process id of the agent: without it the digest is for no one.
-    """
+    """What to make."""
 
     state_dir: str
     application: str

@@ -41,7 +41,6 @@ class Latest:
     """Up to when an audit reads.
 
     Args of the dataclass:
-        as_of_us: Microseconds since the epoch.
         ahead: Pods whose clocks seem to be ahead of that, and how far (microseconds).
     """
 

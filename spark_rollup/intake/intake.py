@@ -29,8 +29,6 @@ class IntakeOptions:
     """What decides one `ingest`.
 
     Args of the dataclass:
-        input: Where events come from.
-        opening: Bronze, and the session that it needs.
         kafka_config: File with settings of Kafka's Java client.
         trigger: What `stream.parse_trigger` gave; None = one run.
         checkpoint: Directory for the stream's place; None = in bronze.

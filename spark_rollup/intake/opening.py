@@ -32,11 +32,8 @@ class Opening:
     """Where bronze (or the input of an audit) is, and how Spark gets there.
 
     Args of the dataclass:
-        where: Directory, or `s3a://bucket/prefix`.
         endpoint: URL of an object store that is not AWS's own.
-        region: The store's region.
         jars: Directory with jars; None = where `statewarden-rollup jars` puts them.
-        conf: Spark's settings.
         progress: Whether to show progress on stderr.
         debug: Whether Spark logs its errors.
     """

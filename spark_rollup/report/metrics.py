@@ -49,12 +49,8 @@ class Facts:
 
     Args of the dataclass:
         findings: Rows of the table `findings`, the worst first.
-        coverage: Rows of the table `coverage`.
         incidents: What the findings make together, the worst first.
         rules: All rules by id, with the highest severity of each: their series exist whatever is found.
-        as_of_us: The audit's time.
-        finished_us: When the audit ended.
-        quarantined: Lines and files that could not be used.
     """
 
     findings: Sequence[Mapping[str, object]]

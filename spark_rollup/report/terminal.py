@@ -29,8 +29,6 @@ class Shown:
     Args of the dataclass:
         verbose: Remarks, too, and the findings of each incident.
         top: So many incidents; 0 = all.
-        width: Columns.
-        paint: Use colours.
     """
 
     verbose: bool = False

@@ -68,13 +68,9 @@ class Outcome:
     Args of the dataclass:
         findings: Findings as plain values, the worst first.
         incidents: What they are evidence of, the worst first.
-        applications: Names of all applications.
         releases: namespace, application_id, release and not_given of each application.
-        page: Path of the HTML report.
         as_of: The audit's time, RFC 3339.
         quarantined: Number of unusable lines and files.
-        coverage: Rows of the table `coverage`.
-        as_of_us: The audit's time, microseconds since the epoch.
         disabled: namespace, application_id, pod, detector and reason of every detector that is disabled.
     """
 

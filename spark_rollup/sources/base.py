@@ -41,7 +41,6 @@ class Batch:
     """Lines that bronze may not have yet.
 
     Args of the dataclass:
-        loaded: Events and what cannot be used.
         size_bytes: About how much it is, compressed.
         parts: How many files (of a topic: partitions) it comes from; 0 = nothing is new.
         ends: What to remember once bronze has it.

@@ -42,7 +42,6 @@ class Topic:
     """What the brokers say of a topic.
 
     Args of the dataclass:
-        ends: Partition -> its offsets.
         settings: `retention.ms`, `delete.retention.ms`, `min.compaction.lag.ms`; empty = DescribeConfigs is refused.
         id: Its id, of which there is never another; None = the brokers give none (before 2.8).
     """

@@ -47,8 +47,6 @@ class Copy:
     Args of the dataclass:
         copy: Number of the copy in frames.
         namespace: Namespace, with the cluster before it if there is one.
-        is_settled: Whether all of it holds exactly the records up to its offsets.
-        places: Its databases.
     """
 
     copy: int

@@ -20,9 +20,7 @@ class Hashed(NamedTuple):
     """One record.
 
     Args of the tuple:
-        offset: In the changelog.
         is_committed: Whether it was read as a committed one; others count only behind the offset.
-        at_ms: Its time.
         content: First and second hash of key and value; None = a tombstone.
     """
 

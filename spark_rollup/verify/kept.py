@@ -34,13 +34,7 @@ NOTE, TABLE = "kept.json", "buckets-"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an earlier run kept.
-
-    Args of the dataclass:
-        folder: Where.
-        table: Name of the table; None = there is none.
-        questions: What it answers.
-    """
+    """What an earlier run kept."""
 
     folder: Path
     table: str | None = None

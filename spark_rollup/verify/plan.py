@@ -22,8 +22,6 @@ class Judged:
     """One copy that can be compared with its changelog.
 
     Args of the dataclass:
-        source: The copy.
-        ends: Offsets of its partition.
         retention_ms: How long windows are kept (of a versioned store: its history); None = the kind has none.
         surely_kept_us: Records of a versioned store that are older than this may have been compacted away;
             None = the kind keeps the last record of each key forever.

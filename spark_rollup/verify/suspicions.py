@@ -49,12 +49,9 @@ class Suspicion:
     """An agent's open finding, damage, suspected.
 
     Args of the dataclass:
-        finding_id: Its id.
         detector: Who suspects.
-        home: Task and pod.
         store: Store; None = the whole task.
         identity: RocksDB's IDENTITY of the incarnation; None = the finding names none.
-        opened_us: When it opened, microseconds since the epoch.
         stores: Stores that the task has had since, as its agent listed them; only if `store` is None.
     """
 

@@ -28,8 +28,6 @@ class Verdict:
     """What is said of one copy.
 
     Args of the dataclass:
-        source: The copy.
-        word: The word.
         reason: Why not everything, or nothing, is decided; what is wrong. Empty = all of it is.
         counts: `COUNTS`, summed up over what is not expired.
         segments: Segments that differ.

@@ -32,14 +32,11 @@ class Issue:
     Args of the dataclass:
         key: Its key, or the name of a hazard without one.
         what: What goes wrong, one sentence.
-        shows: What is on disk.
         why: Why no detector speaks; empty where one does.
         affected: Releases; empty where a detector names the issue, which says it then.
-        fixed: Where the fix is; as `affected`.
         source: Class, method and release, pull request or commit that were read.
         harm: What is wrong then, a few words; empty = nothing is lost and no start fails.
         guarantee: The processing guarantee that it needs; empty = either.
-        stores: The stores that it concerns.
         until_fixed: What to set or do on an affected release; empty where there is no harm.
         found: Its page in `docs/found`; empty = none.
         shown_by: What shows it where no detector does; empty = `verify`.

@@ -42,18 +42,11 @@ class PageData:
     """Rows of the audit's tables, as far as the page shows them.
 
     Args of the dataclass:
-        as_of_us: The audit's time, microseconds since the epoch.
-        version: Version of the rollup.
-        incidents: What went wrong, with its findings.
         findings: `schemas.FINDING` rows, in the order of the page: they are counted and drawn.
-        coverage: `schemas.COVERAGE` rows.
-        pods: `schemas.PODS` rows.
         timelines: `schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole.
-        local: `schemas.LOCAL_FINDING` rows.
         quarantine: Number of unusable lines by reason.
         releases: namespace, application_id and not_given of every application.
         disabled: namespace, application_id, pod, detector and reason of detectors that agents have disabled.
-        restarts: `schemas.RESTARTS` rows.
         known_pods: namespace, pod, doubt (null: none) and gone of every pod.
         written_us: When the page was written, microseconds since the epoch; 0 = not known.
         took_s: How long the run took until then, seconds; None = not known.
