@@ -14,8 +14,7 @@ from operator import itemgetter
 from agent.contract.runbooks import address_of
 from agent.layout.releases import ROCKSDB_RELEASES, ReleaseRange
 from tools.releases_page import LINES, line_range
-from tools.upstream.data import Issue, load_issues, load_quiet
-from tools.upstream.named import named_upstream
+from tools.upstream.data import Issue, load_issues, load_quiet, named_upstream
 
 BEGIN = "<!-- found in Kafka Streams (make docs) -->"
 END = "<!-- /found in Kafka Streams -->"

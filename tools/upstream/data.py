@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.detectors import DETECTORS
+from agent.judging.base import Upstream
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -85,3 +88,12 @@ def known_keys() -> frozenset[str]:
 
 def _load(name: str) -> dict[str, Any]:
     return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def named_upstream() -> dict[str, list[tuple[Upstream, str]]]:
+    """Map each key that detectors name to what they say of it: releases and fix, and the detector's id."""
+    named: dict[str, list[tuple[Upstream, str]]] = {}
+    for detector in DETECTORS:
+        for upstream in detector.meta.upstream:
+            named.setdefault(upstream.key, []).append((upstream, detector.meta.id))
+    return named
