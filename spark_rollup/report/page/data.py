@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from agent.contract.events import Status
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.page.text import parse_us
+from spark_rollup.report.story import texts
 
 Row = Mapping[str, object]
 
@@ -54,19 +55,23 @@ class PageData:
 
     as_of_us: int
     version: str
-    incidents: Sequence[FleetIncident]
-    findings: Sequence[Row]
-    coverage: Sequence[Row]
-    pods: Sequence[Row]
-    timelines: Sequence[Row]
-    local: Sequence[Row]
-    quarantine: Mapping[str, int]
+    incidents: Sequence[FleetIncident] = ()
+    findings: Sequence[Row] = ()
+    coverage: Sequence[Row] = ()
+    pods: Sequence[Row] = ()
+    timelines: Sequence[Row] = ()
+    local: Sequence[Row] = ()
+    quarantine: Mapping[str, int] = field(default_factory=dict)
     releases: Sequence[Row] = ()
     disabled: Sequence[Row] = ()
     restarts: Sequence[Row] = ()
     known_pods: Sequence[Row] = ()
     written_us: int = 0
     took_s: float | None = None
+
+    def applications(self) -> list[str]:
+        """List the names of all applications."""
+        return sorted({name for row in self.pods for name in texts(row["applications"])})
 
     def several(self) -> bool:
         """Return whether pods and tasks must be named with their namespace."""
