@@ -169,14 +169,19 @@ def _given(chosen: argparse.Namespace) -> Given:
     from agent.verify.verify import Given
 
     return Given(
-        topics=_by_store(chosen.topic, "--topic", str),
-        kinds=_by_store(chosen.kind, "--kind", Kind),
-        retentions=_by_store(chosen.retention, "--retention", int),
+        topics=by_store(chosen.topic, "--topic", str),
+        kinds=by_store(chosen.kind, "--kind", Kind),
+        retentions=by_store(chosen.retention, "--retention", int),
         examples=chosen.explain,
     )
 
 
-def _by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> Mapping[str, T]:
+def by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> Mapping[str, T]:
+    """Read `STORE=VALUE` as often as it is given.
+
+    Raises:
+        UsageError: it is something else.
+    """
     found = {}
     for text in texts:
         store, equals, value = text.rpartition("=")

@@ -66,19 +66,11 @@ class Source(Protocol):
         """The source as a person wrote it; the place of a stream's checkpoint depends on it."""
         ...
 
-    def batch(self, spark: SparkSession, known: Ends) -> Batch:
-        """Give everything that is new.
-
-        Raises:
-            SourceError: the source does not answer, refuses, or does not have what was asked for.
-        """
-        ...
-
     def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
         """Give a streaming frame that brings what is new, in a form that only `batch_of` reads.
 
         Raises:
-            SourceError: as for `batch`.
+            SourceError: the source does not answer, refuses, or does not have what was asked for.
         """
         ...
 

@@ -11,10 +11,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_rollup.sources.brokers import ask, cause_of
-
-Part = tuple[str, int]
-"""Topic and partition."""
+from spark_rollup.sources.brokers import Part, ask, cause_of, offsets
 
 COLUMNS = ("topic", "partition", "offset", "key", "value", "timestamp")
 
@@ -116,9 +113,9 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
                 raise
     everywhere = [(name, number) for name, numbers in parts.items() for number in numbers]
     offset_spec = gateway.org.apache.kafka.clients.admin.OffsetSpec
-    earliest = _offsets(gateway, admin, everywhere, offset_spec.earliest(), "READ_UNCOMMITTED")
-    latest = _offsets(gateway, admin, everywhere, offset_spec.latest(), "READ_UNCOMMITTED")
-    committed = _offsets(gateway, admin, everywhere, offset_spec.latest(), "READ_COMMITTED")
+    earliest = offsets(gateway, admin, everywhere, offset_spec.earliest())
+    latest = offsets(gateway, admin, everywhere, offset_spec.latest())
+    committed = offsets(gateway, admin, everywhere, offset_spec.latest(), "READ_COMMITTED")
     return {
         name: Topic(
             {
@@ -129,19 +126,6 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
             ids[name],
         )
         for name, numbers in parts.items()
-    }
-
-
-def _offsets(gateway: Any, admin: Any, parts: Sequence[Part], spec: Any, isolation: str) -> dict[Part, int]:
-    kafka = gateway.org.apache.kafka
-    asked = gateway.java.util.HashMap()
-    named = {part: kafka.common.TopicPartition(*part) for part in parts}
-    for partition in named.values():
-        asked.put(partition, spec)
-    level = kafka.common.IsolationLevel.valueOf(isolation)
-    answered = admin.listOffsets(asked, kafka.clients.admin.ListOffsetsOptions(level))
-    return {
-        part: int(answered.partitionResult(partition).get().offset()) for part, partition in named.items()
     }
 
 

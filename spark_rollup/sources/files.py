@@ -98,15 +98,6 @@ class FileSource:
         """The directory or URL."""
         return self._store.root
 
-    def batch(self, spark: SparkSession, known: Ends) -> Batch:
-        """Give the first of the files that are new or have another size than when they were ingested.
-
-        Raises:
-            SourceError: there is no segment at all, or the store cannot be listed.
-        """
-        fresh, lost = self.fresh(spark, known)
-        return self.part(spark, dict(list(fresh.items())[:FILES_PER_TURN]), lost)
-
     def fresh(self, spark: SparkSession, known: Ends) -> tuple[dict[str, int], set[str]]:
         """List new files and those of another size, with their sizes, and those that were ingested and are gone.
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from agent.contract.buckets import StoreKind
 from agent.contract.changelog import ADDITIONAL_MS, MARKERS, Times, times_of
-from spark_rollup.sources.changelogs import Ends, Part, Topic
+from spark_rollup.sources.brokers import Part
+from spark_rollup.sources.changelogs import Ends, Topic
 from spark_rollup.verify.digests import Copy
 
 

@@ -27,7 +27,8 @@ from spark_rollup.intake.opening import Opening
 from spark_rollup.judging import verified
 from spark_rollup.judging.base import last_local_findings
 from spark_rollup.sources import changelogs
-from spark_rollup.sources.changelogs import Ends, Part, Topic
+from spark_rollup.sources.brokers import Part
+from spark_rollup.sources.changelogs import Ends, Topic
 from spark_rollup.spark import needs
 from spark_rollup.verify import digests, run
 from spark_rollup.verify.verdicts import Word
