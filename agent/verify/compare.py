@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from agent.verify.kinds import Content, Kind, content_of, is_index, record_key
 from agent.verify.rule import KnownKeys, Word, judge
-from agent.verify.scratch import Rows
+from agent.verify.scratch import Rows, pair
 from agent.verify.stores import Database
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +105,3 @@ def contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Con
     for key, family, value in database.entries() if database else ():
         if not is_index(kind, key):
             yield key, content_of(kind, family, value)
-
-
-def pair(
-    left: Iterator[tuple[bytes, A]], right: Iterator[tuple[bytes, B]]
-) -> Iterator[tuple[bytes, A | None, B | None]]:
-    """Join two sequences in the order of their keys; None where one has nothing."""
-    one, other = next(left, None), next(right, None)
-    while one is not None or other is not None:
-        if other is None or (one is not None and one[0] < other[0]):
-            assert one is not None
-            yield one[0], one[1], None
-            one = next(left, None)
-        elif one is None or other[0] < one[0]:
-            yield other[0], None, other[1]
-            other = next(right, None)
-        else:
-            yield one[0], one[1], other[1]
-            one, other = next(left, None), next(right, None)

@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import groupby
 from operator import itemgetter
 
 from agent.errors import LayoutError, UsageError
@@ -19,7 +20,7 @@ from agent.verify.compare import Example, contents
 from agent.verify.fold import Plan, Progress, fold, prefix_of
 from agent.verify.kinds import Content, Kind
 from agent.verify.rule import DAMAGE, KnownKeys, Logged, Word, judge, sum_up
-from agent.verify.scratch import Scratch
+from agent.verify.scratch import Scratch, pair
 from agent.verify.shape import kind_of_one
 from agent.verify.stores import CLOSED, Opened
 from agent.verify.verify import Comparison
@@ -90,26 +91,13 @@ class GlobalComparison(Comparison):
         """Judge every key of store and topic."""
         logged = heapq.merge(*(_of(scratch, x) for x in range(len(known))), key=itemgetter(0))
         held = contents(self._opened.databases[0], Kind.KEY_VALUE)
-        have = next(held, None)
-        key, said = b"", list[tuple[Word, int | None]]()
-        value: Content | None = None
-        for name, partition, records in logged:
-            if said and name != key:
+        for key, value, found in pair(held, groupby(logged, key=itemgetter(0))):
+            if found is None:
+                assert value is not None
+                yield self._without_record(key, value, known)
+            else:
+                said = [judge(value, records, known[partition]) for _, partition, records in found]
                 yield _example(key, value, said)
-                said = []
-            while have is not None and have[0] < name:
-                yield self._without_record(*have, known)
-                have = next(held, None)
-            if not said:
-                key, value = name, None
-                if have is not None and have[0] == name:
-                    value, have = have[1], next(held, None)
-            said.append(judge(value, records, known[partition]))
-        if said:
-            yield _example(key, value, said)
-        while have is not None:
-            yield self._without_record(*have, known)
-            have = next(held, None)
 
     def _without_record(self, key: bytes, content: Content, known: list[KnownKeys]) -> Example:
         words = {judge(content, (), one)[0] for one in known}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.verify.compare import Example, Tally, pair
+from agent.verify.compare import Example, Tally
 from agent.verify.kinds import Content, shorten
 from agent.verify.rule import KnownKeys, Logged, Word, judge
-from agent.verify.scratch import Rows, Scratch
+from agent.verify.scratch import Rows, Scratch, pair
 from agent.verify.stores import Database
 from agent.verify.versions import read_versions, split_key
 

@@ -75,8 +75,10 @@ def test_a_store_with_everything_is_equal(state: StateDir, verify: Verify) -> No
         # not unsent: the store was closed at the changelog's end, or does not have all of it
         ([], {b"odd": b"v"}, 99, Word.EXTRA, {Word.EQUAL: 100, Word.EXTRA: 1}),
         ([b"k090"], {b"odd": b"v"}, 49, Word.EXTRA, {Word.EQUAL: 99, Word.PENDING: 1, Word.EXTRA: 1}),
+        # -4 says that there is no offset
+        ([b"k090"], {b"odd": b"v"}, -4, Word.EXTRA, {Word.EQUAL: 99, Word.PENDING: 1, Word.EXTRA: 1}),
     ],
-    ids=["damaged", "behind", "unsent", "closed", "not all of it"],
+    ids=["damaged", "behind", "unsent", "closed", "not all of it", "no offset"],
 )
 def test_each_key_has_its_word(
     state: StateDir,
