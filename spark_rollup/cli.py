@@ -221,9 +221,11 @@ def _audit(parsed: argparse.Namespace) -> int:
     with _reading(parsed, parsed.output) as (spark, options):
         outcome = audit.run(spark, options)
     _report_metrics(outcome, options, parsed)
-    for line in [json.dumps(row) for row in outcome.findings] if parsed.json else _readable(outcome, parsed):
+    for line in (
+        [json.dumps(row) for row in outcome.data.findings] if parsed.json else _readable(outcome, parsed)
+    ):
         print(line)
-    unused = not_here("--set", named_in(options.overrides), outcome.applications)
+    unused = not_here("--set", named_in(options.overrides), outcome.data.applications())
     if unused:
         print(f"statewarden-rollup: {printable(unused)}", file=sys.stderr)
     worst = outcome.worst_open()
@@ -287,15 +289,8 @@ def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Na
     from spark_rollup.registry import severities
     from spark_rollup.report import metrics
 
-    facts = metrics.Facts(
-        findings=outcome.findings,
-        coverage=outcome.coverage,
-        rules=severities(verified=options.verified is not None),
-        incidents=outcome.incidents,
-        as_of_us=outcome.as_of_us,
-        finished_us=time.time_ns() // 1000,
-        quarantined=outcome.quarantined,
-    )
+    rules = severities(verified=options.verified is not None)
+    facts = metrics.Facts(outcome.data, rules, time.time_ns() // 1000)
     metrics.write(facts, options.output / metrics.FILE)
     if parsed.textfile:
         metrics.write(facts, parsed.textfile)

@@ -14,8 +14,7 @@ from operator import itemgetter
 from agent.contract.runbooks import address_of
 from agent.layout.releases import ROCKSDB_RELEASES, ReleaseRange
 from tools.releases_page import LINES, line_range
-from tools.upstream.data import Issue, load_issues, load_quiet
-from tools.upstream.named import named_upstream
+from tools.upstream.data import Issue, load_issues, load_quiet, named_upstream
 
 BEGIN = "<!-- found in Kafka Streams (make docs) -->"
 END = "<!-- /found in Kafka Streams -->"
@@ -56,9 +55,6 @@ class Bug:
     """A bug that does harm, with the releases that have it.
 
     Args of the dataclass:
-        issue: What is known of it.
-        releases: Affected ranges.
-        fixed: Where the fix is.
         detectors: Who reports it; empty = only contents show it, or what the issue says.
     """
 

@@ -19,12 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def build(source: Path, kind: str, target: Path) -> Path:
-    """Build with the backend of this environment, without network.
-
-    Args:
-        source: A checkout or an unpacked sdist.
-        kind: `sdist` or `wheel`.
-        target: Directory for the result.
+    """Build sdist or wheel of a tree with the backend of this environment, without network.
 
     Returns:
         The file.
@@ -49,10 +44,7 @@ def unpack(sdist: Path, target: Path) -> Path:
 
 
 def dist(target: Path) -> list[Path]:
-    """Build both.
-
-    Args:
-        target: Directory, made if missing.
+    """Build sdist and wheel.
 
     Returns:
         sdist and wheel.

@@ -18,24 +18,35 @@ from agent.contract import schema  # noqa: E402 - the checkout, not whatever is 
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
 from tools.affected_page import render_affected_page, render_found_table  # noqa: E402
 from tools.alerts.files import alert_files  # noqa: E402
-from tools.alerts_page import render_alerts_page  # noqa: E402
-from tools.chart_files import chart_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.dashboards.grafana import board_files  # noqa: E402
-from tools.index_page import render_index_page  # noqa: E402
 from tools.licences_page import render_licences  # noqa: E402
 from tools.parts_of_pages import (  # noqa: E402
+    render_alerts_page,
     render_digest_page,
     render_exit_codes_page,
     render_facts_page,
     render_incidents_page,
+    render_index_page,
     render_rollup_metrics,
 )
 from tools.releases_page import render_releases_page  # noqa: E402
 from tools.scan_picture import render_scan_picture  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
-from tools.unit_lists import render_runbooks_list  # noqa: E402
-from tools.unit_pages import unit_pages  # noqa: E402
+from tools.unit_pages import render_runbooks_list, unit_pages  # noqa: E402
+
+CHART = "helm/statewarden/files"
+
+
+def chart_files() -> dict[str, str]:
+    """Copy alerts and boards into the chart, which can read only below its own folder: path -> text."""
+    alerts = {path: text for path, text in alert_files().items() if path.endswith(".rules.yaml")}
+    copies = {"alerts": alerts, "dashboards": board_files()}
+    return {
+        f"{CHART}/{folder}/{Path(path).name}": text
+        for folder, files in copies.items()
+        for path, text in files.items()
+    }
 
 
 def as_is(text: str) -> Callable[[str], str]:

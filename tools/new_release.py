@@ -22,15 +22,19 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from agent.layout.facts import FACTS  # noqa: E402 - the checkout, not whatever is installed
-from tools.upstream.data import Classes, known_keys, load_classes  # noqa: E402
-from tools.upstream.known import not_known  # noqa: E402
+from agent.judging import upstream  # noqa: E402 - the checkout, not whatever is installed
+from agent.judging.base import Upstream  # noqa: E402
+from agent.layout.facts import FACTS  # noqa: E402
+from agent.layout.releases import ROCKSDB_RELEASES, Release  # noqa: E402
+from tools.upstream.data import Classes, known_keys, load_classes, load_issues  # noqa: E402
 
 _KEY = re.compile(r"\bKAFKA-\d+\b")
 _ROCKSDB = re.compile(r"rocksDB: *\"([\d.]+)\"")
 _SETTING = re.compile(r"String \w+_CONFIG\s*=\s*\"([^\"]+)\"")
 _NESTED = re.compile(r"^[+-]\s+(?:\w+ )*(?:class|interface|enum|record) (\w+)", re.MULTILINE)
 _LAYOUT = re.compile(r"[+-]\s*(?:(?:import|package) .*)?")
+_NAMED_LINES = r"\d+\.\d+(?:(?:, | and | to )\d+\.\d+)*"
+_BRANCHES = re.compile(rf"\b({_NAMED_LINES}) branch|\bbranch(?:es)? ({_NAMED_LINES})")
 _GIT_TIMEOUT_S = 300
 
 
@@ -40,13 +44,7 @@ class GitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit that touched a class of the list.
-
-    Args of the dataclass:
-        revision: Short hash.
-        date: Day of the commit.
-        title: First line of its message.
-    """
+    """One commit that touched a class of the list."""
 
     revision: str
     date: str
@@ -201,12 +199,59 @@ def tables_lines(release: str, rocksdb: str | None, missing: list[str]) -> list[
     return ["", "## Tables of ours", "", *(f"- {line}" for line in missing or [known])]
 
 
+def not_known(release: str, rocksdb: str | None) -> list[str]:
+    """List what has to be looked up; none: every table covers the release.
+
+    Raises:
+        ValueError: no release.
+    """
+    wanted = Release.parse(release)
+    found = [_unlisted_rocksdb(wanted, rocksdb)]
+    found += [
+        f"agent/layout/facts.py: NOT KNOWN of {wanted}: {fact.value}"
+        for fact, row in FACTS.items()
+        if any(one.contains(wanted) for one in row.unsure)
+    ]
+    found += [
+        f"{place}: NOT KNOWN whether {wanted} has what is on a branch: {name}: {fixed}"
+        for place, name, fixed in _fixes()
+        if _is_on_branch(fixed, wanted)
+    ]
+    listed = (ROOT / "tests/lab/plan.py").read_text(encoding="utf-8")
+    if f'"{wanted}"' not in listed:
+        found.append(f"tests/lab/plan.py: NOT KNOWN: {wanted} is not in RELEASES, no test runs it")
+    return [line for line in found if line]
+
+
+def _unlisted_rocksdb(release: Release, version: str | None) -> str:
+    if version is None:
+        return "RocksDB: NOT KNOWN: nothing says which version it is built with"
+    ships = ROCKSDB_RELEASES.get(version)
+    if ships is None:
+        return f"RocksDB {version}: NOT KNOWN: in no row of agent/layout/releases.py"
+    if not ships.contains(release):
+        return f"RocksDB {version}: NOT KNOWN: its row in agent/layout/releases.py is {ships}"
+    return ""
+
+
+def _fixes() -> list[tuple[str, str, str]]:
+    """List place, name and what is said of releases, of all that has a fix."""
+    ours = (x for x in vars(upstream).values() if isinstance(x, Upstream))
+    found = [("agent/judging/upstream.py", x.key, x.fixed) for x in ours]
+    return [
+        *found,
+        *(("tools/upstream/issues.toml", x.key, f"{x.affected} {x.fixed}".strip()) for x in load_issues()),
+    ]
+
+
+def _is_on_branch(said: str, release: Release) -> bool:
+    """Return whether something is said to be on the branch that a release was made from."""
+    named = [before or after for before, after in _BRANCHES.findall(said)]
+    return any(f"{release.major}.{release.minor}" in re.findall(r"\d+\.\d+", names) for names in named)
+
+
 def report(repository: Repository, release: str) -> tuple[str, bool]:
     """Render what has to be read.
-
-    Args:
-        repository: With both releases.
-        release: The later one.
 
     Returns:
         The report (Markdown), and whether something is left to do in our lists.

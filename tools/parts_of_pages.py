@@ -1,11 +1,15 @@
-"""Render docs/exit-codes.md, and parts of pages that people wrote: tables of settings, mechanisms, digests, metrics."""
+"""Render the pages of exit codes, of alerts and of all pages, and parts of pages that people wrote."""
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import ModuleType
 
 from agent.cli.help_pages import PAGES as AGENT
+from agent.cli.lookup import of_alert
 from agent.contract import buckets, packed
 from agent.contract.exit_codes import Exit, codes_of
 from agent.contract.field import Field
@@ -18,6 +22,8 @@ from agent.inventory.settings import KEYS
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.registry import NAMING, REFUTING
 from spark_rollup.report.metrics import CATALOGUE, FILE
+from tools.alerts.files import groups
+from tools.alerts.model import Alert, fill
 
 _CODES = """\
 # Exit codes
@@ -141,3 +147,87 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = list(heads)
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines) + "\n"
+
+
+ROOT = Path(__file__).resolve().parent.parent
+NAVIGATION = ROOT / "tools/site/navigation.toml"
+INDEX = "docs/README.md"
+
+_INDEX = """# Documentation
+
+statewarden finds out whether the on-disk state of a Kafka Streams application can still be trusted. Every page, by what
+you came for:
+
+<!-- generated from tools/site/navigation.toml (make docs) -->
+"""
+
+
+def render_index_page() -> str:
+    """Write one section per reader, one line per page.
+
+    Raises:
+        ValueError: a page that is listed is not there, or has no heading.
+    """
+    groups = tomllib.loads(NAVIGATION.read_text("utf-8"))["group"]
+    sections = [
+        f"\n## {group['title']}\n\n{group['intro']}\n\n"
+        + "".join(_page_line(*page) for page in group["pages"])
+        for group in groups
+    ]
+    return _INDEX + "".join(sections)
+
+
+def _page_line(path: str, when: str, title: str = "") -> str:
+    if not (ROOT / path).is_file():
+        raise ValueError(f"{NAVIGATION.relative_to(ROOT)} lists {path}, and there is no such page")
+    target = os.path.relpath(path, Path(INDEX).parent)
+    return f"- [{title or heading(ROOT / path)}]({target}): {when}\n"
+
+
+def heading(page: Path) -> str:
+    """Return the first heading of a page.
+
+    Raises:
+        ValueError: it has none.
+    """
+    for line in page.read_text("utf-8").splitlines():
+        if line.startswith("# "):
+            return line.removeprefix("# ").strip()
+    raise ValueError(f"{page}: no heading, so there is no title for the index of pages")
+
+
+_WORDS_OF_ALERTS = {
+    "<application>": "APPLICATION",
+    "<audited>": "NAMESPACE",
+    "<pod>": "NAMESPACE/POD",
+    "<task>": "TASK",
+    "<count>": "N",
+    "<detector>": "DETECTOR",
+}
+"""Placeholder of a description -> its word on the page."""
+
+_ALERTS = """# Alerts about the watchers
+
+These alerts are about agents, the fleet audit and the way of the alerts themselves: no data is at risk, but something
+is not watched. `statewarden explain ALERT` prints a section. All other alerts have the name of their detector or rule,
+and its runbook.
+
+<!-- generated (make docs) -->
+"""
+
+
+def render_alerts_page() -> str:
+    """Write one section per alert."""
+    units = {f"detectors/{x.meta.id}" for x in DETECTORS} | {f"rules/{x.id}" for x in NAMING}
+    alerts = (alert for _, group in groups() for alert in group)
+    return _ALERTS + "".join(_alert_section(alert) for alert in alerts if of_alert(alert.name) not in units)
+
+
+def _alert_section(alert: Alert) -> str:
+    meaning, _, steps = fill(alert.description, _WORDS_OF_ALERTS).partition(" Next: ")
+    lasts = f", after {alert.for_m} minutes" if alert.for_m else ""
+    todo = f"Next: {steps}\n\n" if steps else ""
+    return (
+        f"\n## {alert.name}\n\n{alert.summary} (severity {alert.severity}{lasts}).\n\n{meaning}\n\n{todo}"
+        f"More: [`statewarden explain {alert.runbook}`]({address_of(alert.runbook, '.md')})\n"
+    )

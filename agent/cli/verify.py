@@ -66,10 +66,10 @@ def verify(chosen: argparse.Namespace) -> int:
     from agent.ship.sinks.kafka import properties
     from agent.verify.changelog import Changelogs
     from agent.verify.explain import notes_of
-    from agent.verify.global_stores import verify_global_store
+    from agent.verify.global_stores import GlobalComparison
     from agent.verify.report import exit_code, json_line, paragraph
     from agent.verify.stores import load
-    from agent.verify.verify import verify_store
+    from agent.verify.verify import Comparison, verify_store
     from agent.verify.view import more_descriptors, private_directory
 
     require_state_directory(KernelDisk(chosen.state_dir), chosen.state_dir)
@@ -89,8 +89,8 @@ def verify(chosen: argparse.Namespace) -> int:
         cluster.topics("")
         for store in stores:
             with _progress(store, clock.monotonic_s) as progress:
-                compare = verify_global_store if store.is_global else verify_store
-                result = compare(store, cluster, given, work, clock.now_us() / 1e6, progress)
+                kind = GlobalComparison if store.is_global else Comparison
+                result = verify_store(store, cluster, given, work, clock.now_us() / 1e6, progress, kind)
                 notes = notes_of(result, cluster) if chosen.explain else {}
             write = json_line if chosen.json else paragraph
             sys.stdout.write(write(result, notes, show_keys=chosen.show_keys))
@@ -150,14 +150,19 @@ def _given(chosen: argparse.Namespace) -> Given:
     from agent.verify.verify import Given
 
     return Given(
-        topics=_by_store(chosen.topic, "--topic", str),
-        kinds=_by_store(chosen.kind, "--kind", Kind),
-        retentions=_by_store(chosen.retention, "--retention", int),
+        topics=by_store(chosen.topic, "--topic", str),
+        kinds=by_store(chosen.kind, "--kind", Kind),
+        retentions=by_store(chosen.retention, "--retention", int),
         examples=chosen.explain,
     )
 
 
-def _by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> Mapping[str, T]:
+def by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> Mapping[str, T]:
+    """Read `STORE=VALUE` as often as it is given.
+
+    Raises:
+        UsageError: it is something else.
+    """
     found = {}
     for text in texts:
         store, equals, value = text.rpartition("=")

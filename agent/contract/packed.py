@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agent.contract import buckets
-from agent.contract.buckets import Bucket
+from agent.contract.buckets import FORMAT, Bucket, StoreDigest
 from agent.contract.field import Field, FieldType
 
 MAX_ROWS = 16_384
@@ -72,6 +72,22 @@ def pack(rows: Iterable[Bucket]) -> str:
         return b2a_base64(b"".join(_ROW.pack(*row) for row in rows), newline=False).decode("ascii")
     except struct.error as error:
         raise OverflowError(f"a bucket has too many entries to be packed: {error}") from error
+
+
+def body_of(digest: StoreDigest) -> dict[str, object]:
+    """Make the fields of an event of kind `digest`, without those that every event of this agent carries.
+
+    Raises:
+        OverflowError: as for `pack`.
+    """
+    row = {"format": FORMAT} | {x.name: getattr(digest, x.name) for x in DIGESTS if x.name != "format"}
+    row["databases"] = [
+        {x.name: getattr(one, x.name) for x in DATABASES if x.name != "packed"}
+        | {"packed": pack(one.buckets)}
+        for one in digest.databases
+    ]
+    own = ("application_id", "task_id", "store")
+    return {name: getattr(digest, name) for name in own} | {"digests": [row]}
 
 
 def unpack(packed: str) -> Iterator[Bucket]:

@@ -35,12 +35,7 @@ class Buckets:
         self._entries, self._keys, self._first, self._second = (array("Q", zeros) for _ in range(4))
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Count an entry.
-
-        Args:
-            key: The record's key.
-            value: The record's value, as `agent.contract.buckets` says.
-        """
+        """Count an entry: a record's key, and its value as `agent.contract.buckets` says."""
         hashed = self._hash
         of_key = hashed(key, SEED)
         bucket = of_key & self._mask

@@ -137,14 +137,7 @@ class Changelogs:
     def read(
         self, topic: str, partition: int, start: int, end: int, *, committed: bool
     ) -> Generator[list[Record], None, None]:
-        """Read records from offset `start` up to, not including, `end`, in batches.
-
-        Args:
-            topic: Changelog.
-            partition: Of it.
-            start: First offset.
-            end: As `range` gave it: the reading ends there, however long the log grows.
-            committed: Leave out what transactions aborted or have not ended yet.
+        """Read records from offset `start` up to, not including, `end`, in batches, however long the log grows.
 
         Raises:
             UsageError: a broker refuses, or answers no more.

@@ -35,9 +35,7 @@ class Close:
     """A store that no process holds, after an orderly close.
 
     Args of the dataclass:
-        key: Which.
         content: Identities of its databases and its offset: the same means the same entries.
-        at_us: When it was let go.
     """
 
     key: Key

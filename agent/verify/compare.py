@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from agent.verify.kinds import Content, Kind, content_of, is_index, record_key
 from agent.verify.rule import KnownKeys, Word, judge
-from agent.verify.scratch import Rows
+from agent.verify.scratch import Rows, pair
 from agent.verify.stores import Database
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +17,6 @@ class Example:
     """One key of which something is said.
 
     Args of the dataclass:
-        word: What.
-        key: The record's key.
         offset: Of the record that the store should have at least; None = there is none.
         have: What the store holds; None = nothing.
         segment: Start of its segment; None for a store of one database.
@@ -68,10 +62,6 @@ class Tally:
         A kill takes the producer's buffer. Such values come after everything in the changelog: the database has all of
         that, and its offset is not that of the last record, as it is after an orderly close. They may be deletions.
         Of a compacted changelog it is `undecidable`: what is unknown may be older as well.
-
-        Args:
-            known: Of the changelog and this database, which no marker calls closed.
-            last: Offset of the changelog's last record.
         """
         waiting = self.counts[Word.BEHIND] + self.counts[Word.PENDING]
         unknown = [Word.EXTRA, Word.DIFFERENT] + ([] if known.start else [Word.UNDECIDABLE])
@@ -96,15 +86,7 @@ def compare(
     tally: Tally,
     segment: int | None = None,
 ) -> None:
-    """Compare one database with the records of its keys.
-
-    Args:
-        database: None = it is not there.
-        rows: Key as the store writes it and the records that decide, in order.
-        kind: Of the store, not versioned.
-        known: Of the changelog and this database.
-        tally: Where the words go.
-        segment: Start of the segment, for examples.
+    """Compare one database (None = it is not there) with the records of its keys, which come in order.
 
     Raises:
         LayoutError: an entry is not of this kind.
@@ -123,21 +105,3 @@ def contents(database: Database | None, kind: Kind) -> Iterator[tuple[bytes, Con
     for key, family, value in database.entries() if database else ():
         if not is_index(kind, key):
             yield key, content_of(kind, family, value)
-
-
-def pair(
-    left: Iterator[tuple[bytes, A]], right: Iterator[tuple[bytes, B]]
-) -> Iterator[tuple[bytes, A | None, B | None]]:
-    """Join two sequences in the order of their keys; None where one has nothing."""
-    one, other = next(left, None), next(right, None)
-    while one is not None or other is not None:
-        if other is None or (one is not None and one[0] < other[0]):
-            assert one is not None
-            yield one[0], one[1], None
-            one = next(left, None)
-        elif one is None or other[0] < one[0]:
-            yield other[0], None, other[1]
-            other = next(right, None)
-        else:
-            yield one[0], one[1], other[1]
-            one, other = next(left, None), next(right, None)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from agent import __version__
@@ -22,12 +21,8 @@ from agent.verify.buckets import Buckets
 from agent.verify.kinds import STORE_KINDS, Kind, is_index, record_key, record_value
 from agent.verify.places import Store
 from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
-from agent.verify.stores import Claims, Database
+from agent.verify.stores import Database, Opened
 from agent.verify.versions import split_key
-from agent.verify.view import View
-
-SAMPLE = 50
-"""Entries of each database by which the kind is known."""
 
 PAUSE_EVERY = 1_000
 """Entries between two pauses: some milliseconds of work."""
@@ -39,8 +34,6 @@ class Origin:
 
     Args of the dataclass:
         cluster: Cluster or region; None = there is one only.
-        namespace: Kubernetes namespace; empty outside Kubernetes.
-        pod: Pod or host.
         now_us: When it is made, microseconds since the epoch.
     """
 
@@ -59,10 +52,10 @@ def digest_store(
     number: int,
     pause: Callable[[], None] = lambda: None,
 ) -> StoreDigest:
-    """Digest one store.
+    """Digest one store; nothing is written into its directory.
 
     Args:
-        store: Which; nothing is written into its directory.
+        store: Which.
         kinds: Store -> kind, where it cannot be known.
         origin: Whose digest it is.
         disk: The state directory.
@@ -87,36 +80,26 @@ class _Reading:
         self._store = store
         self._pause = pause
         self._disk = disk
-        self._checkpointed = store.checkpointed()
         self._checkpoint_us = self._written_us(f"{self._task()}/{names.CHECKPOINT_FILE}")
-        self._databases: dict[int, Database] = {}
-        self._claims: dict[int, Claims | None] = {}
-        self._views: dict[int, View] = {}
-        paths = {0: store.database} if store.database else store.segments
-        self._facts = {segment: self._read(path) for segment, path in paths.items()}
-        self._identities = {segment: self._identity(path) for segment, path in paths.items()}
-        for segment, path in paths.items():
-            self._views[segment] = stack.enter_context(closing(View(path, work)))
+        self._facts = {segment: self._read(path) for segment, path in store.databases.items()}
+        self._identities = {segment: self._identity(path) for segment, path in store.databases.items()}
+        self._opened = Opened(store, work, stack)
         self._moved = {
-            segment for segment, path in paths.items() if self._has_moved(segment, self._read(path))
+            segment for segment, path in store.databases.items() if self._has_moved(segment, self._read(path))
         }
-        self._locks = {self._lock(path) for path in paths.values()}
-        for segment, view in self._views.items():
-            database = stack.enter_context(closing(Database(view)))
-            if database.unknown_families:
-                raise LayoutError(f"column family {database.unknown_families[0]}: its form is not known here")
-            self._databases[segment] = database
-            self._claims[segment] = database.claims()
+        self._locks = {self._lock(path) for path in store.databases.values()}
 
     def digest(self, kinds: Mapping[str, Kind], origin: Origin, number: int) -> StoreDigest:
         """Count all entries."""
         store = self._store
-        topic = self._topic()
+        topic = self._opened.topic() or store.changelog
         kind = kinds.get(store.name) or self._kind()
-        databases = tuple(self._database(segment, kind, topic, number) for segment in sorted(self._databases))
+        databases = tuple(
+            self._database(segment, kind, topic, number) for segment in sorted(self._opened.databases)
+        )
         offsets = [one.offset for one in databases if one.offset is not None]
         # a segment that is not there: what another one has behind it was processed for all of them
-        rest = max(offsets, default=None) if databases else self._offset(topic, None)
+        rest = max(offsets, default=None) if databases else self._opened.offset(topic)
         return StoreDigest(
             cluster=origin.cluster,
             namespace=origin.namespace,
@@ -137,17 +120,17 @@ class _Reading:
 
     def _database(self, segment: int, kind: Kind, topic: str, number: int) -> contract.Database:
         counted = Buckets(number)
-        for count, (key, value) in enumerate(_records(self._databases[segment], kind), 1):
+        for count, (key, value) in enumerate(_records(self._opened.databases[segment], kind), 1):
             counted.add(key, value)
             if not count % PAUSE_EVERY:
                 self._pause()
         self._pause()
-        offset = self._offset(topic, self._claims[segment])
+        offset = self._opened.offset(topic, segment)
         return contract.Database(
             segment_ms=segment if kind.is_segmented else None,
             offset=offset,
             is_exact=offset is not None and self._is_exact(segment, topic),
-            written_us=int(self._views[segment].written_s * 1e6),
+            written_us=int(self._opened.written_s[segment] * 1e6),
             entries=counted.entries,
             buckets=counted.rows(),
             identity=self._identities[segment],
@@ -155,31 +138,14 @@ class _Reading:
 
     # ------------------------------------------------------------------------------------------ what it says
 
-    def _topic(self) -> str:
-        store, tail = self._store, f"-{self._store.partition}"
-        claimed = {
-            x for claims in self._claims.values() if claims for x in claims.offsets if x.endswith(tail)
-        }
-        if len(claimed) == 1:
-            return claimed.pop().removesuffix(tail)
-        return store.changelog
-
-    def _offset(self, topic: str, claims: Claims | None) -> int | None:
-        partition = self._store.partition
-        if claims is None:
-            offset = self._checkpointed.get((topic, partition))
-        else:
-            offset = claims.offsets.get(f"{topic}-{partition}")
-        return None if offset is None or offset < 0 else offset
-
     def _is_exact(self, segment: int, topic: str) -> bool:
         """Return whether nothing was flushed behind the offset."""
         facts = self._facts[segment]
         if segment in self._moved or not isinstance(facts, StoreFacts) or facts.problems:
             return False
-        if self._claims[segment] is None:
+        if self._opened.claims[segment] is None:
             # up to 4.2 all is flushed, then `.checkpoint` is written; up to 2.5 the offset is one less than it might be
-            written_us = self._views[segment].written_s * 1e6
+            written_us = self._opened.written_s[segment] * 1e6
             return self._store.has_process_file and written_us <= self._checkpoint_us
         wanted = f"{topic}-{self._store.partition}"
         found = [] if facts.offsets is None else [x for name, x in facts.offsets.offsets if name == wanted]
@@ -188,15 +154,16 @@ class _Reading:
     def _state(self, is_exact: bool) -> StoreState:
         if LockState.HELD in self._locks:
             return StoreState.OPEN
-        return StoreState.CLOSED if is_exact and self._databases else StoreState.KILLED
+        return StoreState.CLOSED if is_exact and self._opened.databases else StoreState.KILLED
 
     def _kind(self) -> Kind:
-        samples = [(s, x) for s, one in self._databases.items() for x in islice(one.entries(), SAMPLE)]
+        samples = self._opened.samples()
         if self._store.database:
             return kind_of_one([x for _, x in samples])
         if not samples:
             raise LayoutError("it has no entry that shows its kind: give --kind")
-        return kind_of_segments(samples, [], times_of_disk(self._databases))  # the retention is not known
+        times = times_of_disk(self._opened.databases)  # the retention is not known
+        return kind_of_segments(samples, [], times)
 
     # -------------------------------------------------------------------------------------------- the disk
 
@@ -229,11 +196,7 @@ class _Reading:
 
 
 def _is_offset_last(manifest: ManifestView, sequence: int) -> bool:
-    """Return whether the offset was written after all data (4.3+).
-
-    Args:
-        manifest: Of the database.
-        sequence: Of the offset's entry; 0 = a compaction took it away.
+    """Return whether the offset was written after all data (4.3+); sequence 0 = a compaction took its entry's away.
 
     Source:
         docs/state-format.md#what-the-last-close-wrote: offset, position and status follow the data of a clean close,

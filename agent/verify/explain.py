@@ -16,10 +16,6 @@ ASKED = frozenset({Word.EXTRA, Word.DIFFERENT, Word.AHEAD})
 def notes_of(result: Result, changelogs: Changelogs) -> dict[int, str]:
     """Say of each example with a value that should not be there which record wrote it.
 
-    Args:
-        result: Of one store.
-        changelogs: The cluster.
-
     Returns:
         Place among the examples -> a sentence; examples that lack a value have none, nor has a global store.
 

@@ -22,11 +22,8 @@ class Plan:
     """What is folded, and how.
 
     Args of the dataclass:
-        topic: The changelog.
-        partition: Of it.
         start: First offset that is there.
         end: Behind the last one that is read.
-        kind: Of the store.
         times: Of a store of segments or versions; None = no need.
         offsets: Segment -> offset of its database, None = it has none; segment 0 for a store of one database.
         otherwise: Offset for segments that are not there.
@@ -54,9 +51,7 @@ class Folded:
 
     Args of the dataclass:
         stream_ms: Highest time of a record, or of a window or session; -1 = none.
-        segments: Those that records belong to.
         transactions: Whether there are records that are not committed.
-        seen: Records.
         after: Offset of a database -> records behind it.
         last: Offset of the last record; -1 = none.
         gap: Most offsets in a row without a record; once all is read, of those behind the databases' own.

@@ -12,56 +12,44 @@ import heapq
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
 from agent.errors import LayoutError, UsageError
-from agent.verify.changelog import Changelogs
 from agent.verify.compare import Example, contents
 from agent.verify.fold import Plan, Progress, fold, prefix_of
 from agent.verify.kinds import Content, Kind
-from agent.verify.places import Store
 from agent.verify.rule import DAMAGE, KnownKeys, Logged, Word, judge, sum_up
-from agent.verify.scratch import Scratch
+from agent.verify.scratch import Scratch, pair
 from agent.verify.shape import kind_of_one
-from agent.verify.stores import CLOSED
-from agent.verify.verify import SAMPLE, Comparison, Given, Result, said_by
+from agent.verify.stores import CLOSED, Opened
+from agent.verify.verify import Comparison
 
 _HARMLESS = (Word.EQUAL, Word.BEHIND, Word.PENDING, Word.AHEAD)
 Found = tuple[bytes, int, Iterable[Logged]]
 
 
-def verify_global_store(
-    store: Store, changelogs: Changelogs, given: Given, work: Path, now_s: float, progress: Progress
-) -> Result:
-    """Compare one global store with its topic; see `verify_store`.
+class GlobalComparison(Comparison):
+    """The same steps, partition by partition.
 
     A store that differs is `undecidable` unless its kind is given: one with its own processor need not hold what
     its topic says, and nothing on disk says which it is.
     """
-    return said_by(_GlobalComparison, store, changelogs, given, work, now_s, progress)
-
-
-class _GlobalComparison(Comparison):
-    """The same steps, partition by partition."""
 
     def run(self, now_s: float, progress: Progress) -> None:
         """Take every step; offsets, then files, then the topic's ends."""
-        checkpointed = self._store.checkpointed()
         if not self._store.database:
             raise LayoutError("a global store of segments is not compared")
-        self._open()
+        self._opened = Opened(self._store, self._work, self._stack)
         result = self._result
-        claims = self._claims[0]
+        claims = self._opened.claims[0]
         result.is_closed = None if claims is None or claims.status is None else claims.status == CLOSED
-        result.topic = self._topic_of_all({topic for topic, _ in checkpointed})
-        result.kind = kind_of_one(list(islice(self._databases[0].entries(), SAMPLE)))
+        result.topic = self._topic_of_all()
+        result.kind = kind_of_one([x for _, x in self._opened.samples()])
         if result.kind is not Kind.KEY_VALUE:
             raise LayoutError(f"a global store of kind {result.kind} is not compared")
-        settings = self._changelogs.settings(result.topic) or {}
-        is_fresh = (now_s - self._written_s) * 1000 < int(settings.get("delete.retention.ms") or 0)
-        plans = [self._plan_of(x, checkpointed) for x in range(self._changelogs.partitions(result.topic))]
+        is_fresh = self._is_fresh(self._changelogs.settings(result.topic), now_s)
+        plans = [self._plan_of(x) for x in range(self._changelogs.partitions(result.topic))]
         scratch = self._stack.enter_context(closing(Scratch(self._work)))
         known = [self._fold(plan, scratch, progress, is_fresh=is_fresh) for plan in plans]
         for example in self._judged(scratch, known):
@@ -70,20 +58,20 @@ class _GlobalComparison(Comparison):
         if self._store.name not in self._given.kinds:
             self._doubt()
 
-    def _topic_of_all(self, checkpointed: set[str]) -> str:
+    def _topic_of_all(self) -> str:
         given = self._given.topics.get(self._store.name)
         if given is not None:
             return given
-        claims = self._claims[0]
-        topics = checkpointed if claims is None else {x.rpartition("-")[0] for x in claims.offsets}
+        claims, topics = self._opened.claims[0], {topic for topic, _ in self._opened.checkpointed}
+        topics = topics if claims is None else {x.rpartition("-")[0] for x in claims.offsets}
         if len(topics) != 1:
             raise UsageError(f"{len(topics)} topics could be its own: give --topic STORE=TOPIC")
         return topics.pop()
 
-    def _plan_of(self, partition: int, checkpointed: dict[tuple[str, int], int]) -> Plan:
-        result, claims = self._result, self._claims[0]
+    def _plan_of(self, partition: int) -> Plan:
+        result, claims = self._result, self._opened.claims[0]
         if claims is None:
-            offset = checkpointed.get((result.topic, partition), -1)
+            offset = self._opened.checkpointed.get((result.topic, partition), -1)
         else:
             offset = claims.offsets.get(f"{result.topic}-{partition}", 0) - 1
         start, end = self._changelogs.range(result.topic, partition)
@@ -102,27 +90,14 @@ class _GlobalComparison(Comparison):
     def _judged(self, scratch: Scratch, known: list[KnownKeys]) -> Iterator[Example]:
         """Judge every key of store and topic."""
         logged = heapq.merge(*(_of(scratch, x) for x in range(len(known))), key=itemgetter(0))
-        held = contents(self._databases[0], Kind.KEY_VALUE)
-        have = next(held, None)
-        key, said = b"", list[tuple[Word, int | None]]()
-        value: Content | None = None
-        for name, partition, records in logged:
-            if said and name != key:
+        held = contents(self._opened.databases[0], Kind.KEY_VALUE)
+        for key, value, found in pair(held, groupby(logged, key=itemgetter(0))):
+            if found is None:
+                assert value is not None
+                yield self._without_record(key, value, known)
+            else:
+                said = [judge(value, records, known[partition]) for _, partition, records in found]
                 yield _example(key, value, said)
-                said = []
-            while have is not None and have[0] < name:
-                yield self._without_record(*have, known)
-                have = next(held, None)
-            if not said:
-                key, value = name, None
-                if have is not None and have[0] == name:
-                    value, have = have[1], next(held, None)
-            said.append(judge(value, records, known[partition]))
-        if said:
-            yield _example(key, value, said)
-        while have is not None:
-            yield self._without_record(*have, known)
-            have = next(held, None)
 
     def _without_record(self, key: bytes, content: Content, known: list[KnownKeys]) -> Example:
         words = {judge(content, (), one)[0] for one in known}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.verify.compare import Example, Tally, pair
+from agent.verify.compare import Example, Tally
 from agent.verify.kinds import Content, shorten
 from agent.verify.rule import KnownKeys, Logged, Word, judge
-from agent.verify.scratch import Rows, Scratch
+from agent.verify.scratch import Rows, Scratch, pair
 from agent.verify.stores import Database
 from agent.verify.versions import read_versions, split_key
 
@@ -40,15 +40,7 @@ def gather(database: Database | None, scratch: Scratch) -> int:
 
 
 def compare_versions(scratch: Scratch, rows: Rows, known: KnownKeys, live_ms: int, tally: Tally) -> None:
-    """Compare every version; see `compare`.
-
-    Args:
-        scratch: With what `gather` brought in.
-        rows: Key and all its records, in the order of offsets.
-        known: Of the changelog and this store.
-        live_ms: Versions before this time are expired.
-        tally: Where the words go.
-    """
+    """Compare every version with its records; those before `live_ms` are expired."""
     held = pair(_versions(scratch, LATEST_PREFIX), _versions(scratch, OLDER_PREFIX))
     flat = ((key, (latest or [], older or [])) for key, latest, older in held)
     logged = ((key, list(records)) for key, records in rows)

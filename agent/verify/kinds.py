@@ -112,11 +112,7 @@ def read_long(data: bytes, at: int = 0) -> int:
 
 
 def time_of(kind: Kind, key: bytes) -> int:
-    """Return the time that decides the segment: a window's start, a session's end, in ms.
-
-    Args:
-        kind: A segmented kind.
-        key: A record's key.
+    """Return the time that decides the segment of a record: a window's start, a session's end, in ms.
 
     Raises:
         LayoutError: the key is too short.
@@ -165,28 +161,36 @@ def is_index(kind: Kind, key: bytes) -> bool:
 
 
 def content_of(kind: Kind, family: str, value: bytes) -> Content:
-    """Read an entry's value.
-
-    Args:
-        kind: Of the store; not for versioned stores, whose entries hold several records.
-        family: Column family that the entry is in.
-        value: Its bytes.
+    """Read an entry's value; not of a versioned store, whose entries hold several records.
 
     Raises:
         LayoutError: not of the form that the family has.
     """
-    if family == DEFAULT:
-        if kind in _TIME_FIRST and _TIME_FIRST[kind] is Kind.WINDOW:
-            return Content(read_long(value), None, shorten(value[_LONG:]))
-        return Content(None, None, shorten(value))
-    if family == TIMESTAMPED:
-        return Content(read_long(value), None, shorten(value[_LONG:]))
-    if family not in HEADER_FAMILIES:
+    at_ms, headers, rest = _parts(kind, family, value)
+    return Content(at_ms, headers, shorten(rest))
+
+
+def record_value(kind: Kind, family: str, value: bytes) -> bytes:
+    """Return the record's value of an entry's, without time and headers; not of a versioned store.
+
+    Raises:
+        LayoutError: not of the form that the family has.
+    """
+    return _parts(kind, family, value)[2]
+
+
+def _parts(kind: Kind, family: str, value: bytes) -> tuple[int | None, bytes | None, bytes]:
+    """Split an entry's value: time and headers, as far as its form keeps them, and the record's value."""
+    headers = None
+    if family in HEADER_FAMILIES:
+        headers, value = _split_headers(value)
+    elif family not in (DEFAULT, TIMESTAMPED):
         raise LayoutError(f"column family {family}")
-    headers, rest = _split_headers(value)
-    if family == SESSION_WITH_HEADERS:
-        return Content(None, headers, shorten(rest))
-    return Content(read_long(rest), headers, shorten(rest[_LONG:]))
+    if family in (TIMESTAMPED, WITH_HEADERS, WINDOW_WITH_HEADERS) or (
+        family == DEFAULT and kind is Kind.TIME_FIRST_WINDOW
+    ):
+        return read_long(value), headers, value[_LONG:]
+    return None, headers, value
 
 
 def record_content(at_ms: int, headers: Headers, value: bytes) -> Content:
@@ -250,27 +254,3 @@ def could_be(kind: Kind, key: bytes) -> bool:
         return 0 <= read_long(key, len(key) - _LONG) <= end_ms < _LARGEST_MS
     except LayoutError:
         return False
-
-
-def record_value(kind: Kind, family: str, value: bytes) -> bytes:
-    """Return the record's value of an entry's: without the time and headers that its form keeps.
-
-    Args:
-        kind: Of the store; not for versioned stores.
-        family: Column family that the entry is in.
-        value: The entry's bytes.
-
-    Raises:
-        LayoutError: not of the form that the family has.
-    """
-    has_time = family in (TIMESTAMPED, WITH_HEADERS, WINDOW_WITH_HEADERS)
-    if family in HEADER_FAMILIES:
-        _, value = _split_headers(value)
-    elif family == DEFAULT:
-        has_time = kind is Kind.TIME_FIRST_WINDOW
-    elif family != TIMESTAMPED:
-        raise LayoutError(f"column family {family}")
-    if not has_time:
-        return value
-    read_long(value)
-    return value[_LONG:]

@@ -20,10 +20,7 @@ class Store:
     """One store of one task.
 
     Args of the dataclass:
-        application: Application id.
         task: `0_1` or `__NAME__/0_1`.
-        name: Of the store.
-        directory: Of the task.
         segments: Start of each segment, ms -> its directory; empty for a store of one database.
         database: Directory of that one; None for a store of segments.
         has_process_file: Whether a release from 2.6.2 on was here: its checkpoints name the last offset applied.
@@ -41,6 +38,11 @@ class Store:
     def is_global(self) -> bool:
         """Whether it has every partition of its topic, which is a topic that the application names."""
         return self.task == names.GLOBAL_DIRECTORY
+
+    @property
+    def databases(self) -> dict[int, Path]:
+        """Segment -> directory; segment 0 for a store of one database."""
+        return self.segments if self.database is None else {0: self.database}
 
     @property
     def partition(self) -> int:
@@ -81,14 +83,7 @@ class Store:
 def find_stores(
     state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
 ) -> list[Store]:
-    """List the stores below a state directory, by application, task and name; global ones are left out.
-
-    Args:
-        state_dir: Kafka Streams' state.dir.
-        application: Only this one.
-        task: Only this one.
-        name: Only stores of this name.
-    """
+    """List the stores below a state directory, by application, task and name; global ones are left out."""
     found = []
     for app in _directories(state_dir, application):
         has_process_file = (state_dir / app / names.PROCESS_FILE).exists()

@@ -13,15 +13,7 @@ from agent.verify.rule import DAMAGE, Word
 from agent.verify.verify import Result
 
 KEY_HASH_BYTES = 8
-_SHOWN = (
-    *DAMAGE,
-    Word.UNDECIDABLE,
-    Word.AHEAD,
-    Word.BEHIND,
-    Word.PENDING,
-    Word.EQUAL,
-    Word.EXPIRED,
-)
+_SHOWN = (*DAMAGE, Word.UNDECIDABLE, Word.AHEAD, Word.BEHIND, Word.PENDING, Word.EQUAL, Word.EXPIRED)
 _NOUNS = {Word.EXTRA: "keys", Word.MISSING: "keys", Word.DIFFERENT: "values"}
 _MARGIN = " " * 14
 
@@ -38,13 +30,7 @@ def key_text(key: bytes, *, show_keys: bool) -> str:
 
 
 def paragraph(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> str:
-    """Describe one store for people.
-
-    Args:
-        result: What was found.
-        notes: Place among the examples -> what the changelog says of it beside.
-        show_keys: Whether keys are written in the clear.
-    """
+    """Describe one store for people; `notes` say of some examples, by place, what the changelog says beside."""
     store = result.store
     name = printable(f"{store.application}/{store.task}/{store.name}")
     lines = [f"{_headline(result):<14}{name}  {_about(result)}".rstrip()]

@@ -39,10 +39,8 @@ class Logged(NamedTuple):
     """One record of a key.
 
     Args of the tuple:
-        offset: In the changelog.
         content: What it says; None = deleted.
         is_committed: False: of a transaction that was aborted, or has not ended: a store may have it, and need not.
-        at_ms: Its time, milliseconds since the epoch.
     """
 
     offset: int

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agent.verify.kinds import Content
 from agent.verify.rule import Logged
@@ -22,6 +22,8 @@ _LOW, _LATER = "default", "later"
 _END = b"\0\0"
 _HEAD = struct.Struct(">qqBB")
 _DELETED, _VALUE = 0, 1
+A = TypeVar("A")
+B = TypeVar("B")
 Rows = Iterator[tuple[bytes, Iterable[Logged]]]
 
 
@@ -65,7 +67,8 @@ class Scratch:
 
         Records are read when they are asked for, and gone with the next key.
         """
-        return merge(self._lows(prefix), self._laters(prefix))
+        for key, low, later in pair(self._lows(prefix), self._laters(prefix)):
+            yield key, chain(low or (), later or ())
 
     def _lows(self, prefix: bytes) -> Rows:
         for key, value in _walk(self._low, once(self._library), prefix):
@@ -84,20 +87,22 @@ class Scratch:
         return options
 
 
-def merge(lows: Rows, laters: Rows) -> Rows:
-    """Join two sequences in the order of keys; records of `laters` come behind those of `lows`."""
-    low, later = next(lows, None), next(laters, None)
-    while low is not None or later is not None:
-        if later is None or (low is not None and low[0] < later[0]):
-            assert low is not None
-            yield low
-            low = next(lows, None)
-        elif low is None or later[0] < low[0]:
-            yield later
-            later = next(laters, None)
+def pair(
+    left: Iterator[tuple[bytes, A]], right: Iterator[tuple[bytes, B]]
+) -> Iterator[tuple[bytes, A | None, B | None]]:
+    """Join two sequences in the order of their keys; None where one has nothing."""
+    one, other = next(left, None), next(right, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and one[0] < other[0]):
+            assert one is not None
+            yield one[0], one[1], None
+            one = next(left, None)
+        elif one is None or other[0] < one[0]:
+            yield other[0], None, other[1]
+            other = next(right, None)
         else:
-            yield low[0], chain(low[1], later[1])
-            low, later = next(lows, None), next(laters, None)
+            yield one[0], one[1], other[1]
+            one, other = next(left, None), next(right, None)
 
 
 def _records(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[Logged]:

@@ -24,13 +24,10 @@ Entry = tuple[bytes, str, bytes]
 
 
 def times_of_disk(segments: Iterable[int]) -> Times:
-    """Return times that are true of the segments on disk, where the retention is not known.
+    """Return times that are true of the segments on disk (one at least), where the retention is not known.
 
     A segment may really be shorter: then there is none between two of these. All that is on disk is live: a put that
     moves stream time drops what has expired.
-
-    Args:
-        segments: Where they begin; one at least.
     """
     starts = sorted(segments)
     return Times(0, gcd(*starts) or 1 << 62, starts[0])
@@ -44,12 +41,7 @@ def kind_of_one(entries: Sequence[Entry]) -> Kind:
 
 
 def kind_of_segments(entries: Sequence[tuple[int, Entry]], keys: Sequence[bytes], times: Times) -> Kind:
-    """Return the kind of a store of segments.
-
-    Args:
-        entries: Some entries, each with the start of its segment.
-        keys: Some keys of its changelog.
-        times: Of the store.
+    """Return the kind of a store of segments, by some entries, each with its segment, and some keys of its changelog.
 
     Raises:
         LayoutError: no kind, or more than one, fits.

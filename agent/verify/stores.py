@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
-from agent.errors import UnreadError, UsageError
+from agent.errors import LayoutError, UnreadError, UsageError
 from agent.layout.names import OFFSETS_FAMILY
 from agent.verify.kinds import DATA_FAMILIES
+from agent.verify.places import Store
+from agent.verify.shape import Entry
 from agent.verify.view import View
 
 INSTALL = "pip install 'statewarden[verify]'"
@@ -19,6 +24,12 @@ INDEX_CACHE_BYTES = 1 << 20
 CLOSED = 0
 """Status of a database that was closed in order."""
 _STATUS = b"status"
+
+SAMPLE = 50
+"""Entries of each database, and records of the changelog, by which a store's kind is known."""
+
+OPEN_TRIES = 3
+"""A file that came and went between two readings is no reason to give up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,64 @@ class Database:
         options.set_max_open_files(-1)  # every file is opened now, not when its link may lead elsewhere
         bound_memory(self._library, options)
         return options
+
+
+class Opened:
+    """Every database of a store, open until the stack is closed. Offsets are read first, files second.
+
+    Raises:
+        UsageError: one cannot be read.
+        LayoutError: the form of one is not known.
+    """
+
+    def __init__(self, store: Store, work: Path, stack: ExitStack) -> None:
+        """Open views of all of them in a private directory."""
+        self._store = store
+        self.checkpointed = store.checkpointed()
+        self.databases: dict[int, Database] = {}
+        self.claims: dict[int, Claims | None] = {}
+        self.written_s: dict[int, float] = {}
+        for segment, path in store.databases.items():
+            database, self.written_s[segment] = _open(path, work, stack)
+            if database.unknown_families:
+                raise LayoutError(f"column family {database.unknown_families[0]}: its form is not known here")
+            self.databases[segment] = database
+            self.claims[segment] = database.claims()
+
+    def topic(self) -> str | None:
+        """Return the changelog that the databases name (4.3+); None = they name none, or several."""
+        tail = f"-{self._store.partition}"
+        named = {x for one in self.claims.values() if one for x in one.offsets if x.endswith(tail)}
+        return named.pop().removesuffix(tail) if len(named) == 1 else None
+
+    def offset(self, topic: str, segment: int | None = None) -> int | None:
+        """Return the offset that a database says it has; without one, or up to 4.2, what `.checkpoint` says."""
+        partition, claims = self._store.partition, None if segment is None else self.claims[segment]
+        if claims is None:
+            found = self.checkpointed.get((topic, partition), -1)
+        else:
+            found = claims.offsets.get(f"{topic}-{partition}", -1)
+        return None if found < 0 else found
+
+    def samples(self) -> list[tuple[int, Entry]]:
+        """Return some entries of each database."""
+        return [(s, x) for s, one in self.databases.items() for x in islice(one.entries(), SAMPLE)]
+
+
+def _open(path: Path, work: Path, stack: ExitStack) -> tuple[Database, float]:
+    """Open a database; returns when its newest file was written, too."""
+    for tries_left in reversed(range(OPEN_TRIES)):
+        with ExitStack() as own:
+            view = own.enter_context(closing(View(path, work)))
+            try:
+                database = own.enter_context(closing(Database(view)))
+            except UsageError:
+                if not tries_left:
+                    raise
+                continue
+            stack.push(own.pop_all())
+            return database, view.written_s
+    raise AssertionError("the last try returns or raises")
 
 
 def bound_memory(library: Any, options: Any) -> None:

@@ -20,14 +20,7 @@ from agent.verify.places import Store
 from agent.verify.rule import DAMAGE, KnownKeys, Word, sum_up
 from agent.verify.scratch import Scratch
 from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
-from agent.verify.stores import CLOSED, Claims, Database
-from agent.verify.view import View
-
-SAMPLE = 50
-"""Entries of each database, and records of the changelog, by which its kind is known."""
-
-
-OPEN_TRIES = 3
+from agent.verify.stores import CLOSED, SAMPLE, Opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +31,6 @@ class Given:
         topics: Store -> changelog, where it is not the usual one.
         kinds: Store -> kind, where no entry shows it.
         retentions: Store -> retention in ms, where the topic's settings may not be read.
-        examples: How many keys of each word.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -52,16 +44,12 @@ class Result:
     """What is said of one store.
 
     Args of the dataclass:
-        store: Which.
         word: The worst of its keys, or `undecidable` as a whole.
         reason: Why it is undecidable as a whole; empty = it is not.
         note: What limits the comparison; empty = nothing.
         topic: Its changelog; empty = not known.
-        kind: None = not known.
         offsets: Segment -> offset of its database; segment 0 for a store of one database.
-        start: First offset of the changelog.
         end: Behind the last one that was read.
-        tally: Words of keys, counted.
         by_segment: Segment -> words of its keys, for segments that are damaged.
         is_closed: True: closed in order; False: open, or killed; None = not known (before 4.3).
         transactions: Whether the changelog has records that are not committed.
@@ -90,38 +78,32 @@ class Result:
 
 
 def verify_store(
-    store: Store, changelogs: Changelogs, given: Given, work: Path, now_s: float, progress: Progress
-) -> Result:
-    """Compare one store with its changelog.
-
-    Args:
-        store: Which; nothing is written into its directory.
-        changelogs: The cluster.
-        given: What the user says of stores.
-        work: Private directory for the view and the scratch database; both are gone afterwards.
-        now_s: Time of the comparison, seconds since the epoch.
-        progress: Called while the changelog is read.
-
-    Returns:
-        The words; what stops the comparison is the reason of `undecidable`.
-    """
-    return said_by(Comparison, store, changelogs, given, work, now_s, progress)
-
-
-def said_by(
-    kind: type[Comparison],
     store: Store,
     changelogs: Changelogs,
     given: Given,
     work: Path,
     now_s: float,
     progress: Progress,
+    kind: type[Comparison] | None = None,
 ) -> Result:
-    """Run a comparison; see `verify_store`."""
+    """Compare one store with its changelog; nothing is written into its directory.
+
+    Args:
+        store: Which.
+        changelogs: The cluster.
+        given: What the user says of stores.
+        work: Private directory for the view and the scratch database; both are gone afterwards.
+        now_s: Time of the comparison, seconds since the epoch.
+        progress: Called while the changelog is read.
+        kind: How; None = as that of a task.
+
+    Returns:
+        The words; what stops the comparison is the reason of `undecidable`.
+    """
     result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
     with ExitStack() as stack:
         try:
-            kind(store, changelogs, given, work, stack, result).run(now_s, progress)
+            (kind or Comparison)(store, changelogs, given, work, stack, result).run(now_s, progress)
         except (UsageError, LayoutError) as error:
             result.word, result.reason = Word.UNDECIDABLE, str(error)
             result.tally, result.by_segment = Tally(given.examples), {}
@@ -130,6 +112,8 @@ def said_by(
 
 class Comparison:
     """The steps for a store of a task; what is open is closed with the stack."""
+
+    _opened: Opened
 
     def __init__(
         self, store: Store, changelogs: Changelogs, given: Given, work: Path, stack: ExitStack, result: Result
@@ -140,19 +124,19 @@ class Comparison:
         self._work = work
         self._stack = stack
         self._result = result
-        self._databases: dict[int, Database] = {}
-        self._claims: dict[int, Claims | None] = {}
-        self._written_s = 0.0
         self._otherwise: int | None = None
 
     def run(self, now_s: float, progress: Progress) -> None:
         """Take every step; the order matters: offset, then files, then the changelog's end."""
-        checkpointed = self._store.checkpointed()
-        self._open()
+        self._opened = opened = Opened(self._store, self._work, self._stack)
         result = self._result
-        result.topic = self._topic(checkpointed)
-        result.offsets = self._offsets(checkpointed)
-        statuses = {x.status for x in self._claims.values() if x is not None}
+        result.topic = self._topic()
+        result.offsets = {segment: opened.offset(result.topic, segment) for segment in opened.databases}
+        # what one segment has behind it, the application had processed for all of them
+        self._otherwise = max((x for x in result.offsets.values() if x is not None), default=None)
+        if not opened.databases:
+            self._otherwise = opened.offset(result.topic)
+        statuses = {x.status for x in opened.claims.values() if x is not None}
         result.is_closed = None if not statuses else statuses == {CLOSED}
         result.start, result.end = self._changelogs.range(result.topic, self._store.partition)
         self._require_range()
@@ -161,61 +145,35 @@ class Comparison:
         result.kind = self._given.kinds.get(self._store.name) or self._kind(times)
         if result.kind is Kind.VERSIONED and times is None:
             times = self._versioned_times(settings)
-        plan = self._plan(result.kind, times)
+        plan = Plan(
+            result.topic, self._store.partition, result.start, result.end, result.kind, times, result.offsets,
+            self._otherwise,
+        )  # fmt: skip
         scratch = self._stack.enter_context(closing(Scratch(self._work)))
         folded = fold(self._changelogs, plan, scratch, progress)
         result.start, _ = self._changelogs.range(result.topic, self._store.partition)
         plan = replace(plan, start=result.start)  # retention may have taken records meanwhile
         result.transactions = folded.transactions
-        tombstones_ms = int((settings or {}).get("delete.retention.ms") or 0)
-        is_fresh = (now_s - self._written_s) * 1000 < tombstones_ms
+        is_fresh = self._is_fresh(settings, now_s)
         self._judge(plan, folded, scratch, is_fresh=is_fresh)
         result.word = sum_up(result.tally.counts)
 
+    def _is_fresh(self, settings: Mapping[str, str] | None, now_s: float) -> bool:
+        """Whether no tombstone can have gone since the databases were written."""
+        written_s = max(self._opened.written_s.values(), default=0.0)
+        return (now_s - written_s) * 1000 < int((settings or {}).get("delete.retention.ms") or 0)
+
     # -------------------------------------------------------------------------------- the store's side
 
-    def _open(self) -> None:
-        """Open every database of the store."""
-        store = self._store
-        paths = {0: store.database} if store.database else dict(store.segments)
-        for segment, path in paths.items():
-            assert path is not None
-            database = self._open_one(path)
-            if database.unknown_families:
-                raise LayoutError(f"column family {database.unknown_families[0]}: its form is not known here")
-            self._databases[segment] = database
-            self._claims[segment] = database.claims()
-
-    def _open_one(self, path: Path) -> Database:
-        """Open a database; a file that came and went between two readings is no reason to give up."""
-        for tries_left in reversed(range(OPEN_TRIES)):
-            with ExitStack() as stack:
-                view = stack.enter_context(closing(View(path, self._work)))
-                try:
-                    database = stack.enter_context(closing(Database(view)))
-                except UsageError:
-                    if not tries_left:
-                        raise
-                    continue
-                self._stack.push(stack.pop_all())
-                self._written_s = max(self._written_s, view.written_s)
-                return database
-        raise AssertionError("the last try returns or raises")
-
-    def _topic(self, checkpointed: Mapping[tuple[str, int], int]) -> str:
-        store = self._store
-        if store.name in self._given.topics:
-            return self._given.topics[store.name]
-        tail = f"-{store.partition}"
-        claimed = {
-            x for claims in self._claims.values() if claims for x in claims.offsets if x.endswith(tail)
-        }
-        if len(claimed) == 1:
-            return claimed.pop().removesuffix(tail)
+    def _topic(self) -> str:
+        store, checkpointed = self._store, self._opened.checkpointed
+        named = self._given.topics.get(store.name, self._opened.topic())
+        if named is not None:
+            return named
         if (store.changelog, store.partition) in checkpointed:
             return store.changelog
         foreign = {topic for topic, _ in checkpointed if not topic.endswith(CHANGELOG_SUFFIX)}
-        if len(foreign) == 1 and checkpointed and not self._claims.get(0):
+        if len(foreign) == 1 and checkpointed and not self._opened.claims.get(0):
             return self._source_or_changelog(foreign.pop())
         return store.changelog
 
@@ -227,27 +185,8 @@ class Comparison:
             else source
         )
 
-    def _offsets(self, checkpointed: Mapping[tuple[str, int], int]) -> dict[int, int | None]:
-        topic, partition = self._result.topic, self._store.partition
-        found: dict[int, int | None] = {}
-        for segment, claims in self._claims.items():
-            if claims is None:
-                offset = checkpointed.get((topic, partition))
-            else:
-                offset = claims.offsets.get(f"{topic}-{partition}")
-            found[segment] = None if offset is None or offset < 0 else offset
-        if not found:
-            offset = checkpointed.get((topic, partition), -1)
-            self._otherwise = None if offset < 0 else offset
-        else:
-            # what one segment has behind it, the application had processed for all of them
-            self._otherwise = max((x for x in found.values() if x is not None), default=None)
-        return found
-
     def _kind(self, times: Times | None) -> Kind:
-        samples = [
-            (s, x) for s, database in self._databases.items() for x in islice(database.entries(), SAMPLE)
-        ]
+        samples = self._opened.samples()
         if self._store.database:
             return kind_of_one([x for _, x in samples])
         assert times is not None
@@ -299,9 +238,9 @@ class Comparison:
     def _times_of_disk(self) -> Times:
         """Judge what the segments on disk cover, where the retention is not known."""
         how = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
-        if not self._databases:
+        if not self._opened.databases:
             raise UsageError(f"it has no segment, and its retention is not known: {how}")
-        times = times_of_disk(self._databases)
+        times = times_of_disk(self._opened.databases)
         self._result.note = (
             f"its retention is not known: what is older than its oldest segment, {times.oldest_ms}, is counted as"
             f" expired, lost or not; {how}"
@@ -315,19 +254,6 @@ class Comparison:
             )
         return times_of(int(settings["min.compaction.lag.ms"]) - ADDITIONAL_MS)
 
-    def _plan(self, kind: Kind, times: Times | None) -> Plan:
-        result = self._result
-        return Plan(
-            result.topic,
-            self._store.partition,
-            result.start,
-            result.end,
-            kind,
-            times,
-            dict(result.offsets),
-            self._otherwise,
-        )
-
     # -------------------------------------------------------------------------------- both
 
     def _judge(self, plan: Plan, folded: Folded, scratch: Scratch, *, is_fresh: bool) -> None:
@@ -338,16 +264,16 @@ class Comparison:
             self._take(own, 0, known, folded)
             return
         assert plan.times is not None
-        stream_ms = max(folded.stream_ms, max(self._databases, default=-1))
+        stream_ms = max(folded.stream_ms, max(self._opened.databases, default=-1))
         live_from = plan.times.live_from(stream_ms)
-        for segment in sorted(folded.segments | set(self._databases)):
+        for segment in sorted(folded.segments | set(self._opened.databases)):
             known = folded.known(plan, plan.offset_of(segment), is_fresh=is_fresh)
             rows = scratch.keys(prefix_of(segment))
             if segment < live_from:
                 self._result.tally.counts[Word.EXPIRED] += sum(1 for _ in rows)
                 continue
             own = Tally(self._result.tally.most)
-            compare(self._databases.get(segment), rows, plan.kind, known, own, segment)
+            compare(self._opened.databases.get(segment), rows, plan.kind, known, own, segment)
             self._take(own, segment, known, folded)
             if any(own.counts[word] for word in (*DAMAGE, Word.PENDING)):
                 self._result.by_segment[segment] = own
@@ -356,7 +282,7 @@ class Comparison:
         self, plan: Plan, known: KnownKeys, folded: Folded, scratch: Scratch, own: Tally
     ) -> None:
         """Compare a store of one database."""
-        database, rows = self._databases.get(0), scratch.keys(prefix_of(0))
+        database, rows = self._opened.databases.get(0), scratch.keys(prefix_of(0))
         if plan.kind is not Kind.VERSIONED:
             compare(database, rows, plan.kind, known, own)
             return
@@ -366,7 +292,7 @@ class Comparison:
 
     def _take(self, own: Tally, segment: int, known: KnownKeys, folded: Folded) -> None:
         """Add the words of one database to those of the store."""
-        claims = self._claims.get(segment)
+        claims = self._opened.claims.get(segment)
         if claims is None or claims.status != CLOSED:
             own.soften(known, folded.last)
         self._result.tally.join(own)

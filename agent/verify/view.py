@@ -27,10 +27,6 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
     """Make the private directory, and remove it at any end: interrupts included, in what `guarded` runs.
 
-    Args:
-        work: Where; None = where temporary files go.
-        state_dir: Where it must not be.
-
     Raises:
         UsageError: it would be inside the state directory, or cannot be made.
     """

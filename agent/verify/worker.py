@@ -19,19 +19,20 @@ from functools import partial
 from pathlib import Path
 
 from agent.clock import SystemClock
-from agent.contract.packed import MAX_ROWS, buckets_for
+from agent.contract.packed import MAX_ROWS, body_of, buckets_for
 from agent.errors import LayoutError, UsageError
 from agent.interrupt import guarded
 from agent.observe.kernel_disk import KernelDisk
 from agent.verify.digest import Origin, digest_store
-from agent.verify.pace import Pace
 from agent.verify.places import Store, find_stores
-from agent.verify.shipped import body_of
 from agent.verify.view import more_descriptors, private_directory
 
 NICE = 19
 FIRST_TO_GO = "1000"
 """Where memory runs out in the container, this process is what the kernel ends first, and not the agent."""
+
+SLICE_S = 0.01
+"""CPU between two rests."""
 
 REFUSED = 1
 """Exit code where there is no digest."""
@@ -39,18 +40,7 @@ REFUSED = 1
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to make.
-
-    Args of the dataclass:
-        state_dir: Kafka Streams' state.dir.
-        application: Application id.
-        task: Task id.
-        store: Store.
-        buckets: Buckets of each database, at most.
-        cpu_share: Of one core.
-        work: Where the private directory is made; None = where temporary files go.
-        parent: Process id of the agent: without it the digest is for no one.
-    """
+    """What to make."""
 
     state_dir: str
     application: str
@@ -62,17 +52,30 @@ class Asked:
     parent: int
 
 
+class Pace:
+    """Sleeps so that the CPU that a process takes stays below its share."""
+
+    def __init__(self, share: float, cpu_s: Callable[[], float], sleep: Callable[[float], object]) -> None:
+        """Begin with all CPU (`cpu_s`) that the process has taken: its start is to be made up for, too."""
+        self._rest = 1 / share - 1
+        self._cpu_s, self._sleep = cpu_s, sleep
+        self._paid_s = 0.0
+
+    def __call__(self, slice_s: float = SLICE_S) -> None:
+        """Rest, if a slice of work is done."""
+        used_s = self._cpu_s() - self._paid_s
+        if used_s >= slice_s:
+            self._sleep(used_s * self._rest)
+            self._paid_s += used_s
+
+
 def command(asked: Asked) -> list[str]:
     """Give the command line that makes it, to be run where the package `agent` is."""
     return [sys.executable, "-m", "agent.verify.worker", json.dumps(asdict(asked))]
 
 
 def make(asked: Asked, pause: Callable[[], None]) -> dict[str, object]:
-    """Make the body of the event.
-
-    Args:
-        asked: What to make.
-        pause: Called again and again.
+    """Make the body of the event; `pause` is called again and again.
 
     Raises:
         UsageError: the store is gone or cannot be read.

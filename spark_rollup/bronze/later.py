@@ -28,12 +28,7 @@ def latest_minor(version: str) -> Column:
 
 
 def announce(minor: int | None, done: str) -> None:
-    """Ask for an upgrade on standard error, unless there is no reason for it.
-
-    Args:
-        minor: Latest minor version that some events are of, as of `latest_minor`.
-        done: What is done with them all the same.
-    """
+    """Ask for an upgrade on standard error if events are of a later minor version, and say what is done with them."""
     if minor is not None:
         print(
             f"statewarden-rollup: some events are of contract {SCHEMA_MAJOR}.{minor}, and this version knows "

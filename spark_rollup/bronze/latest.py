@@ -41,7 +41,6 @@ class Latest:
     """Up to when an audit reads.
 
     Args of the dataclass:
-        as_of_us: Microseconds since the epoch.
         ahead: Pods whose clocks seem to be ahead of that, and how far (microseconds).
     """
 
@@ -55,11 +54,6 @@ def choose(words: Mapping[Pod, Last], now_us: int, began_us: Callable[[Pod, int]
     Pods that report a time still to come are ignored, as long as others are left. So is a minority that is ahead of at
     least two others that agree on the time, in a way that only a wrong clock explains (`_is_clock`). A pod that goes on
     reporting after all others is believed: the others are silent.
-
-    Args:
-        words: What each pod reported last; not empty.
-        now_us: Our own clock; microseconds since the epoch.
-        began_us: Returns the first time after a given one that a pod reported.
     """
     left = {pod: word for pod, word in words.items() if word.at_us <= now_us + SKEW_US} or dict(words)
     speaking = sorted((word for word in left.values() if not word.stopped), key=lambda word: word.at_us)

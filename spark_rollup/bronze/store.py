@@ -120,14 +120,7 @@ def replace_quarantine(rows: DataFrame, bronze: Place) -> None:
 
 
 def write_events(events: DataFrame, bronze: Place, size_bytes: int, onto: int | None) -> None:
-    """Add events by day, in files of a sensible size, sorted so that every later stage finds tasks together.
-
-    Args:
-        events: `EVENT_ROW`, line, day; none of them in bronze as of `onto`.
-        bronze: Bronze.
-        size_bytes: About how much it is, compressed.
-        onto: Version of the table that they were compared with; None = there was none.
-    """
+    """Add events, sorted so that every later stage finds tasks together; none of them is in bronze as of `onto`."""
     classed = events.withColumn(ROUTINE, is_routine())
     table.append(laid_out(classed, size_bytes), bronze / EVENTS, onto, PARTITIONS, STATS)
 

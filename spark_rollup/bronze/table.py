@@ -112,14 +112,7 @@ def _as(field: T.StructField, stored: T.DataType | None) -> Column:
 def append(
     rows: DataFrame, table: Place, onto: int | None, partitions: Sequence[str] = (), stats: Sequence[str] = ()
 ) -> None:
-    """Add rows to a table, or make it.
-
-    Args:
-        rows: What to add; it may have columns that the table has not.
-        table: Where it is.
-        onto: The version that the rows were compared with; None = there was no table.
-        partitions: Columns by which files are laid out.
-        stats: Columns of whose values each file's range is kept.
+    """Add rows to a table, or make it, onto the version that they were compared with (None = there was no table).
 
     Raises:
         UsageError: another run added to the table meanwhile.

@@ -66,13 +66,7 @@ def check_files(
     opened: Callable[[str], BinaryIO],
     suspect: Callable[[str, int], bool] = is_suspect,
 ) -> Checked:
-    """Check those of the files that need it.
-
-    Args:
-        files: Path -> size, bytes.
-        opened: Opens one; raises OSError where it cannot.
-        suspect: Which need it.
-    """
+    """Check those of the files (path -> bytes) that need it; `opened` raises OSError where it cannot."""
     odd = [path for path in files if shown(path) != path]
     chosen = [path for path, size_bytes in files.items() if path not in odd and suspect(path, size_bytes)]
 

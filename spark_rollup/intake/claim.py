@@ -42,12 +42,7 @@ _ALIVE = ", alive "
 
 @contextmanager
 def claimed(bronze: Place, work: str = "ingest", spark: SparkSession | None = None) -> Iterator[None]:
-    """Keep other writers out until the block ends; wait for the one that is running.
-
-    Args:
-        bronze: Bronze.
-        work: What is done, for others to read.
-        spark: Its jobs are cancelled if the claim is lost; None = there is none yet.
+    """Keep other writers out until the block ends; wait for the one that is running. A lost claim ends all jobs.
 
     Raises:
         UsageError: another one is still running after `PATIENCE_S`; the message names it.

@@ -59,14 +59,9 @@ def scattered(paths: Sequence[str]) -> list[str]:
 
 
 def tidy(spark: SparkSession, bronze: Place, now_us: int) -> int:
-    """Join the files of the quarantine, without what has been there for longer than `KEEP_DAYS`.
+    """Join the files of the quarantine; drop, and count, what has been there for longer than `KEEP_DAYS`.
 
     What waits for another version of the rollup stays.
-
-    Args:
-        spark: Session.
-        bronze: Bronze.
-        now_us: Microseconds since the epoch.
 
     Returns:
         Number of lines and files that were dropped.
@@ -82,12 +77,7 @@ def tidy(spark: SparkSession, bronze: Place, now_us: int) -> int:
 
 
 def retain(spark: SparkSession, bronze: Place, days: int) -> str | None:
-    """Remove old days, as far as a snapshot replaces them.
-
-    Args:
-        spark: Session.
-        bronze: Bronze.
-        days: How many days are kept, the newest included.
+    """Remove days, as far as a snapshot replaces them, but for the newest ones.
 
     Returns:
         The last day that was removed, `YYYY-MM-DD`; None = none could be.

@@ -56,13 +56,7 @@ class Wanted:
 
 
 def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
-    """Take events out.
-
-    Args:
-        spark: Session.
-        bronze: Bronze.
-        wanted: Which.
-        now_us: Microseconds since the epoch.
+    """Take events out; returns how many there were.
 
     Returns:
         How many there were.
@@ -91,12 +85,7 @@ def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
 
 
 def remove_file(spark: SparkSession, bronze: Place, path: str) -> int:
-    """Remove a data file from the tables of events or quarantine without reading it.
-
-    Args:
-        spark: Session.
-        bronze: Bronze.
-        path: As the message about its damage names it, or its name.
+    """Remove a data file, by its name, from the tables of events or quarantine without reading it.
 
     Returns:
         How many other files its day and kind had; they are rewritten.

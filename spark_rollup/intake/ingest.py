@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,8 +44,9 @@ from spark_rollup.config import MARKER
 from spark_rollup.errors import DamagedError
 from spark_rollup.schemas import QUARANTINE
 from spark_rollup.sources import files
-from spark_rollup.sources.base import Batch, Source
+from spark_rollup.sources.base import Batch
 from spark_rollup.sources.files import Directory, FileSource
+from spark_rollup.sources.kafka import KafkaSource
 from spark_rollup.sources.turns import NOTE, ingest_all
 from spark_rollup.spark.failures import is_deadly
 from spark_rollup.spark.materialize import materialize
@@ -75,40 +77,48 @@ class Ingested:
     newer: int | None = None
 
 
-def run(spark: SparkSession, source: Path | Source, bronze: Place) -> Ingested:
+def run(
+    spark: SparkSession,
+    source: Path | FileSource | KafkaSource,
+    bronze: Place,
+    known: Mapping[str, int] | None = None,
+    fit: Callable[[int], None] = lambda _: None,
+) -> Ingested:
     """Add what is new; a run that is repeated, or was cut off half way, adds nothing twice.
 
     The raw line stays in the table, so fields that this version does not know are not lost.
+
+    Args:
+        spark: Session.
+        source: Where events come from; a path is a directory with segments.
+        bronze: What to add to.
+        known: What was ingested; None = as `read_ends` gives it.
+        fit: Called with the size (bytes) of what will be ingested, before it is.
 
     Raises:
         SourceError: the source does not answer, refuses, or has not what was asked for.
         UsageError: bronze was made by an older version, or another run adds to it.
     """
-    chosen = FileSource(Directory(source)) if isinstance(source, Path) else source
-    if isinstance(chosen, FileSource):
-        return add_files(spark, chosen, bronze, read_ends(bronze))
-    return add_batch(spark, chosen.batch(spark, read_ends(bronze)), bronze)
+    taken = read_ends(bronze) if known is None else known
+    if isinstance(source, Path):
+        source = FileSource(Directory(source))
+    if isinstance(source, FileSource):
+        return _add_files(spark, source, bronze, taken, fit)
+    batch = source.batch(spark, taken)
+    for note in batch.notes:
+        print(f"statewarden-rollup: {note}", file=sys.stderr)
+    fit(batch.size_bytes)
+    return add_batch(spark, batch, bronze)
 
 
-def add_files(
+def _add_files(
     spark: SparkSession,
     source: FileSource,
     bronze: Place,
     known: Mapping[str, int],
-    fit: Callable[[int], None] = lambda _: None,
+    fit: Callable[[int], None],
 ) -> Ingested:
-    """Add the files that are new, in turns; one that ends run after run is put into quarantine in the end.
-
-    Args:
-        spark: Session.
-        source: Where files come from.
-        bronze: What to add to.
-        known: What was ingested.
-        fit: Called with the size (bytes) of what will be ingested, before it is.
-
-    Raises:
-        SourceError: the source does not answer, or refuses.
-    """
+    """Add the files that are new, in turns; one that ends run after run is put into quarantine in the end."""
     fresh, lost = source.fresh(spark, known)
     fit(sum(fresh.values()))
     done = ingest_all(
@@ -176,12 +186,7 @@ def read_ends(bronze: Place) -> dict[str, int]:
 
 
 def drop_ends(known: Mapping[str, int], where: str) -> dict[str, int]:
-    """Leave out of what was ingested the file or directory named, or everything.
-
-    Args:
-        known: What `read_ends` gave.
-        where: Path or URL; empty = everything.
-    """
+    """Leave out of what was ingested the file or directory (path or URL) named; empty = everything."""
     if not where:
         return {}
     path = where.rstrip("/") if "://" in where else os.path.abspath(where)  # noqa: PTH100 - as `Directory` has it

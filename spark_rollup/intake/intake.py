@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +28,6 @@ class IntakeOptions:
     """What decides one `ingest`.
 
     Args of the dataclass:
-        input: Where events come from.
-        opening: Bronze, and the session that it needs.
         kafka_config: File with settings of Kafka's Java client.
         trigger: What `stream.parse_trigger` gave; None = one run.
         checkpoint: Directory for the stream's place; None = in bronze.
@@ -81,7 +78,7 @@ def run(options: IntakeOptions) -> None:
         )
 
 
-def source_of(options: IntakeOptions) -> Source:
+def source_of(options: IntakeOptions) -> FileSource | KafkaSource:
     """Make the source that an address names.
 
     Raises:
@@ -118,28 +115,22 @@ def read_properties(path: Path) -> dict[str, str]:
     return found
 
 
-def _work(spark: SparkSession, source: Source, options: IntakeOptions, bronze: Place) -> Ingested | None:
+def _work(
+    spark: SparkSession, source: FileSource | KafkaSource, options: IntakeOptions, bronze: Place
+) -> Ingested | None:
     if options.trigger is None:
         with claimed(bronze, "ingest", spark):
             return _once(spark, source, options, bronze)
     return _stream(spark, source, options, bronze, options.trigger)
 
 
-def _once(spark: SparkSession, source: Source, options: IntakeOptions, bronze: Place) -> Ingested:
+def _once(
+    spark: SparkSession, source: FileSource | KafkaSource, options: IntakeOptions, bronze: Place
+) -> Ingested:
     conf, known = options.opening.conf, ingest.read_ends(bronze)
     if options.again is not None:
         known = ingest.drop_ends(known, options.again)
-    if isinstance(source, FileSource):
-        counts = ingest.add_files(
-            spark, source, bronze, known, lambda size_bytes: session.fit(spark, size_bytes, conf)
-        )
-        announce(counts.newer, "kept")
-        return counts
-    batch = source.batch(spark, known)
-    for note in batch.notes:
-        print(f"statewarden-rollup: {note}", file=sys.stderr)
-    session.fit(spark, batch.size_bytes, conf)
-    counts = ingest.add_batch(spark, batch, bronze)
+    counts = ingest.run(spark, source, bronze, known, lambda size_bytes: session.fit(spark, size_bytes, conf))
     announce(counts.newer, "kept")
     return counts
 

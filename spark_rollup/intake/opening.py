@@ -32,11 +32,8 @@ class Opening:
     """Where bronze (or the input of an audit) is, and how Spark gets there.
 
     Args of the dataclass:
-        where: Directory, or `s3a://bucket/prefix`.
         endpoint: URL of an object store that is not AWS's own.
-        region: The store's region.
         jars: Directory with jars; None = where `statewarden-rollup jars` puts them.
-        conf: Spark's settings.
         progress: Whether to show progress on stderr.
         debug: Whether Spark logs its errors.
     """
@@ -54,13 +51,7 @@ class Opening:
 def opened(
     opening: Opening, size_bytes: int | None, kinds: Sequence[str] = (), *, delta: bool = True
 ) -> Iterator[tuple[SparkSession, Place]]:
-    """Give a session and the place.
-
-    Args:
-        opening: What to open.
-        size_bytes: Size of what is read; None = not known yet.
-        kinds: Jars that are needed besides.
-        delta: Whether there are Delta tables; there are none if segments are audited.
+    """Give a session that fits the size of what is read (None = not known yet), and the place.
 
     Raises:
         JarError: jars are missing.

@@ -66,15 +66,7 @@ def run(
     checkpoint: Place,
     report: Callable[[Ingested], None],
 ) -> None:
-    """Ingest what is there, or go on until SIGTERM or Ctrl-C.
-
-    Args:
-        spark: Session.
-        source: Where events come from.
-        bronze: What to add to; claimed turn by turn.
-        trigger: What `parse_trigger` gave.
-        checkpoint: Directory for the stream's place; one per source and bronze.
-        report: Called after each turn that brought something.
+    """Ingest what is there, or go on until SIGTERM or Ctrl-C; bronze is claimed turn by turn.
 
     Raises:
         SourceError: the source does not answer, refuses, went away, or has files that cannot be read; a restart goes

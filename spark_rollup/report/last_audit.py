@@ -60,9 +60,6 @@ def write(known: LastAudit, place: Path) -> None:
 def read(output: Path) -> LastAudit:
     """Read what the last audit wrote.
 
-    Args:
-        output: Its `--output`.
-
     Raises:
         UsageError: no audit has finished there, it was one of another version, or the file is not of the audit that
             wrote the rest of the output.
@@ -121,12 +118,7 @@ def _check_run(output: Path, known: LastAudit, marker: Mapping[str, object]) -> 
 
 
 def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ()) -> tuple[list[str], Exit]:
-    """Answer from what an audit left.
-
-    Args:
-        output: The audit's `--output`.
-        question: What is asked, and when.
-        given: Options that only an audit can follow; none may be given.
+    """Answer from what an audit left in its `--output`; `given` are options that only an audit can follow: none may be.
 
     Returns:
         As `gate.safe_to_restart`; the first line names the directory, too.

@@ -8,7 +8,7 @@ those of the scrape belong to the job.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
@@ -23,6 +23,7 @@ from spark_rollup.config import AGENT, FLEET
 from spark_rollup.errors import UsageError
 from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import missed
+from spark_rollup.report.page import PageData
 
 FILE = "metrics.prom"
 ROWS_LISTED = 500
@@ -48,22 +49,14 @@ class Facts:
     """What a run has to report.
 
     Args of the dataclass:
-        findings: Rows of the table `findings`, the worst first.
-        coverage: Rows of the table `coverage`.
-        incidents: What the findings make together, the worst first.
+        data: What the page shows.
         rules: All rules by id, with the highest severity of each: their series exist whatever is found.
-        as_of_us: The audit's time.
         finished_us: When the audit ended.
-        quarantined: Lines and files that could not be used.
     """
 
-    findings: Sequence[Mapping[str, object]]
-    coverage: Sequence[Mapping[str, object]]
+    data: PageData
     rules: Mapping[str, Severity]
-    as_of_us: int
     finished_us: int
-    quarantined: int
-    incidents: Sequence[FleetIncident] = ()
 
 
 Series = dict[tuple[str, ...], float]
@@ -86,7 +79,7 @@ def _one(value: float) -> Series:
 
 
 def _open(facts: Facts) -> list[Mapping[str, object]]:
-    return [row for row in facts.findings if row["status"] == Status.OPEN.value]
+    return [row for row in facts.data.findings if row["status"] == Status.OPEN.value]
 
 
 def _by_rule(facts: Facts) -> Series:
@@ -124,8 +117,7 @@ def _incidents(facts: Facts) -> Series:
 def _incident_info(facts: Facts) -> Series:
     # what agents report alone has alerts without this list: it must not keep out what only the audit knows
     listed = sorted(
-        _open_incidents(facts),
-        key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent),
+        _open_incidents(facts), key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent)
     )
     return {_names(one, facts.rules): 1.0 for one in listed[:INCIDENTS_LISTED]}
 
@@ -135,7 +127,7 @@ def _unlisted(facts: Facts) -> Series:
 
 
 def _open_incidents(facts: Facts) -> list[FleetIncident]:
-    return [x for x in facts.incidents if x.status is Status.OPEN]
+    return [x for x in facts.data.incidents if x.status is Status.OPEN]
 
 
 def _names(one: FleetIncident, rules: Collection[str]) -> tuple[str, ...]:
@@ -166,7 +158,7 @@ def _alert(one: FleetIncident, rules: Collection[str]) -> str:
 
 
 def _watched(facts: Facts) -> Series:
-    spans = [(_number(row["span_seconds"]), _number(row["unknown_seconds"])) for row in facts.coverage]
+    spans = [(_number(row["span_seconds"]), _number(row["unknown_seconds"])) for row in facts.data.coverage]
     span_s = sum(span for span, _ in spans)
     return _one(1 - sum(min(span, unknown) for span, unknown in spans) / span_s) if span_s else {}
 
@@ -176,7 +168,7 @@ def _number(value: object) -> float:
 
 
 def _missed(facts: Facts) -> Series:
-    counts = missed(facts.coverage)
+    counts = missed(facts.data.coverage)
     return {(level.value,): float(counts.get(level, 0)) for level in (Severity.CRITICAL, Severity.WARNING)}
 
 
@@ -190,7 +182,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric(
         "statewarden_rollup_watermark_timestamp_seconds",
         "Up to when the last audit read events: the time of its newest event, or the configured end.",
-        lambda facts: _one(facts.as_of_us / 1_000_000),
+        lambda facts: _one(facts.data.as_of_us / 1_000_000),
         "seconds",
     ),
     Metric(
@@ -229,7 +221,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "Incidents not listed in statewarden_rollup_incident_info; the report has all.",
         _unlisted,
     ),
-    Metric("statewarden_rollup_pods", "Pods in the input.", lambda facts: _one(len(facts.coverage))),
+    Metric("statewarden_rollup_pods", "Pods in the input.", lambda facts: _one(len(facts.data.coverage))),
     Metric(
         "statewarden_rollup_watched_ratio",
         "Share of the pods' time that was watched; absent without any.",
@@ -239,7 +231,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric(
         "statewarden_rollup_lost_events",
         "Events that agents numbered and that are not in the input.",
-        lambda facts: _one(sum(_number(row["lost_events"]) for row in facts.coverage)),
+        lambda facts: _one(sum(_number(row["lost_events"]) for row in facts.data.coverage)),
         stability=Stability.EXPERIMENTAL,
     ),
     Metric(
@@ -252,7 +244,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric(
         "statewarden_rollup_quarantined_lines",
         "Lines and files of the input that could not be used.",
-        lambda facts: _one(facts.quarantined),
+        lambda facts: _one(sum(facts.data.quarantine.values())),
     ),
     Metric(
         "statewarden_rollup_build_info",
@@ -290,11 +282,7 @@ def write(facts: Facts, target: Path) -> None:
 
 
 def push(facts: Facts, url: str) -> None:
-    """Replace what a Pushgateway holds of this job.
-
-    Args:
-        facts: What to report.
-        url: Base address of the Pushgateway, such as `http://localhost:9091`.
+    """Replace what the Pushgateway at a base address holds of this job.
 
     Raises:
         UsageError: it did not take it; the audit itself is done and written.

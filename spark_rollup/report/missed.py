@@ -11,11 +11,7 @@ Row = Mapping[str, object]
 
 
 def missed(coverage: Sequence[Row]) -> dict[Severity, int]:
-    """Count them by severity, the worst first; only what is there.
-
-    Args:
-        coverage: Rows of the table `coverage`.
-    """
+    """Count them by severity, the worst first; only what is there."""
     counts = {
         Severity.CRITICAL: sum(int(str(row["missed_criticals"])) for row in coverage),
         Severity.WARNING: sum(int(str(row["missed_warnings"])) for row in coverage),

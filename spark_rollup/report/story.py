@@ -26,12 +26,7 @@ _FREQUENT = ("checkpoint", "size")
 
 
 def about_task(rows: Iterable[Row], pods: Sequence[str]) -> list[Row]:
-    """Keep what concerns a task: what is said of it, and what is open about its whole application on its pods.
-
-    Args:
-        rows: Findings about the task, or about its application as a whole.
-        pods: Where the task was seen.
-    """
+    """Keep what concerns a task: what is said of it, and what is open about its whole application on its pods."""
     return [row for row in rows if row["task_id"] is not None or _concerns_all(row, pods)]
 
 
@@ -47,13 +42,6 @@ def headline(
     """Say in one line what is wrong with a task: the worst that a rule finds, or what an agent says if that is worse.
 
     What a rule refutes is not wrong, whatever its agent says.
-
-    Args:
-        address: The task.
-        pods: Where it was seen.
-        as_of_us: Up to when (microseconds since the epoch).
-        verdicts: `FINDING` rows of rules.
-        said: Agents' findings.
     """
     where = f"{address} on {', '.join(sorted(pods))}, as of {moment(as_of_us)}"
     found = list(verdicts)
@@ -122,9 +110,6 @@ def story_lines(steps: Iterable[Row]) -> list[str]:
     """List what happened.
 
     A run of the same event on a pod is one line; it ends where anything else happens to the task on any pod.
-
-    Args:
-        steps: `TIMELINE` rows by time.
     """
     runs: list[_Run] = []
     going: dict[tuple[object, ...], _Run] = {}

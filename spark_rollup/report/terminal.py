@@ -14,6 +14,7 @@ from agent.contract.wording import named
 from spark_rollup.config import AGENT, FLEET
 from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import in_words
+from spark_rollup.report.page import PageData
 from spark_rollup.report.story import AFFECTED, texts
 from spark_rollup.report.write import Outcome
 
@@ -29,8 +30,6 @@ class Shown:
     Args of the dataclass:
         verbose: Remarks, too, and the findings of each incident.
         top: So many incidents; 0 = all.
-        width: Columns.
-        paint: Use colours.
     """
 
     verbose: bool = False
@@ -41,13 +40,10 @@ class Shown:
 
 def readable(outcome: Outcome, shown: Shown) -> list[str]:
     """Print what was found: what is open and what was read, then incidents with one next step each."""
-    wanted = [x for x in outcome.incidents if shown.verbose or _is_severe(x)]
+    data = outcome.data
+    wanted = [x for x in data.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
-    lines = [
-        f"{_verdict(outcome, listed)} ({_watched(outcome)})",
-        _read(outcome),
-        f"report: {outcome.page}",
-    ]
+    lines = [f"{_verdict(data, listed)} ({_watched(data)})", _read(data), f"report: {outcome.page}"]
     return [*lines, *(line for one in listed for line in ("", *_incident(one, shown)))]
 
 
@@ -55,16 +51,16 @@ def _is_severe(one: FleetIncident) -> bool:
     return one.severity is not Severity.INFO
 
 
-def _not_given(outcome: Outcome) -> str:
+def _not_given(data: PageData) -> str:
     """Say which settings agents lack without which nothing found is no all-clear; empty if none."""
-    lacking = [row for row in outcome.releases if row["not_given"]]
+    lacking = [row for row in data.releases if row["not_given"]]
     keys = sorted({key for row in lacking for key in texts(row["not_given"])})
     applications = sorted({str(row["application_id"]) for row in lacking})
     return f"agents were not given {', '.join(keys)} for {printable(named(applications))}" if lacking else ""
 
 
-def _verdict(outcome: Outcome, listed: Sequence[FleetIncident]) -> str:
-    incidents, not_given, missed = outcome.incidents, _not_given(outcome), in_words(outcome.coverage)
+def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
+    incidents, not_given, missed = data.incidents, _not_given(data), in_words(data.coverage)
     severe = [x for x in incidents if _is_severe(x)]
     is_open = [x for x in severe if x.status is Status.OPEN]
     counts = ", ".join(
@@ -87,31 +83,32 @@ def _verdict(outcome: Outcome, listed: Sequence[FleetIncident]) -> str:
     return "; ".join(parts)
 
 
-def _watched(outcome: Outcome) -> str:
+def _watched(data: PageData) -> str:
     """Say what the verdict is about: an all-clear is worth no more than that."""
-    pods = len(outcome.coverage)
-    span_s = sum(float(str(row["span_seconds"])) for row in outcome.coverage)
-    unknown_s = sum(float(str(row["unknown_seconds"])) for row in outcome.coverage)
+    pods = len(data.coverage)
+    span_s = sum(float(str(row["span_seconds"])) for row in data.coverage)
+    unknown_s = sum(float(str(row["unknown_seconds"])) for row in data.coverage)
     share = f"{(1 - unknown_s / span_s) * 100:.1f} % of their time watched" if span_s else "no time watched"
     if share.startswith("100.0 ") and unknown_s:
         share = "not all of their time watched"
-    unasked = sorted({str(row["detector"]) for row in outcome.disabled})
+    unasked = sorted({str(row["detector"]) for row in data.disabled})
     without = printable(f"; disabled: {', '.join(unasked)}") if unasked else ""
     return f"{_number(pods, 'pod')}, {share}{without}"
 
 
-def _read(outcome: Outcome) -> str:
+def _read(data: PageData) -> str:
     """Say what was read."""
-    names = sorted(outcome.applications)
+    names = data.applications()
     known = f"{_number(len(names), 'application')}: {printable(named(names))}" if names else "no application"
-    seen = [str(row["first_seen"]) for row in outcome.coverage if row["first_seen"]]
+    seen = [str(row["first_seen"]) for row in data.coverage if row["first_seen"]]
     since = f" from {_moment(min(seen))}" if seen else ""
+    unused = sum(data.quarantine.values())
     skipped = (
-        f"; {_number(outcome.quarantined, 'line or file', 'lines or files')} not used: see the table `quarantine`"
-        if outcome.quarantined
+        f"; {_number(unused, 'line or file', 'lines or files')} not used: see the table `quarantine`"
+        if unused
         else ""
     )
-    return f"audited{since} to {_moment(outcome.as_of)}; {known}{skipped}"
+    return f"audited{since} to {_moment(rfc3339(data.as_of_us))}; {known}{skipped}"
 
 
 def _incident(one: FleetIncident, shown: Shown) -> list[str]:

@@ -63,38 +63,17 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an audit found.
+    """What an audit found: what its page shows, and where that is."""
 
-    Args of the dataclass:
-        findings: Findings as plain values, the worst first.
-        incidents: What they are evidence of, the worst first.
-        applications: Names of all applications.
-        releases: namespace, application_id, release and not_given of each application.
-        page: Path of the HTML report.
-        as_of: The audit's time, RFC 3339.
-        quarantined: Number of unusable lines and files.
-        coverage: Rows of the table `coverage`.
-        as_of_us: The audit's time, microseconds since the epoch.
-        disabled: namespace, application_id, pod, detector and reason of every detector that is disabled.
-    """
-
-    findings: Sequence[Mapping[str, object]]
+    data: page.PageData
     page: Path
-    as_of: str
-    quarantined: int
-    coverage: Sequence[Mapping[str, object]] = ()
-    as_of_us: int = 0
-    disabled: Sequence[Mapping[str, object]] = ()
-    incidents: Sequence[FleetIncident] = ()
-    applications: Sequence[str] = ()
-    releases: Sequence[Mapping[str, object]] = ()
 
     def worst_open(self) -> Severity | None:
         """Find the highest severity of what is open, known or only counted by agents; None when nothing is."""
         levels = [
-            Severity(str(row["severity"])) for row in self.findings if row["status"] == Status.OPEN.value
+            Severity(str(row["severity"])) for row in self.data.findings if row["status"] == Status.OPEN.value
         ]
-        return max((*levels, *missed(self.coverage)), key=lambda level: level.rank, default=None)
+        return max((*levels, *missed(self.data.coverage)), key=lambda level: level.rank, default=None)
 
 
 def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
@@ -153,18 +132,7 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
     }
     (place / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
     outputs.swap(output)
-    return Outcome(
-        findings=findings,
-        incidents=incidents,
-        applications=_applications(shown.pods),
-        releases=shown.releases,
-        page=output / "report.html",
-        as_of=rfc3339(tables.as_of_us),
-        quarantined=sum(reasons.values()),
-        coverage=shown.coverage,
-        as_of_us=tables.as_of_us,
-        disabled=shown.disabled,
-    )
+    return Outcome(shown, output / "report.html")
 
 
 def _write_table(place: Path, named: tuple[str, DataFrame]) -> None:
@@ -181,11 +149,6 @@ def _about_restarts(tables: Tables, shown: page.PageData, written: str) -> last_
         verified=tables.verified,
         written=written,
     )
-
-
-def _applications(pods: Sequence[Mapping[str, object]]) -> list[str]:
-    named = (row["applications"] for row in pods)
-    return sorted({str(name) for names in named if isinstance(names, list) for name in names})
 
 
 def _open(findings: Sequence[Mapping[str, object]], reporter: str) -> dict[str, int]:

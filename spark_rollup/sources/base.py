@@ -41,7 +41,6 @@ class Batch:
     """Lines that bronze may not have yet.
 
     Args of the dataclass:
-        loaded: Events and what cannot be used.
         size_bytes: About how much it is, compressed.
         parts: How many files (of a topic: partitions) it comes from; 0 = nothing is new.
         ends: What to remember once bronze has it.
@@ -67,19 +66,11 @@ class Source(Protocol):
         """The source as a person wrote it; the place of a stream's checkpoint depends on it."""
         ...
 
-    def batch(self, spark: SparkSession, known: Ends) -> Batch:
-        """Give everything that is new.
-
-        Raises:
-            SourceError: the source does not answer, refuses, or does not have what was asked for.
-        """
-        ...
-
     def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
         """Give a streaming frame that brings what is new, in a form that only `batch_of` reads.
 
         Raises:
-            SourceError: as for `batch`.
+            SourceError: the source does not answer, refuses, or does not have what was asked for.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -17,6 +17,9 @@ _API_TIMEOUT = "default.api.timeout.ms"
 
 Answer = TypeVar("Answer")
 
+Part = tuple[str, int]
+"""Topic and partition."""
+
 
 def ask(
     spark: SparkSession,
@@ -25,14 +28,7 @@ def ask(
     question: Callable[[Any, Any], Answer],
     topic: str = "",
 ) -> Answer:
-    """Ask something of the brokers.
-
-    Args:
-        spark: The session, with Kafka's jars.
-        brokers: `host:port,host:port`.
-        client: Settings of Kafka's Java client, such as `security.protocol`.
-        question: Is given Java's gateway and the admin client.
-        topic: What it is about, for messages; empty = several.
+    """Ask something of the brokers by Kafka's admin client; `topic` is for messages, empty = several.
 
     Raises:
         SourceError: no broker answers, or they refuse, or there is no such topic.
@@ -51,6 +47,22 @@ def ask(
             admin.close()
     except Py4JJavaError as error:
         raise SourceError(_explained(brokers, topic, given[_API_TIMEOUT], error)) from error
+
+
+def offsets(
+    gateway: Any, admin: Any, parts: Sequence[Part], spec: Any, isolation: str = "READ_UNCOMMITTED"
+) -> dict[Part, int]:
+    """Ask for an offset (`spec`: earliest or latest) of each partition."""
+    kafka = gateway.org.apache.kafka
+    asked = gateway.java.util.HashMap()
+    named = {part: kafka.common.TopicPartition(*part) for part in parts}
+    for partition in named.values():
+        asked.put(partition, spec)
+    level = kafka.common.IsolationLevel.valueOf(isolation)
+    answered = admin.listOffsets(asked, kafka.clients.admin.ListOffsetsOptions(level))
+    return {
+        part: int(answered.partitionResult(partition).get().offset()) for part, partition in named.items()
+    }
 
 
 def cause_of(error: Py4JJavaError) -> tuple[str, str]:

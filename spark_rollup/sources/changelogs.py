@@ -11,10 +11,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_rollup.sources.brokers import ask, cause_of
-
-Part = tuple[str, int]
-"""Topic and partition."""
+from spark_rollup.sources.brokers import Part, ask, cause_of, offsets
 
 COLUMNS = ("topic", "partition", "offset", "key", "value", "timestamp")
 
@@ -42,7 +39,6 @@ class Topic:
     """What the brokers say of a topic.
 
     Args of the dataclass:
-        ends: Partition -> its offsets.
         settings: `retention.ms`, `delete.retention.ms`, `min.compaction.lag.ms`; empty = DescribeConfigs is refused.
         id: Its id, of which there is never another; None = the brokers give none (before 2.8).
     """
@@ -71,14 +67,7 @@ def read(
     *,
     committed: bool,
 ) -> DataFrame:
-    """Give records.
-
-    Args:
-        spark: The session.
-        brokers: `host:port,host:port`.
-        client: Settings of Kafka's Java client.
-        ranges: First offset and the one after the last, by partition.
-        committed: Whether records of transactions that were aborted or have not ended are left out.
+    """Give records from the first offset to the one before the last, by partition.
 
     Output columns: `COLUMNS`.
     """
@@ -124,9 +113,9 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
                 raise
     everywhere = [(name, number) for name, numbers in parts.items() for number in numbers]
     offset_spec = gateway.org.apache.kafka.clients.admin.OffsetSpec
-    earliest = _offsets(gateway, admin, everywhere, offset_spec.earliest(), "READ_UNCOMMITTED")
-    latest = _offsets(gateway, admin, everywhere, offset_spec.latest(), "READ_UNCOMMITTED")
-    committed = _offsets(gateway, admin, everywhere, offset_spec.latest(), "READ_COMMITTED")
+    earliest = offsets(gateway, admin, everywhere, offset_spec.earliest())
+    latest = offsets(gateway, admin, everywhere, offset_spec.latest())
+    committed = offsets(gateway, admin, everywhere, offset_spec.latest(), "READ_COMMITTED")
     return {
         name: Topic(
             {
@@ -137,19 +126,6 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
             ids[name],
         )
         for name, numbers in parts.items()
-    }
-
-
-def _offsets(gateway: Any, admin: Any, parts: Sequence[Part], spec: Any, isolation: str) -> dict[Part, int]:
-    kafka = gateway.org.apache.kafka
-    asked = gateway.java.util.HashMap()
-    named = {part: kafka.common.TopicPartition(*part) for part in parts}
-    for partition in named.values():
-        asked.put(partition, spec)
-    level = kafka.common.IsolationLevel.valueOf(isolation)
-    answered = admin.listOffsets(asked, kafka.clients.admin.ListOffsetsOptions(level))
-    return {
-        part: int(answered.partitionResult(partition).get().offset()) for part, partition in named.items()
     }
 
 

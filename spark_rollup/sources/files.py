@@ -98,15 +98,6 @@ class FileSource:
         """The directory or URL."""
         return self._store.root
 
-    def batch(self, spark: SparkSession, known: Ends) -> Batch:
-        """Give the first of the files that are new or have another size than when they were ingested.
-
-        Raises:
-            SourceError: there is no segment at all, or the store cannot be listed.
-        """
-        fresh, lost = self.fresh(spark, known)
-        return self.part(spark, dict(list(fresh.items())[:FILES_PER_TURN]), lost)
-
     def fresh(self, spark: SparkSession, known: Ends) -> tuple[dict[str, int], set[str]]:
         """List new files and those of another size, with their sizes, and those that were ingested and are gone.
 
@@ -139,13 +130,7 @@ class FileSource:
         return self.part(frame.sparkSession, fresh)
 
     def part(self, spark: SparkSession, fresh: Mapping[str, int], lost: Set[str] = frozenset()) -> Batch:
-        """Make a batch of some files.
-
-        Args:
-            spark: Session.
-            fresh: Path -> size, bytes.
-            lost: What was ingested once and is gone.
-        """
+        """Make a batch of some files (path -> bytes); `lost` was ingested once and is gone."""
 
         def unread(files: Sequence[str]) -> dict[str, str]:
             again = {path: why for path in files if (why := self._why_unread(spark, path))}

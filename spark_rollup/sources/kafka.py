@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,7 +17,7 @@ from pyspark.sql import functions as F
 from spark_rollup.bronze.load import load_lines
 from spark_rollup.sources.address import TopicAddress
 from spark_rollup.sources.base import Batch, Ends, labelled
-from spark_rollup.sources.brokers import ask
+from spark_rollup.sources.brokers import ask, offsets
 
 EVENT_BYTES = 75
 """About what one event takes in a segment, compressed; chooses how many files bronze gets."""
@@ -121,22 +122,12 @@ class KafkaSource:
             SourceError: no broker answers, or they refuse, or there is no such topic.
         """
         topic = self._address.topic
-        return ask(
-            spark,
-            self._address.brokers,
-            self._client,
-            lambda gateway, admin: _described(gateway, admin, topic),
-            topic,
-        )
+        question = partial(_described, topic=topic)
+        return ask(spark, self._address.brokers, self._client, question, topic)
 
 
 def ranges_to_read(spans: Mapping[int, Span], known: Mapping[int, int]) -> dict[int, Range]:
-    """Decide what to read of each partition.
-
-    Args:
-        spans: What the topic holds.
-        known: Partition -> next offset to read; absent = nothing was.
-    """
+    """Decide what to read of each partition; `known` has the next offset to read."""
     found = {}
     for number, span in sorted(spans.items()):
         wanted = known.get(number, span.earliest)
@@ -178,22 +169,8 @@ def _described(gateway: Any, admin: Any, topic: str) -> tuple[str, dict[int, Spa
     names = gateway.java.util.ArrayList()
     names.add(topic)
     described = admin.describeTopics(names).allTopicNames().get()[topic]
-    numbers = [int(partition.partition()) for partition in described.partitions()]
-    offset_spec, partition_of = (
-        gateway.org.apache.kafka.clients.admin.OffsetSpec,
-        gateway.org.apache.kafka.common.TopicPartition,
-    )
-
-    def offsets(spec: Any) -> dict[int, int]:
-        asked = gateway.java.util.HashMap()
-        for number in numbers:
-            asked.put(partition_of(topic, number), spec)
-        answered = admin.listOffsets(asked)
-        return {
-            number: int(answered.partitionResult(partition_of(topic, number)).get().offset())
-            for number in numbers
-        }
-
-    earliest, latest = offsets(offset_spec.earliest()), offsets(offset_spec.latest())
-    spans = {number: Span(earliest[number], latest[number]) for number in numbers}
+    parts = [(topic, int(partition.partition())) for partition in described.partitions()]
+    spec = gateway.org.apache.kafka.clients.admin.OffsetSpec
+    earliest, latest = (offsets(gateway, admin, parts, one) for one in (spec.earliest(), spec.latest()))
+    spans = {part[1]: Span(earliest[part], latest[part]) for part in parts}
     return f"kafka:{topic}/{described.topicId().toString()}", spans

@@ -23,9 +23,6 @@ class Cell:
 
     Args of the dataclass:
         entries: Entries at the offset.
-        keys: XOR of their keys' hashes.
-        first: XOR of their first hashes.
-        second: XOR of their second hashes.
         least: Entries that a copy has at least, if it went on after its offset.
         most: Entries that it has at most.
         open: Keys of which it is not known whether they are there.
@@ -61,7 +58,6 @@ class Compared(NamedTuple):
     """What came of one comparison.
 
     Args of the tuple:
-        copy: Copy.
         other: The copy that it was compared with; None = its changelog. `missing` is what the other one has alone.
         odd: Keys of the changelog of no form that the kind has.
         counts: `COUNTS`, summed up over what is not expired.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +19,7 @@ from spark_rollup.columns import is_notable, scoped
 from spark_rollup.config import is_bronze
 from spark_rollup.errors import UsageError
 from spark_rollup.schemas import struct_of
-from spark_rollup.sources.changelogs import Part
+from spark_rollup.sources.brokers import Part
 
 COPY = ("namespace", "application_id", "task_id", "store", "pod")
 """Key of a copy of a store."""
@@ -47,8 +47,6 @@ class Copy:
     Args of the dataclass:
         copy: Number of the copy in frames.
         namespace: Namespace, with the cluster before it if there is one.
-        is_settled: Whether all of it holds exactly the records up to its offsets.
-        places: Its databases.
     """
 
     copy: int
@@ -167,29 +165,12 @@ def buckets_of(databases: Iterable[Any]) -> Iterator[tuple[int, Bucket]]:
 
 
 def _copy(row: object) -> Copy:
-    values = row.asDict(recursive=True)  # type: ignore[attr-defined]
-    return Copy(
-        copy=values["copy"],
-        namespace=values["namespace"],
-        pod=values["pod"],
-        application_id=values["application_id"],
-        task_id=values["task_id"],
-        store=values["store"],
-        kind=StoreKind(values["kind"]),
-        state=StoreState(values["state"]),
-        part=(values["topic"], values["partition"]),
-        offset=values["offset"],
-        made_us=values["made_us"],
-        buckets=values["buckets"],
-        places=tuple(
-            Place(
-                one["segment_ms"] if one["segment_ms"] is not None else UNSEGMENTED,
-                one["offset"],
-                one["is_exact"],
-                one["written_us"],
-                one["entries"],
-                one["identity"],
-            )
-            for one in sorted(values["databases"], key=lambda one: one["segment_ms"] or 0)
-        ),
+    found = row.asDict(recursive=True)  # type: ignore[attr-defined]
+    names = ("offset", "is_exact", "written_us", "entries", "identity")
+    found["places"] = tuple(
+        Place(one["segment_ms"] or UNSEGMENTED, *(one[name] for name in names))
+        for one in sorted(found["databases"], key=lambda one: one["segment_ms"] or 0)
     )
+    found |= {"kind": StoreKind(found["kind"]), "state": StoreState(found["state"])}
+    found["part"] = (found["topic"], found["partition"])
+    return Copy(**{field.name: found[field.name] for field in fields(Copy)})

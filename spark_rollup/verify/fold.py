@@ -20,9 +20,7 @@ class Hashed(NamedTuple):
     """One record.
 
     Args of the tuple:
-        offset: In the changelog.
         is_committed: Whether it was read as a committed one; others count only behind the offset.
-        at_ms: Its time.
         content: First and second hash of key and value; None = a tombstone.
     """
 
@@ -63,12 +61,7 @@ class Fold:
         self._key: Key[Hashed] = Key(None)
 
     def begin(self, key_hash: int, tail: bytes | None) -> None:
-        """Begin a key.
-
-        Args:
-            key_hash: Its hash.
-            tail: Its last 16 bytes, of a segmented store.
-        """
+        """Begin a key: its hash and, of a segmented store, its last 16 bytes."""
         self._hash = key_hash
         if self._times is not None:
             at_ms = window_ms(self._kind, tail or b"")
@@ -84,11 +77,7 @@ class Fold:
         self._key.take(record)
 
     def end(self, latest_ms: int | None) -> None:
-        """Count the key.
-
-        Args:
-            latest_ms: Latest time of a record in the changelog, of a versioned store.
-        """
+        """Count the key; `latest_ms` is the latest time in the changelog of a versioned store."""
         key, expected = self._key, self.expected
         low, has_later = key.low, key.has_later
         if low is None and not has_later:

@@ -34,13 +34,7 @@ NOTE, TABLE = "kept.json", "buckets-"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an earlier run kept.
-
-    Args of the dataclass:
-        folder: Where.
-        table: Name of the table; None = there is none.
-        questions: What it answers.
-    """
+    """What an earlier run kept."""
 
     folder: Path
     table: str | None = None
@@ -95,12 +89,7 @@ def _is_newer(written: object) -> bool:
 
 
 def reused(spark: SparkSession, kept: Kept, asked: Mapping[int, str]) -> DataFrame:
-    """Give the buckets of copies.
-
-    Args:
-        spark: The session.
-        kept: What there is.
-        asked: Copy -> its question, which was answered.
+    """Give the buckets of copies, each with its question, which was answered.
 
     Output columns: copy, stream_ms, odd, cells.
     """
@@ -110,13 +99,7 @@ def reused(spark: SparkSession, kept: Kept, asked: Mapping[int, str]) -> DataFra
 
 
 def save(spark: SparkSession, kept: Kept, logged: DataFrame, asked: Mapping[int, str]) -> None:
-    """Keep the answers of this run, and nothing else.
-
-    Args:
-        spark: The session.
-        kept: What was kept before.
-        logged: `parts.compared`, cut loose from what was kept.
-        asked: Copy -> its question.
+    """Keep the answers of this run (`parts.compared`, cut loose from what was kept), and nothing else.
 
     Raises:
         UsageError: it cannot be written.

@@ -93,13 +93,7 @@ def compared(
 
 
 def hashed(spark: SparkSession, judged: Sequence[Judged], settled: DataFrame, later: DataFrame) -> DataFrame:
-    """Prepare records.
-
-    Args:
-        spark: The session.
-        judged: The copies that they are for.
-        settled: Committed records, of which those up to a copy's offset count.
-        later: All records, of which those behind a copy's offset count.
+    """Prepare records: committed ones up to a copy's offset, and all later ones.
 
     Output columns: topic, partition, kind, key and key_2 (two hashes), tail (the key's last bytes, of a segmented
         store), offset, is_committed, at_ms, first, second (null = a tombstone).
@@ -127,12 +121,7 @@ def hashed(spark: SparkSession, judged: Sequence[Judged], settled: DataFrame, la
 
 
 def of_rows(rows: Iterable[Any], work: Broadcast[Work]) -> Iterator[tuple[object, ...]]:
-    """Compare the copies of some partitions of changelogs.
-
-    Args:
-        rows: By partition; in each the copies, then the records by key and offset.
-        work: What is to be compared.
-    """
+    """Compare the copies of some partitions of changelogs; of each come its copies, then its records by key."""
     for _, of_part in groupby(rows, key=lambda row: row[:3]):
         yield from _of_part(groupby(of_part, key=lambda row: row[3:5]), work.value)
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from agent.contract.buckets import StoreKind
 from agent.contract.changelog import ADDITIONAL_MS, MARKERS, Times, times_of
-from spark_rollup.sources.changelogs import Ends, Part, Topic
+from spark_rollup.sources.brokers import Part
+from spark_rollup.sources.changelogs import Ends, Topic
 from spark_rollup.verify.digests import Copy
 
 
@@ -22,8 +23,6 @@ class Judged:
     """One copy that can be compared with its changelog.
 
     Args of the dataclass:
-        source: The copy.
-        ends: Offsets of its partition.
         retention_ms: How long windows are kept (of a versioned store: its history); None = the kind has none.
         surely_kept_us: Records of a versioned store that are older than this may have been compacted away;
             None = the kind keeps the last record of each key forever.

@@ -43,9 +43,7 @@ class VerifyOptions:
     Args of the dataclass:
         opening: Where the digests are, and the session.
         output: Directory for tables and JSON lines.
-        now_us: The time by the clock, microseconds since the epoch.
         brokers: `host:port,host:port`; None = copies are only compared with each other.
-        client: Settings of Kafka's Java client.
         events: Bronze, or a directory with agents' segments: what agents suspect;
             None = those of the bronze that has the digests, or nothing.
         keep: Directory in which what changelogs said is kept for the next run; None = nothing is kept.
@@ -67,7 +65,6 @@ class Outcome:
     Args of the dataclass:
         verdicts: One for each copy; none without brokers.
         compared: Pairs of copies that were compared with each other.
-        findings: Findings as plain values.
         unread: Number of lines that are no digests.
         suspected: Number of agents' open suspicions about the content of what was compared.
         again: Number of copies whose changelog was not read: an earlier run had read it up to their offsets.
@@ -136,12 +133,7 @@ def _suspicions(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is compared with changelogs.
-
-    Args of the dataclass:
-        planned: All copies; none without brokers.
-        topics: Topic -> what the brokers say of it.
-    """
+    """What is compared with changelogs."""
 
     planned: Sequence[plan.Planned] = ()
     topics: Mapping[str, changelogs.Topic] = field(default_factory=dict)

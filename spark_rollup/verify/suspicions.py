@@ -49,12 +49,9 @@ class Suspicion:
     """An agent's open finding, damage, suspected.
 
     Args of the dataclass:
-        finding_id: Its id.
         detector: Who suspects.
-        home: Task and pod.
         store: Store; None = the whole task.
         identity: RocksDB's IDENTITY of the incarnation; None = the finding names none.
-        opened_us: When it opened, microseconds since the epoch.
         stores: Stores that the task has had since, as its agent listed them; only if `store` is None.
     """
 
@@ -141,13 +138,7 @@ def _by_home(suspicions: Iterable[Suspicion]) -> Mapping[Home, list[Suspicion]]:
 
 
 def read(spark: SparkSession, source: Place, copies: Sequence[Copy], now_us: int) -> list[Suspicion]:
-    """Read the suspicions about tasks that have digests.
-
-    Args:
-        spark: The session.
-        source: Bronze, or a directory with agents' segments.
-        copies: The digests.
-        now_us: The time by the clock; the newest snapshot before it spares the days before.
+    """Read the suspicions about tasks that have digests; the newest snapshot before now spares the days before.
 
     Raises:
         UsageError: bronze was made by an older version.

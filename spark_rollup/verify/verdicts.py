@@ -28,8 +28,6 @@ class Verdict:
     """What is said of one copy.
 
     Args of the dataclass:
-        source: The copy.
-        word: The word.
         reason: Why not everything, or nothing, is decided; what is wrong. Empty = all of it is.
         counts: `COUNTS`, summed up over what is not expired.
         segments: Segments that differ.
@@ -79,12 +77,7 @@ class Verdict:
 
 
 def verdicts(planned: Sequence[Planned], compared: Sequence[Compared]) -> list[Verdict]:
-    """Judge every copy.
-
-    Args:
-        planned: All copies.
-        compared: What came of those that can be judged.
-    """
+    """Judge every copy by what came of those that can be judged."""
     by_copy = {one.copy: one for one in compared if one.other is None}
     found = []
     for one in planned:

@@ -14,8 +14,7 @@ from agent.layout.profile import Profile
 from tests.support.every import every
 from tools.affected_page import BEGIN, END, as_ranges, harmful, render_affected_page, render_found_table
 from tools.releases_page import line_range
-from tools.upstream.data import Issue, load_issues
-from tools.upstream.named import named_upstream
+from tools.upstream.data import Issue, load_issues, named_upstream
 
 ISSUES = load_issues()
 PAGE = render_affected_page()

@@ -13,8 +13,8 @@ from agent.judging.base import Upstream
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import ReleaseRange
 from tools import new_release
+from tools.new_release import not_known
 from tools.upstream.data import load_classes
-from tools.upstream.known import not_known
 
 KNOWN_ROCKSDB = "7.9.2"
 SINCE, UNTIL = "3.9.0", "3.9.2"

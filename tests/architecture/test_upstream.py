@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 
 from agent.layout.facts import FACTS
-from tools.upstream.data import Issue, known_keys, load_classes, load_issues, load_quiet
-from tools.upstream.named import named_upstream
+from tools.upstream.data import Issue, known_keys, load_classes, load_issues, load_quiet, named_upstream
 
 ISSUES = load_issues()
 CLASS = re.compile(r"\b(?:[A-Z][a-z]+){2,}\w*|\b[A-Z]\w+Impl\b")

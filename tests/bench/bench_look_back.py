@@ -119,7 +119,7 @@ def _open(outcome: Outcome) -> int:
     """Count open findings but for those that speak of the time audited: of churn, and of what nobody watched."""
     return sum(
         row["status"] == "open" and row["detector"] not in ("task-churn", "unaudited")
-        for row in outcome.findings
+        for row in outcome.data.findings
     )
 
 

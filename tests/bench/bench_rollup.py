@@ -156,7 +156,7 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = 
         make(spark, size, work)
     meter = Meter(spark)
     result = meter.timed("audit", lambda: audit.run(spark, AuditOptions(bronze, work / "out")))
-    sys.stderr.write(f"{len(result.findings)} findings\n")
+    sys.stderr.write(f"{len(result.data.findings)} findings\n")
     past, _, _ = audit.prepare(spark, AuditOptions(bronze, work / "out"))
     meter.seconds["events"] = past.count()
     for name, frame in questions(past).items():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.contract.buckets import MAX_BUCKETS, Bucket
-from agent.contract.packed import MAX_ROWS, buckets_for, pack
-from tests.support.packed import unpack
+from agent.contract.buckets import MAX_BUCKETS, Bucket, Database, StoreDigest, StoreKind, StoreState, to_line
+from agent.contract.codec import Encoder, decode
+from agent.contract.events import Kind, Origin, Record
+from agent.contract.packed import MAX_ROWS, body_of, buckets_for, pack
+from tests.support.packed import line_of, unpack
 
 _PRINT = st.integers(-(2**63), 2**63 - 1)
 _COUNT = st.integers(0, 2**32 - 1)
@@ -43,3 +48,34 @@ def test_an_event_has_room_for_all_databases(wanted: int, databases: int) -> Non
     assert 1 <= number <= wanted <= MAX_BUCKETS
     assert number * max(1, databases) <= MAX_ROWS
     assert number == wanted or 2 * number * max(1, databases) > MAX_ROWS
+
+
+ROW = Bucket(3, 2, -5, 2**63 - 1, -(2**63))
+ONE = Database(None, 9, True, 1_700_000_000_000_000, 2, (ROW,))
+DIGEST = StoreDigest(
+    None, "shop", "orders-0", "orders", "0_1", "totals", StoreKind.KEY_VALUE, StoreState.CLOSED,
+    "orders-totals-changelog", 1, 9, 1_700_000_000_000_001, "0.1.0", 4, (ONE,),
+)  # fmt: skip
+SEGMENTS = (
+    replace(ONE, segment_ms=60_000),
+    replace(ONE, segment_ms=120_000, offset=None, buckets=(), entries=0),
+)
+
+
+@pytest.mark.parametrize(
+    "digest",
+    [
+        DIGEST,
+        replace(DIGEST, cluster="eu-1", state=StoreState.KILLED, offset=None),
+        replace(DIGEST, kind=StoreKind.WINDOW, databases=SEGMENTS),
+        replace(DIGEST, kind=StoreKind.WINDOW, databases=()),
+    ],
+    ids=["plain", "cluster", "segments", "no segment"],
+)
+def test_the_event_says_what_the_line_says(digest: StoreDigest) -> None:
+    """Field by field, through the codec and back."""
+    origin = Origin(
+        "uid", "boot", digest.pod, digest.namespace, "", digest.agent_version, digest.cluster or ""
+    )
+    event = decode(Encoder(origin).encode(Record(Kind.DIGEST, digest.made_us, body_of(digest)), 1))
+    assert line_of(event) == json.loads(to_line(digest))

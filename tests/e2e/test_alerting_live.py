@@ -23,6 +23,7 @@ from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
 from spark_rollup.judging.incidents import gather
 from spark_rollup.report import metrics as rollup_metrics
+from spark_rollup.report.page import PageData
 from tests.conftest import wait_until
 from tests.support import board_page
 from tests.support.boards import Asked, boards, filled, queries
@@ -62,8 +63,8 @@ def rollup_text() -> str:
         "missed_warnings": 0,
     }
     rules = {"missing-standby": Severity.INFO}
-    facts = rollup_metrics.Facts([found], [coverage], rules, now_us - 5_000_000, now_us, 0, gather([found]))
-    return rollup_metrics.render(facts)
+    data = PageData(now_us - 5_000_000, "1", gather([found]), [found], [coverage])
+    return rollup_metrics.render(rollup_metrics.Facts(data, rules, now_us))
 
 
 @pytest.fixture(scope="module")

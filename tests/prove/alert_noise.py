@@ -39,6 +39,7 @@ from spark_rollup.intake import ingest  # noqa: E402
 from spark_rollup.judging import incidents  # noqa: E402
 from spark_rollup.registry import severities  # noqa: E402
 from spark_rollup.report import metrics  # noqa: E402
+from spark_rollup.report.page import PageData  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet  # noqa: E402
@@ -196,16 +197,10 @@ def audit_spans(
         past, loaded, _ = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
         tables = audit.tables(past, loaded, options, as_of_us)
         found = [row.asDict(recursive=True) for row in tables.findings.collect()]
-        facts = metrics.Facts(
-            findings=found,
-            incidents=incidents.gather(found),
-            coverage=[row.asDict(recursive=True) for row in tables.coverage.collect()],
-            rules=severities(verified=False),
-            as_of_us=as_of_us,
-            finished_us=as_of_us,
-            quarantined=0,
-        )
-        loud = Counter(str(row["severity"]) for row in facts.findings)
+        coverage = [row.asDict(recursive=True) for row in tables.coverage.collect()]
+        data = PageData(as_of_us, "", incidents.gather(found), found, coverage)
+        facts = metrics.Facts(data, severities(verified=False), as_of_us)
+        loud = Counter(str(row["severity"]) for row in found)
         took_s = time.monotonic() - started
         tell(f"audit {number} of {len(looks)}: {dict(loud)}, {took_s:.0f} s")
         until_us = end_us if as_of_us == looks[-1] else as_of_us + every_us - 1

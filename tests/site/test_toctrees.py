@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.architecture.test_repository_text import tracked_files
-from tools.index_page import heading
+from tools.parts_of_pages import heading
 from tools.site.toctrees import CONTENTS, listed, toctrees
 
 FRAGMENT = re.compile(r"docs/changelog\.d/[^.]+\..+\.md")

@@ -18,16 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.lab.plan import (
-    ALOS,
-    EOS,
-    FILES,
-    LAST_OF_MINORS,
-    TRANSACTIONAL,
-    TRANSACTIONAL_SINCE,
-    Plan,
-    numbers,
-)
+from tests.lab.plan import ALOS, EOS, FILES, LAST_OF_MINORS, TRANSACTIONAL, TRANSACTIONAL_SINCE, Plan, numbers
 from tests.lab.plays import PLAYS as WRITTEN
 from tests.lab.processes import Broker, LiveError
 from tests.lab.stage import Stage

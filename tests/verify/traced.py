@@ -12,35 +12,11 @@ from collections.abc import Iterable
 from tests.lab.toolbox import tool
 from tests.verify.looking import ROOT, Run, tree
 
-READS = frozenset(
-    {
-        "access",
-        "close",
-        "execve",
-        "faccessat",
-        "faccessat2",
-        "fadvise64",
-        "fstat",
-        "fstatfs",
-        "getdents64",
-        "getxattr",
-        "ioctl",
-        "lgetxattr",
-        "lseek",
-        "lstat",
-        "newfstatat",
-        "pread64",
-        "preadv",
-        "read",
-        "readahead",
-        "readlink",
-        "readlinkat",
-        "readv",
-        "stat",
-        "statfs",
-        "statx",
-    }
-)
+READS = frozenset({
+    "access", "close", "execve", "faccessat", "faccessat2", "fadvise64", "fstat", "fstatfs", "getdents64",
+    "getxattr", "ioctl", "lgetxattr", "lseek", "lstat", "newfstatat", "pread64", "preadv", "read",
+    "readahead", "readlink", "readlinkat", "readv", "stat", "statfs", "statx",
+})  # fmt: skip
 """Calls that change nothing, whatever their arguments."""
 
 _CALL = re.compile(r"^(\w+)\(")

@@ -53,7 +53,6 @@ class Case:
     """One promtool test of an alert.
 
     Args of the dataclass:
-        name: What is tested, a sentence.
         series: Series -> values in promtool's notation, one per minute.
         at_m: When the alert is checked, minutes.
         labels: Labels of the alert that must fire (with what the rule adds); None = it must not.
@@ -75,18 +74,13 @@ class Alert:
 
     Args of the dataclass:
         name: CamelCase, beginning with Statewarden.
-        expr: PromQL.
         severity: `critical` pages, `warning` is a ticket, `info` is for reading; `none` is the dead man's.
-        for_m: How long it must hold, minutes.
         keep_m: How long it stays after the series is gone, minutes.
         suspected: The description where the incident is not confirmed; empty = the same.
         led: The description where the finding of another unit names the incident by now, which is `<lead>`.
-        labels: Added to the alert, beside the severity.
-        summary: Static and short.
         description: Task, pod, bug, consequence, next safe action; with placeholders.
         runbook: What `statewarden explain` prints: `detectors/ID` or `rules/ID`.
         board: Uid of the dashboard to open.
-        cases: Its tests.
     """
 
     name: str

@@ -43,14 +43,8 @@ class Panel:
     """One panel.
 
     Args of the dataclass:
-        kind: How it shows its data.
-        title: What it shows.
         text: What it means and what to do, shown on hover.
-        queries: At least one.
-        width: Of 24 columns.
         height: In rows of the grid.
-        unit: Grafana's unit id.
-        meaning: What the numbers mean.
         empty: What is shown while there is no data: silence must not seem a fault, nor a fault like silence.
     """
 

@@ -122,13 +122,7 @@ def spark_licences(text: str) -> dict[str, str]:
 
 
 def image_jars(root: Path, site: Path, licences: Licences) -> list[Jar]:
-    """List all jars of the rollup's image: those inside pyspark, then those that are pinned for Delta, S3 and Kafka.
-
-    Args:
-        root: The checkout.
-        site: site-packages with the pyspark of the lock.
-        licences: They name groups.
-    """
+    """List all jars of the rollup's image: those inside pyspark, then those that are pinned for Delta, S3 and Kafka."""
     release = version_of(read_lock(root, "rollup")["pyspark"])
     kinds = json.loads((root / PINS).read_text(encoding="utf-8"))[".".join(release.split(".")[:2])]
     rows = {row["jar"]: row["sha256"] for rows in kinds.values() for row in rows}
@@ -139,11 +133,7 @@ def image_jars(root: Path, site: Path, licences: Licences) -> list[Jar]:
 
 
 def bundled_jars(pyspark: Path, modules: Iterable[str]) -> list[Jar]:
-    """List the jars inside an installed pyspark.
-
-    Args:
-        pyspark: The package's directory.
-        modules: `group:artifact` of every jar that a source names.
+    """List the jars inside an installed pyspark; `modules` name group and artifact of every jar that a source knows.
 
     Raises:
         ValueError: A jar names no group, and neither does a source.

@@ -15,10 +15,7 @@ _ADDRESS = re.compile(r"^ *runbook_url: *\"?([^\s\"]+)", re.MULTILINE)
 
 
 def problems(site: Path) -> list[str]:
-    """List what is wrong with the pages below a directory.
-
-    Args:
-        site: One version of the built site.
+    """List what is wrong with the pages of one version: links that lead nowhere, and what another host would give.
 
     Returns:
         A line each: links that lead nowhere, and what would be loaded from another host.
@@ -42,13 +39,7 @@ def runbooks(rules: Path) -> Iterator[str]:
 
 
 def without_page(addresses: Iterable[str], base: str, docs: Path) -> list[str]:
-    """List the addresses of runbooks that are no page of the site.
-
-    Args:
-        addresses: As the alerts carry them.
-        base: What they begin with.
-        docs: Where that base is in the built site.
-    """
+    """List the addresses of runbooks (as alerts carry them, below `base`) that are no page of the site."""
     missing = []
     for address in sorted(set(addresses)):
         page, _, anchor = address.removeprefix(f"{base}/").partition("#")

@@ -6,22 +6,14 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-CONTENTS = {
-    "docs/README": "",
-    "docs/runbooks/README": "docs/runbooks/",
-    "docs/found/README": "docs/found/",
-}
+CONTENTS = {"docs/README": "", "docs/runbooks/README": "docs/runbooks/", "docs/found/README": "docs/found/"}
 """Page of contents -> the folder whose pages it lists; empty = all that it links to."""
 
 _ENTRY = re.compile(r"^(?:- |\| )\[([^\]]+)\]\(([^)#\s]+)\.md\)", re.MULTILINE)
 
 
 def toctrees(page: str, text: str) -> str:
-    """Write the `toctree` directives of a page, one per heading that has entries.
-
-    Args:
-        page: Its path from the root of the repository, without `.md`.
-        text: The page. An entry is a link that begins an item of a list, or a row of a table.
+    """Write the `toctree` directives of a page, one per heading that has entries: links that begin an item or a row.
 
     Returns:
         Markdown to append; empty for a page that is none of contents.

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.detectors import DETECTORS
+from agent.judging.base import Upstream
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -32,14 +35,11 @@ class Issue:
     Args of the dataclass:
         key: Its key, or the name of a hazard without one.
         what: What goes wrong, one sentence.
-        shows: What is on disk.
         why: Why no detector speaks; empty where one does.
         affected: Releases; empty where a detector names the issue, which says it then.
-        fixed: Where the fix is; as `affected`.
         source: Class, method and release, pull request or commit that were read.
         harm: What is wrong then, a few words; empty = nothing is lost and no start fails.
         guarantee: The processing guarantee that it needs; empty = either.
-        stores: The stores that it concerns.
         until_fixed: What to set or do on an affected release; empty where there is no harm.
         found: Its page in `docs/found`; empty = none.
         shown_by: What shows it where no detector does; empty = `verify`.
@@ -88,3 +88,12 @@ def known_keys() -> frozenset[str]:
 
 def _load(name: str) -> dict[str, Any]:
     return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def named_upstream() -> dict[str, list[tuple[Upstream, str]]]:
+    """Map each key that detectors name to what they say of it: releases and fix, and the detector's id."""
+    named: dict[str, list[tuple[Upstream, str]]] = {}
+    for detector in DETECTORS:
+        for upstream in detector.meta.upstream:
+            named.setdefault(upstream.key, []).append((upstream, detector.meta.id))
+    return named

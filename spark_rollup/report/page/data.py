@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from agent.contract.events import Status
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.page.text import parse_us
+from spark_rollup.report.story import texts
 
 Row = Mapping[str, object]
 
@@ -42,18 +43,11 @@ class PageData:
     """Rows of the audit's tables, as far as the page shows them.
 
     Args of the dataclass:
-        as_of_us: The audit's time, microseconds since the epoch.
-        version: Version of the rollup.
-        incidents: What went wrong, with its findings.
         findings: `schemas.FINDING` rows, in the order of the page: they are counted and drawn.
-        coverage: `schemas.COVERAGE` rows.
-        pods: `schemas.PODS` rows.
         timelines: `schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole.
-        local: `schemas.LOCAL_FINDING` rows.
         quarantine: Number of unusable lines by reason.
         releases: namespace, application_id and not_given of every application.
         disabled: namespace, application_id, pod, detector and reason of detectors that agents have disabled.
-        restarts: `schemas.RESTARTS` rows.
         known_pods: namespace, pod, doubt (null: none) and gone of every pod.
         written_us: When the page was written, microseconds since the epoch; 0 = not known.
         took_s: How long the run took until then, seconds; None = not known.
@@ -61,19 +55,23 @@ class PageData:
 
     as_of_us: int
     version: str
-    incidents: Sequence[FleetIncident]
-    findings: Sequence[Row]
-    coverage: Sequence[Row]
-    pods: Sequence[Row]
-    timelines: Sequence[Row]
-    local: Sequence[Row]
-    quarantine: Mapping[str, int]
+    incidents: Sequence[FleetIncident] = ()
+    findings: Sequence[Row] = ()
+    coverage: Sequence[Row] = ()
+    pods: Sequence[Row] = ()
+    timelines: Sequence[Row] = ()
+    local: Sequence[Row] = ()
+    quarantine: Mapping[str, int] = field(default_factory=dict)
     releases: Sequence[Row] = ()
     disabled: Sequence[Row] = ()
     restarts: Sequence[Row] = ()
     known_pods: Sequence[Row] = ()
     written_us: int = 0
     took_s: float | None = None
+
+    def applications(self) -> list[str]:
+        """List the names of all applications."""
+        return sorted({name for row in self.pods for name in texts(row["applications"])})
 
     def several(self) -> bool:
         """Return whether pods and tasks must be named with their namespace."""

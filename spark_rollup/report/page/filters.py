@@ -19,12 +19,7 @@ CHOICES = 500
 
 
 def form(data: PageData, cards: Sequence[FleetIncident]) -> str:
-    """Render the form: application, namespace, pod, severity and free text.
-
-    Args:
-        data: The page's data.
-        cards: Incidents that have a card.
-    """
+    """Render the form: application, namespace, pod, severity and free text."""
     applications = {x.application_id for x in cards} | {
         app for row in data.pods for app in texts(row["applications"])
     }

@@ -150,15 +150,7 @@ def _cards(cards: Sequence[FleetIncident], data: PageData, links: Links) -> Iter
 
 
 def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str], folded: str) -> str:
-    """Render one incident.
-
-    Args:
-        incident: The incident.
-        data: The page's data.
-        links: Addresses.
-        taken: Addresses that are in use; those of the absorbed incidents are added.
-        folded: Its evidence.
-    """
+    """Render one incident; the addresses of those that it absorbed are added to `taken`."""
     here, severity = links.card(incident), level(incident.severity)
     also = [address for one in incident.absorbed[:NAMES_OF_ONE] if (address := local_id(one)) not in taken]
     taken.update(also)

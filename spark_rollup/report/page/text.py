@@ -119,14 +119,7 @@ def fitting(blocks: Iterable[str], limit_bytes: int) -> list[str]:
 
 
 def paged(blocks: Sequence[str], noun: str, size: int = OPEN_AT_ONCE, around: str = "{}") -> str:
-    """Fold everything behind the first page, so that thousands of blocks open as fast as a few.
-
-    Args:
-        blocks: What is shown.
-        noun: What the blocks are.
-        size: Blocks of a page.
-        around: The element that holds the blocks of one page.
-    """
+    """Fold all behind the first page, so that thousands open as fast as a few; `around` holds the blocks of a page."""
     parts = [around.format("".join(blocks[:size]))]
     for start in range(size, len(blocks), size):
         page = blocks[start : start + size]

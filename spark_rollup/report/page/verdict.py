@@ -8,16 +8,7 @@ from collections.abc import Sequence
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import pod_name, short
-from spark_rollup.report.page.data import (
-    REMARK,
-    SEVERITIES,
-    WORDS,
-    PageData,
-    PodKey,
-    is_open,
-    level,
-    pod_key,
-)
+from spark_rollup.report.page.data import REMARK, SEVERITIES, WORDS, PageData, PodKey, is_open, level, pod_key
 from spark_rollup.report.page.text import (
     NAMED,
     clip,
@@ -165,7 +156,7 @@ def _age(data: PageData) -> str:
 
 def read(data: PageData) -> str:
     """Say what was read."""
-    applications = sorted({app for row in data.pods for app in texts(row["applications"])})
+    applications = data.applications()
     tasks = sum(integer(row["tasks_held"]) for row in data.pods)
     stores = {(row["namespace"], row["application_id"], row["task_id"]) for row in data.restarts}
     seen = f", {count(len(stores), 'task')} known" if len(stores) > tasks else ""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.errors import UsageError
 from agent.verify.changelog import Record
-from agent.verify.kinds import DEFAULT, Headers
+from agent.verify.kinds import DEFAULT, TIMESTAMPED, Headers
+from agent.verify.verify import Result
 
 APP, TASK = "orders", "0_0"
 AT_MS = 1_700_000_000_000
 DAY_MS = 86_400_000
 PROCESS = '{"processId":"1b4e28ba-2fa1-11d2-883f-0016d3cca427"}'
-Row = tuple[bytes, bytes | None]
+Verify = Callable[..., Result]
+Entries = dict[bytes, bytes]
 
 
 @dataclass
@@ -126,6 +128,13 @@ class StateDir:
         self.task = root / APP / TASK
         self.task.mkdir(parents=True)
         (root / APP / "kafka-streams-process-metadata").write_text(PROCESS)
+
+    def hold(self, entries: Entries, *, store: str = "kv", **own: int) -> None:
+        """Write a store with these timestamped entries; `at` is its offset in the checkpoint."""
+        rows = {DEFAULT: [], TIMESTAMPED: list(entries.items())}
+        write_database(self.store(store), rows)
+        if own:
+            self.checkpoint(**{store: own["at"]})
 
     def checkpoint(self, **offsets: int) -> None:
         """Write the checkpoint: store -> offset."""

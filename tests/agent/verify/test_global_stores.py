@@ -2,56 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import cast
-
 import pytest
 
-from agent.verify.changelog import Changelogs
-from agent.verify.global_stores import verify_global_store
-from agent.verify.kinds import TIMESTAMPED, Kind, big_endian
-from agent.verify.places import find_global_stores
+from agent.verify.kinds import Kind, big_endian
 from agent.verify.report import json_line, paragraph
 from agent.verify.rule import Word
-from agent.verify.verify import Given, Result
-from tests.agent.verify.changelog_double import APP, AT_MS, Cluster, StateDir, Topic, write_database
+from tests.agent.verify.changelog_double import APP, AT_MS, Entries, StateDir, Topic, Verify, write_database
 
 pytestmark = pytest.mark.delivery
 
 AT = big_endian(AT_MS)
-Entries = dict[bytes, bytes]
-Verify = Callable[..., Result]
 PLAIN = {"kinds": {"everywhere": Kind.KEY_VALUE}}
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateDir:
+def state(state: StateDir) -> StateDir:
     """Give a state directory with a global store's place in it."""
-    pytest.importorskip("rocksdict", reason="run: make test-services")
-    state = StateDir(tmp_path / "state")
+    state.task.rmdir()
     state.task = state.root / APP / "global"
     state.task.mkdir()
     return state
-
-
-@pytest.fixture
-def verify(state: StateDir, tmp_path: Path) -> Verify:
-    """Give `verify(cluster, **given)`: nothing may be touched or left behind."""
-
-    def run(cluster: dict[str, list[Topic]], **given: object) -> Result:
-        work = tmp_path / "work"
-        work.mkdir(exist_ok=True)
-        before = state.tree()
-        (store,) = find_global_stores(state.root)
-        changelogs = cast("Changelogs", Cluster(cluster))
-        told = Given(**given)  # type: ignore[arg-type]
-        result = verify_global_store(store, changelogs, told, work, AT_MS / 1000, lambda done, total: None)
-        assert state.tree() == before
-        assert list(work.iterdir()) == []
-        return result
-
-    return run
 
 
 def two_partitions() -> tuple[list[Topic], Entries]:
@@ -65,16 +35,19 @@ def two_partitions() -> tuple[list[Topic], Entries]:
 
 def hold(state: StateDir, entries: Entries, *lines: str, own: dict[str, int] | None = None) -> None:
     """Write the store, and its checkpoint, whose offsets are the next to be read."""
-    write_database(state.store("everywhere"), {"default": [], TIMESTAMPED: list(entries.items())}, own)
+    write_database(
+        state.store("everywhere"), {"default": [], "keyValueWithTimestamp": list(entries.items())}, own
+    )
     if lines:
         state.checkpoint_lines(lines)
 
 
-def test_every_partition_is_compared(state: StateDir, verify: Verify) -> None:
-    """The topic is told by the checkpoint."""
+@pytest.mark.parametrize("other", [(), ("rates 0 3",)], ids=["told by the checkpoint", "given"])
+def test_every_partition_is_compared(state: StateDir, verify: Verify, other: tuple[str, ...]) -> None:
+    """Of the topic that the checkpoint names, or that is given where it names two."""
     topics, entries = two_partitions()
-    hold(state, entries, "prices 0 10", "prices 1 10")
-    result = verify({"prices": topics})
+    hold(state, entries, "prices 0 10", "prices 1 10", *other)
+    result = verify({"prices": topics}, topics={"everywhere": "prices"} if other else {})
     assert (result.word, result.topic, result.tally.counts) == (Word.EQUAL, "prices", {Word.EQUAL: 20})
     assert result.partitions == {0: (9, 0, 10), 1: (9, 0, 10)}
 
@@ -163,18 +136,8 @@ def test_what_cannot_be_compared_has_a_reason(
     assert reason in result.reason
 
 
-def test_a_topic_that_is_given_decides(state: StateDir, verify: Verify) -> None:
-    """Of two in the checkpoint."""
-    topics, entries = two_partitions()
-    hold(state, entries, "prices 0 10", "prices 1 10", "rates 0 3")
-    assert verify({"prices": topics}, topics={"everywhere": "prices"}).word is Word.EQUAL
-
-
 def test_a_store_of_segments_is_undecidable(state: StateDir, verify: Verify) -> None:
     """Only stores of one database are compared."""
     (state.task / "everywhere").mkdir()
     result = verify({"prices": two_partitions()[0]})
-    assert (result.word, result.reason) == (
-        Word.UNDECIDABLE,
-        "a global store of segments is not compared",
-    )
+    assert (result.word, result.reason) == (Word.UNDECIDABLE, "a global store of segments is not compared")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.verify.pace import SLICE_S, Pace
+from agent.verify.worker import SLICE_S, Pace
 
 
 class Machine:
@@ -20,11 +20,7 @@ class Machine:
         self.slept_s += seconds
 
 
-@given(
-    st.floats(0.01, 1.0),
-    st.floats(0.0, 0.5),
-    st.lists(st.floats(0.0, 0.1), max_size=50),
-)
+@given(st.floats(0.01, 1.0), st.floats(0.0, 0.5), st.lists(st.floats(0.0, 0.1), max_size=50))
 def test_the_share_is_never_exceeded(share: float, start_s: float, work: list[float]) -> None:
     """From its start on, by no more than the slice that is not paid for yet."""
     machine = Machine(start_s)

@@ -84,8 +84,7 @@ def test_the_exit_code_is_that_of_the_worst(words: list[Word], code: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("key", "text"),
-    [(b"a'b", 'key "a\'b"'), (b"\xff\0", "key 0xff00"), (b"a\nb", "key 0x610a62")],
+    ("key", "text"), [(b"a'b", 'key "a\'b"'), (b"\xff\0", "key 0xff00"), (b"a\nb", "key 0x610a62")]
 )
 def test_keys_in_the_clear_cannot_write_to_a_terminal(key: bytes, text: str) -> None:
     """Text where it is text, else hexadecimal."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.verify.kinds import Content
 from agent.verify.rule import Logged
-from agent.verify.scratch import Scratch, escape, merge, unescape
+from agent.verify.scratch import Scratch, escape, pair, unescape
 
 keys = st.binary(max_size=6) | st.lists(st.sampled_from([b"\0", b"\xff", b"a"]), max_size=5).map(b"".join)
 
@@ -26,11 +26,9 @@ def test_escaped_keys_keep_their_order_whatever_follows(one: bytes, other: bytes
 
 @given(st.dictionaries(keys, st.just([1])), st.dictionaries(keys, st.just([2])))
 def test_two_sequences_are_joined_in_order(low: dict[bytes, list], later: dict[bytes, list]) -> None:
-    """Every key once, records of the first before those of the second."""
-    joined = merge(iter(sorted(low.items())), iter(sorted(later.items())))
-    assert [(key, list(found)) for key, found in joined] == [
-        (key, low.get(key, []) + later.get(key, [])) for key in sorted(low | later)
-    ]
+    """Every key once, with what each has of it."""
+    joined = pair(iter(sorted(low.items())), iter(sorted(later.items())))
+    assert list(joined) == [(key, low.get(key), later.get(key)) for key in sorted(low | later)]
 
 
 @pytest.mark.delivery

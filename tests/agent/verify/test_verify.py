@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -11,46 +9,27 @@ import pytest
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.explain import notes_of
 from agent.verify.kinds import DEFAULT, TIMESTAMPED, WITH_HEADERS, Kind, big_endian, headers_bytes, varint
-from agent.verify.places import find_stores
 from agent.verify.rule import Word
-from agent.verify.verify import Given, Result, verify_store
-from tests.agent.verify.changelog_double import APP, AT_MS, Cluster, StateDir, Topic, write_database
+from tests.agent.verify.changelog_double import (
+    APP,
+    AT_MS,
+    Cluster,
+    Entries,
+    StateDir,
+    Topic,
+    Verify,
+    write_database,
+)
 
 pytestmark = pytest.mark.delivery
 
 AT = big_endian(AT_MS)
 KV = f"{APP}-kv-changelog"
-Verify = Callable[..., Result]
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> StateDir:
-    """Give a state directory."""
-    pytest.importorskip("rocksdict", reason="run: make test-services")
-    return StateDir(tmp_path / "state")
-
-
-@pytest.fixture
-def verify(state: StateDir, tmp_path: Path) -> Verify:
-    """Give `verify(topics, **given)`: the result of the only store; nothing may be touched or left behind."""
-
-    def run(topics: dict[str, Topic], **given: object) -> Result:
-        work = tmp_path / "work"
-        work.mkdir(exist_ok=True)
-        before = state.tree()
-        (store,) = find_stores(state.root)
-        cluster = cast("Changelogs", Cluster(topics))
-        result = verify_store(store, cluster, Given(**given), work, AT_MS / 1000, lambda done, total: None)  # type: ignore[arg-type]
-        assert state.tree() == before
-        assert list(work.iterdir()) == []
-        return result
-
-    return run
-
-
-def keyed(count: int, topic: Topic | None = None) -> tuple[Topic, dict[bytes, bytes]]:
+def keyed(count: int) -> tuple[Topic, Entries]:
     """Give a changelog of so many keys, and the entries of a timestamped store that has them all."""
-    topic = topic or Topic()
+    topic = Topic()
     for number in range(count):
         topic.add(b"k%03d" % number, b"v%d" % number)
     return topic, {x.key: AT + (x.value or b"") for x in topic.records}
@@ -63,55 +42,78 @@ def test_a_store_with_everything_is_equal(state: StateDir, verify: Verify) -> No
     topic.add(b"k002", None)
     entries[b"k001"] = AT + b"newer"
     del entries[b"k002"]
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=101)
+    state.hold(entries, at=101)
     result = verify({KV: topic})
-    assert result.word is Word.EQUAL
-    assert result.tally.counts == {Word.EQUAL: 100}
-    assert result.kind is Kind.KEY_VALUE
+    assert (result.word, result.kind, result.tally.counts) == (
+        Word.EQUAL,
+        Kind.KEY_VALUE,
+        {Word.EQUAL: 100},
+    )
 
 
-def test_one_flipped_byte_one_lost_key_and_one_added_are_found(state: StateDir, verify: Verify) -> None:
-    """Each by its word, with its key and the offset of the record that is due."""
-    topic, entries = keyed(1000)
-    entries[b"k500"] = AT + b"v50x"
-    del entries[b"k501"]
-    entries[b"added"] = AT + b"v"
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=999)
-    result = verify({KV: topic}, examples=5)
-    assert result.word is Word.MISSING
-    assert result.tally.counts == {Word.EQUAL: 998, Word.MISSING: 1, Word.EXTRA: 1, Word.DIFFERENT: 1}
-    assert {(x.word, x.key, x.offset) for x in result.examples} == {
-        (Word.DIFFERENT, b"k500", 500),
-        (Word.MISSING, b"k501", 501),
-        (Word.EXTRA, b"added", None),
-    }
-
-
-def test_what_was_written_after_the_checkpoint_is_behind(state: StateDir, verify: Verify) -> None:
-    """Not there yet, there already: a flush may or may not have taken it along."""
+@pytest.mark.parametrize(
+    ("lost", "put", "offset", "word", "counts"),
+    [
+        # one flipped byte, one lost key and one added: each by its word
+        (
+            [b"k051"],
+            {b"k050": b"v5x", b"added": b"v"},
+            99,
+            Word.MISSING,
+            {Word.EQUAL: 98, Word.MISSING: 1, Word.EXTRA: 1, Word.DIFFERENT: 1},
+        ),
+        # written after the checkpoint: a flush may or may not have taken it along
+        ([b"k060", b"k070", b"k080"], {}, 49, Word.BEHIND, {Word.EQUAL: 97, Word.PENDING: 3}),
+        # behind all that was logged: a killed application's flush took what its producer never sent, deletions too
+        (
+            [b"k002"],
+            {b"unsent": b"v", b"k001": b"unsent"},
+            49,
+            Word.AHEAD,
+            {Word.EQUAL: 98, Word.AHEAD: 3},
+        ),
+        # not unsent: the store was closed at the changelog's end, or does not have all of it
+        ([], {b"odd": b"v"}, 99, Word.EXTRA, {Word.EQUAL: 100, Word.EXTRA: 1}),
+        ([b"k090"], {b"odd": b"v"}, 49, Word.EXTRA, {Word.EQUAL: 99, Word.PENDING: 1, Word.EXTRA: 1}),
+        # -4 says that there is no offset
+        ([b"k090"], {b"odd": b"v"}, -4, Word.EXTRA, {Word.EQUAL: 99, Word.PENDING: 1, Word.EXTRA: 1}),
+    ],
+    ids=["damaged", "behind", "unsent", "closed", "not all of it", "no offset"],
+)
+def test_each_key_has_its_word(
+    state: StateDir,
+    verify: Verify,
+    lost: list[bytes],
+    put: Entries,
+    offset: int,
+    word: Word,
+    counts: dict[Word, int],
+) -> None:
+    """By what is lost, altered and added, and by the store's offset; examples name key and record that is due."""
     topic, entries = keyed(100)
-    for key in (b"k060", b"k070", b"k080"):
-        del entries[key]
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=49)
-    result = verify({KV: topic})
-    assert result.word is Word.BEHIND
-    assert result.tally.counts == {Word.EQUAL: 97, Word.PENDING: 3}
+    state.hold(
+        {k: v for k, v in entries.items() if k not in lost} | {k: AT + v for k, v in put.items()}, at=offset
+    )
+    result = verify({KV: topic}, examples=5)
+    assert (result.word, result.tally.counts) == (word, counts)
+    if word is Word.MISSING:
+        assert {(x.word, x.key, x.offset) for x in result.examples} == {
+            (Word.DIFFERENT, b"k050", 50),
+            (Word.MISSING, b"k051", 51),
+            (Word.EXTRA, b"added", None),
+        }
+    if word is Word.AHEAD:
+        assert {x.word for x in result.examples} == {Word.AHEAD}
 
 
 def test_a_value_of_an_aborted_transaction_is_named(state: StateDir, verify: Verify) -> None:
     """Below the store's offset it should not be there; the explanation says which record wrote it."""
     topic, entries = keyed(10)
-    topic.add(b"ghost", b"v", is_aborted=True)
-    entries[b"ghost"] = AT + b"v"
-    topic.add(b"k001", b"wrong", is_aborted=True)
-    entries[b"k001"] = AT + b"wrong"
+    for key, value in ((b"ghost", b"v"), (b"k001", b"wrong")):
+        topic.add(key, value, is_aborted=True)
+        entries[key] = AT + value
     topic.add(b"last", b"v")
-    entries[b"last"] = AT + b"v"
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=12)
+    state.hold(entries | {b"last": AT + b"v"}, at=12)
     result = verify({KV: topic}, examples=5)
     assert result.tally.counts == {Word.EQUAL: 10, Word.EXTRA: 1, Word.DIFFERENT: 1}
     notes = notes_of(result, cast("Changelogs", Cluster({KV: topic})))
@@ -126,8 +128,7 @@ def test_an_older_value_is_named_with_the_record_that_replaced_it(state: StateDi
     """A store that went back."""
     topic, entries = keyed(10)
     topic.add(b"k001", b"newer")
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=10)
+    state.hold(entries, at=10)
     result = verify({KV: topic}, examples=1)
     assert result.tally.counts == {Word.EQUAL: 9, Word.DIFFERENT: 1}
     notes = notes_of(result, cast("Changelogs", Cluster({KV: topic})))
@@ -138,11 +139,9 @@ def test_before_a_transaction_ends_its_records_are_ahead(state: StateDir, verify
     """Under exactly-once a running store has no offset, and more than is committed."""
     topic, entries = keyed(10)
     topic.add(b"open", b"v", is_aborted=True)
-    entries[b"open"] = AT + b"v"
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
+    state.hold(entries | {b"open": AT + b"v"})
     result = verify({KV: topic})
-    assert result.word is Word.AHEAD
-    assert result.tally.counts == {Word.EQUAL: 10, Word.AHEAD: 1}
+    assert (result.word, result.tally.counts) == (Word.AHEAD, {Word.EQUAL: 10, Word.AHEAD: 1})
     assert result.transactions
 
 
@@ -152,77 +151,36 @@ def test_a_store_of_headers_is_read_with_all_its_families(state: StateDir, verif
     headers = [("who", b"me")]
     topic.add(b"new", b"v", headers=headers)
     packed = headers_bytes(headers)
-    write_database(
-        state.store("kv"),
-        {
-            DEFAULT: [],
-            TIMESTAMPED: list(entries.items()),
-            WITH_HEADERS: [(b"new", varint(len(packed)) + packed + AT + b"v")],
-        },
-        {f"{KV}-0": 10, "status": 0},
-    )
+    new = [(b"new", varint(len(packed)) + packed + AT + b"v")]
+    families = {DEFAULT: [], TIMESTAMPED: list(entries.items()), WITH_HEADERS: new}
+    write_database(state.store("kv"), families, {f"{KV}-0": 10, "status": 0})
     result = verify({KV: topic})
     assert result.tally.counts == {Word.EQUAL: 11}
-    assert result.is_closed is True
-    assert result.offsets == {0: 10}
+    assert (result.is_closed, result.offsets) == (True, {0: 10})
 
 
-def test_the_store_says_itself_that_a_source_topic_is_its_changelog(state: StateDir, verify: Verify) -> None:
-    """From 4.3 on the name is in the store."""
+@pytest.mark.parametrize("says_itself", [True, False])
+def test_a_source_topic_is_the_changelog(state: StateDir, verify: Verify, says_itself: bool) -> None:
+    """From 4.3 on the store names it; before, a checkpoint with one of them, for the only store without an entry."""
     topic, entries = keyed(10)
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())}, {"customers-0": 9})
+    rows = {DEFAULT: [], TIMESTAMPED: list(entries.items())}
+    write_database(state.store("kv"), rows, {"customers-0": 9} if says_itself else None)
+    if not says_itself:
+        state.checkpoint_lines(["customers 0 9"])
     result = verify({"customers": topic})
     assert (result.word, result.topic) == (Word.EQUAL, "customers")
-
-
-def test_a_checkpoint_with_one_source_topic_names_the_changelog(state: StateDir, verify: Verify) -> None:
-    """Before 4.3, for the only store that has no entry of its own."""
-    topic, entries = keyed(10)
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint_lines(["customers 0 9"])
-    result = verify({"customers": topic})
-    assert (result.word, result.topic) == (Word.EQUAL, "customers")
-
-
-def test_values_behind_everything_that_was_logged_are_ahead(state: StateDir, verify: Verify) -> None:
-    """A killed application: its flush took along what its producer never sent, deletions among it."""
-    topic, entries = keyed(100)
-    entries[b"unsent"] = AT + b"v"
-    entries[b"k001"] = AT + b"unsent"
-    del entries[b"k002"]
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=49)
-    result = verify({KV: topic}, examples=1)
-    assert result.word is Word.AHEAD
-    assert result.tally.counts == {Word.EQUAL: 98, Word.AHEAD: 3}
-    assert {x.word for x in result.examples} == {Word.AHEAD}
 
 
 def test_unknown_values_of_a_compacted_changelog_are_undecidable(state: StateDir, verify: Verify) -> None:
     """Running under exactly-once: an older value, whose record is gone, is not `ahead`; nor is it said of a marker."""
     topic, entries = keyed(100)
     entries[b"k001"] = AT + b"older"
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
+    state.hold(entries)
     del topic.records[50:53]
-    for number in range(50, 53):
-        del entries[b"k%03d" % number]
     assert verify({KV: topic}).tally.counts[Word.UNDECIDABLE] == 4
     topic.records[50:50] = [Record(51, AT_MS, b"k051", b"v51", ())]
     counts = verify({KV: topic}).tally.counts
     assert (counts[Word.UNDECIDABLE], counts[Word.AHEAD]) == (0, 3)
-
-
-@pytest.mark.parametrize(("offset", "lacking"), [(99, None), (49, b"k090")])
-def test_an_unknown_value_is_extra_where_it_cannot_be_unsent(
-    state: StateDir, verify: Verify, offset: int, lacking: bytes | None
-) -> None:
-    """The store was closed at the changelog's end, or does not have all of it."""
-    topic, entries = keyed(100)
-    entries[b"odd"] = AT + b"v"
-    entries.pop(lacking or b"", None)
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=offset)
-    assert verify({KV: topic}).word is Word.EXTRA
 
 
 # --------------------------------------------------------------------------------------- cannot be judged
@@ -231,54 +189,41 @@ def test_an_unknown_value_is_extra_where_it_cannot_be_unsent(
 def test_damage_inside_a_file_is_no_difference(state: StateDir, verify: Verify) -> None:
     """RocksDB refuses the block: nothing is said of keys."""
     topic, entries = keyed(2000)
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=1999)
+    state.hold(entries, at=1999)
     (file,) = (x for x in state.store("kv").glob("*.sst"))
     content = bytearray(file.read_bytes())
     content[len(content) // 3] ^= 1
     file.write_bytes(content)
     result = verify({KV: topic})
-    assert result.word is Word.UNDECIDABLE
+    assert (result.word, result.tally.counts) == (Word.UNDECIDABLE, {})
     assert "RocksDB cannot read it: Corruption" in result.reason
-    assert not result.tally.counts
 
 
 @pytest.mark.parametrize(
-    ("topic", "offset", "reason"),
+    ("topics", "family", "offset", "reason"),
     [
-        (Topic(), 9, "is behind the end of the changelog, 0"),
-        (Topic(start=50), 9, "is before the start of the changelog, 50"),
+        ({KV: Topic()}, TIMESTAMPED, 9, "is behind the end of the changelog, 0"),
+        (
+            {KV: Topic([Record(60, AT_MS, b"k", b"v", ())], start=50)},
+            TIMESTAMPED,
+            9,
+            "is before the start of the changelog, 50",
+        ),
+        ({KV: keyed(10)[0]}, "somethingNew", None, "somethingNew"),
+        ({}, TIMESTAMPED, None, f"{KV}: no such topic"),
     ],
+    ids=["recreated", "cut beyond the offset", "a form of a later release", "no topic"],
 )
-def test_another_changelog_is_not_compared(
-    state: StateDir, verify: Verify, topic: Topic, offset: int, reason: str
+def test_what_cannot_be_compared_has_a_reason(
+    state: StateDir, verify: Verify, topics: dict[str, Topic], family: str, offset: int | None, reason: str
 ) -> None:
-    """Recreated, or cut beyond the store's offset."""
-    _, entries = keyed(10)
-    if topic.start:
-        topic.records.append(keyed(1)[0].records[0].__class__(60, AT_MS, b"k", b"v", ()))
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=offset)
-    result = verify({KV: topic})
+    """One line; nothing is guessed."""
+    write_database(state.store("kv"), {DEFAULT: [], family: list(keyed(10)[1].items())})
+    if offset is not None:
+        state.checkpoint(kv=offset)
+    result = verify(topics)
     assert result.word is Word.UNDECIDABLE
     assert reason in result.reason
-
-
-def test_an_unknown_family_is_not_guessed(state: StateDir, verify: Verify) -> None:
-    """A later release may keep values in a form of its own."""
-    topic, entries = keyed(10)
-    write_database(state.store("kv"), {DEFAULT: [], "somethingNew": list(entries.items())})
-    result = verify({KV: topic})
-    assert result.word is Word.UNDECIDABLE
-    assert "somethingNew" in result.reason
-
-
-def test_a_missing_topic_is_said(state: StateDir, verify: Verify) -> None:
-    """One line, with the name."""
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: []})
-    result = verify({})
-    assert result.word is Word.UNDECIDABLE
-    assert result.reason == f"{KV}: no such topic"
 
 
 def test_an_extra_key_below_the_start_of_the_changelog_is_undecidable(
@@ -287,7 +232,5 @@ def test_an_extra_key_below_the_start_of_the_changelog_is_undecidable(
     """Retention took its record: nothing is known."""
     topic, entries = keyed(10)
     topic.records, topic.start = topic.records[5:], 5
-    write_database(state.store("kv"), {DEFAULT: [], TIMESTAMPED: list(entries.items())})
-    state.checkpoint(kv=9)
-    result = verify({KV: topic})
-    assert result.tally.counts == {Word.EQUAL: 5, Word.UNDECIDABLE: 5}
+    state.hold(entries, at=9)
+    assert verify({KV: topic}).tally.counts == {Word.EQUAL: 5, Word.UNDECIDABLE: 5}

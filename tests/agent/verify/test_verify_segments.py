@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from agent.verify.kinds import (
-    DEFAULT,
-    TIMESTAMPED,
-    WINDOW_WITH_HEADERS,
-    Kind,
-    big_endian,
-    store_key,
-)
+import pytest
+
+from agent.verify.kinds import DEFAULT, TIMESTAMPED, WINDOW_WITH_HEADERS, Kind, big_endian, store_key
 from agent.verify.rule import Word
 from agent.verify.versions import LATEST
-from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, Topic, write_database
-from tests.agent.verify.test_verify import Verify, pytestmark, state, verify
+from tests.agent.verify.changelog_double import APP, AT_MS, DAY_MS, StateDir, Topic, Verify, write_database
 
-__all__ = ["pytestmark", "state", "verify"]
+pytestmark = pytest.mark.delivery
 
 HOUR_MS = 3_600_000
 FIRST = AT_MS // (3 * HOUR_MS) * 3 * HOUR_MS
@@ -54,36 +48,39 @@ def test_windows_are_equal_segment_by_segment(state: StateDir, verify: Verify) -
     write_segments(state, entries)
     state.checkpoint(win=39)
     result = verify({WIN: topic})
-    assert (result.word, result.kind) == (Word.EQUAL, Kind.WINDOW)
-    assert result.tally.counts == {Word.EQUAL: 40}
+    assert (result.word, result.kind, result.tally.counts) == (Word.EQUAL, Kind.WINDOW, {Word.EQUAL: 40})
 
 
-def test_a_segment_without_an_offset_is_pending_and_with_one_lost(state: StateDir, verify: Verify) -> None:
-    """4.3: before the kill nothing is claimed for it; after the restart it claims what it does not hold."""
+@pytest.mark.parametrize(
+    ("first", "settings", "word"),
+    [
+        # 4.3: before the kill nothing is claimed for it; after the restart it claims what it does not hold
+        (None, True, Word.PENDING),
+        (39, True, Word.MISSING),
+        # gone as a whole: the other one's offset says that it was there; or it has expired, where that is not known
+        ("gone", True, Word.MISSING),
+        ("gone", False, Word.EXPIRED),
+    ],
+)
+def test_a_lost_segment_does_not_hide(
+    state: StateDir, verify: Verify, first: int | str | None, settings: bool, word: Word
+) -> None:
+    """Empty or not there at all; every key has its word, and a damaged segment is named."""
     topic, entries = windows()
+    topic.settings = topic.settings if settings else None
     entries[FIRST] = {}
-    write_segments(state, entries, {FIRST: None, SECOND: 39})
-    assert verify({WIN: topic}).tally.counts == {Word.PENDING: 20, Word.EQUAL: 20}
-
-
-def test_a_lost_segment_is_named_with_every_key(state: StateDir, verify: Verify) -> None:
-    """It says that it has everything up to offset 39, and is empty."""
-    topic, entries = windows()
-    entries[FIRST] = {}
-    write_segments(state, entries, {FIRST: 39, SECOND: 39})
+    offsets: dict[int, int | None] = {SECOND: 39}
+    if isinstance(first, str):
+        del entries[FIRST]
+    else:
+        offsets[FIRST] = first
+    write_segments(state, entries, offsets)
     result = verify({WIN: topic}, examples=1)
-    assert result.tally.counts == {Word.MISSING: 20, Word.EQUAL: 20}
-    assert {segment: dict(x.counts) for segment, x in result.by_segment.items()} == {
-        FIRST: {Word.MISSING: 20}
-    }
-    assert [(x.word, x.segment, x.offset) for x in result.examples] == [(Word.MISSING, FIRST, 0)]
-
-
-def test_a_segment_that_is_gone_as_a_whole_does_not_hide(state: StateDir, verify: Verify) -> None:
-    """The other one's offset says that it was there."""
-    topic, entries = windows()
-    write_segments(state, {SECOND: entries[SECOND]}, {SECOND: 39})
-    assert verify({WIN: topic}).tally.counts == {Word.MISSING: 20, Word.EQUAL: 20}
+    assert result.tally.counts == {word: 20, Word.EQUAL: 20}
+    if word is not Word.EXPIRED:
+        assert {x: dict(y.counts) for x, y in result.by_segment.items()} == {FIRST: {word: 20}}
+    if word is Word.MISSING:
+        assert [(x.word, x.segment, x.offset) for x in result.examples] == [(word, FIRST, 0)]
 
 
 def test_expired_segments_are_not_judged(state: StateDir, verify: Verify) -> None:
@@ -109,16 +106,6 @@ def test_without_the_topics_settings_the_segments_on_disk_are_judged(state: Stat
     assert f"oldest segment, {FIRST}, " in result.note
     given = verify({WIN: topic}, retentions={"win": 6 * HOUR_MS})
     assert (given.tally.counts, given.note) == (result.tally.counts, "")
-
-
-def test_without_the_topics_settings_nothing_is_said_below_the_oldest_segment(
-    state: StateDir, verify: Verify
-) -> None:
-    """It may have expired, or be lost."""
-    topic, entries = windows()
-    topic.settings = None
-    write_segments(state, {SECOND: entries[SECOND]}, {SECOND: 39})
-    assert verify({WIN: topic}).tally.counts == {Word.EXPIRED: 20, Word.EQUAL: 20}
 
 
 def test_without_the_topics_settings_a_lost_segment_between_two_others_is_missing(
@@ -207,14 +194,18 @@ def versions() -> tuple[Topic, dict[bytes, bytes]]:
     return topic, entries
 
 
+def hold_versions(state: StateDir, entries: dict[bytes, bytes], offset: int) -> None:
+    """Write the store and its checkpoint."""
+    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
+    state.checkpoint(ver=offset)
+
+
 def test_every_version_is_compared(state: StateDir, verify: Verify) -> None:
     """Latest and older ones."""
     topic, entries = versions()
-    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
-    state.checkpoint(ver=19)
+    hold_versions(state, entries, 19)
     result = verify({VER: topic})
-    assert result.kind is Kind.VERSIONED
-    assert result.tally.counts == {Word.EQUAL: 20}
+    assert (result.kind, result.tally.counts) == (Kind.VERSIONED, {Word.EQUAL: 20})
 
 
 def test_lost_altered_and_added_versions_are_counted(state: StateDir, verify: Verify) -> None:
@@ -224,8 +215,7 @@ def test_lost_altered_and_added_versions_are_counted(state: StateDir, verify: Ve
     del entries[big_endian(4) + b"key2"]
     entries[LATEST + b"key3"] = big_endian(AT_MS + 10) + b"odd"
     entries[LATEST + b"ghost"] = big_endian(AT_MS) + b"v"
-    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
-    state.checkpoint(ver=19)
+    hold_versions(state, entries, 19)
     assert verify({VER: topic}).tally.counts == {
         Word.EQUAL: 17,
         Word.MISSING: 2,
@@ -238,8 +228,7 @@ def test_a_version_that_came_too_late_may_be_missing(state: StateDir, verify: Ve
     """Older than the retention when it was put: the store did not take it, its changelog did."""
     topic, entries = versions()
     topic.add(b"late", b"v", AT_MS - 2 * HOUR_MS)
-    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
-    state.checkpoint(ver=20)
+    hold_versions(state, entries, 20)
     result = verify({VER: topic})
     assert result.word in (Word.EQUAL, Word.BEHIND)
     assert result.tally.counts[Word.EQUAL] >= 20
@@ -253,8 +242,7 @@ def test_deleted_keys_have_no_latest_version(state: StateDir, verify: Verify) ->
     head += big_endian(AT_MS) + (3).to_bytes(4, "big")
     entries[big_endian(4) + b"key1"] = head + b"old" + b"new"
     del entries[LATEST + b"key1"]
-    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
-    state.checkpoint(ver=20)
+    hold_versions(state, entries, 20)
     result = verify({VER: topic})
     assert set(result.tally.counts) == {Word.EQUAL}
 
@@ -268,8 +256,7 @@ def test_versions_that_the_store_does_not_find_are_missing(state: StateDir, veri
         big_endian(AT_MS + 10) + big_endian(AT_MS) + big_endian(AT_MS) + size + big_endian(AT_MS + 5) + size
     )
     entries[big_endian(4) + b"key1"] = head + b"midold"
-    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
-    state.checkpoint(ver=20)
+    hold_versions(state, entries, 20)
     result = verify({VER: topic})
     assert result.kind is Kind.VERSIONED
     assert result.tally.counts == {Word.EQUAL: 20, Word.MISSING: 1}

@@ -6,7 +6,9 @@ import http.server
 import shutil
 import subprocess
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
@@ -17,6 +19,7 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.judging.incidents import gather
 from spark_rollup.registry import PROOFS, severities
 from spark_rollup.report import metrics
+from tests.spark_rollup.report.page.page_rows import page
 
 
 def finding(**fields: object) -> dict[str, object]:
@@ -36,11 +39,10 @@ def facts(*findings: dict[str, object], **fields: object) -> metrics.Facts:
         {"span_seconds": 300.0, "unknown_seconds": 0.0, "lost_events": 0, "pod": "pod-b", **known},
     ]
     rules = {"missing-standby": Severity.CRITICAL, "unaudited": Severity.WARNING}
-    given = {"coverage": coverage, "quarantined": 4, "rules": rules, **fields}
-    return metrics.Facts(
-        findings=findings,
-        as_of_us=1_700_000_000_000_000, finished_us=1_700_000_060_000_000, **given,  # type: ignore[arg-type]
-    )  # fmt: skip
+    given = {"coverage": coverage, "quarantine": {"not-json": 4}, "incidents": [], **fields}
+    chosen = cast("Mapping[str, Severity]", given.pop("rules", rules))
+    data = page(findings=findings, as_of_us=1_700_000_000_000_000, **given)
+    return metrics.Facts(data, chosen, 1_700_000_060_000_000)
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent.contract.events import Severity
+from spark_rollup.report.page import PageData
 from spark_rollup.report.terminal import Shown, readable
 from spark_rollup.report.write import Outcome
+
+
+def outcome(**given: object) -> Outcome:
+    """Give what an audit found that found nothing."""
+    return Outcome(PageData(1_700_000_000_000_000, "1", **given), Path("out/report.html"))  # type: ignore[arg-type]
 
 
 def first_line(*not_given: str, elsewhere: tuple[str, ...] = ()) -> str:
     """Print an audit without any incident, of an application in two namespaces whose agents lack these settings."""
     row = {"namespace": "", "application_id": "orders", "release": "4.1.2", "not_given": list(not_given)}
     other = {**row, "namespace": "shop", "not_given": list(elsewhere)}
-    outcome = Outcome(
-        findings=[],
-        page=Path("out/report.html"),
-        as_of="2026-11-21T03:06:15Z",
-        quarantined=0,
-        releases=[row, other],
-    )
-    return readable(outcome, Shown())[0]
+    return readable(outcome(releases=[row, other]), Shown())[0]
 
 
 def test_no_all_clear_without_the_settings_that_decide():
@@ -37,14 +36,12 @@ def test_what_agents_count_and_is_not_there_is_no_all_clear():
         "namespace": "shop", "pod": "orders-0", "first_seen": None, "span_seconds": 10.0, "unknown_seconds": 0.0,
         "missed_criticals": 0, "missed_warnings": 1,
     }  # fmt: skip
-    outcome = Outcome(
-        findings=[], page=Path("out/report.html"), as_of="2026-11-21T03:06:15Z", quarantined=0, coverage=[row]
-    )
-    assert readable(outcome, Shown())[0] == (
+    found = outcome(coverage=[row])
+    assert readable(found, Shown())[0] == (
         "no incident open; no all-clear: agents count 1 warning that is not in the input (orders-0) (1 pod, 100.0 % of"
         " their time watched)"
     )
-    assert outcome.worst_open() is Severity.WARNING
+    assert found.worst_open() is Severity.WARNING
 
 
 def test_nothing_is_said_of_settings_that_were_given():

@@ -99,7 +99,7 @@ def test_an_empty_place_is_reported_unless_all_of_it_was_taken(tmp_path):
     """Nothing there is a mistake in the address; nothing left is not."""
     source = FileSource(Directory(tmp_path))
     with pytest.raises(SourceError, match=r"holds no \*\.jsonl"):
-        source.batch(None, {})  # type: ignore[arg-type]
+        source.fresh(None, {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("root", ["s3a://b/in", "s3a://b/in/"])

@@ -16,7 +16,7 @@ pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 from agent.contract.buckets import StoreDigest, StoreKind
 from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import Kind, Severity
-from agent.verify.shipped import body_of
+from agent.contract.packed import body_of
 from spark_rollup.bronze import load
 from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.fleet import alone
@@ -27,7 +27,8 @@ from spark_rollup.intake.opening import Opening
 from spark_rollup.judging import verified
 from spark_rollup.judging.base import last_local_findings
 from spark_rollup.sources import changelogs
-from spark_rollup.sources.changelogs import Ends, Part, Topic
+from spark_rollup.sources.brokers import Part
+from spark_rollup.sources.changelogs import Ends, Topic
 from spark_rollup.spark import needs
 from spark_rollup.verify import digests, run
 from spark_rollup.verify.verdicts import Word

@@ -63,11 +63,7 @@ def test_hostile_names_stay_text(field):
     same = {field: HOSTILE} if field in ("id", "namespace", "next_action") else shared.get(field, {})
     lead = replace(read(row), upstream=(HOSTILE,))
     hurt = replace(
-        incident,
-        lead=lead,
-        findings=((incident.findings[0][0], lead),),
-        absorbed=(HOSTILE,),
-        **same,
+        incident, lead=lead, findings=((incident.findings[0][0], lead),), absorbed=(HOSTILE,), **same
     )
     lanes = [lane("holder", 1, 2, detail=HOSTILE), lane("checkpoint", 3, detail=HOSTILE)]
     if field in lanes[0]:

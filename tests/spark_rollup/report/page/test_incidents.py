@@ -39,10 +39,7 @@ def test_a_card_says_what_where_since_when_how_sure_and_what_next():
 
 def test_evidence_is_folded_and_has_roles_dates_and_places():
     """Each finding with what it is for the incident; the first step of a chain has its date."""
-    rows = [
-        finding(),
-        finding(id="f2", task_id="0_1", opened_at="2026-11-18T11:08:02.000000Z"),
-    ]
+    rows = [finding(), finding(id="f2", task_id="0_1", opened_at="2026-11-18T11:08:02.000000Z")]
     (incident,) = gather([rows[0]])
     both = replace(incident, findings=(*incident.findings, (EvidenceRole.REFUTATION, read(rows[1]))))
     text = card(render(page(findings=rows, incidents=[both])))

@@ -1,4 +1,4 @@
-"""Settings of `spark-submit`, files in turns."""
+"""Settings of `spark-submit`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from spark_rollup.sources import files
-from spark_rollup.sources.files import Directory, FileSource
-from tests.spark_rollup.support.fleet import Fleet
-
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 PROBE = """
@@ -21,12 +17,6 @@ spark = build_session(0)
 for key in ("shuffle.partitions", "session.timeZone", "ansi.enabled"):
     print(key, spark.conf.get("spark.sql." + key, ""))
 """
-
-
-def write(target: Path, name: str) -> Path:
-    fleet = Fleet(name)
-    fleet.pod("pod-a", ends_s=50)
-    return fleet.write(target)
 
 
 @pytest.mark.slow
@@ -47,11 +37,3 @@ def test_what_spark_submit_is_given_wins(tmp_path):
         "session.timeZone UTC",
         "ansi.enabled true",
     ]
-
-
-def test_a_run_takes_files_in_turns(spark, tmp_path, monkeypatch):
-    """As a stream does, so that what was taken is durable turn by turn."""
-    monkeypatch.setattr(files, "FILES_PER_TURN", 2)
-    for name in ("one", "two", "three"):
-        write(tmp_path, name)
-    assert FileSource(Directory(tmp_path)).batch(spark, {}).parts <= 2
