@@ -11,60 +11,36 @@ never guessed: without the guarantee most bugs of exactly-once go unreported,
 without the release some others. Elsewhere Kafka's default is assumed; what
 rests on that is `suspected` at most."""
 
+# tables of options
+# fmt: off
+
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add what every command takes that judges or shows settings."""
     group = parser.add_argument_group("settings", _SETTINGS)
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="sets",
-        metavar="[APP:]KEY=VALUE",
-        help="a setting of all applications, or of APP: processing_guarantee, kafka_streams_version,"
-        " num_standby_replicas, ...; may be repeated",
-    )
+    group.add_argument("--set", action="append", default=[], dest="sets", metavar="[APP:]KEY=VALUE",
+                       help="a setting of all applications, or of APP: processing_guarantee, kafka_streams_version,"
+                       " num_standby_replicas, ...; may be repeated")
     group.add_argument(
         "--properties",
         metavar="FILE",
         help="the application's own .properties file: its settings count where --set and --config say nothing",
     )
-    group.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE.toml",
-        help='all settings: [agent], [application], [application."ID"], [detectors], ...',
-    )
-    group.add_argument(
-        "--disable-detector",
-        action="append",
-        dest="disabled",
-        metavar="ID=REASON",
-        help="open no finding of this detector, and say so wherever findings are shown; may be repeated",
-    )
+    group.add_argument("--config", type=Path, metavar="FILE.toml",
+                       help='all settings: [agent], [application], [application."ID"], [detectors], ...')
+    group.add_argument("--disable-detector", action="append", dest="disabled", metavar="ID=REASON",
+                       help="open no finding of this detector, and say so wherever findings are shown; may be repeated")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add how findings are printed, and which of them make the exit code 1."""
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="a line per finding, per incident, and a summary")
-    group.add_argument(
-        "--fail-on",
-        choices=("info", "warning", "critical"),
-        default="critical",
-        metavar="SEVERITY",
-        help="exit 1 if an open finding is at least this severe: info, warning, critical (default)",
-    )
-    group.add_argument(
-        "--verbose", action="store_true", help="remarks, too, and every finding with its evidence"
-    )
-    group.add_argument(
-        "--top",
-        type=_positive,
-        default=0,
-        metavar="N",
-        help="print the N worst incidents only; their number is always said",
-    )
+    group.add_argument("--fail-on", choices=("info", "warning", "critical"), default="critical", metavar="SEVERITY",
+                       help="exit 1 if an open finding is at least this severe: info, warning, critical (default)")
+    group.add_argument("--verbose", action="store_true", help="remarks, too, and every finding with its evidence")
+    group.add_argument("--top", type=_positive, default=0, metavar="N",
+                       help="print the N worst incidents only; their number is always said")
 
 
 def _positive(text: str) -> int:
@@ -96,35 +72,20 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_serving(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--listen",
-        metavar="HOST:PORT",
-        help="serve /metrics and the page here (default :9464; empty: do not)",
-    )
-    group.add_argument(
-        "--metrics-detail",
-        metavar="DETAIL",
-        help="task (default), or store for series of single stores as well",
-    )
+    group.add_argument("--listen", metavar="HOST:PORT",
+                       help="serve /metrics and the page here (default :9464; empty: do not)")
+    group.add_argument("--metrics-detail", metavar="DETAIL",
+                       help="task (default), or store for series of single stores as well")
     group.add_argument("--log-level", metavar="LEVEL", help="DEBUG, INFO (default), WARNING, ERROR")
 
 
 def _add_shipping(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--spool", metavar="DIR", help="own volume for events that wait to be shipped")
-    group.add_argument(
-        "--home", metavar="DIR", help="own volume for baseline and canary (default: in the spool)"
-    )
-    group.add_argument(
-        "--ship-to",
-        metavar="DIR|URL",
-        help="where events go: a directory, s3://, gs://, az://, kafka://BROKERS/TOPIC or https://",
-    )
-    group.add_argument(
-        "--grace-seconds",
-        type=float,
-        metavar="S",
-        help="after SIGTERM: time for the last flush, seconds (default 10)",
-    )
+    group.add_argument("--home", metavar="DIR", help="own volume for baseline and canary (default: in the spool)")
+    group.add_argument("--ship-to", metavar="DIR|URL",
+                       help="where events go: a directory, s3://, gs://, az://, kafka://BROKERS/TOPIC or https://")
+    group.add_argument("--grace-seconds", type=float, metavar="S",
+                       help="after SIGTERM: time for the last flush, seconds (default 10)")
     group.add_argument(
         "--linger-seconds",
         type=float,
@@ -135,37 +96,21 @@ def _add_shipping(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_watching(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--watch-mode", metavar="MODE", help="inotify, poll, or auto: by the volume's file system (default)"
-    )
-    group.add_argument(
-        "--rescan-seconds",
-        type=float,
-        metavar="S",
-        help="time between full rescans, seconds (default 60)",
-    )
-    group.add_argument(
-        "--cpu-share",
-        type=float,
-        metavar="SHARE",
-        help="do less above this share of one core (default 0: never)",
-    )
-    group.add_argument(
-        "--memory-mib",
-        type=float,
-        metavar="MIB",
-        help="do less above this resident memory, MiB (default 0: never)",
-    )
+    group.add_argument("--watch-mode", metavar="MODE",
+                       help="inotify, poll, or auto: by the volume's file system (default)")
+    group.add_argument("--rescan-seconds", type=float, metavar="S",
+                       help="time between full rescans, seconds (default 60)")
+    group.add_argument("--cpu-share", type=float, metavar="SHARE",
+                       help="do less above this share of one core (default 0: never)")
+    group.add_argument("--memory-mib", type=float, metavar="MIB",
+                       help="do less above this resident memory, MiB (default 0: never)")
 
 
 def add_scan(parser: argparse.ArgumentParser) -> None:
     """Add the options of `scan`."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    parser.add_argument(
-        "--may-be-empty",
-        action="store_true",
-        help="accept a missing or empty directory: no instance has started there yet",
-    )
+    parser.add_argument("--may-be-empty", action="store_true",
+                        help="accept a missing or empty directory: no instance has started there yet")
     add_settings(parser)
     add_output(parser)
 
@@ -175,17 +120,10 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", type=Path, metavar="TRACE.jsonl.gz", help="recorded file operations")
     parser.add_argument("--pod", default="pod", metavar="NAME", help="pod that events carry (default: pod)")
     parser.add_argument("--events", type=Path, metavar="DIR", help="write what the agent would have shipped")
-    parser.add_argument(
-        "--quiet-period",
-        default="20m",
-        metavar="TIME",
-        help="how long the clock runs on after the last operation: 90s, 20m (default), 1h",
-    )
-    parser.add_argument(
-        "--process-visible",
-        action="store_true",
-        help="let detectors see the process and its release, as with a shared process namespace",
-    )
+    parser.add_argument("--quiet-period", default="20m", metavar="TIME",
+                        help="how long the clock runs on after the last operation: 90s, 20m (default), 1h")
+    parser.add_argument("--process-visible", action="store_true",
+                        help="let detectors see the process and its release, as with a shared process namespace")
     add_settings(parser)
     add_output(parser)
 
@@ -218,7 +156,6 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help="show what each rule judged of this task (APPLICATION/TASK), and why it says nothing",
     )
-    parser.add_argument(
-        "--events", type=Path, metavar="DIR", help="events that agents have shipped: *.jsonl, *.jsonl.gz"
-    )
+    parser.add_argument("--events", type=Path, metavar="DIR",
+                        help="events that agents have shipped: *.jsonl, *.jsonl.gz")
     add_settings(parser)

@@ -26,25 +26,16 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One copy of a store.
+    """One copy of a store."""
 
-    Args of the dataclass:
-        identities: RocksDB identities, one per segment.
-        offset: Changelog offset that checkpoint or store claims; -4 = it claims that none is known; None = none.
-        puts: Writes that reached the disk in this incarnation.
-        entries_low: Lower bound of live entries; None = not known.
-        entries_high: Upper bound.
-        size_bytes: Live SST bytes.
-        problems: What of it could not be read; empty = all was.
-    """
-
-    identities: frozenset[str]
+    identities: frozenset[str]  # RocksDB identities, one per segment
     offset: int | None
-    puts: int
-    entries_low: int | None
-    entries_high: int | None
-    size_bytes: int
-    problems: tuple[str, ...] = ()
+    """Changelog offset that checkpoint or store claims; -4 = it claims that none is known; None = none."""
+    puts: int  # writes that reached the disk in this incarnation
+    entries_low: int | None  # lower bound of live entries; None = not known
+    entries_high: int | None  # upper bound
+    size_bytes: int  # live SST bytes
+    problems: tuple[str, ...] = ()  # what of it could not be read; empty = all was
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +54,7 @@ class Difference:
 def compare(a: Inventory, b: Inventory) -> Iterator[Difference]:
     """Compare two inventories.
 
-    Yields:
-        One row per store of either, by application, task and store.
+    Gives one row per store of either, by application, task and store.
     """
     left, right = dict(_copies(a)), dict(_copies(b))
     for key in sorted(left.keys() | right.keys()):

@@ -28,26 +28,15 @@ if TYPE_CHECKING:
 
 
 def add_digest(
-    parser: argparse.ArgumentParser,
-    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="*.jsonl or *.jsonl.gz; a file that is there is replaced",
-    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE",
+                        help="*.jsonl or *.jsonl.gz; a file that is there is replaced")  # fmt: skip
     add_selection(parser)
-    parser.add_argument(
-        "--kind",
-        action="append",
-        default=[],
-        metavar="STORE=KIND",
-        help="kind of a store that has no entry to show it; may be repeated",
-    )
+    parser.add_argument("--kind", action="append", default=[], metavar="STORE=KIND",
+                        help="kind of a store that has no entry to show it; may be repeated")  # fmt: skip
     parser.add_argument(
         "--buckets", type=int, default=BUCKETS, metavar="N",
         help=f"buckets of each database, a power of two up to {MAX_BUCKETS} (default {BUCKETS})",
@@ -55,9 +44,8 @@ def add_digest(
     parser.add_argument("--pod", metavar="NAME", help="pod (default: POD_NAME, else the host name)")
     parser.add_argument("--namespace", metavar="NAME", help="namespace (default: POD_NAMESPACE)")
     parser.add_argument("--cluster", metavar="NAME", help="cluster or region")
-    parser.add_argument(
-        "--work", type=Path, metavar="DIR", help="place for the private directory (default: temporary)"
-    )
+    parser.add_argument("--work", type=Path, metavar="DIR",
+                        help="place for the private directory (default: temporary)")  # fmt: skip
     add_settings(parser)
     names = ("pod", "namespace", "cluster")
 
@@ -69,9 +57,6 @@ def add_digest(
 
 def digest(chosen: argparse.Namespace, config: Config) -> int:
     """Digest every store that is asked for.
-
-    Returns:
-        Exit code.
 
     Raises:
         UsageError: a library is missing, there is nothing to read, or the output cannot be written.

@@ -34,12 +34,7 @@ def incident_text(
 ) -> str:
     """Write an incident: how bad, where, what, since when, how sure, and the one next step.
 
-    Args:
-        incident: What to write.
-        paint: Use colours.
-        width: Columns.
-        verbose: Each finding with its evidence.
-        of_reading: It is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
+    `of_reading`: it is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
     """
     mark = incident.severity.value.upper().ljust(8)
     if paint:

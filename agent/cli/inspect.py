@@ -24,9 +24,6 @@ from agent.layout.checkpoint import UNKNOWN_OFFSET
 def diff(a: Path, b: Path, config: Config, *, as_json: bool) -> int:
     """Compare two state directories, or two snapshots of one.
 
-    Returns:
-        Exit code.
-
     Raises:
         UsageError: one of them is not a readable state directory.
     """

@@ -51,14 +51,8 @@ def json_lines(
 ) -> Iterator[str]:
     """Write all lines.
 
-    Args:
-        findings: What was found, in the order of opening.
-        incidents: The same as incidents, the worst first.
-        pod: Where.
-        code: Exit code of the command.
-        reason: Why it is that one.
-        read: What was read, in a sentence.
-        unread: Place -> why it could not be read.
+    `findings`: what was found, in the order of opening. `incidents`: the same as incidents, the worst first.
+    `read`: what was read, in a sentence. `unread`: place -> why it could not be read.
     """
     roles = {finding.id: role.value for incident in incidents for role, finding in incident.findings}
     worst = sorted(findings, key=lambda x: (x.status is not Status.OPEN, -x.severity.rank))[:MOST_FINDINGS]

@@ -12,12 +12,7 @@ _SHORTEST = 12
 def section_about(page: str, asked: str) -> str | None:
     """Find the section about an exception, by its name with or without a package, or about a line of a log.
 
-    Args:
-        page: The page.
-        asked: A name, a line, or a part of one.
-
-    Returns:
-        The section, with a heading of a page; None = none is about it.
+    `asked`: a name, a line, or a part of one. Gives the section, with a heading of a page; None = none is about it.
     """
     sections = {x.partition("\n")[0]: f"# {x.rstrip()}\n" for x in page.split("\n## ")[1:]}
     words = {word.lower() for word in re.findall(r"\w+", asked, re.ASCII)}

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +20,7 @@ from agent.cli.preflight import add_preflight
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.cli.verify import add_verify
 from agent.cli.version import version_text
-from agent.config import Config, load_config
+from agent.config import AgentSettings, Config, load_config
 from agent.contract.codec import printable
 from agent.contract.exit_codes import Exit
 from agent.contract.help_page import Print
@@ -41,11 +42,7 @@ AddsTo: TypeAlias = Callable[[argparse.ArgumentParser], None]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
-    Args:
-        arguments: Without the program's name; None = those of the process.
-
-    Returns:
-        Exit code.
+    `arguments`: without the program's name; None = those of the process.
     """
     return guarded(partial(_answer, arguments))
 
@@ -133,27 +130,7 @@ def _run(chosen: argparse.Namespace) -> int:
     from agent import logs
     from agent.process.supervisor import Supervisor
 
-    names = (
-        "state_dir",
-        "pod",
-        "namespace",
-        "cluster",
-        "pod_uid",
-        "node",
-        "listen",
-        "spool",
-        "home",
-        "ship_to",
-        "rescan_seconds",
-        "watch_mode",
-        "cpu_share",
-        "memory_mib",
-        "grace_seconds",
-        "linger_seconds",
-        "log_level",
-        "metrics_detail",
-    )
-    flags = {name: getattr(chosen, name) for name in names}
+    flags = {x.name: getattr(chosen, x.name) for x in fields(AgentSettings) if hasattr(chosen, x.name)}
     config = config_of(chosen, flags)
     if not config.agent.pod:
         config = config_of(chosen, {**flags, "pod": socket.gethostname()})

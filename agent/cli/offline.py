@@ -84,16 +84,9 @@ def scan(
 ) -> int:
     """Read a state directory once and judge it; twice where a process works and files are missing.
 
-    Args:
-        directory: The state directory.
-        config: Effective settings.
-        shown: How much is printed, and how.
-        fail_on: Severity from which an open finding makes the exit code 1.
-        may_be_empty: A directory before its first start, missing or empty, is no mistake.
-        pause: How to wait, in seconds.
-
-    Returns:
-        Exit code.
+    `shown`: how much is printed, and how. `fail_on`: severity from which an open finding makes the exit code 1.
+    `may_be_empty`: a directory before its first start, missing or empty, is no mistake. `pause`: how to wait, in
+    seconds.
 
     Raises:
         UsageError: it is not there, or is not a state directory.
@@ -175,9 +168,6 @@ def replay_trace(
 ) -> int:
     """Replay a trace and judge it.
 
-    Returns:
-        Exit code.
-
     Raises:
         TraceError: the trace is unreadable or truncated.
         UsageError: the trace is not there, or the events directory cannot be written.
@@ -196,13 +186,7 @@ def replay_trace(
         agent_version=__version__,
     )
     with EventsDirectory(events, origin) as sink:
-        pipeline = Pipeline(
-            disk,
-            config.applications,
-            started_us,
-            sink.append,
-            disabled=config.disabled,
-        )
+        pipeline = Pipeline(disk, config.applications, started_us, sink.append, disabled=config.disabled)
         sink.append(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
         count = replay(trace, pipeline, disk, quiet_us, show_process=show_process)
     findings = pipeline.ledger.findings()

@@ -28,36 +28,22 @@ MOST_INCIDENTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a person or a program wants to see.
+    """What a person or a program wants to see."""
 
-    Args of the dataclass:
-        as_json: Lines for a program, see `json_lines`, and nothing else.
-        verbose: Remarks, too, and every finding with its evidence.
-        top: At most so many incidents; 0 = up to `MOST_INCIDENTS`.
-        of_reading: One reading found them, not a watch.
-    """
-
-    as_json: bool = False
-    verbose: bool = False
-    top: int = 0
-    of_reading: bool = False
+    as_json: bool = False  # lines for a program, see `json_lines`, and nothing else
+    verbose: bool = False  # remarks, too, and every finding with its evidence
+    top: int = 0  # at most so many incidents; 0 = up to `MOST_INCIDENTS`
+    of_reading: bool = False  # one reading found them, not a watch
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read, and what was not: nothing found is worth no more than that.
+    """What was read, and what was not: nothing found is worth no more than that."""
 
-    Args of the dataclass:
-        pod: Where.
-        closing: What was read, and what cannot be seen that way.
-        unread: Place -> why it could not be read.
-        how_much: Of how much `unread` is, in a sentence.
-    """
-
-    pod: str
-    closing: str
-    unread: Mapping[str, str] = field(default_factory=dict)
-    how_much: str = ""
+    pod: str  # where
+    closing: str  # what was read, and what cannot be seen that way
+    unread: Mapping[str, str] = field(default_factory=dict)  # place -> why it could not be read
+    how_much: str = ""  # of how much `unread` is, in a sentence
 
     @classmethod
     def of(cls, inventory: Inventory, pod: str, closing: str) -> Reading:
@@ -77,16 +63,8 @@ def print_findings(
 ) -> Exit:
     """Print what was found: a summary, incidents, the worst first, and which settings would decide more.
 
-    Args:
-        findings: What was found.
-        reading: What was read.
-        shown: How much of it.
-        fail_on: Severity from which an open finding counts.
-        accepts: What the operator accepted: it is shown, and marked.
-        out: Where to; None = standard output.
-
-    Returns:
-        Exit code.
+    `fail_on`: severity from which an open finding counts. `accepts`: what the operator accepted: it is shown, and
+    marked. `out`: where to; None = standard output.
     """
     stream = out or sys.stdout
     everything = gather(findings, accepts)
@@ -175,11 +153,7 @@ def _summary(
 
 
 def exit_code(findings: Sequence[Finding], fail_on: str, reading: Reading) -> tuple[Exit, str]:
-    """Give the exit code and why: findings that are open and at least as severe as asked for; momentary ones are not.
-
-    Returns:
-        Code and reason.
-    """
+    """Give the exit code and why: open findings at least as severe as asked for count; momentary ones do not."""
     limit = Severity(fail_on).rank
     count = sum(x.severity.rank >= limit and x.status is Status.OPEN for x in findings)
     code = answer(found=count > 0, unread=bool(reading.unread))

@@ -27,13 +27,9 @@ def section_of(page: str, anchor: str) -> str:
 def page_text(page: str, known: Set[str]) -> str:
     """Take out of a page what only a browser can use.
 
-    Args:
-        page: Its Markdown.
-        known: What `explain` prints, by the names that it takes.
-
-    Returns:
-        The page without comments, anchors and line breaks of HTML, its tables as columns; each link to a runbook, or to
-        another page that is printed, is its text and the command.
+    `known`: what `explain` prints, by the names that it takes. Gives the page without comments, anchors and line
+    breaks of HTML, its tables as columns; each link to a runbook, or to another page that is printed, is its text
+    and the command.
     """
     text = _BREAK_AFTER_COLON.sub(" ", _COMMENT.sub("", page)).replace("<br>", "; ")
     return tables_as_columns(_LINK.sub(partial(_link_text, known=known), text))

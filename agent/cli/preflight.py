@@ -17,13 +17,11 @@ from agent.preflight.telling import Result, count, paragraph
 
 
 def add_preflight(
-    parser: argparse.ArgumentParser,
-    config_of: Callable[[argparse.Namespace, dict[str, object]], Config],
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
-    parser.add_argument(
-        "directory", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir, as the agent sees it"
-    )
+    parser.add_argument("directory", nargs="?", metavar="STATE_DIR",
+                        help="Kafka Streams' state.dir, as the agent sees it")  # fmt: skip
     parser.add_argument("--state-dir", metavar="DIR", help="the same")
     parser.add_argument("--spool", metavar="DIR", help="the agent's own volume")
     parser.add_argument("--ship-to", metavar="DIR|URL", help="where sealed segments go")
@@ -63,14 +61,8 @@ def preflight(
 ) -> int:
     """Gather facts, judge and print.
 
-    Args:
-        config: Effective settings.
-        assumed: The same with settings that are to be changed; None = none is: then the agent's place is checked.
-        change: Those settings, as they were given.
-        as_json: One check per line.
-
-    Returns:
-        0 = no check failed, 1 = one did.
+    `assumed`: the same with settings that are to be changed; None = none is: then the agent's place is checked.
+    `change`: those settings, as they were given. Gives 0 = no check failed, 1 = one did.
     """
     # what preflight needs beside the rest is loaded only where it is asked for
     from agent.preflight.checks import exit_code, judge

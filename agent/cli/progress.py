@@ -65,9 +65,8 @@ def progress_line(
 ) -> Iterator[ProgressLine]:
     """Give a line that is cleared at the end, however that comes; nothing is drawn where no person watches.
 
-    Args:
-        out: Where to; None = standard error, if there is one.
-        seconds: Gives seconds that go on; None = the machine's clock.
+    `out`: where to; None = standard error, if there is one. `seconds`: gives seconds that go on; None = the
+    machine's clock.
     """
     line = ProgressLine(_terminal(out or sys.stderr), seconds or SystemClock().monotonic_s)
     try:

@@ -19,13 +19,9 @@ _BAR = re.compile(r"(?<!\\)\|")
 def tables_as_columns(page: str) -> str:
     r"""Turn every table of a page, whose lines all begin and end with a bar, into columns.
 
-    Args:
-        page: Markdown.
-
-    Returns:
-        The page; in place of a table, its columns: no bars, cells wrapped so that a line has 100 characters at most
-        unless its words are longer. Below a header, rows are an empty line apart as soon as one of them is wrapped;
-        an empty header is left out.
+    Gives the page; in place of a table, its columns: no bars, cells wrapped so that a line has 100 characters at
+    most unless its words are longer. Below a header, rows are an empty line apart as soon as one of them is
+    wrapped; an empty header is left out.
     """
     return _TABLE.sub(lambda table: _columns([_cells(line) for line in table[0].splitlines()]), page)
 

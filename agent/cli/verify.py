@@ -33,49 +33,33 @@ T = TypeVar("T")
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    parser.add_argument(
-        "--bootstrap-servers",
-        required=True,
-        metavar="HOST:PORT,...",
-        help="brokers of the application's cluster",
-    )
-    parser.add_argument(
-        "--client-config", default="", metavar="FILE", help="key=value lines by librdkafka's names: TLS, SASL"
-    )
+    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...",
+                        help="brokers of the application's cluster")  # fmt: skip
+    parser.add_argument("--client-config", default="", metavar="FILE",
+                        help="key=value lines by librdkafka's names: TLS, SASL")  # fmt: skip
     add_selection(parser)
     group = parser.add_argument_group(
         "what no file says", "Give it where an error asks for it, by store; each may be repeated."
     )
     group.add_argument("--topic", action="append", default=[], metavar="STORE=TOPIC", help="its changelog")
-    group.add_argument(
-        "--kind", action="append", default=[], metavar="STORE=KIND", help="its kind, one that the error names"
-    )
-    group.add_argument(
-        "--retention", action="append", default=[], metavar="STORE=MS", help="its retention, milliseconds"
-    )
+    group.add_argument("--kind", action="append", default=[], metavar="STORE=KIND",
+                       help="its kind, one that the error names")  # fmt: skip
+    group.add_argument("--retention", action="append", default=[], metavar="STORE=MS",
+                       help="its retention, milliseconds")  # fmt: skip
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one store per line")
-    group.add_argument(
-        "--fail-on",
-        default=DEFAULT_FAIL_ON,
-        metavar="WORDS",
-        help=f"words of a store that make the exit code 1 (default {DEFAULT_FAIL_ON})",
-    )
-    group.add_argument(
-        "--explain", type=int, default=0, metavar="N", help="show up to N keys of each bad word, as hashes"
-    )
+    group.add_argument("--fail-on", default=DEFAULT_FAIL_ON, metavar="WORDS",
+                       help=f"words of a store that make the exit code 1 (default {DEFAULT_FAIL_ON})")  # fmt: skip
+    group.add_argument("--explain", type=int, default=0, metavar="N",
+                       help="show up to N keys of each bad word, as hashes")  # fmt: skip
     group.add_argument("--show-keys", action="store_true", help="show these keys in the clear")
-    group.add_argument(
-        "--work", type=Path, metavar="DIR", help="place for the private directory (default: temporary)"
-    )
+    group.add_argument("--work", type=Path, metavar="DIR",
+                       help="place for the private directory (default: temporary)")  # fmt: skip
     parser.set_defaults(command=verify)
 
 
 def verify(chosen: argparse.Namespace) -> int:
     """Compare, print and say how it went.
-
-    Returns:
-        Exit code.
 
     Raises:
         UsageError: a library is missing, no broker answers, or there is nothing to compare.

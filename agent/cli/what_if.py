@@ -24,14 +24,8 @@ CHECK = "if"
 def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
     """List what is in the way of a changed setting.
 
-    Args:
-        config: Effective settings.
-        assumed: The same with the change.
-        words: The change, as it was given.
-
-    Returns:
-        A failed check for each finding of warning and above that only the changed settings bring; one that is well
-        where there is none.
+    `words`: the change, as it was given. Gives a failed check for each finding of warning and above that only the
+    changed settings bring; one that is well where there is none.
 
     Raises:
         UsageError: the state directory cannot be read.

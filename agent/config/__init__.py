@@ -16,13 +16,7 @@ from typing import TypeVar
 
 from agent.config.facts import add_flag, add_properties, add_release, remarks_on_releases, tables_of
 from agent.contract.reporting import ACCEPTS
-from agent.delivery import (
-    DigestSettings,
-    KubernetesSettings,
-    ShipSettings,
-    problems_of,
-    problems_of_digest,
-)
+from agent.delivery import DigestSettings, KubernetesSettings, ShipSettings, problems_of, problems_of_digest
 from agent.errors import ConfigError
 from agent.inventory.settings import DEFAULT, Setting, SettingsBook
 
@@ -32,68 +26,44 @@ DOWNWARD = {"pod": "POD_NAME", "namespace": "POD_NAMESPACE", "pod_uid": "POD_UID
 MAX_REASON = 200
 """Characters of a reason: it is a label of a metric."""
 
-_G = TypeVar(
-    "_G",
-    "AgentSettings",
-    "DetectorSettings",
-    ShipSettings,
-    KubernetesSettings,
-    DigestSettings,
-)
+_G = TypeVar("_G", "AgentSettings", "DetectorSettings", ShipSettings, KubernetesSettings, DigestSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """Settings of the agent itself, group `[agent]` of the file.
+    """Settings of the agent itself, group `[agent]` of the file."""
 
-    Args of the dataclass:
-        state_dir: State directory to audit (Kafka's `state.dir`).
-        pod: Pod name; default: host name.
-        namespace: Namespace; default: empty.
-        cluster: Name of the cluster or region, where several ship to one place; default: empty.
-        pod_uid: Pod uid; default: the pod name.
-        node: Node name; default: empty.
-        listen: Address of /metrics, `HOST:PORT`; empty = do not serve.
-        spool: Directory on the agent's own volume; empty = events are only logged.
-        home: Directory on the agent's own volume for baseline and canary; default: the spool's.
-        ship_to: Where sealed segments are shipped to: a directory, or a URL with s3, gs, az, kafka or https; empty =
-            they stay in the spool.
-        rescan_seconds: Least distance between two rounds of the walk that reads everything again.
-        watch_mode: `auto`, `inotify` or `poll`: whether to watch or to poll; `auto` asks the volume.
-        cpu_share: Ceiling of the agent's CPU as a share of one core, from which it does less; 0 = none.
-        memory_mib: Ceiling of the agent's resident memory, from which it does less; 0 = none.
-        grace_seconds: How long the last flush may take.
-        linger_seconds: How long to watch on after SIGTERM while an application still holds its locks, or digests of
-            stores are to be made.
-        log_level: DEBUG, INFO, WARNING or ERROR.
-        runbooks: Base of the links to runbooks on the agent's page; empty = it names the command instead.
-        metrics_detail: `task`, or `store` for series of single stores as well.
-        properties: `.properties` file of the application, whose settings are facts where nothing else gives them.
-        streams_version: Release of Kafka Streams of all applications here, where nothing else gives it; what is no
-            release is noted and not used, because it may come from a label of the pod.
-    """
-
-    state_dir: str = ""
-    pod: str = ""
-    namespace: str = ""
-    cluster: str = ""
-    pod_uid: str = ""
-    node: str = ""
-    listen: str = ":9464"
-    spool: str = ""
-    home: str = ""
+    state_dir: str = ""  # state directory to audit (Kafka's `state.dir`)
+    pod: str = ""  # pod name; default: host name
+    namespace: str = ""  # namespace; default: empty
+    cluster: str = ""  # name of the cluster or region, where several ship to one place; default: empty
+    pod_uid: str = ""  # pod uid; default: the pod name
+    node: str = ""  # node name; default: empty
+    listen: str = ":9464"  # address of /metrics, `HOST:PORT`; empty = do not serve
+    spool: str = ""  # directory on the agent's own volume; empty = events are only logged
+    home: str = ""  # directory on the agent's own volume for baseline and canary; default: the spool's
     ship_to: str = ""
-    rescan_seconds: float = 60.0
+    """Where sealed segments are shipped to: a directory, or a URL with s3, gs, az, kafka or https; empty = they stay
+    in the spool."""
+    rescan_seconds: float = 60.0  # least distance between two rounds of the walk that reads everything again
     watch_mode: str = "auto"
+    """`auto`, `inotify` or `poll`: whether to watch or to poll; `auto` asks the volume."""
     cpu_share: float = 0.0
-    memory_mib: float = 0.0
-    grace_seconds: float = 10.0
+    """Ceiling of the agent's CPU as a share of one core, from which it does less; 0 = none."""
+    memory_mib: float = 0.0  # ceiling of the agent's resident memory, from which it does less; 0 = none
+    grace_seconds: float = 10.0  # how long the last flush may take
     linger_seconds: float = 0.0
-    log_level: str = "INFO"
+    """How long to watch on after SIGTERM while an application still holds its locks, or digests of stores are to be
+    made."""
+    log_level: str = "INFO"  # DEBUG, INFO, WARNING or ERROR
     runbooks: str = ""
-    metrics_detail: str = "task"
+    """Base of the links to runbooks on the agent's page; empty = it names the command instead."""
+    metrics_detail: str = "task"  # `task`, or `store` for series of single stores as well
     properties: str = ""
+    """`.properties` file of the application, whose settings are facts where nothing else gives them."""
     streams_version: str = ""
+    """Release of Kafka Streams of all applications here, where nothing else gives it; what is no release is noted
+    and not used, because it may come from a label of the pod."""
 
 
 class Reasons(dict[str, str]):
@@ -106,38 +76,26 @@ class Reasons(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class DetectorSettings:
-    """Settings of the detectors, group `[detectors]` of the file.
+    """Settings of the detectors, group `[detectors]` of the file."""
 
-    Args of the dataclass:
-        disabled: Detectors that open no finding, each with its reason.
-    """
-
-    disabled: Reasons = field(default_factory=Reasons)
+    disabled: Reasons = field(default_factory=Reasons)  # detectors that open no finding, each with its reason
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything effective, with origins.
+    """Everything effective, with origins."""
 
-    Args of the dataclass:
-        agent: The agent's own settings.
-        origins: Setting (of groups other than `[agent]`: `group.setting`) -> flag, environment, file or default.
-        applications: What the operator said of the applications.
-        detectors: Which are disabled.
-        ship: Spool and sink.
-        kubernetes: What is reported to Kubernetes.
-        digest: When digests of stores are made.
-        notes: What of the applications' own files and labels could not be used, one sentence each.
-    """
-
-    agent: AgentSettings
+    agent: AgentSettings  # the agent's own settings
     origins: Mapping[str, str]
-    applications: SettingsBook
-    detectors: DetectorSettings = field(default_factory=DetectorSettings)
-    ship: ShipSettings = field(default_factory=ShipSettings)
+    """Setting (of groups other than `[agent]`: `group.setting`) -> flag, environment, file or default."""
+    applications: SettingsBook  # what the operator said of the applications
+    detectors: DetectorSettings = field(default_factory=DetectorSettings)  # which are disabled
+    ship: ShipSettings = field(default_factory=ShipSettings)  # spool and sink
     kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
-    digest: DigestSettings = field(default_factory=DigestSettings)
+    """What is reported to Kubernetes."""
+    digest: DigestSettings = field(default_factory=DigestSettings)  # when digests of stores are made
     notes: tuple[str, ...] = ()
+    """What of the applications' own files and labels could not be used, one sentence each."""
 
     @property
     def disabled(self) -> Mapping[str, Setting]:
@@ -157,16 +115,10 @@ def load_config(
 ) -> Config:
     """Join file, environment and flags.
 
-    Args:
-        file: TOML file; None = none.
-        sets: `KEY=VALUE` or `APPLICATION:KEY=VALUE`, in order; later ones win.
-        flags: Settings given as flags, by their full name; None values are not given.
-        environment: Environment variables.
-        detectors: Ids that may be disabled; None = any.
-        acceptable: Ids whose exposures may be accepted; None = any.
-
-    Returns:
-        Effective settings with the origin of each.
+    `file`: TOML file; None = none. `sets`: `KEY=VALUE` or `APPLICATION:KEY=VALUE`, in order; later ones win.
+    `flags`: settings given as flags, by their full name; None values are not given. `detectors`: ids that may be
+    disabled; None = any. `acceptable`: ids whose exposures may be accepted; None = any. Gives effective settings
+    with the origin of each.
 
     Raises:
         ConfigError: lists every problem: unreadable file, unknown key, bad value.

@@ -78,12 +78,7 @@ class Key(Generic[R]):
 def window_ms(kind: StoreKind, key: bytes) -> int | None:
     """Return the time that decides the segment: a window's start, a session's end.
 
-    Args:
-        kind: A segmented kind.
-        key: A record's key, or its last 16 bytes.
-
-    Returns:
-        Milliseconds since the epoch; None = the key is too short.
+    `key`: a record's key, or its last 16 bytes. Gives milliseconds since the epoch; None = the key is too short.
 
     Source:
         WindowKeySchema (key, start, 4 bytes sequence), SessionKeySchema (key, end, start), 2.0 to 4.3.
@@ -102,17 +97,12 @@ def tail_bytes(kind: StoreKind) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a store keeps what, milliseconds.
+    """How long a store keeps what, milliseconds."""
 
-    Args of the dataclass:
-        retention_ms: Behind stream time; not known: 0.
-        interval_ms: Length of a segment.
-        oldest_ms: Where the retention is not known: where the oldest segment begins that may be judged.
-    """
-
-    retention_ms: int
-    interval_ms: int
+    retention_ms: int  # behind stream time; not known: 0
+    interval_ms: int  # length of a segment
     oldest_ms: int | None = None
+    """Where the retention is not known: where the oldest segment begins that may be judged."""
 
     def segment(self, at_ms: int) -> int:
         """Return where the segment of a time begins."""

@@ -87,9 +87,8 @@ class Encoder:
     def encode(self, record: Record, sequence: int) -> str:
         """Stamp a record and write it as one JSON line (no newline).
 
-        Args:
-            record: What to write; null-valued fields are left out.
-            sequence: Position in the agent's stream, from 1.
+        `record`: what to write; null-valued fields are left out. `sequence`: position in the agent's stream, from
+        1.
 
         Raises:
             ContractError: the body has a field that the table does not know for this kind, lacks a required
@@ -185,8 +184,7 @@ def _write_once(origin: Origin, kind: Kind) -> _Written:
 def decode(line: str | bytes) -> dict[str, object]:
     """Read one line back into its data fields, plus `id`.
 
-    Returns:
-        The data object; unknown fields are kept (readers ignore them).
+    Gives the data object; unknown fields are kept (readers ignore them).
 
     Raises:
         UnknownMajorError: the line is of another contract major.

@@ -124,14 +124,9 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record before it is stamped with origin and sequence.
+    """One record before it is stamped with origin and sequence."""
 
-    Args of the dataclass:
-        kind: What the record is.
-        observed_at_us: Microseconds since the epoch, UTC: when the agent saw it.
-        body: Field name -> value; names and types are those of `fields.FIELDS`.
-    """
-
-    kind: Kind
-    observed_at_us: int
+    kind: Kind  # what the record is
+    observed_at_us: int  # microseconds since the epoch, UTC: when the agent saw it
     body: Mapping[str, object] = field(default_factory=dict)
+    """Field name -> value; names and types are those of `fields.FIELDS`."""

@@ -21,25 +21,14 @@ class FieldType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One row of the table.
+    """One row of the table."""
 
-    Args of the dataclass:
-        name: JSON name, snake_case, with its unit as suffix.
-        type: Value type; `STRUCTS` is a list of objects described by `items`.
-        kinds: Record kinds that may carry it; empty = every kind.
-        required: Always present and never null in those kinds.
-        since: Minor version of the contract (1.x) that brought the field.
-        meaning: One sentence for readers.
-        values: Allowed values, for enumerations.
-        items: Fields of the list's objects.
-    """
-
-    name: str
-    type: FieldType
-    meaning: str
-    kinds: tuple[Kind, ...] = ()
-    required: bool = False
-    since: str = "1.0"
+    name: str  # JSON name, snake_case, with its unit as suffix
+    type: FieldType  # value type; `STRUCTS` is a list of objects described by `items`
+    meaning: str  # one sentence for readers
+    kinds: tuple[Kind, ...] = ()  # record kinds that may carry it; empty = every kind
+    required: bool = False  # always present and never null in those kinds
+    since: str = "1.0"  # minor version of the contract (1.x) that brought the field
     unit: str = ""
-    values: tuple[str, ...] = ()
-    items: tuple[Field, ...] = ()
+    values: tuple[str, ...] = ()  # allowed values, for enumerations
+    items: tuple[Field, ...] = ()  # fields of the list's objects

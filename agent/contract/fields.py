@@ -6,16 +6,7 @@ Additive inside a major version; a name is never reused.
 
 from __future__ import annotations
 
-from agent.contract.events import (
-    Affected,
-    Change,
-    Confidence,
-    Kind,
-    Level,
-    Severity,
-    Source,
-    Status,
-)
+from agent.contract.events import Affected, Change, Confidence, Kind, Level, Severity, Source, Status
 from agent.contract.field import Field, FieldType
 from agent.contract.packed import DIGESTS
 
@@ -35,14 +26,11 @@ EVIDENCE = (
     Field("where", _S, "Path relative to the state directory, or the source.", required=True),
 )
 
+# fmt: off
 STORES = (
     Field("store", _S, "Store name.", required=True),
     Field("segment", _S, "Segment directory of a windowed store; null for key-value stores."),
-    Field(
-        "identity",
-        _S,
-        "Content of RocksDB's IDENTITY, or `unnamed-...` without one: the store's incarnation.",
-    ),
+    Field("identity", _S, "Content of RocksDB's IDENTITY, or `unnamed-...` without one: the store's incarnation."),
     Field("held", _B, "Whether the store's LOCK is held; null = unknown."),
     Field("puts", _L, "Highest sequence number ever flushed in this incarnation.", unit="records"),
     Field("bytes", _L, "Size of the live SST files.", unit="bytes"),
@@ -51,14 +39,11 @@ STORES = (
     Field("entries_high", _L, "Upper bound of live entries; null = unknown."),
     Field("offset", _L, "Changelog offset the store itself or its checkpoint entry holds."),
     Field("status", _S, "4.3+: 'open' or 'closed' as the store says; null = no such marker."),
-    Field(
-        "unsaved_puts",
-        _L,
-        "Puts that 10,000 records make at most in this kind of store; null = no limit is known.",
-        since="1.3",
-        unit="records",
-    ),
+    Field("unsaved_puts", _L,
+          "Puts that 10,000 records make at most in this kind of store; null = no limit is known.", since="1.3",
+          unit="records"),
 )
+# fmt: on
 
 BLIND = (
     Field("from_us", _L, "Start of the blind interval.", required=True, unit="microseconds"),
@@ -68,15 +53,13 @@ BLIND = (
     Field("task_id", _S, "Task concerned; null = all of the application."),
 )
 
+# fmt: off
 SETTINGS = (
     Field("key", _S, "Setting name.", required=True),
     Field("value", _S, "Effective value; null = unknown."),
-    Field(
-        "origin",
-        _S,
-        "Where it came from: flag, file, environment, properties (the application's file), default (Kafka's), unset.",
-        required=True,
-    ),
+    Field("origin", _S,
+          "Where it came from: flag, file, environment, properties (the application's file), default (Kafka's), unset.",
+          required=True),
 )
 
 FIELDS: tuple[Field, ...] = (
@@ -103,13 +86,8 @@ FIELDS: tuple[Field, ...] = (
     # transition
     Field("change", _S, "What changed.", _TRANSITION, required=True, values=tuple(c.value for c in Change)),
     Field("detail", _S, "One sentence for people.", _TRANSITION),
-    Field(
-        "occurred_at_us",
-        _L,
-        "When it happened, taken from the file's own timestamp, if it has one.",
-        _TRANSITION,
-        unit="microseconds",
-    ),
+    Field("occurred_at_us", _L, "When it happened, taken from the file's own timestamp, if it has one.", _TRANSITION,
+          unit="microseconds"),
     Field("task_incarnation", _L, "Number of the task directory's life, from 1.", (*_TRANSITION, *_SUMMARY)),
     Field("store_incarnation", _L, "Number of the store's life in this task, from 1.", _TRANSITION),
     Field("identity", _S, "RocksDB IDENTITY of the store concerned.", (*_TRANSITION, *_FINDING)),
@@ -129,19 +107,10 @@ FIELDS: tuple[Field, ...] = (
         _TRANSITION,
         since="1.2",
     ),
-    Field(
-        "shape",
-        _S,
-        "Shape of a deletion.",
-        _TRANSITION,
-        values=("owner-walk", "cleaner-walk", "vanished-unseen", "unknown"),
-    ),
-    Field(
-        "held",
-        _B,
-        "Whether the task's lock (or a store's LOCK) is held; null = unknown.",
-        (*_TRANSITION, *_SUMMARY),
-    ),
+    Field("shape", _S, "Shape of a deletion.", _TRANSITION,
+          values=("owner-walk", "cleaner-walk", "vanished-unseen", "unknown")),
+    Field("held", _B, "Whether the task's lock (or a store's LOCK) is held; null = unknown.",
+          (*_TRANSITION, *_SUMMARY)),
     # finding
     Field("finding_id", _S, "Stable id of the finding.", _FINDING, required=True),
     Field("detector", _S, "Detector or rule id.", _FINDING, required=True),
@@ -152,91 +121,41 @@ FIELDS: tuple[Field, ...] = (
     Field("opened_at_us", _L, "When the finding opened.", _FINDING, required=True, unit="microseconds"),
     Field("resolved_at_us", _L, "When it was resolved.", _FINDING, unit="microseconds"),
     Field("upstream", FieldType.STRINGS, "Upstream issue keys.", _FINDING, required=True),
-    Field(
-        "affected",
-        _S,
-        "Is this release affected?",
-        _FINDING,
-        required=True,
-        values=tuple(x.value for x in Affected),
-    ),
+    Field("affected", _S, "Is this release affected?", _FINDING, required=True,
+          values=tuple(x.value for x in Affected)),
     Field("missing_facts", FieldType.STRINGS, "Settings that would decide more.", _FINDING, required=True),
     Field("summary", _S, "One sentence: what is wrong with which task.", _FINDING, required=True),
     Field("next_action", _S, "What is safe to do next.", _FINDING, required=True),
-    Field(
-        "evidence",
-        FieldType.STRUCTS,
-        "Ordered chain of observations.",
-        _FINDING,
-        required=True,
-        items=EVIDENCE,
-    ),
-    Field(
-        "mechanism", _S, "What goes wrong; several detectors can see one mechanism.", _FINDING, since="1.2"
-    ),
+    Field("evidence", FieldType.STRUCTS, "Ordered chain of observations.", _FINDING, required=True, items=EVIDENCE),
+    Field("mechanism", _S, "What goes wrong; several detectors can see one mechanism.", _FINDING, since="1.2"),
     Field("incident_id", _S, "Incident that the finding is evidence of.", _FINDING, since="1.2"),
-    Field(
-        "process_ended_at_us",
-        _L,
-        "When the application's last process had ended before the finding opened; null = none was seen.",
-        _FINDING,
-        since="1.2",
-        unit="microseconds",
-    ),
-    Field(
-        "lasting",
-        _B,
-        "Whether it comes from release or settings and stays as long as they do.",
-        _FINDING,
-        since="1.2",
-    ),
-    Field(
-        "said_us",
-        _L,
-        "Of a repetition: when the agent first said this; null = it is news.",
-        _FINDING,
-        since="1.3",
-        unit="microseconds",
-    ),
+    Field("process_ended_at_us", _L,
+          "When the application's last process had ended before the finding opened; null = none was seen.", _FINDING,
+          since="1.2", unit="microseconds"),
+    Field("lasting", _B, "Whether it comes from release or settings and stays as long as they do.", _FINDING,
+          since="1.2"),
+    Field("said_us", _L, "Of a repetition: when the agent first said this; null = it is news.", _FINDING, since="1.3",
+          unit="microseconds"),
     # summary
     Field("checkpoint_written_at_us", _L, "mtime of the checkpoint.", _SUMMARY, unit="microseconds"),
     Field("stores", FieldType.STRUCTS, "One row per store or segment.", _SUMMARY, items=STORES),
     Field("offsets", FieldType.STRUCTS, "Checkpoint entries.", (*_TRANSITION, *_SUMMARY), items=OFFSETS),
     # heartbeat
-    Field(
-        "blind",
-        FieldType.STRUCTS,
-        "Blind intervals since the last heartbeat, open ones included.",
-        _HEARTBEAT,
-        items=BLIND,
-    ),
+    Field("blind", FieldType.STRUCTS, "Blind intervals since the last heartbeat, open ones included.", _HEARTBEAT,
+          items=BLIND),
     Field("applications", FieldType.STRINGS, "Applications seen.", _HEARTBEAT),
     Field("tasks", _L, "Number of task directories watched.", _HEARTBEAT),
-    Field(
-        "open_criticals", _L, "Number of open critical findings; null = not known.", _HEARTBEAT, since="1.3"
-    ),
+    Field("open_criticals", _L, "Number of open critical findings; null = not known.", _HEARTBEAT, since="1.3"),
     Field("open_warnings", _L, "Number of open warnings; null = not known.", _HEARTBEAT, since="1.3"),
-    Field(
-        "open_ids",
-        FieldType.STRINGS,
-        "Ids of open criticals, then of warnings; of each the oldest first; 100 at most.",
-        _HEARTBEAT,
-        since="1.3",
-    ),
+    Field("open_ids", FieldType.STRINGS,
+          "Ids of open criticals, then of warnings; of each the oldest first; 100 at most.", _HEARTBEAT, since="1.3"),
     # configuration
-    Field(
-        "settings",
-        FieldType.STRUCTS,
-        "Effective settings with their origin.",
-        (Kind.CONFIGURATION,),
-        items=SETTINGS,
-    ),
+    Field("settings", FieldType.STRUCTS, "Effective settings with their origin.", (Kind.CONFIGURATION,),
+          items=SETTINGS),
     Field("release_low", _S, "Oldest Kafka Streams release the evidence allows.", (Kind.CONFIGURATION,)),
     Field("release_high", _S, "Newest Kafka Streams release the evidence allows.", (Kind.CONFIGURATION,)),
     # lifecycle
-    Field(
-        "phase", _S, "started or stopping.", (Kind.LIFECYCLE,), required=True, values=("started", "stopping")
-    ),
+    Field("phase", _S, "started or stopping.", (Kind.LIFECYCLE,), required=True, values=("started", "stopping")),
     Field("reason", _S, "Why.", (Kind.LIFECYCLE, Kind.DROP)),
     # drop
     Field("dropped_kind", _S, "Kind of the dropped records.", (Kind.DROP,), required=True),
@@ -244,15 +163,10 @@ FIELDS: tuple[Field, ...] = (
     Field("first_sequence", _L, "First dropped sequence.", (Kind.DROP,), required=True),
     Field("last_sequence", _L, "Last dropped sequence.", (Kind.DROP,), required=True),
     # digest
-    Field(
-        "digests",
-        FieldType.STRUCTS,
-        "The digest of the store: one object.",
-        (Kind.DIGEST,),
-        since="1.2",
-        items=DIGESTS,
-    ),
+    Field("digests", FieldType.STRUCTS, "The digest of the store: one object.", (Kind.DIGEST,), since="1.2",
+          items=DIGESTS),
 )
+# fmt: on
 
 BY_NAME = {row.name: row for row in FIELDS}
 

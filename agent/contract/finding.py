@@ -22,55 +22,31 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding as users see it.
+    """A finding as users see it."""
 
-    Args of the dataclass:
-        id: Stable over its whole life.
-        detector: Detector id.
-        level: Kind of statement.
-        severity: How severe.
-        confidence: How sure.
-        status: Open or resolved.
-        application_id: Application; empty for the agent itself.
-        task_id: Task; None for the application.
-        store: Store; None for the task.
-        identity: RocksDB IDENTITY of the incarnation.
-        opened_at_us: When it opened.
-        resolved_at_us: When it was resolved.
-        upstream: Issue keys.
-        affected: Is this release affected?
-        missing_facts: Settings that would decide more.
-        summary: One sentence.
-        evidence: Ordered chain; escalation adds to it.
-        next_action: What is safe to do next.
-        mechanism: What goes wrong: findings with the same one can belong to one incident.
-        incident_id: The incident that it is evidence of.
-        process_ended_at_us: When the last process of the application had ended before it opened; None = none was seen.
-        lasting: It comes from release or settings and stays as long as they do.
-    """
-
-    id: str
+    id: str  # stable over its whole life
     detector: str
-    level: Level
-    severity: Severity
-    confidence: Confidence
-    status: Status
-    application_id: str
-    task_id: str | None
-    store: str | None
-    identity: str | None
-    opened_at_us: int
-    resolved_at_us: int | None
-    upstream: tuple[str, ...]
-    affected: Affected
-    missing_facts: tuple[str, ...]
-    summary: str
-    evidence: tuple[Evidence, ...]
-    next_action: str
-    mechanism: str = ""
-    incident_id: str = ""
+    level: Level  # kind of statement
+    severity: Severity  # how severe
+    confidence: Confidence  # how sure
+    status: Status  # open or resolved
+    application_id: str  # application; empty for the agent itself
+    task_id: str | None  # task; None for the application
+    store: str | None  # store; None for the task
+    identity: str | None  # RocksDB IDENTITY of the incarnation
+    opened_at_us: int  # when it opened
+    resolved_at_us: int | None  # when it was resolved
+    upstream: tuple[str, ...]  # issue keys
+    affected: Affected  # is this release affected?
+    missing_facts: tuple[str, ...]  # settings that would decide more
+    summary: str  # one sentence
+    evidence: tuple[Evidence, ...]  # ordered chain; escalation adds to it
+    next_action: str  # what is safe to do next
+    mechanism: str = ""  # what goes wrong: findings with the same one can belong to one incident
+    incident_id: str = ""  # the incident that it is evidence of
     process_ended_at_us: int | None = None
-    lasting: bool = False
+    """When the last process of the application had ended before it opened; None = none was seen."""
+    lasting: bool = False  # it comes from release or settings and stays as long as they do
 
     def body(self) -> dict[str, object]:
         """Fields of the contract's `finding` record, under its names."""

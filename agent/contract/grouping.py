@@ -44,25 +44,17 @@ class LocalIncident:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What the fleet knows of a finding; nothing of it is known to one agent.
+    """What the fleet knows of a finding; nothing of it is known to one agent."""
 
-    Args of the dataclass:
-        namespace: As in the tables: with the cluster before it (`eu-1/shop`) where one is known.
-        pod: Pod that it is about; empty: none, or several.
-        pods: Pods that it is about or was compared with.
-        by_agent: Whether an agent says it, and no rule.
-        about: Agents' incidents that it confirms, refutes or explains; an agent's finding is one of its own incident.
-        confirms: Ids of agents' findings that it confirms.
-        lineage: What findings of its mechanism have in common with it, if they belong together.
-    """
-
-    namespace: str = ""
-    pod: str = ""
-    pods: tuple[str, ...] = ()
-    by_agent: bool = True
+    namespace: str = ""  # as in the tables: with the cluster before it (`eu-1/shop`) where one is known
+    pod: str = ""  # pod that it is about; empty: none, or several
+    pods: tuple[str, ...] = ()  # pods that it is about or was compared with
+    by_agent: bool = True  # whether an agent says it, and no rule
     about: tuple[LocalIncident, ...] = ()
-    confirms: tuple[str, ...] = ()
+    """Agents' incidents that it confirms, refutes or explains; an agent's finding is one of its own incident."""
+    confirms: tuple[str, ...] = ()  # ids of agents' findings that it confirms
     lineage: tuple[str, ...] = ()
+    """What findings of its mechanism have in common with it, if they belong together."""
 
 
 OF_ONE_AGENT = Link()
@@ -111,18 +103,14 @@ def _bound(mechanism: str, known: Sequence[LocalIncident]) -> tuple[LocalInciden
 
 @dataclass(slots=True)
 class Group(Generic[F]):
-    """What is one incident.
+    """What is one incident."""
 
-    Args of the dataclass:
-        rows: Rows that say what it is.
-        beside: Rows that are evidence only: what they refute or take into account is here. Without `rows` the first
-            one is why there is a group.
-        locals_: Agents' incidents in it, with their begin (microseconds).
-    """
-
-    rows: list[Member[F]] = field(default_factory=list)
+    rows: list[Member[F]] = field(default_factory=list)  # rows that say what it is
     beside: list[Member[F]] = field(default_factory=list)
+    """Rows that are evidence only: what they refute or take into account is here. Without `rows` the first one is
+    why there is a group."""
     locals_: dict[Local, int] = field(default_factory=dict)
+    """Agents' incidents in it, with their begin (microseconds)."""
 
     @property
     def mechanism(self) -> str:
@@ -141,8 +129,7 @@ class Group(Generic[F]):
 def groups(findings: Iterable[F], link: Callable[[F], Link]) -> list[Group[F]]:
     """Group findings; in any order of them the same groups.
 
-    Returns:
-        Every group, with its rows in their order. A row is in one group; beside, it may be in several.
+    Gives every group, with its rows in their order. A row is in one group; beside, it may be in several.
     """
     rows = sorted((Member(x, link(x)) for x in findings), key=lambda x: x.order)
     sets = _Sets()
@@ -241,8 +228,7 @@ def _set_beside(rows: Iterable[Member[F]], of_row: Mapping[Member[F], Group[F]])
 
     What no row says any more goes where the row that settles it is, or is an incident with it alone.
 
-    Returns:
-        Groups that had to be made.
+    Gives groups that had to be made.
     """
     homes = {local: group for group in of_row.values() for local in group.locals_}
     says = {id(group): _urgency(group.rows) for group in of_row.values()}

@@ -11,21 +11,13 @@ from agent.contract.exit_codes import Exit, codes_text
 
 
 class HelpPage(NamedTuple):
-    """What `COMMAND --help` says beside the options.
+    """What `COMMAND --help` says beside the options."""
 
-    Attributes:
-        line: Its line in the list of commands.
-        synopsis: What has to be given.
-        about: What it is for.
-        codes: Its exit codes, where its own words say more than those of the table.
-        after: What comes below them: examples (one command each), where to read on.
-    """
-
-    line: str
-    synopsis: str
-    about: str
-    codes: Mapping[Exit, str]
-    after: str
+    line: str  # its line in the list of commands
+    synopsis: str  # what has to be given
+    about: str  # what it is for
+    codes: Mapping[Exit, str]  # its exit codes, where its own words say more than those of the table
+    after: str  # what comes below them: examples (one command each), where to read on
 
     def add_to(
         self, commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str

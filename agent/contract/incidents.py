@@ -45,48 +45,33 @@ class Configured(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Incident(Generic[F]):
-    """One thing that went wrong, as people see it.
-
-    Args of the dataclass:
-        id: `i-` and the beginning of its first finding's id, or that of the oldest agent's incident in it: stable over
-            restarts and repeated replays.
-        absorbed: Ids of all agents' incidents in it, its own id among them where an agent gave it.
-        title: What goes wrong, by its mechanism, or by the rule; empty: a remark, of which nothing has gone wrong, or a
-            detector's that is a mechanism by itself.
-        mechanism: Slug, of the lead; where that only refutes or explains, of the agents' incident.
-        namespace: As in the tables of an audit, with the cluster before it (`eu-1/shop`) where one is known.
-        pods: Pods concerned, sorted; an agent names none.
-        tasks: Tasks concerned, sorted; none: the application or the pod as a whole.
-        stores: Stores concerned, sorted, where findings name them.
-        since_us: When it began, microseconds since the epoch.
-        ended_us: When it was resolved; None: it is open, or its end is not known.
-        sentence: What is wrong, where.
-        next_action: The one instruction to follow.
-        lead: The finding that names it.
-        findings: All, with their roles, in the order in which they opened.
-        members: Those that belong to it alone; the others are evidence of other incidents, too.
-        configured_exposure: Whether it comes from release or settings alone.
-        do_first: Whose instruction the next step is, if it is not that of the lead: another incident's id, or the
-            detector of another of its findings.
-    """
+    """One thing that went wrong, as people see it."""
 
     id: str
+    """`i-` and the beginning of its first finding's id, or that of the oldest agent's incident in it: stable over
+    restarts and repeated replays."""
     absorbed: tuple[str, ...]
+    """Ids of all agents' incidents in it, its own id among them where an agent gave it."""
     title: str
-    mechanism: str
+    """What goes wrong, by its mechanism, or by the rule; empty: a remark, of which nothing has gone wrong, or a
+    detector's that is a mechanism by itself."""
+    mechanism: str  # Slug, of the lead; where that only refutes or explains, of the agents' incident
     namespace: str
-    pods: tuple[str, ...]
-    tasks: tuple[str, ...]
-    stores: tuple[str, ...]
-    since_us: int
-    ended_us: int | None
-    sentence: str
-    next_action: str
-    lead: F
-    findings: tuple[tuple[EvidenceRole, F], ...]
-    members: tuple[F, ...]
-    configured_exposure: Configured = Configured.NO
+    """As in the tables of an audit, with the cluster before it (`eu-1/shop`) where one is known."""
+    pods: tuple[str, ...]  # pods concerned, sorted; an agent names none
+    tasks: tuple[str, ...]  # tasks concerned, sorted; none: the application or the pod as a whole
+    stores: tuple[str, ...]  # stores concerned, sorted, where findings name them
+    since_us: int  # when it began, microseconds since the epoch
+    ended_us: int | None  # when it was resolved; None: it is open, or its end is not known
+    sentence: str  # what is wrong, where
+    next_action: str  # the one instruction to follow
+    lead: F  # the finding that names it
+    findings: tuple[tuple[EvidenceRole, F], ...]  # all, with their roles, in the order in which they opened
+    members: tuple[F, ...]  # those that belong to it alone; the others are evidence of other incidents, too
+    configured_exposure: Configured = Configured.NO  # whether it comes from release or settings alone
     do_first: str = ""
+    """Whose instruction the next step is, if it is not that of the lead: another incident's id, or the detector of
+    another of its findings."""
 
     @property
     def application_id(self) -> str:
@@ -151,15 +136,10 @@ def gather(
 ) -> list[Incident[F]]:
     """Put findings together to incidents; in any order of findings the same ones.
 
-    Args:
-        findings: Each in its last state.
-        accepts: What the operator accepted.
-        link: What the fleet knows of a finding: where, and what it confirms, refutes or explains.
-        titles: By mechanism, of rules that are a mechanism by themselves too.
-
-    Returns:
-        The worst first: open before resolved, accepted ones behind all others that are open, remarks behind what is
-        more, about state before what is about agents, by severity, by confidence, the oldest first.
+    `link`: what the fleet knows of a finding: where, and what it confirms, refutes or explains. `titles`: by
+    mechanism, of rules that are a mechanism by themselves too. Gives the worst first: open before resolved,
+    accepted ones behind all others that are open, remarks behind what is more, about state before what is about
+    agents, by severity, by confidence, the oldest first.
     """
     pairs = [_incident(group, accepts, titles) for group in groups(findings, link)]
     before = precedence.precedents(claim for _, claim in pairs if claim is not None)

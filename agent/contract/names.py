@@ -21,13 +21,8 @@ def nearest(asked: str, known: Iterable[str]) -> list[str]:
 def not_here(option: str, named: Iterable[str], there: Collection[str]) -> str | None:
     """Say which applications an option names that are not there, and what may have been meant.
 
-    Args:
-        option: As it is given, such as `--set`.
-        named: Ids of the applications that it names.
-        there: Ids of those that are there.
-
-    Returns:
-        A sentence; None = all are there, or nothing is yet.
+    `option`: as it is given, such as `--set`. `named`: ids of the applications that it names. `there`: ids of those
+    that are there. Gives a sentence; None = all are there, or nothing is yet.
     """
     unknown = sorted(set(named) - set(there))
     if not unknown or not there:

@@ -60,12 +60,7 @@ def buckets_for(wanted: int, databases: int) -> int:
 
     It depends on nothing else: copies with the same segments can be compared.
 
-    Args:
-        wanted: A power of two.
-        databases: How many the store has.
-
-    Returns:
-        The largest power of two that is at most `wanted` and fits; at least 1.
+    Gives the largest power of two that is at most `wanted` and fits; at least 1.
     """
     room = max(1, MAX_ROWS // max(1, databases))
     return min(wanted, 1 << (room.bit_length() - 1))

@@ -19,25 +19,15 @@ _EVERYWHERE, _SOMEWHERE = "*", None
 
 @dataclass(frozen=True, slots=True)
 class Precedence:
-    """What an open incident asks for, and where.
-
-    Args of the dataclass:
-        incident_id: The incident.
-        home: Namespace and application; of one agent the application.
-        tasks: Tasks; none: the application as a whole.
-        pods: Pods; none: all.
-        detector: Whose instruction it is.
-        comes_first: Its place before the instructions of others, from 1; 0 = none.
-        since_us: When the incident began.
-    """
+    """What an open incident asks for, and where."""
 
     incident_id: str
-    home: tuple[str, ...]
-    tasks: tuple[str, ...]
-    pods: tuple[str, ...]
-    detector: str
-    comes_first: int
-    since_us: int
+    home: tuple[str, ...]  # namespace and application; of one agent the application
+    tasks: tuple[str, ...]  # tasks; none: the application as a whole
+    pods: tuple[str, ...]  # pods; none: all
+    detector: str  # whose instruction it is
+    comes_first: int  # its place before the instructions of others, from 1; 0 = none
+    since_us: int  # when the incident began
 
 
 def claim(
@@ -65,8 +55,7 @@ def precedents(claims: Iterable[Precedence]) -> dict[Precedence, Precedence]:
 
     One about the application as a whole comes first on its own pods.
 
-    Returns:
-        By claim; without those that nothing precedes.
+    Gives by claim; without those that nothing precedes.
     """
     every = list(claims)
     first: dict[tuple[object, ...], Precedence] = {}

@@ -28,54 +28,36 @@ DISABLED_PREFIX = "detectors.disabled."
 
 @dataclass(frozen=True, slots=True)
 class ReportedSetting:
-    """One setting of an application, as a configuration record names it.
+    """One setting of an application, as a configuration record names it."""
 
-    Args of the dataclass:
-        name: Key in `--set KEY=VALUE`, in files and in records.
-        kafka_name: The Kafka Streams (or topic) setting it mirrors.
-        meaning: One sentence.
-        is_number: Whether its value is a whole number.
-    """
-
-    name: str
-    kafka_name: str
-    meaning: str
-    is_number: bool = True
+    name: str  # key in `--set KEY=VALUE`, in files and in records
+    kafka_name: str  # the Kafka Streams (or topic) setting it mirrors
+    meaning: str  # one sentence
+    is_number: bool = True  # whether its value is a whole number
 
 
+# fmt: off
 REPORTED_SETTINGS: tuple[ReportedSetting, ...] = (
-    ReportedSetting(
-        "processing_guarantee", "processing.guarantee", "At-least-once or exactly-once.", is_number=False
-    ),
-    ReportedSetting(
-        "kafka_streams_version", "kafka-streams jar", "Release of the Kafka Streams library.", is_number=False
-    ),
+    ReportedSetting("processing_guarantee", "processing.guarantee", "At-least-once or exactly-once.",
+                    is_number=False),
+    ReportedSetting("kafka_streams_version", "kafka-streams jar", "Release of the Kafka Streams library.",
+                    is_number=False),
     ReportedSetting("state_cleanup_delay_ms", "state.cleanup.delay.ms", "Age before the cleaner deletes."),
     ReportedSetting("num_standby_replicas", "num.standby.replicas", "Standby copies per task."),
     ReportedSetting("commit_interval_ms", "commit.interval.ms", "Time between commits."),
     ReportedSetting("delete_retention_ms", "delete.retention.ms", "How long changelog tombstones live."),
     ReportedSetting("session_timeout_ms", "session.timeout.ms", "When a silent member is evicted."),
     ReportedSetting("max_warmup_replicas", "max.warmup.replicas", "Extra copies that warm up before a move."),
-    ReportedSetting(
-        "probing_rebalance_interval_ms", "probing.rebalance.interval.ms", "How often warm-ups are checked."
-    ),
+    ReportedSetting("probing_rebalance_interval_ms", "probing.rebalance.interval.ms",
+                    "How often warm-ups are checked."),
     ReportedSetting("upgrade_from", "upgrade.from", "Release upgraded from.", is_number=False),
-    ReportedSetting(
-        "state_cleanup_dir_max_age_ms",
-        "state.cleanup.dir.max.age.ms",
-        "4.3+: age at which a start purges a directory.",
-    ),
-    ReportedSetting(
-        "enable_transactional_statestores",
-        "enable.transactional.statestores",
-        "4.4+: whether stores commit data and offset together (default: false).",
-        is_number=False,
-    ),
-    ReportedSetting(
-        ACCEPTS,
-        "-",
-        "Detectors, by commas, whose lasting exposures are accepted: they stay open and raise no alert.",
-        is_number=False,
-    ),
+    ReportedSetting("state_cleanup_dir_max_age_ms", "state.cleanup.dir.max.age.ms",
+                    "4.3+: age at which a start purges a directory."),
+    ReportedSetting("enable_transactional_statestores", "enable.transactional.statestores",
+                    "4.4+: whether stores commit data and offset together (default: false).", is_number=False),
+    ReportedSetting(ACCEPTS, "-",
+                    "Detectors, by commas, whose lasting exposures are accepted: they stay open and raise no alert.",
+                    is_number=False),
 )
+# fmt: on
 """Every setting that detectors and rules may ask for."""

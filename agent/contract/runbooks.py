@@ -30,8 +30,7 @@ NAMES = frozenset(_PAGE)
 def page_of(name: str) -> str:
     """Return the page of a runbook, below `docs` and without `.md`.
 
-    Args:
-        name: `torn-store`, `detectors/torn-store` or `rules/unaudited`.
+    `name`: `torn-store`, `detectors/torn-store` or `rules/unaudited`.
 
     Raises:
         KeyError: there is no such runbook.

@@ -12,15 +12,11 @@ from agent.contract.field import Field, FieldType
 
 
 class Shape(NamedTuple):
-    """What an object may hold.
-
-    Args of the tuple:
-        rules: Type of a plain field, values of an enumeration, or the shape of a list's objects.
-        required: Names that must be there.
-    """
+    """What an object may hold."""
 
     rules: dict[str, type | frozenset[str] | Shape]
-    required: frozenset[str]
+    """Type of a plain field, values of an enumeration, or the shape of a list's objects."""
+    required: frozenset[str]  # names that must be there
 
 
 _EXACT: dict[FieldType, type] = {

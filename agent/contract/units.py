@@ -27,13 +27,8 @@ class Twin:
 
     Its alerts are tested with what the twin shows. `tests/deploy/test_alert_twins.py` (detectors) and
     `tests/spark_rollup/test_recorded.py` (rules) replay the recording and compare.
-
-    Args of the dataclass:
-        what: What happened, a clause; N1 to N25 are the look-alikes of `docs/state-format.md`.
-        recording: Directory below `tests/data/traces`.
-        shows: Severity that is shown meanwhile; None = nothing is reported.
     """
 
-    what: str
-    recording: str
-    shows: Severity | None = None
+    what: str  # what happened, a clause; N1 to N25 are the look-alikes of `docs/state-format.md`
+    recording: str  # directory below `tests/data/traces`
+    shows: Severity | None = None  # severity that is shown meanwhile; None = nothing is reported

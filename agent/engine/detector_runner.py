@@ -54,27 +54,17 @@ Batch = dict[str, JudgementContext]
 
 @dataclass(slots=True)
 class DetectorRunner:
-    """All detectors, and what they said.
+    """All detectors, and what they said."""
 
-    Args of the dataclass:
-        detectors: Those that are asked.
-        inventory: What they judge.
-        settings: What the operator said.
-        profiles: Which releases wrote what.
-        ledger: Where their verdicts are settled.
-        say: Takes (finding, time) of every finding that opened, changed or was resolved.
-        on_fault: Takes (detector id, exception) when a detector fails.
-        stopwatch: Gives seconds that go on; measures what a detector costs.
-    """
-
-    detectors: Sequence[Detector]
-    inventory: Inventory
-    settings: SettingsBook
-    profiles: Profiles
-    ledger: Ledger
+    detectors: Sequence[Detector]  # those that are asked
+    inventory: Inventory  # what they judge
+    settings: SettingsBook  # what the operator said
+    profiles: Profiles  # which releases wrote what
+    ledger: Ledger  # where their verdicts are settled
     say: Callable[[Finding, int], None]
-    on_fault: Callable[[str, Exception], None]
-    stopwatch: Callable[[], float]
+    """Takes (finding, time) of every finding that opened, changed or was resolved."""
+    on_fault: Callable[[str, Exception], None]  # takes (detector id, exception) when a detector fails
+    stopwatch: Callable[[], float]  # gives seconds that go on; measures what a detector costs
     stats: dict[str, DetectorStats] = field(default_factory=dict)
     _by_scope: dict[Scope, tuple[Detector, ...]] = field(default_factory=dict)
     _before: dict[str, frozenset[str]] = field(default_factory=dict)

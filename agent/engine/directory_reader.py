@@ -45,12 +45,7 @@ class DirectoryReader:
         self._absence: Absence | None = None
 
     def resume(self, known: Inventory, until_us: int) -> None:
-        """Go on with what an earlier agent knew; the next walk over everything finds what has changed since.
-
-        Args:
-            known: Its inventory.
-            until_us: Until when that was right.
-        """
+        """Go on with what an earlier agent knew; the next walk over everything finds what has changed since."""
         self.inventory.applications.update(known.applications)
         for interval in known.blind:
             self.inventory.blind.append(interval)
@@ -72,13 +67,7 @@ class DirectoryReader:
     def hint(self, hint: Hint, now_us: int, report: Report | None = None) -> list[Transition]:
         """Follow one hint.
 
-        Args:
-            hint: What to read; its own time orders removals.
-            now_us: Time of the reading.
-            report: See `rescan`.
-
-        Returns:
-            What changed.
+        `hint`: what to read; its own time orders removals.
         """
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
@@ -280,16 +269,9 @@ class DirectoryReader:
     ) -> list[Transition]:
         """Read a directory and everything below it; a loss that it repairs becomes a blind interval.
 
-        Args:
-            path: Relative; empty = the whole state directory.
-            now_us: Time of the readings.
-            source: Why.
-            cause: Cause of the rescan; a loss is one that leaves a blind interval.
-            since_us: When the loss began; 0 = now.
-            report: Takes what changed, task by task: of ten thousand tasks all at once are 14 MiB.
-
-        Returns:
-            What changed and was not reported.
+        `path`: relative; empty = the whole state directory. `cause`: cause of the rescan; a loss is one that leaves
+        a blind interval. `since_us`: when the loss began; 0 = now. `report`: takes what changed, task by task: of
+        ten thousand tasks all at once are 14 MiB. Gives what changed and was not reported.
         """
         absence = self._absence if not path and not isinstance(self._disk.stat(""), Unseen) else None
         changes = self._rescan(path, now_us, source if absence is None else Source.BASELINE, report)

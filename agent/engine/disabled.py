@@ -19,13 +19,8 @@ Disabled = Mapping[str, Setting]
 def closed(finding: Finding, why: Setting | None, at_us: int) -> Finding:
     """Close a finding that an earlier run left open; its last evidence says that the detector no longer runs.
 
-    Args:
-        finding: It.
-        why: Why the detector is disabled; None = this version has none of that id.
-        at_us: When the agent that closes it started.
-
-    Returns:
-        The finding, resolved.
+    `why`: why the detector is disabled; None = this version has none of that id. `at_us`: when the agent that
+    closes it started.
     """
     if why is None:
         step = Evidence(at_us, "this version has no detector of that id", "docs/compatibility.md")

@@ -20,15 +20,9 @@ def give_way(
 ) -> tuple[list[Verdict], list[Finding]]:
     """Take out what another detector reports already.
 
-    Args:
-        ledger: Its findings of the law that others report by now are closed.
-        place: The law, and whom it judged.
-        verdicts: What it says.
-        judged_before: Detectors that it yields to; those behind it yield to it.
-        now_us: Time of the judgement.
-
-    Returns:
-        What it says all the same, and what was closed.
+    `ledger`: its findings of the law that others report by now are closed. `place`: the law, and whom it judged.
+    `judged_before`: detectors that it yields to; those behind it yield to it. Gives what it says all the same, and
+    what was closed.
     """
     known = ledger.open_about(place.application_id, place.task_id)
     others = [finding for finding in known if finding.detector in judged_before]

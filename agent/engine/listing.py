@@ -41,8 +41,7 @@ def directories(entries: tuple[Entry, ...] | Unseen) -> tuple[Entry, ...]:
 def databases_below(disk: Disk, path: str, known: Task | None) -> tuple[list[StatePath], dict[str, Unlisted]]:
     """List the databases below a task's directory: those that are there, and those that were known.
 
-    Returns:
-        Databases; and of the directories that may hold some, which cannot be listed.
+    Gives databases; and of the directories that may hold some, which cannot be listed.
     """
     paths = set(known.database_paths) if known else set()
     unread: dict[str, Unlisted] = {}
@@ -64,13 +63,8 @@ def databases_below(disk: Disk, path: str, known: Task | None) -> tuple[list[Sta
 def not_found(inventory: Inventory, place: StatePath, found: set[str]) -> tuple[list[str], list[Task]]:
     """List what is known below a directory that was listed, and was not in it.
 
-    Args:
-        inventory: What is known.
-        place: The state directory, or an application's.
-        found: Paths of the directories in it.
-
-    Returns:
-        Ids of applications, and tasks.
+    `place`: the state directory, or an application's. `found`: paths of the directories in it. Gives ids of
+    applications, and tasks.
     """
     applications: list[str] = []
     gone: list[Task] = []

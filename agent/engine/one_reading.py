@@ -98,8 +98,7 @@ def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:
 
     A settings file may be shared by pods of several applications; a flag and a properties file are for this one.
 
-    Returns:
-        A sentence; None = all are there, or nothing is yet.
+    Gives a sentence; None = all are there, or nothing is yet.
     """
     there = sorted(x.id for x in inventory.applications.values() if x.exists)
     origins = {name: {x.origin for x in group.values()} for name, group in settings.own.items()}

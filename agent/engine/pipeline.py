@@ -49,53 +49,36 @@ _Choose = Callable[[Application], bool]
 
 @dataclass(slots=True)
 class _ChangeBatch:
-    """What a batch of hints brought: applications that are new, and all that is to be judged because of it.
+    """What a batch of hints brought: applications that are new, and all that is to be judged because of it."""
 
-    Args of the dataclass:
-        at_us: Time of the batch.
-        introduced: New applications, with the releases that their `configuration` record names.
-        tasks: By path.
-        applications: By id.
-    """
-
-    at_us: int
+    at_us: int  # time of the batch
     introduced: list[tuple[Application, ReleaseRange]] = field(default_factory=list)
-    tasks: dict[str, tuple[Application, Task]] = field(default_factory=dict)
+    """New applications, with the releases that their `configuration` record names."""
+    tasks: dict[str, tuple[Application, Task]] = field(default_factory=dict)  # by path
     applications: dict[str, Application] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Pipeline:
-    """Watches one state directory.
+    """Watches one state directory."""
 
-    Args of the dataclass:
-        disk: What to read through.
-        settings: What the operator said.
-        started_us: When the agent started.
-        emit: Takes every record, in order.
-        on_finding: Takes every finding that opened, changed or was resolved.
-        on_fault: Takes (detector id, exception) when a detector fails.
-        detectors: The registered detectors; those that are disabled are taken out.
-        disabled: They open no finding, and what an earlier run left open is closed.
-        stopwatch: Gives seconds that go on; measures what a detector costs. Without one nothing is measured.
-        rescan_us: Distance between rescans; 0 = none: another part walks, bit by bit (`reread`).
-        wants_summaries: Whether anyone takes `summary` records: of ten thousand tasks 500 are made every minute.
-        wants_transitions: Whether anyone takes `transition` records.
-        revision: Counts changes and findings: the same number means that nothing happened in between.
-    """
-
-    disk: Disk
-    settings: SettingsBook
-    started_us: int
-    emit: Callable[[Record], None]
-    on_finding: Callable[[Finding], None] = lambda finding: None
+    disk: Disk  # what to read through
+    settings: SettingsBook  # what the operator said
+    started_us: int  # when the agent started
+    emit: Callable[[Record], None]  # takes every record, in order
     on_fault: Callable[[str, Exception], None] = lambda detector, error: None
+    """Takes (detector id, exception) when a detector fails."""
     detectors: tuple[Detector, ...] = DETECTORS
+    """The registered detectors; those that are disabled are taken out."""
     disabled: Disabled = field(default_factory=dict)
+    """They open no finding, and what an earlier run left open is closed."""
     stopwatch: Callable[[], float] = lambda: 0.0
+    """Gives seconds that go on; measures what a detector costs. Without one nothing is measured."""
     rescan_us: int = RESCAN_US
+    """Distance between rescans; 0 = none: another part walks, bit by bit (`reread`)."""
     wants_summaries: bool = True
-    wants_transitions: bool = True
+    """Whether anyone takes `summary` records: of ten thousand tasks 500 are made every minute."""
+    wants_transitions: bool = True  # whether anyone takes `transition` records
     ledger: Ledger = field(default_factory=Ledger)
     said: Said = field(default_factory=Said)
     looker: DirectoryReader = field(init=False)
@@ -104,7 +87,7 @@ class Pipeline:
     worlds: Worlds = field(init=False)
     file_clock: FileClock = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
-    revision: int = 0
+    revision: int = 0  # counts changes and findings: the same number means that nothing happened in between
     _rechecks: Rechecks = field(default_factory=lambda: Rechecks(RECHECKS_US))
     _late: Schedule = field(default_factory=Schedule)
     _timers: Schedule = field(default_factory=Schedule)
@@ -162,11 +145,8 @@ class Pipeline:
     ) -> None:
         """Go on where an earlier agent ended; call it before anything else.
 
-        Args:
-            known: Its inventory.
-            findings: Place, subject and finding of everything that its ledger remembered.
-            until_us: Until when that was right; the time since then is blind.
-            reason: How it ended, for people.
+        `findings`: place, subject and finding of everything that its ledger remembered. `until_us`: until when that
+        was right; the time since then is blind.
         """
         self.looker.resume(known, until_us)
         self.file_clock.resume(known)
@@ -273,20 +253,12 @@ class Pipeline:
         self.judges.judge_agent(now_us)
 
     def summarise(
-        self,
-        now_us: int,
-        *,
-        everything: bool = True,
-        has_time: _Ask = lambda: True,
-        whom: _Choose = bool,
+        self, now_us: int, *, everything: bool = True, has_time: _Ask = lambda: True, whom: _Choose = bool
     ) -> None:
         """Emit a summary of every task, or only of those whose turn it is, and judge them once more.
 
-        Args:
-            now_us: Now.
-            everything: Of every task; those that changed last come first where they are many.
-            has_time: Asked before every task: a pod that ends does not wait.
-            whom: Of which applications.
+        `everything`: of every task; those that changed last come first where they are many. `has_time`: asked
+        before every task: a pod that ends does not wait.
         """
         batch: Batch = {}
         for application, task in filter(lambda x: whom(x[0]), self._due(now_us, everything=everything)):
@@ -367,4 +339,3 @@ class Pipeline:
         self.revision += 1
         self.said.note(finding, now_us)
         self.emit(Record(Kind.FINDING, now_us, finding.body()))
-        self.on_finding(finding)

@@ -38,10 +38,7 @@ READ_ON_US, WAITS_US = 2_000_000, 10_000_000
 def reread_us(reading: DatabaseReading, database: Database | None, *, is_deleted: bool) -> int:
     """Return how soon a reading of a store should be repeated; 0 = it need not.
 
-    Args:
-        reading: What it came to.
-        database: What is known of the store with it.
-        is_deleted: The task is being deleted, or was a moment ago.
+    `database`: what is known of the store with it. `is_deleted`: the task is being deleted, or was a moment ago.
     """
     if reading.goes_on:
         return WAITS_US if reading.waits else READ_ON_US

@@ -18,60 +18,37 @@ _HELD = {LockState.HELD: True, LockState.FREE: False}
 
 @dataclass(frozen=True, slots=True)
 class StoreRow:
-    """One store of a task, its segments taken together; None = unknown.
+    """One store of a task, its segments taken together; None = unknown."""
 
-    Args of the dataclass:
-        store: Its name.
-        held: Whether a process has it open.
-        offset: Changelog offset that the checkpoint, else the store itself, claims.
-        flushed_puts: Highest flushed sequence number of this incarnation.
-        bytes: Live SST bytes.
-        files: Live SST files.
-    """
-
-    store: str
-    held: bool | None = None
-    offset: int | None = None
-    flushed_puts: int = 0
-    bytes: int = 0
-    files: int = 0
+    store: str  # its name
+    held: bool | None = None  # whether a process has it open
+    offset: int | None = None  # changelog offset that the checkpoint, else the store itself, claims
+    flushed_puts: int = 0  # highest flushed sequence number of this incarnation
+    bytes: int = 0  # live SST bytes
+    files: int = 0  # live SST files
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task directory; None = unknown, and the series is absent meanwhile.
+    """One task directory; None = unknown, and the series is absent meanwhile."""
 
-    Args of the dataclass:
-        application_id: Application of the task.
-        task_id: `N_M`, `__NAME__/N_M` or `global`.
-        held: Whether a process holds the task (its lock or a store's).
-        checkpoint_offset: Largest offset in the checkpoint.
-        checkpoint_written_at_us: mtime of the checkpoint.
-        flushed_puts: Sum over stores of the highest flushed sequence number of this incarnation.
-        bytes: Live SST bytes.
-        incarnation: Number of the directory's incarnation, from 1.
-        last_seen_at_us: When the directory was last seen; None = it is there, see the snapshot's `tasks_seen_at_us`.
-        worst_severity: Worst open finding; None = none open.
-        exists: False for a directory that is gone: it is not counted, and only when it was last seen is reported.
-        stores: Its stores, where they are shown.
-        since_us: Since when it is held, or free; None = unknown.
-        checkpoint_problem: Why the checkpoint cannot be read.
-    """
-
-    application_id: str
-    task_id: str
-    held: bool | None = None
-    checkpoint_offset: int | None = None
-    checkpoint_written_at_us: int | None = None
+    application_id: str  # application of the task
+    task_id: str  # `N_M`, `__NAME__/N_M` or `global`
+    held: bool | None = None  # whether a process holds the task (its lock or a store's)
+    checkpoint_offset: int | None = None  # largest offset in the checkpoint
+    checkpoint_written_at_us: int | None = None  # mtime of the checkpoint
     flushed_puts: int | None = None
-    bytes: int | None = None
-    incarnation: int | None = None
+    """Sum over stores of the highest flushed sequence number of this incarnation."""
+    bytes: int | None = None  # live SST bytes
+    incarnation: int | None = None  # number of the directory's incarnation, from 1
     last_seen_at_us: int | None = None
-    worst_severity: Severity | None = None
+    """When the directory was last seen; None = it is there, see the snapshot's `tasks_seen_at_us`."""
+    worst_severity: Severity | None = None  # worst open finding; None = none open
     exists: bool = True
-    stores: tuple[StoreRow, ...] = ()
-    since_us: int | None = None
-    checkpoint_problem: str | None = None
+    """False for a directory that is gone: it is not counted, and only when it was last seen is reported."""
+    stores: tuple[StoreRow, ...] = ()  # its stores, where they are shown
+    since_us: int | None = None  # since when it is held, or free; None = unknown
+    checkpoint_problem: str | None = None  # why the checkpoint cannot be read
 
 
 def is_held(lock: LockState | None) -> bool | None:

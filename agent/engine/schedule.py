@@ -12,13 +12,8 @@ T = TypeVar("T")
 def in_turn(all_of_them: Sequence[T], first: int, count: int) -> tuple[list[T], int]:
     """Take the next `count` of a list that is gone through in circles.
 
-    Args:
-        all_of_them: May be another list at every call.
-        first: What the last call gave; 0 at the beginning.
-        count: How many, at most.
-
-    Returns:
-        What was taken, and where to go on.
+    `all_of_them`: may be another list at every call. `first`: what the last call gave; 0 at the beginning. `count`:
+    how many, at most. Gives what was taken, and where to go on.
     """
     if not all_of_them:
         return [], 0

@@ -64,12 +64,7 @@ class AlertNames:
         A name stays as long as nothing is lost by it: what is more severe has another name, and so has what would
         raise its own alert sooner, such as damage after an exposure.
 
-        Args:
-            incidents: All that are shown now.
-            wait: Gives how soon an alert comes.
-
-        Returns:
-            Incident -> detector.
+        `wait`: gives how soon an alert comes.
         """
         before, self.names = self.names, {}
         named = {}

@@ -68,17 +68,9 @@ class Ledger:
     ) -> list[Finding]:
         """Take what a detector said of a place.
 
-        Args:
-            meta: The detector.
-            place: Whom it judged.
-            verdicts: All verdicts that hold now.
-            now_us: Time of the judgement.
-            identities: RocksDB identities that exist at the place now; None = unknown, nothing is replaced.
-            ended_us: When processes of the application ended.
-            closed_us: When the task was last closed in order, if no process holds it since.
-
-        Returns:
-            Findings that opened, changed or were resolved, in that order.
+        `identities`: RocksDB identities that exist at the place now; None = unknown, nothing is replaced.
+        `ended_us`: when processes of the application ended. `closed_us`: when the task was last closed in order, if
+        no process holds it since. Gives findings that opened, changed or were resolved, in that order.
         """
         changed: list[Finding] = []
         held: set[_Key] = set()
@@ -110,8 +102,7 @@ class Ledger:
     def withdraw(self, place: Place, finding: Finding, other: Finding, now_us: int) -> Finding:
         """Close an open finding because another one reports the same damage.
 
-        Returns:
-            It, as it ended.
+        Gives it, as it ended.
         """
         step = Evidence(now_us, f"reported by {other.detector} from here on", f"finding {other.id}")
         key = next(x for x in self._open_at[place] if self._findings[x].id == finding.id)
@@ -147,13 +138,7 @@ class Ledger:
         return [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
 
     def resume(self, place: Place, subject: str, finding: Finding) -> None:
-        """Take back one finding of an earlier run; an open one stays open since when it was.
-
-        Args:
-            place: Whom it is about.
-            subject: What of it.
-            finding: As it was.
-        """
+        """Take back one finding of an earlier run; an open one stays open since when it was."""
         key = (place, finding.store, subject)
         self._lineage.remember(_entry(finding), finding.incident_id)
         self._findings[key] = finding

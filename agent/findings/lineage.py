@@ -17,23 +17,15 @@ EPISODES_KEPT = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What lineage needs of a finding.
+    """What lineage needs of a finding."""
 
-    Args of the dataclass:
-        mechanism: Slug.
-        application_id: Application; empty for the agent itself.
-        task_id: Task; None for the application.
-        finding_id: Its id.
-        opened_at_us: Time of the deciding operation.
-        process_ended_us: When the last process of the application had ended before that; None = none was seen.
-    """
-
-    mechanism: str
-    application_id: str
-    task_id: str | None
+    mechanism: str  # Slug
+    application_id: str  # application; empty for the agent itself
+    task_id: str | None  # task; None for the application
     finding_id: str
-    opened_at_us: int
+    opened_at_us: int  # time of the deciding operation
     process_ended_us: int | None
+    """When the last process of the application had ended before that; None = none was seen."""
 
 
 class Lineage:
@@ -52,12 +44,7 @@ class Lineage:
     def assign(self, entry: Entry, *, goes_on: bool) -> str:
         """Give a new finding its incident.
 
-        Args:
-            entry: The finding.
-            goes_on: Whether the `latest` finding was still open when the last process ended.
-
-        Returns:
-            The incident's id.
+        `goes_on`: whether the `latest` finding was still open when the last process ended. Gives the incident's id.
         """
         task = (entry.mechanism, entry.application_id, entry.task_id)
         episode = (entry.mechanism, entry.application_id, entry.process_ended_us)

@@ -23,25 +23,15 @@ def can_be_proved(meta: DetectorMeta) -> bool:
 def proof_command(application_id: str, task_id: str, store: str | None) -> str:
     """Return the command that compares a task's stores, or one of them, with their changelogs.
 
-    Args:
-        application_id: Kafka Streams' application.id.
-        task_id: Of the task, for example `0_1`.
-        store: None = all of the task.
-
-    Returns:
-        The command; the state directory and the brokers are left for the reader to fill in.
+    `task_id`: of the task, for example `0_1`. `store`: None = all of the task. Gives the command; the state
+    directory and the brokers are left for the reader to fill in.
     """
     words = ["--application", application_id, "--task", task_id, *(("--store", store) if store else ())]
     return f"statewarden verify STATE_DIR --bootstrap-servers HOST:9092 {shlex.join(words)}"
 
 
 def proof_first(how: str, action: str) -> str:
-    """Put the proof before what is to be done if it does not refute: findings and alerts say both in this order.
-
-    Args:
-        how: The command.
-        action: What a repair asks for.
-    """
+    """Put the proof before what is to be done if it does not refute: findings and alerts say both in this order."""
     return f"Prove it first, {WHERE_PROVED}: {how}; `equal` refutes it {WHILE_UNUSED}. Unless it is refuted: {action}"
 
 

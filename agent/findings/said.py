@@ -32,12 +32,7 @@ class Said:
             self._last_us.pop(finding.id, None)
 
     def due(self, open_: Iterable[Finding], now_us: int) -> list[dict[str, object]]:
-        """Take the findings to say again: bodies of `finding` records, those not said since the start first.
-
-        Args:
-            open_: All open findings.
-            now_us: Now.
-        """
+        """Take the findings to say again: bodies of `finding` records, those not said since the start first."""
         waiting = (x for x in open_ if now_us - self._last_us.get(x.id, now_us - REPEAT_US) >= REPEAT_US)
         bodies: list[dict[str, object]] = []
         for finding in islice(waiting, AT_ONCE):

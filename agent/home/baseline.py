@@ -40,23 +40,15 @@ RUNNING = "running"
 
 @dataclass(slots=True)
 class Remembered:
-    """What a baseline held.
+    """What a baseline held."""
 
-    Args of the dataclass:
-        until_us: Until when it was right.
-        reason: Why the agent ended, or that it did not say.
-        inventory: Everything known about all tasks.
-        findings: Place, subject, finding.
-        alert_names: Incident -> severity -> detector whose alert it raises.
-        said: Id of an open finding -> when its present words were said first.
-    """
-
-    until_us: int
-    reason: str
-    inventory: Inventory
-    findings: list[tuple[Place, str, Finding]]
-    alert_names: Names = field(default_factory=dict)
+    until_us: int  # until when it was right
+    reason: str  # why the agent ended, or that it did not say
+    inventory: Inventory  # everything known about all tasks
+    findings: list[tuple[Place, str, Finding]]  # place, subject, finding
+    alert_names: Names = field(default_factory=dict)  # incident -> severity -> detector whose alert it raises
     said: dict[str, int] = field(default_factory=dict)
+    """Id of an open finding -> when its present words were said first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +180,7 @@ class BaselineKeeper:
     def load(self) -> Remembered | Lost | None:
         """Read what the agent before this one left.
 
-        Returns:
-            What it held; None if there is none. One that cannot be used is deleted: no event is in it.
+        Gives what it held; None if there is none. One that cannot be used is deleted: no event is in it.
         """
         until_us = None
         try:
@@ -215,10 +206,7 @@ class BaselineKeeper:
     def save_if_due(self, now_us: int, now_s: float, clock_s: Any) -> None:
         """Write the next slice, if one is due.
 
-        Args:
-            now_us: Wall clock.
-            now_s: Monotonic clock.
-            clock_s: Asks the monotonic clock again, to know what the slice cost.
+        `clock_s`: asks the monotonic clock again, to know what the slice cost.
         """
         if self._lines is None and now_s < self._next_s:
             return

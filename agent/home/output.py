@@ -12,8 +12,7 @@ from typing import IO
 def open_output(own: Path | None) -> IO[bytes]:
     """Open one; it is gone once every process has closed it.
 
-    Args:
-        own: The agent's own directory, only used by a Python that was built without `memfd_create`.
+    `own`: the agent's own directory, only used by a Python that was built without `memfd_create`.
 
     Raises:
         OSError: neither memory nor a directory of the agent's own has room; nothing is written elsewhere.

@@ -158,11 +158,7 @@ class Facts:
 def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_refusal: str = "") -> Facts:
     """Gather everything that a check asks about.
 
-    Args:
-        config: Effective settings.
-        clock: For the time.
-        waited_s: See `Facts`.
-        sink_refusal: Why the sink could not be made; empty = it was, or was not tried.
+    `sink_refusal`: why the sink could not be made; empty = it was, or was not tried.
 
     Cost:
         A few hundred readings, whatever the size of the state directory, and up to three seconds for the network.

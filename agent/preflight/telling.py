@@ -28,21 +28,13 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one check says.
-
-    Args of the dataclass:
-        check: Id of the check.
-        level: How bad it is.
-        what: What was found, one sentence.
-        where: Path, address or kernel setting that it is about; empty = the agent itself.
-        change: Which line of which manifest to change; empty where nothing has to be.
-    """
+    """What one check says."""
 
     check: str
-    level: Level
-    what: str
-    where: str = ""
-    change: str = ""
+    level: Level  # how bad it is
+    what: str  # what was found, one sentence
+    where: str = ""  # path, address or kernel setting that it is about; empty = the agent itself
+    change: str = ""  # which line of which manifest to change; empty where nothing has to be
 
 
 CONTAINER = "statewarden"

@@ -40,19 +40,12 @@ _COMPLAINT_CHARS = 500
 
 @dataclass(slots=True)
 class _Making:
-    """A process that makes a digest.
+    """A process that makes a digest."""
 
-    Args of the dataclass:
-        close: Of which store; None = of none any more: it is to end.
-        process: The process.
-        output: Nameless file that it writes to: a pipe would have to be emptied while it runs.
-        until_s: When it is ended by force, if it has to end.
-    """
-
-    close: Close | None
+    close: Close | None  # of which store; None = of none any more: it is to end
     process: subprocess.Popen[bytes]
-    output: IO[bytes]
-    until_s: float = 0.0
+    output: IO[bytes]  # nameless file that it writes to: a pipe would have to be emptied while it runs
+    until_s: float = 0.0  # when it is ended by force, if it has to end
 
 
 class DigestMaker:
@@ -68,12 +61,8 @@ class DigestMaker:
     ) -> None:
         """Prepare; nothing is started before the first turn.
 
-        Args:
-            config: All settings.
-            work: The agent's own directory, for views of stores; None = where temporary files go.
-            inventory: Says what is closed.
-            emit: Takes the event of each digest.
-            clock: Both clocks.
+        `work`: the agent's own directory, for views of stores; None = where temporary files go. `emit`: takes the
+        event of each digest.
 
         Raises:
             ConfigError: a library is not installed, or there is no spool that would take digests.

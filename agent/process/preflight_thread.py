@@ -26,9 +26,7 @@ class PreflightThread:
     def __init__(self, gather: Callable[[float], Facts], clock: Clock) -> None:
         """Prepare; nothing runs before `start`.
 
-        Args:
-            gather: Gathers facts; given how long the agent has run, in seconds.
-            clock: Monotonic time.
+        `gather`: gathers facts; given how long the agent has run, in seconds.
         """
         self._gather, self._clock = gather, clock
         self._stopping = threading.Event()

@@ -18,20 +18,14 @@ from agent.inventory.blindness import blind_seconds
 from agent.inventory.model import Application
 from agent.lookout.watch_loop import WatchLoop
 from agent.observe.memory import resident_bytes
-from agent.publish.finding_rows import reported_rows, shown_findings, task_rows
+from agent.publish.finding_rows import shown_findings, task_rows
 from agent.publish.incident_rows import counts, exposures, incident_rows
 from agent.publish.kubernetes import KubernetesEvents
-from agent.publish.snapshot import (
-    DetectorMetrics,
-    DigestMetrics,
-    FindingCount,
-    MetricsSnapshot,
-    WatchMetrics,
-)
+from agent.publish.snapshot import DigestMetrics, MetricsSnapshot, WatchMetrics
 from agent.publish.task_table import TaskTable
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
-from agent.ship.stats import SpoolStats
+from agent.ship.values import SpoolStats
 
 FULL_EVERY_S = 0.25
 FULL_SHARE = 20
@@ -72,14 +66,10 @@ class Snapshots:
     ) -> None:
         """Bring the snapshot up to date, within its share of the time.
 
-        Args:
-            spool: None = there is none.
-            shipper: None = there is no sink.
-            baseline: None = there is no home.
-            events: None = Kubernetes Events are off.
-            preflight: Check -> 0 ok, 1 warning, 2 failed.
-            refused: Record kind -> records that had no spool to go to, although one was asked for.
-            digests: None = they are switched off.
+        `spool`: None = there is none. `shipper`: None = there is no sink. `baseline`: None = there is no home.
+        `events`: None = Kubernetes Events are off. `preflight`: check -> 0 ok, 1 warning, 2 failed. `refused`:
+        record kind -> records that had no spool to go to, although one was asked for. `digests`: None = they are
+        switched off.
         """
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
@@ -115,7 +105,9 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
     """Build what the next scrapes report of applications, tasks, findings and detectors."""
     listed, unlisted = task_rows(pipeline.ledger, now_us)
     still_open = pipeline.ledger.open_findings()
-    by_detector = Counter((x.application_id, x.detector, x.severity) for x in still_open)
+    by_detector: Counter[tuple[str, ...]] = Counter(
+        (x.application_id, x.detector, x.severity.value) for x in still_open
+    )
     there = {a.id: a for a in pipeline.inventory.applications.values() if a.exists}
     settings = {name: pipeline.settings.of(name) for name in there}
     incidents = gather(shown_findings(pipeline.ledger, now_us), pipeline.settings.accepts)
@@ -126,8 +118,8 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
         applications=with_tasks(there.values()),
         tasks=tasks,
         tasks_seen_at_us=now_us,
-        findings=tuple(FindingCount(*key, count) for key, count in sorted(by_detector.items())),
-        reported=reported_rows(pipeline.ledger),
+        findings=by_detector,
+        reported={(*key,): x for key, x in pipeline.ledger.reported().items()},
         task_findings=listed,
         unlisted=unlisted,
         incidents=shown,
@@ -140,9 +132,7 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
             lambda name: str(pipeline.profiles.of(there[name]).range) if name in there else "",
         ),
         exactly_once={name: given.exactly_once for name, given in settings.items()},
-        detectors=tuple(
-            DetectorMetrics(name, x.runs, x.failures, x.seconds) for name, x in pipeline.stats.items()
-        ),
+        detectors={id_: replace(x) for id_, x in pipeline.stats.items()},
         disabled={id_: why.value for id_, why in pipeline.disabled.items()},
         observations=dict(pipeline.looker.outcomes),
     )

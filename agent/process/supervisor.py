@@ -41,10 +41,10 @@ from agent.publish.page_cache import PageCache
 from agent.publish.page_data import PageData, make_page
 from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
-from agent.ship.limits import Limits
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.factory import make_sink
 from agent.ship.spool import Spool
+from agent.ship.values import Limits
 from agent.watch.mailbox import Mailbox
 
 if TYPE_CHECKING:
@@ -114,9 +114,7 @@ class Supervisor:
         self._digests = self._make_digests(config)
         self._lookout = self._make_lookout(settings, disk)
         self._snapshots = Snapshots(
-            self._lookout,
-            self._clock,
-            with_stores=settings.metrics_detail == "store",
+            self._lookout, self._clock, with_stores=settings.metrics_detail == "store"
         )
         self._preflight = PreflightThread(self._gather_facts, self._clock)
         self._http = self._make_http(settings)
@@ -124,8 +122,7 @@ class Supervisor:
     def run(self) -> int:
         """Watch until SIGTERM or SIGINT.
 
-        Returns:
-            Exit code: 0 after an orderly stop.
+        Gives exit code: 0 after an orderly stop.
         """
         gc.set_threshold(YOUNG_OBJECTS)
         for number in (signal.SIGTERM, signal.SIGINT):

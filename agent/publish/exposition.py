@@ -48,10 +48,8 @@ class Exposition:
     ) -> None:
         """Prepare; nothing is computed before the first scrape.
 
-        Args:
-            snapshot: Gives the latest snapshot, without waiting.
-            detectors: What the detectors that run can report: those series exist from the first scrape.
-            catalogue: The families, in the order of the answer.
+        `snapshot`: gives the latest snapshot, without waiting. `detectors`: what the detectors that run can report:
+        those series exist from the first scrape. `catalogue`: the families, in the order of the answer.
         """
         self._snapshot = snapshot
         self._detectors = tuple(detectors)
@@ -61,12 +59,8 @@ class Exposition:
     def answer(self, accept: str = "", accept_encoding: str = "") -> tuple[Headers, bytes | bytearray]:
         """Compute the answer to one scrape.
 
-        Args:
-            accept: What the scraper says it reads: OpenMetrics if it names it, else Prometheus text 0.0.4.
-            accept_encoding: As it says; gzip if it names it.
-
-        Returns:
-            Headers of the body, and the body.
+        `accept`: what the scraper says it reads: OpenMetrics if it names it, else Prometheus text 0.0.4.
+        `accept_encoding`: as it says; gzip if it names it. Gives headers of the body, and the body.
         """
         try:
             encode, content_type = choose_encoder(accept)
@@ -95,7 +89,7 @@ class Exposition:
 
     def _rows(self, metric: Metric, snapshot: MetricsSnapshot, applications: Applications) -> Rows:
         try:
-            series = {**_zeros(metric, applications, self._detectors), **metric.read(snapshot)}
+            series = {**_zeros(metric, applications, self._detectors), **metric.series(snapshot)}
             return _checked(metric, series, metric.exemplars(snapshot) if metric.exemplars else {})
         except Exception:  # noqa: BLE001 - a fence: one broken family must not blind the others
             self._errors += 1

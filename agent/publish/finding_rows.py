@@ -11,7 +11,7 @@ from agent.engine.rows import TaskRow
 from agent.findings.ledger import Ledger
 from agent.inventory.model import Task
 from agent.judging.base import Kind
-from agent.publish.snapshot import FindingsReported, TaskFindings
+from agent.publish.snapshot import Counts
 
 EVENT_SHOWN_US = 3_600_000_000
 """An event is over when it is reported; alerts see it for this long."""
@@ -23,29 +23,17 @@ ROWS_LISTED = 500
 """Rows of findings by task at most: ten thousand exposed tasks must not make ten thousand series."""
 
 
-def reported_rows(ledger: Ledger) -> tuple[FindingsReported, ...]:
-    """Count what was reported since the start."""
-    return tuple(
-        FindingsReported(*what, reported.times, reported.newest_id)
-        for what, reported in ledger.reported().items()
-    )
-
-
-def task_rows(ledger: Ledger, now_us: int) -> tuple[tuple[TaskFindings, ...], int]:
+def task_rows(ledger: Ledger, now_us: int) -> tuple[Counts, int]:
     """Count findings by task: the open ones, and events of the last hour.
 
-    Returns:
-        The rows, the worst first, and how many findings are in none of them.
+    Gives counts by the labels of the series, the worst first, and how many findings are in none of them.
     """
-    counts: Counter[tuple[int, str, str, str]] = Counter()
-    rows: dict[tuple[int, str, str, str], Finding] = {}
-    for finding in shown_findings(ledger, now_us):
-        key = (-finding.severity.rank, finding.application_id, finding.task_id or "", finding.detector)
-        counts[key] += 1
-        rows[key] = finding
-    listed = sorted(counts)[:ROWS_LISTED]
-    unlisted = sum(counts.values()) - sum(counts[key] for key in listed)
-    return tuple(_row(rows[key], counts[key]) for key in listed), unlisted
+    counts = Counter(
+        (-x.severity.rank, x.application_id, x.task_id or "", x.detector, x.severity.value)
+        for x in shown_findings(ledger, now_us)
+    )
+    listed: dict[tuple[str, ...], int] = {key[1:]: counts[key] for key in sorted(counts)[:ROWS_LISTED]}
+    return listed, counts.total() - sum(listed.values())
 
 
 def shown_findings(ledger: Ledger, now_us: int) -> list[Finding]:
@@ -66,7 +54,3 @@ def gone_row(task: Task, now_us: int) -> TaskRow | None:
 def _events(ledger: Ledger, now_us: int) -> Iterable[Finding]:
     closed = ledger.closed_since(now_us - EVENT_SHOWN_US)
     return (x for x in closed if x.detector in BY_ID and BY_ID[x.detector].meta.kind is Kind.EVENT)
-
-
-def _row(finding: Finding, count: int) -> TaskFindings:
-    return TaskFindings(finding.application_id, finding.task_id, finding.detector, finding.severity, count)

@@ -12,13 +12,8 @@ HEARTBEAT_LIMIT_S = 60.0
 def liveness(heartbeat_s: float | None, now_s: float, limit_s: float = HEARTBEAT_LIMIT_S) -> str | None:
     """Judge the worker by its own heartbeat, never by that of a thread that watches over it.
 
-    Args:
-        heartbeat_s: Monotonic time at which the worker's loop last completed a turn; None = not yet.
-        now_s: Monotonic time.
-        limit_s: Age from which the worker counts as dead.
-
-    Returns:
-        The reason why the agent is not alive, or None.
+    `heartbeat_s`: monotonic time at which the worker's loop last completed a turn; None = not yet. `limit_s`: age
+    from which the worker counts as dead. Gives the reason why the agent is not alive, or None.
     """
     if heartbeat_s is None:
         return "the worker has not started"

@@ -1,4 +1,4 @@
-"""The agent's HTTP server: metrics, liveness, readiness. Knows callables and nothing of what is behind them.
+"""The agent's HTTP server: metrics, liveness, readiness, the page. Knows callables and nothing of what is behind them.
 
 Bounded on purpose: few connections at a time, one request and one deadline each, no traceback to a client. A probe and
 a scraper must get through however slow others are: where there are too many, the one that has waited longest goes.
@@ -19,25 +19,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, Self
 
-from agent.clock import Clock, SystemClock
+from agent.clock import SystemClock
 from agent.errors import ConfigError
 
 _LOG = logging.getLogger(__name__)
-MAX_CONNECTIONS = 16
-MAX_COMPUTED = 8
-"""Long answers (metrics, the page) in the making, at most. Probes take none of these places."""
-
+MAX_CONNECTIONS, MAX_COMPUTED = 16, 8
+"""Connections, and long answers (metrics, the page) in the making, at most. Probes take none of these places."""
 DEADLINE_S = 10.0
 """From the first byte of the request to the last one of the answer, however the bytes trickle."""
-
 LONGEST_REQUEST_BYTES = 131_072
 """Of the request line and all headers together; the standard library limits each line and the number of headers."""
-
 _POLL_S = 1.0
 """How often the thread checks deadlines, and whether to stop unless it is woken for that."""
-
-_CLOCK: Clock = SystemClock()
-
 _GUARDS = (
     ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
      "base-uri 'none'; form-action 'none'"),
@@ -48,28 +41,19 @@ _GUARDS = (
 """A page with names from a disk on it: whatever slips through escaping must do nothing."""
 
 Headers = tuple[tuple[str, str], ...]
-"""Names and values."""
-
-Answer = tuple[HTTPStatus, Headers, bytes | bytearray]
-_TEXT: Headers = (("Content-Type", "text/plain; charset=utf-8"),)
-_HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
+_TEXT, _HTML = ((("Content-Type", f"text/{x}; charset=utf-8"),) for x in ("plain", "html"))
+_CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where the server gets its answers; each is called on a thread of the server and must not wait.
-
-    Args of the dataclass:
-        metrics: Headers and body; the arguments are what the client says in `Accept` and `Accept-Encoding`.
-        unhealthy: Why the agent is not alive, in one line; None = it is.
-        unready: Why the agent is not ready, in one line; None = it is.
-        page: The agent's own page as HTML; the only one that may wait, a few seconds.
-    """
+    """Where the server gets its answers; each is called on a thread of the server and must not wait."""
 
     metrics: Callable[[str, str], tuple[Headers, bytes | bytearray]]
-    unhealthy: Callable[[], str | None]
-    unready: Callable[[], str | None]
-    page: Callable[[], str]
+    """Headers and body; the arguments are what the client says in `Accept` and `Accept-Encoding`."""
+    unhealthy: Callable[[], str | None]  # why the agent is not alive, in one line; None = it is
+    unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
+    page: Callable[[], str]  # the agent's own page as HTML; the only one that may wait, a few seconds
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -80,12 +64,7 @@ class HttpServer(ThreadingHTTPServer):
     request_queue_size = 4 * MAX_CONNECTIONS
 
     def __init__(self, answers: Answers, host: str = "", port: int = 0) -> None:
-        """Bind the port; nothing is answered before `start`.
-
-        Args:
-            answers: Where the answers come from.
-            host: Address to listen on; empty = all of IPv4, `::` = all.
-            port: Port; 0 = any free one, see `port`.
+        """Bind the port, 0 = any free one; an empty host is all of IPv4, `::` all. Nothing is answered before `start`.
 
         Raises:
             ConfigError: the address cannot be listened on.
@@ -96,17 +75,13 @@ class HttpServer(ThreadingHTTPServer):
         self._lock, self._stopping = threading.Lock(), False
         self._open: dict[socket.socket, tuple[str, float]] = {}
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
+        self.start = self._thread.start
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
-            raise ConfigError(
-                f"cannot listen on {host or '*'}:{port}: {error}; choose another address"
-            ) from error
+            where = f"{host or '*'}:{port}"
+            raise ConfigError(f"cannot listen on {where}: {error}; choose another address") from error
         self.port = int(self.server_address[1])
-
-    def start(self) -> None:
-        """Begin to answer."""
-        self._thread.start()
 
     def stop(self) -> None:
         """Stop answering and free the port."""
@@ -135,10 +110,9 @@ class HttpServer(ThreadingHTTPServer):
                     self._hang_up(connection)
 
     def _hang_up(self, connection: socket.socket) -> None:
-        """Wake the thread of a connection with its end."""
         del self._open[connection]
         with suppress(OSError):  # it has just ended by itself
-            connection.shutdown(socket.SHUT_RDWR)
+            connection.shutdown(socket.SHUT_RDWR)  # wakes its thread
 
     def server_bind(self) -> None:
         """Bind, without asking the name service for this host's name."""
@@ -188,45 +162,41 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1
 
     def setup(self) -> None:
-        """Limit what is read."""
         super().setup()
         self.rfile = _Request(self.rfile)  # type: ignore[assignment]
 
     def do_GET(self) -> None:
-        """Answer a request that came in whole: a probe at once, the rest while few others are in the making."""
-        path = self.path.partition("?")[0]
-        is_probe = path in ("/healthz", "/readyz")  # short, at once, and what the agent's life hangs on
-        if not is_probe and not self.server.computing.acquire(blocking=False):
-            self._send(*_text(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time"))
-            return
-        try:
-            answer = self._find(path)
-        except Exception:  # noqa: BLE001 - the fence of this thread: the client gets a code, the log the rest
-            _LOG.exception("HTTP answer failed", extra={"path": path})
-            answer = _text(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error, see the log")
-        finally:
-            if not is_probe:
+        path, answers = self.path.partition("?")[0], self.server.known
+        if path in ("/healthz", "/readyz"):  # short, at once, and what the agent's life hangs on
+            why = answers.unhealthy() if path == "/healthz" else answers.unready()
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE if why else HTTPStatus.OK, why or "ok")
+        elif not self.server.computing.acquire(blocking=False):
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at a time")
+        else:
+            try:
+                answer = self._compute(path)
+            except Exception:  # noqa: BLE001 - the fence of this thread: the client gets a code, the log the rest
+                _LOG.exception("HTTP answer failed", extra={"path": path})
+                answer = None
+            finally:
                 self.server.computing.release()
-        self._send(*answer)
+            if answer is None:
+                self._say(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error, see the log")
+            else:
+                self._send(*answer)
 
     do_HEAD = do_GET  # noqa: N815 - as above
 
-    def _find(self, path: str) -> Answer:
-        answers = self.server.known
-        match path:
-            case "/metrics":
-                return HTTPStatus.OK, *answers.metrics(self._said("Accept"), self._said("Accept-Encoding"))
-            case "/":
-                return HTTPStatus.OK, _HTML, answers.page().encode("utf-8", "backslashreplace")
-            case "/healthz":
-                return _probe(answers.unhealthy())
-            case "/readyz":
-                return _probe(answers.unready())
-            case _:
-                return _text(HTTPStatus.NOT_FOUND, "not found")
+    def _compute(self, path: str) -> tuple[HTTPStatus, Headers, bytes | bytearray]:
+        if path == "/metrics":
+            said = (self.headers.get_all(x, ()) for x in ("Accept", "Accept-Encoding"))
+            return HTTPStatus.OK, *self.server.known.metrics(*(" ".join(",".join(x).split()) for x in said))
+        if path == "/":
+            return HTTPStatus.OK, _HTML, self.server.known.page().encode("utf-8", "backslashreplace")
+        return HTTPStatus.NOT_FOUND, _TEXT, b"not found\n"
 
-    def _said(self, header: str) -> str:
-        return " ".join(",".join(self.headers.get_all(header, ())).split())
+    def _say(self, status: HTTPStatus, line: str) -> None:
+        self._send(status, _TEXT, f"{' '.join(line.split())}\n".encode("utf-8", "backslashreplace"))
 
     def _send(self, status: HTTPStatus, headers: Headers, body: bytes | bytearray) -> None:
         self.send_response(status)
@@ -238,24 +208,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse what is no request that is served here, without a word of what it said."""
-        status = HTTPStatus(code)
-        self._send(*_text(status, f"{status.value} {status.phrase}"))
+        self._say(HTTPStatus(code), f"{code:d} {HTTPStatus(code).phrase}")  # without a word of what it said
 
     def version_string(self) -> str:
-        """Name the server, and no versions."""
         return "statewarden"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the standard library's name
-        """Log for debugging only."""
         _LOG.debug("HTTP: %s", format % args)
-
-
-def _text(status: HTTPStatus, line: str) -> Answer:
-    return status, _TEXT, f"{line}\n".encode("utf-8", "backslashreplace")
-
-
-def _probe(reason: str | None) -> Answer:
-    if reason is None:
-        return _text(HTTPStatus.OK, "ok")
-    return _text(HTTPStatus.SERVICE_UNAVAILABLE, " ".join(reason.split()))

@@ -9,7 +9,7 @@ from agent.contract.events import Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Configured, Incident
 from agent.contract.wording import named
-from agent.publish.snapshot import Exposure, IncidentCount, IncidentRow
+from agent.publish.snapshot import Counts, IncidentRow
 
 INCIDENTS_LISTED = 100
 """Incidents with a series each at most; what is left out is counted in one series."""
@@ -20,12 +20,9 @@ def incident_rows(
 ) -> tuple[tuple[IncidentRow, ...], int]:
     """List incidents: what raises an alert before what is for reading only, the worst first.
 
-    Args:
-        incidents: In the order of people, who see what is over and what the agent does not know last.
-        names: Incident[Finding] -> detector whose alert it raises; without one that of its lead.
-
-    Returns:
-        The rows, and how many incidents are in none of them.
+    `incidents`: in the order of people, who see what is over and what the agent does not know last. `names`:
+    incident[Finding] -> detector whose alert it raises; without one that of its lead. Gives the rows, and how many
+    incidents are in none of them.
     """
     listed = sorted(incidents, key=lambda x: (x.configured_exposure is not Configured.NO, -x.severity.rank))[
         :INCIDENTS_LISTED
@@ -34,45 +31,31 @@ def incident_rows(
     return rows, len(incidents) - len(listed)
 
 
-def counts(incidents: Iterable[Incident[Finding]]) -> tuple[IncidentCount, ...]:
+def counts(incidents: Iterable[Incident[Finding]]) -> Mapping[tuple[str, str, bool], int]:
     """Count open incidents by application and severity, accepted ones by themselves."""
-    counted = Counter(
-        (x.application_id, x.severity, x.is_accepted) for x in incidents if x.status is Status.OPEN
+    return Counter(
+        (x.application_id, x.severity.value, x.is_accepted) for x in incidents if x.status is Status.OPEN
     )
-    return tuple(IncidentCount(*key, count) for key, count in sorted(counted.items()))
 
 
 def exposures(
-    findings: Iterable[Finding],
-    tasks: Mapping[str, int],
-    accepts: Accepts,
-    release: Callable[[str], str],
-) -> tuple[Exposure, ...]:
+    findings: Iterable[Finding], tasks: Mapping[str, int], accepts: Accepts, release: Callable[[str], str]
+) -> Counts:
     """Count the tasks that are exposed by release or settings.
 
-    Args:
-        findings: Open ones.
-        tasks: Application that is there -> task directories that it has.
-        accepts: What the operator accepted.
-        release: Application -> the releases that it may run.
-
-    Returns:
-        One row per application and detector. What is about the application as a whole concerns all its tasks.
+    `tasks`: application that is there -> task directories that it has. `release`: application -> the releases that
+    it may run. What is about the application as a whole concerns all its tasks.
     """
     exposed: dict[tuple[str, str], set[str | None]] = defaultdict(set)
     for finding in findings:
         if finding.lasting:
             exposed[finding.application_id, finding.detector].add(finding.task_id)
-    return tuple(
-        Exposure(
-            application,
-            detector,
-            release(application),
-            detector in accepts(application),
-            tasks.get(application, 0) if None in found else len(found),
+    return {
+        (name, detector, release(name), "true" if detector in accepts(name) else "false"): (
+            tasks.get(name, 0) if None in found else len(found)
         )
-        for (application, detector), found in sorted(exposed.items())
-    )
+        for (name, detector), found in sorted(exposed.items())
+    }
 
 
 def _row(incident: Incident[Finding], alert: str) -> IncidentRow:

@@ -33,38 +33,39 @@ class Stability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One family.
+    """One family; its name says type (`_total`, `_info`, else a gauge) and base unit."""
 
-    Args of the dataclass:
-        name: As Prometheus shows it, with `_total` or `_info`.
-        kind: Type.
-        help: One sentence; stable, because scrapers compare it.
-        read: Reads its series from a snapshot; unknown values are left out.
-        unit: Base unit at the end of the name; empty = a count or a number.
-        labels: Label names, in the order in which values are given.
-        stability: Whether to build on it.
-        initial: Label -> values that exist, as zeros, from the first scrape. `detector` and
-            `application_id` are filled in by the exposition, as far as a series can become more (`reach`); a family
-            with any other label that is not listed here starts empty.
-        only_open: It counts what is open: a detector whose findings close at once has no series.
-        exemplars: Reads exemplars by series, for scrapers that ask for OpenMetrics; counters only.
-    """
-
-    name: str
-    kind: MetricKind
-    help: str
-    read: Callable[[MetricsSnapshot], Series]
-    unit: str = ""
-    labels: tuple[str, ...] = ()
-    stability: Stability = Stability.STABLE
+    name: str  # as Prometheus shows it
+    help: str  # one sentence; stable, because scrapers compare it
+    read: Callable[[MetricsSnapshot], Series | float | None]
+    """Reads its series from a snapshot, or its one value where it has no labels; unknown values are left out."""
+    labels: tuple[str, ...] = ()  # in the order in which values are given
+    stability: Stability = Stability.STABLE  # whether to build on it
     initial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    only_open: bool = False
+    """Label -> values that exist, as zeros, from the first scrape. `detector` and `application_id` are filled in by the
+    exposition, as far as a series can become more (`reach`); a family with any other label that is not listed here
+    starts empty."""
+    only_open: bool = False  # it counts what is open: a detector whose findings close at once has no series
     exemplars: Callable[[MetricsSnapshot], Exemplars] | None = None
+    """Reads exemplars by series, for scrapers that ask for OpenMetrics; counters only."""
 
+    @property
+    def kind(self) -> MetricKind:
+        """Type."""
+        if self.name.endswith("_total"):
+            return MetricKind.COUNTER
+        return MetricKind.INFO if self.name.endswith("_info") else MetricKind.GAUGE
 
-def one(value: float | None) -> Series:
-    """Make the series of a family without labels; none if the value is not known."""
-    return {} if value is None else {(): value}
+    @property
+    def unit(self) -> str:
+        """Base unit; empty = a count or a number."""
+        last = self.name.removesuffix("_total").rpartition("_")[2]
+        return last if last in ("seconds", "bytes") else ""
+
+    def series(self, snapshot: MetricsSnapshot) -> Series:
+        """Read its series."""
+        found = self.read(snapshot)
+        return found if isinstance(found, Mapping) else {} if found is None else {(): found}
 
 
 def by(values: Mapping[str, float]) -> Series:

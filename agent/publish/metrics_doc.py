@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from agent.detectors import DETECTORS
-from agent.publish.catalogue import (
-    ALLOWED_LABELS,
-    GROUPS,
-    SERIES_BUDGET,
-    SERIES_BUDGET_BY_STORE,
-)
+from agent.publish.catalogue import ALLOWED_LABELS, GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.incident_rows import INCIDENTS_LISTED
 from agent.publish.metric import Metric
 from agent.publish.series_scope import reach_of, series_of

@@ -59,9 +59,8 @@ _BLIND_HEAD = """<thead><tr><th scope="col">From</th><th scope="col">To</th><th 
 def render(data: PageData | None, trouble: str | None = None) -> str:
     """Write the page.
 
-    Args:
-        data: What to show; None = the worker has not said anything yet.
-        trouble: Why what is shown may be old, in one line.
+    `data`: what to show; None = the worker has not said anything yet. `trouble`: why what is shown may be old, in
+    one line.
     """
     warning = (
         f'<div class="card critical" role="alert"><p><b>{escape(trouble)}.</b> What is below may be old.</p></div>'

@@ -16,27 +16,18 @@ from agent.judging.base import DetectorMeta, Kind, Scope
 
 @dataclass(frozen=True, slots=True)
 class SeriesScope:
-    """What a detector can report.
-
-    Args of the dataclass:
-        detector: Its id.
-        severities: Those that its findings can have.
-        stays: Whether its findings can be open.
-        about_applications: Whether its findings name an application.
-        exactly_once: The processing guarantee that it judges; None = any.
-    """
+    """What a detector can report."""
 
     detector: str
-    severities: tuple[str, ...]
-    stays: bool = True
-    about_applications: bool = True
-    exactly_once: bool | None = None
+    severities: tuple[str, ...]  # those that its findings can have
+    stays: bool = True  # whether its findings can be open
+    about_applications: bool = True  # whether its findings name an application
+    exactly_once: bool | None = None  # the processing guarantee that it judges; None = any
 
     def places(self, applications: Mapping[str, bool | None]) -> list[str]:
         """List the applications that it can report on; the empty name where it judges the agent itself.
 
-        Args:
-            applications: Application -> whether it runs exactly-once; None = that was not given.
+        `applications`: application -> whether it runs exactly-once; None = that was not given.
         """
         if not self.about_applications:
             return [""]

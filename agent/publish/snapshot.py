@@ -11,142 +11,60 @@ from dataclasses import dataclass, field
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.incidents import Configured
+from agent.engine.detector_runner import DetectorStats
 from agent.engine.rows import TaskRow
+from agent.findings.ledger import Reported
 from agent.ship.shipper import ShipStats
-from agent.ship.stats import SpoolStats
+from agent.ship.values import SpoolStats
 
-
-@dataclass(frozen=True, slots=True)
-class FindingCount:
-    """Open findings of one application, detector and severity."""
-
-    application_id: str
-    detector: str
-    severity: Severity
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class FindingsReported:
-    """Findings of one application, detector and severity since the agent started, and the newest one's id."""
-
-    application_id: str
-    detector: str
-    severity: Severity
-    count: int
-    newest_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFindings:
-    """What alerts are made of: findings of one task (None = of the application), open or just reported."""
-
-    application_id: str
-    task_id: str | None
-    detector: str
-    severity: Severity
-    count: int
+Counts = Mapping[tuple[str, ...], int]
+"""Labels of a series -> how many; combinations that are missing count as 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentRow:
-    """One incident, as pages are made of it: open, or a moment of the last hour.
-
-    Args of the dataclass:
-        incident_id: Its id.
-        application_id: Application; empty for the agent itself.
-        tasks: Tasks of which the naming finding is true, for a line of text; empty = the application as a whole.
-        detector: Whose alert it raises; it stays the same while the incident lasts.
-        severity: Of the finding that names it.
-        confidence: Of that finding.
-        level: Of that finding.
-        configured_exposure: Whether it is an exposure by release or settings alone.
-        do_first: Incident, or detector of another of its findings, whose instruction comes first; empty = none.
-        named_by: Detector of the finding that names it by now, if it is another; severity, confidence, level and tasks
-            are of that finding.
-    """
+    """One incident, as pages are made of it: open, or a moment of the last hour."""
 
     incident_id: str
-    application_id: str
+    application_id: str  # application; empty for the agent itself
     tasks: str
-    detector: str
-    severity: Severity
-    confidence: Confidence
-    level: Level
-    configured_exposure: Configured = Configured.NO
+    """Tasks of which the naming finding is true, for a line of text; empty = the application as a whole."""
+    detector: str  # whose alert it raises; it stays the same while the incident lasts
+    severity: Severity  # of the finding that names it
+    confidence: Confidence  # of that finding
+    level: Level  # of that finding
+    configured_exposure: Configured = Configured.NO  # whether it is an exposure by release or settings alone
     do_first: str = ""
+    """Incident, or detector of another of its findings, whose instruction comes first; empty = none."""
     named_by: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class IncidentCount:
-    """Open incidents of one application and severity; accepted ones are counted by themselves."""
-
-    application_id: str
-    severity: Severity
-    accepted: bool
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """Tasks of one application that one detector reports as exposed by release or settings.
-
-    Args of the dataclass:
-        application_id: Application.
-        detector: Detector.
-        release: Releases that the application may run.
-        accepted: Whether the operator accepted it.
-        tasks: How many tasks.
-    """
-
-    application_id: str
-    detector: str
-    release: str
-    accepted: bool
-    tasks: int
-
-
-@dataclass(frozen=True, slots=True)
-class DetectorMetrics:
-    """Work of one detector since the agent started."""
-
-    detector: str
-    runs: int = 0
-    failures: int = 0
-    duration_s: float = 0.0
+    """Detector of the finding that names it by now, if it is another; severity, confidence, level and tasks are of
+    that finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchMetrics:
-    """Work and blindness of the watch since the agent started; mappings are slug -> value.
-
-    Args of the dataclass:
-        limits: sysctl -> value.
-        self_limited: Steps that are taken now.
-        canary: Whether one is in place.
-    """
+    """Work and blindness of the watch since the agent started; mappings are slug -> value."""
 
     watches: int = 0
     unwatched: int = 0
     events: int = 0
     queue_overflows: int = 0
     restarts: int = 0
-    canary: bool = False
+    canary: bool = False  # whether one is in place
     canaries_missed: int = 0
     missed_changes: Mapping[str, int] = field(default_factory=dict)
     rescans: Mapping[str, int] = field(default_factory=dict)
     blind_s: Mapping[str, float] = field(default_factory=dict)
     blind_now: frozenset[str] = frozenset()
     slowed_now: frozenset[str] = frozenset()
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)  # sysctl -> value
     waiting: int = 0
     coalesced: int = 0
     dropped: int = 0
     reconcile_entries: int = 0
     reconcile_round_s: float = 0.0
     clock_steps: int = 0
-    self_limited: frozenset[str] = frozenset()
+    self_limited: frozenset[str] = frozenset()  # steps that are taken now
     baselines_written: int = 0
     baseline_failures: int = 0
 
@@ -161,61 +79,39 @@ class DigestMetrics:
 
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot:
-    """Everything that a scrape reports, at one moment.
-
-    Args of the dataclass:
-        agent_version: Version of the agent.
-        up: Whether the worker's own heartbeat is recent.
-        ready: Whether the watch is armed and the first scan done.
-        applications: Applications that have, or had, a task below the state directory, the liveliest first.
-        tasks: One row per task directory; of two rows for one task the last counts.
-        tasks_seen_at_us: When the directories that are there were there; 0 = never.
-        findings: Open findings; combinations that are missing count as 0.
-        reported: Findings since the start; combinations that are missing count as 0.
-        task_findings: Findings by task, the worst first, bounded.
-        unlisted: Findings that this bound leaves out.
-        incidents: What pages are made of, the worst first, bounded.
-        incidents_unlisted: Incidents that this bound leaves out.
-        incident_counts: Open incidents; combinations that are missing count as 0.
-        exposures: Tasks that are exposed by release or settings.
-        exactly_once: Application -> whether it runs exactly-once; missing = that was not given.
-        detectors: Work per detector; detectors that are missing count as 0.
-        disabled: Detectors that are disabled -> the reason.
-        observations: Outcome slug -> observations.
-        last_delay_s: Newest hint: from the notification to the snapshot that shows it.
-        heartbeat_at_us: When the worker's loop last completed a turn.
-        resident_memory_bytes: Of the agent; None = not measured.
-        kubernetes_events: Outcome slug -> Kubernetes Events.
-        preflight: Check -> 0 ok, 1 warning, 2 failed.
-        digests: None = they are switched off.
-        collector_errors: Families that could not be computed since the agent started.
-    """
+    """Everything that a scrape reports, at one moment."""
 
     agent_version: str = ""
-    up: bool = False
-    ready: bool = False
+    up: bool = False  # whether the worker's own heartbeat is recent
+    ready: bool = False  # whether the watch is armed and the first scan done
     applications: tuple[str, ...] = ()
-    tasks: tuple[TaskRow, ...] = ()
-    tasks_seen_at_us: int = 0
-    findings: tuple[FindingCount, ...] = ()
-    reported: tuple[FindingsReported, ...] = ()
-    task_findings: tuple[TaskFindings, ...] = ()
-    unlisted: int = 0
-    incidents: tuple[IncidentRow, ...] = ()
-    incidents_unlisted: int = 0
-    incident_counts: tuple[IncidentCount, ...] = ()
-    exposures: tuple[Exposure, ...] = ()
+    """Applications that have, or had, a task below the state directory, the liveliest first."""
+    tasks: tuple[TaskRow, ...] = ()  # one row per task directory; of two rows for one task the last counts
+    tasks_seen_at_us: int = 0  # when the directories that are there were there; 0 = never
+    findings: Counts = field(default_factory=dict)  # application, detector, severity -> open findings
+    reported: Mapping[tuple[str, ...], Reported] = field(default_factory=dict)
+    """Application, detector, severity at the opening -> findings since the start."""
+    task_findings: Counts = field(default_factory=dict)
+    """Application, task (empty = the application), detector, severity -> open or just reported, the worst, bounded."""
+    unlisted: int = 0  # findings that this bound leaves out
+    incidents: tuple[IncidentRow, ...] = ()  # what pages are made of, the worst first, bounded
+    incidents_unlisted: int = 0  # incidents that this bound leaves out
+    incident_counts: Mapping[tuple[str, str, bool], int] = field(default_factory=dict)
+    """Application, severity, whether the operator accepted them -> open incidents."""
+    exposures: Counts = field(default_factory=dict)
+    """Application, detector, its releases, whether accepted -> tasks that are exposed by release or settings."""
     exactly_once: Mapping[str, bool | None] = field(default_factory=dict)
-    detectors: tuple[DetectorMetrics, ...] = ()
-    disabled: Mapping[str, str] = field(default_factory=dict)
+    """Application -> whether it runs exactly-once; missing = that was not given."""
+    detectors: Mapping[str, DetectorStats] = field(default_factory=dict)
+    disabled: Mapping[str, str] = field(default_factory=dict)  # detectors that are disabled -> the reason
     watch: WatchMetrics = WatchMetrics()
-    observations: Mapping[str, int] = field(default_factory=dict)
-    last_delay_s: float = 0.0
+    observations: Mapping[str, int] = field(default_factory=dict)  # outcome slug -> observations
+    last_delay_s: float = 0.0  # newest hint: from the notification to the snapshot that shows it
     spool: SpoolStats = field(default_factory=SpoolStats)
     ship: ShipStats = field(default_factory=ShipStats)
-    heartbeat_at_us: int = 0
-    resident_memory_bytes: int | None = None
-    kubernetes_events: Mapping[str, int] = field(default_factory=dict)
-    preflight: Mapping[str, int] = field(default_factory=dict)
-    digests: DigestMetrics | None = None
-    collector_errors: int = 0
+    heartbeat_at_us: int = 0  # when the worker's loop last completed a turn
+    resident_memory_bytes: int | None = None  # of the agent; None = not measured
+    kubernetes_events: Mapping[str, int] = field(default_factory=dict)  # outcome slug -> Kubernetes Events
+    preflight: Mapping[str, int] = field(default_factory=dict)  # check -> 0 ok, 1 warning, 2 failed
+    digests: DigestMetrics | None = None  # None = they are switched off
+    collector_errors: int = 0  # families that could not be computed since the agent started

@@ -19,8 +19,7 @@ class TaskTable:
     def __init__(self, *, with_stores: bool = False) -> None:
         """Start empty.
 
-        Args:
-            with_stores: Whether there are rows of single stores.
+        `with_stores`: whether there are rows of single stores.
         """
         self._with_stores = with_stores
         self._rows: dict[str, dict[str, TaskRow]] = {}  # by application, by task

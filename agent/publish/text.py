@@ -32,8 +32,7 @@ class FindingLog:
     def write(self, record: Record) -> None:
         """Log a finding record if it says something new; other kinds are ignored.
 
-        Args:
-            record: Every record of the stream, in order.
+        `record`: every record of the stream, in order.
         """
         if record.kind is not Kind.FINDING:
             return

@@ -50,43 +50,26 @@ _LONG_CHARACTERS = 4096
 
 
 class Operation(NamedTuple):
-    """One recorded file operation.
+    """One recorded file operation."""
 
-    Args of the tuple:
-        at_us: When, microseconds since the epoch.
-        op: One of `OPERATIONS`.
-        path: Relative to the state directory; empty for `start` and `exit`.
-        to: Target of a rename.
-        data: Content of a write.
-        offset: Position of a positioned write; None = the descriptor's own position.
-        size: New size of a truncate.
-        nameless: The file had no name any more.
-        append: Opened for appending.
-        version: Kafka Streams release of a started process (shown to detectors only on request).
-        killed: The process ended by a kill.
-    """
-
-    at_us: int
-    op: str
-    path: str = ""
-    to: str = ""
-    data: bytes | Encoded = b""
-    offset: int | None = None
-    size: int = 0
-    nameless: bool = False
-    append: bool = False
+    at_us: int  # when, microseconds since the epoch
+    op: str  # one of `OPERATIONS`
+    path: str = ""  # relative to the state directory; empty for `start` and `exit`
+    to: str = ""  # target of a rename
+    data: bytes | Encoded = b""  # content of a write
+    offset: int | None = None  # position of a positioned write; None = the descriptor's own position
+    size: int = 0  # new size of a truncate
+    nameless: bool = False  # the file had no name any more
+    append: bool = False  # opened for appending
     version: str | None = None
-    killed: bool = False
+    """Kafka Streams release of a started process (shown to detectors only on request)."""
+    killed: bool = False  # the process ended by a kill
 
 
 def read_trace(path: Path) -> Iterator[Operation]:
     """Read a trace lazily.
 
-    Args:
-        path: `*.jsonl.gz` or `*.jsonl`.
-
-    Yields:
-        Operations in file order.
+    Gives operations in file order.
 
     Raises:
         TraceError: the file cannot be opened, is truncated, or a line is not an operation; the message

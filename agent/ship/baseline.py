@@ -35,9 +35,8 @@ class BaselineTable:
     def __init__(self, queue: Queue, guard: Guard) -> None:
         """Use a queue's database.
 
-        Args:
-            queue: Holds it, and how much of it the baseline may take.
-            guard: Given what is done: keeps other threads out, and raises `SpoolError` for what the disk refuses.
+        `queue`: holds it, and how much of it the baseline may take. `guard`: given what is done: keeps other
+        threads out, and raises `SpoolError` for what the disk refuses.
         """
         self._queue, self._guard = queue, guard
         self._text: list[bytes] = []

@@ -26,9 +26,7 @@ class OwnDirectory:
     def __init__(self, directory: Path, state_directory: Path | None) -> None:
         """Make the directory if needed and take its lock.
 
-        Args:
-            directory: The agent's own.
-            state_directory: What is audited; None = nothing live, as in a replay.
+        `state_directory`: what is audited; None = nothing live, as in a replay.
 
         Raises:
             SpoolError: it is inside the state directory, cannot be used, or is in use.
@@ -70,12 +68,7 @@ def is_inside(directory: Path, outer: Path) -> bool:
 def try_to_write(directory: Path, state_directory: Path) -> OSError | None:
     """Make a small file and remove it; where the directory is not there yet, in the one that it would be made in.
 
-    Args:
-        directory: Where the agent would write.
-        state_directory: What is audited; nothing is made in or below it.
-
-    Returns:
-        Why it cannot be done; None = it can.
+    `state_directory`: what is audited; nothing is made in or below it. Gives why it cannot be done; None = it can.
     """
     place = nearest(directory)
     if is_inside(place, state_directory) or is_inside(directory, state_directory):

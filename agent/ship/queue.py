@@ -13,9 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from agent.contract.events import Kind
-from agent.ship import priority
-from agent.ship.batches import Batch
+from agent.contract.events import Kind, Origin, Record
 from agent.ship.database import (
     DATABASE_NAME,
     PAGE_BYTES,
@@ -27,7 +25,7 @@ from agent.ship.database import (
     last_checkpoint,
     set_aside,
 )
-from agent.ship.limits import Limits
+from agent.ship.values import HIGHEST, Batch, Limits, rank_of
 
 FORMAT = 4
 _PLACE_BITS = 48
@@ -44,7 +42,6 @@ _BASELINE_TABLES = (
     " (n INTEGER PRIMARY KEY, until_us INTEGER, generation INTEGER, row_count INTEGER)",
 )
 _BASELINE_PAGES = "SELECT coalesce(sum(length(packed) / ? + 2), 0) FROM baseline WHERE n != ?"
-_INSERT = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)"
 _SUMS = (
     "SELECT batch, pod_uid, boot_id, min(sequence), max(sequence), count(*), sum(length(line)), min(at_us),"
     " max(is_rejected) FROM records"
@@ -78,14 +75,9 @@ class Queue:
     committed. All of it raises `StoreError` or one of its kinds.
     """
 
-    def __init__(self, directory: Path, limits: Limits) -> None:
-        """Remember where.
-
-        Args:
-            directory: Exists, and is this process's own.
-            limits: As configured.
-        """
-        self._limits = limits
+    def __init__(self, directory: Path, origin: Origin, limits: Limits) -> None:
+        """Remember where: `directory` exists, and is this process's own; `origin` writes."""
+        self._limits, self._origin = limits, origin
         self._aside = aside_files(directory)
         self._place = self._used_bytes = self._baseline_bytes = 0
         self.database = Database(directory / DATABASE_NAME)
@@ -123,7 +115,7 @@ class Queue:
                 self.database.run(statement)
             self._count_baseline()
             found = [Batch(*row) for row in self.database.run(f"{_SUMS} GROUP BY batch ORDER BY batch")]
-            self._place = max(self._last_place(rank) for rank in range(priority.HIGHEST + 1))
+            self._place = max(self._last_place(rank) for rank in range(HIGHEST + 1))
             with suppress(NoRoomError):
                 self.database.checkpoint()
             self.limit()
@@ -185,30 +177,41 @@ class Queue:
             self._used_bytes = max(0, used_bytes) + _size_of(self._aside)
         return self._used_bytes
 
-    def append(self, pod_uid: str, boot_id: str, sequence: int, kind: str, at_us: int, line: bytes) -> None:
+    def append(self, record: Record, sequence: int, line: bytes) -> None:
         """Add a record to the open batch."""
-        self.insert(pod_uid, boot_id, sequence, kind, at_us, line)
+        self.insert(record, sequence, line)
+        at_us = record.observed_at_us
         batch = self.batches.get(self.number)
         if batch is None:
-            batch = Batch(self.number, pod_uid, boot_id, sequence, sequence, oldest_at_us=at_us)
+            own = self._origin
+            batch = Batch(self.number, own.pod_uid, own.boot_id, sequence, sequence, oldest_at_us=at_us)
             self.batches[self.number] = batch
-        batch.last = sequence
-        batch.oldest_at_us = min(batch.oldest_at_us, at_us)
+        batch.last, batch.oldest_at_us = sequence, min(batch.oldest_at_us, at_us)
         batch.records += 1
         batch.size_bytes += len(line)
 
-    def insert(self, pod_uid: str, boot_id: str, sequence: int, kind: str, at_us: int, line: bytes) -> None:
+    def insert(self, record: Record, sequence: int, line: bytes) -> None:
         """Add a record to the table only."""
         self._place += 1
-        n = (priority.rank_of(kind) << _PLACE_BITS) + self._place
-        row = (n, self.number, pod_uid, boot_id, sequence, kind, at_us, zlib.crc32(line), line)
-        self.database.run(_INSERT, row)
+        kind, own = record.kind.value, self._origin
+        n = (rank_of(kind) << _PLACE_BITS) + self._place
+        row = (
+            n,
+            self.number,
+            own.pod_uid,
+            own.boot_id,
+            sequence,
+            kind,
+            record.observed_at_us,
+            zlib.crc32(line),
+            line,
+        )
+        self.database.run("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)", row)
 
     def lines(self, number: int) -> tuple[list[bytes], list[Stored]]:
         """Read a batch.
 
-        Returns:
-            Its whole lines, and the records that are not what was written.
+        Gives its whole lines, and the records that are not what was written.
         """
         whole: list[bytes] = []
         damaged: list[Stored] = []
@@ -222,10 +225,8 @@ class Queue:
     def lowest(self, rank: int, need_bytes: int, spared: int | None) -> list[Stored]:
         """Choose what is missed least, up to a rank, oldest first; nothing is changed.
 
-        Args:
-            rank: The highest; announcements come along and make no room, as new ones will say the same.
-            need_bytes: How much is wanted.
-            spared: This batch is on its way to the sink and stays.
+        `rank`: the highest; announcements come along and make no room, as new ones will say the same. `spared`:
+        this batch is on its way to the sink and stays.
         """
         found, freed_bytes = [], 0
         for row in self.database.each(_LOWEST, ((rank + 1) << _PLACE_BITS, spared)):

@@ -14,9 +14,9 @@ from enum import StrEnum
 
 from agent.clock import Clock
 from agent.errors import PermanentShipError, RetryableShipError, SpoolError
-from agent.ship.batches import Parcel
 from agent.ship.sinks.base import Sink, object_name
 from agent.ship.spool import Spool
+from agent.ship.values import Parcel
 
 _LOG = logging.getLogger(__name__)
 BASE_DELAY_S = 1.0
@@ -58,12 +58,8 @@ class Shipper:
     ) -> None:
         """Connect spool and sink.
 
-        Args:
-            spool: Where segments come from.
-            sink: Where they go.
-            jitter: Spreads the retries of many agents; seeded in tests.
-            base_delay_s: Wait after the first failure in a row; doubles with each further one.
-            max_delay_s: Longest wait, unless the sink asks for a longer one.
+        `jitter`: spreads the retries of many agents; seeded in tests. `base_delay_s`: wait after the first failure
+        in a row; doubles with each further one. `max_delay_s`: longest wait, unless the sink asks for a longer one.
         """
         self._spool, self._sink = spool, sink
         self._jitter = jitter or random.Random()  # noqa: S311 - spreads load, guards nothing
@@ -85,11 +81,7 @@ class Shipper:
     def ship_once(self, now_s: float) -> Outcome:
         """Try to ship the oldest sealed segment.
 
-        Args:
-            now_s: Monotonic time.
-
-        Returns:
-            What happened; a failed segment is the next one again, unless the failure is permanent.
+        Gives what happened; a failed segment is the next one again, unless the failure is permanent.
         """
         if now_s < self._not_before_s:
             return Outcome.WAITING
@@ -120,13 +112,9 @@ class Shipper:
     def flush(self, deadline_s: float, clock: Clock, wait: Callable[[float], object]) -> int:
         """Seal and ship everything that is left, as far as a deadline allows.
 
-        Args:
-            deadline_s: How long it may take, in seconds; a call of the sink that hangs is not cut short.
-            clock: Monotonic time.
-            wait: Waits so many seconds between attempts, or less.
-
-        Returns:
-            Number of segments that are left; they stay in the spool for the next start.
+        `deadline_s`: how long it may take, in seconds; a call of the sink that hangs is not cut short. `wait`:
+        waits so many seconds between attempts, or less. Gives number of segments that are left; they stay in the
+        spool for the next start.
         """
         end_s = clock.monotonic_s() + deadline_s
         self._not_before_s = float("-inf")  # the end is near: the next attempt is worth more than patience
@@ -174,11 +162,7 @@ class ShipperThread:
     def __init__(self, spool: Spool, shipper: Shipper, clock: Clock, poll_s: float = POLL_S) -> None:
         """Prepare; nothing runs before `start`.
 
-        Args:
-            spool: Sealed and synced by age.
-            shipper: Turned until nothing waits.
-            clock: Monotonic time.
-            poll_s: Pause between two readings of the spool.
+        `poll_s`: pause between two readings of the spool.
         """
         self._spool, self._shipper, self._clock, self._poll_s = spool, shipper, clock, poll_s
         self._stopping = threading.Event()
@@ -192,11 +176,8 @@ class ShipperThread:
     def stop(self, flush_s: float) -> bool:
         """Flush what is left and end the thread.
 
-        Args:
-            flush_s: How long the last flush may take, in seconds.
-
-        Returns:
-            Whether the thread has ended; False = the sink hangs. What is left stays in the spool.
+        `flush_s`: how long the last flush may take, in seconds. Gives whether the thread has ended; False = the
+        sink hangs. What is left stays in the spool.
         """
         self._flush_s = flush_s
         self._stopping.set()

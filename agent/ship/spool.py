@@ -4,7 +4,7 @@ Durability: a record is committed when `append` returns, so that killing the age
 disk within about a second (by the next `append` or `maintain`), and at the latest when its batch is sealed. Only
 sealed batches are shipped, as segments.
 
-Cap: when SQLite says that it is full, records are given up by rank (`priority`), oldest first, in one transaction with
+Cap: when SQLite says that it is full, records are given up by rank, oldest first, in one transaction with
 the `drop` records that announce it if there is room for these; else the announcement waits in memory. A record that
 ranks below all remaining ones is rejected and announced likewise.
 """
@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from agent.clock import Clock
@@ -26,13 +25,11 @@ from agent.contract.events import Origin, Record
 from agent.errors import SpoolError
 from agent.ship import drops
 from agent.ship.baseline import BaselineTable
-from agent.ship.batches import SAFE_BOOT_ID, Parcel
 from agent.ship.database import DamagedError, NoRoomError, StoreError
 from agent.ship.drops import Account, Cause
 from agent.ship.home import OwnDirectory
-from agent.ship.limits import Limits
 from agent.ship.queue import Queue
-from agent.ship.stats import SpoolStats, stats_of
+from agent.ship.values import Limits, Parcel, SpoolStats
 from agent.ship.writer import Writer
 
 _LOG = logging.getLogger(__name__)
@@ -55,29 +52,22 @@ class Spool:
     ) -> None:
         """Take the directory and bring it in order; on a full disk the database is made when there is room.
 
-        Args:
-            directory: The spool's own directory; made if it is not there.
-            origin: Who speaks; every record is stamped with it. Its boot id is new with every start.
-            clock: Monotonic time for sealing and syncing, wall clock for drop records.
-            limits: Sizes.
-            state_directory: What is audited; the spool must not lie in it.
+        `directory`: the spool's own directory; made if it is not there. `origin`: who speaks; every record is
+        stamped with it. Its boot id is new with every start. `clock`: monotonic time for sealing and syncing, wall
+        clock for drop records. `state_directory`: what is audited; the spool must not lie in it.
 
         Raises:
             SpoolError: the directory cannot be used; the message says why and what to do.
         """
-        if not SAFE_BOOT_ID.fullmatch(origin.boot_id):
-            raise SpoolError(
-                f"boot id {origin.boot_id!r} cannot be part of a file name; use letters and digits"
-            )
         limits.check()
-        self._origin, self._clock, self._limits = origin, clock, limits
+        self._clock, self._limits = clock, limits
         self._mutex = threading.RLock()
         self._opened_s = self._synced_s = clock.monotonic_s()
         self._is_dirty = self._closed = False
         self._home = OwnDirectory(directory, state_directory)
-        self._queue = Queue(directory, limits)
+        self._queue = Queue(directory, origin, limits)
         self._writer = Writer(self._queue, origin, clock, limits)
-        self.baseline = BaselineTable(self._queue, self._alone)
+        self.baseline = BaselineTable(self._queue, self._open)
         try:
             self._writer.start()
         except NoRoomError as error:
@@ -94,12 +84,6 @@ class Spool:
     def append(self, record: Record) -> int:
         """Stamp a record with the next sequence and keep it.
 
-        Args:
-            record: What to keep.
-
-        Returns:
-            Its sequence.
-
         Raises:
             ContractError: the record breaks the contract; nothing happened.
             SpoolError: the disk refuses. If the record is lost, its sequence is used up and its loss is
@@ -112,7 +96,7 @@ class Spool:
                 self._opened_s = self._clock.monotonic_s()
             sequence = self._writer.put(record)
             self._is_dirty = True
-            with self._fenced("write to"):
+            with self._guarded("write to"):
                 self._do_what_is_due()
             return sequence
 
@@ -122,7 +106,7 @@ class Spool:
         Raises:
             SpoolError: the disk refuses; it is tried again next time.
         """
-        with self._mutex, self._fenced("maintain"):
+        with self._guarded("maintain"):
             if self._closed:
                 return
             if not self._queue.is_open:
@@ -137,9 +121,8 @@ class Spool:
         Raises:
             SpoolError: the disk refuses.
         """
-        with self._mutex, self._fenced("seal a segment in"):
-            if self._writer.owes:
-                self._writer.announce()
+        with self._guarded("seal a segment in"):
+            self._writer.announce()
             self._seal()
 
     def next_parcel(self) -> Parcel | None:
@@ -150,11 +133,11 @@ class Spool:
         Raises:
             SpoolError: it cannot be read.
         """
-        with self._mutex, self._fenced("read"):
+        with self._guarded("read"):
             for batch in self._queue.sealed:
                 lines, damaged = self._queue.lines(batch.number)
                 if damaged:
-                    self._writer.counters.corrupt_segments += 1
+                    self._writer.corrupt_segments += 1
                     self._writer.give_up(damaged, Cause.CORRUPT)
                     _LOG.error("spool: gave up damaged records", extra={"records": len(damaged)})
                 if lines:
@@ -169,7 +152,7 @@ class Spool:
         Raises:
             SpoolError: the disk fails. On a full one it is deleted later; only a kill before that ships it again.
         """
-        with self._mutex, self._fenced("forget a shipped segment in"):
+        with self._guarded("forget a shipped segment in"):
             self._writer.in_flight = None
             if self._has(parcel):
                 self._queue.remove(parcel.segment.number)
@@ -186,7 +169,7 @@ class Spool:
         Raises:
             SpoolError: it cannot be marked; it will be tried again.
         """
-        with self._mutex, self._fenced("reject a segment in"):
+        with self._guarded("reject a segment in"):
             self._writer.in_flight = None
             if self._has(parcel):
                 number = parcel.segment.number
@@ -196,8 +179,18 @@ class Spool:
     def stats(self) -> SpoolStats:
         """Count what is there."""
         with self._mutex:
-            batches = list(self._queue.batches.values())
-            return stats_of(self._writer.counters, batches, self._queue.used_bytes(), self._queue.aside)
+            every, writer = self._queue.batches.values(), self._writer
+            waiting = [x for x in every if x.records and not x.is_rejected]
+            return SpoolStats(
+                records=sum(x.records for x in waiting),
+                bytes=self._queue.used_bytes(),
+                segments=len(waiting),
+                oldest_at_us=min((x.oldest_at_us for x in waiting), default=None),
+                dropped=dict(writer.dropped),
+                corrupt_segments=writer.corrupt_segments,
+                write_failures=writer.write_failures,
+                aside=self._queue.aside + sum(x.is_rejected for x in every),
+            )
 
     def close(self) -> None:
         """Seal what is open and let another agent have the directory; safe to call twice.
@@ -221,46 +214,40 @@ class Spool:
         """Use as a context manager."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
 
     @contextmanager
-    def _alone(self, what: str) -> Iterator[None]:
-        with self._mutex, self._fenced(what):
+    def _open(self, what: str) -> Iterator[None]:
+        with self._guarded(what):
             if not self._queue.is_open and not self._closed:
                 self._writer.start()
             yield
 
     @contextmanager
-    def _fenced(self, what: str) -> Iterator[None]:
-        """Turn the database's errors into the spool's; damage sets the database aside."""
-        where = self.directory
-        try:
-            yield
-        except DamagedError as error:
+    def _guarded(self, what: str) -> Iterator[None]:
+        """Keep other threads out, and turn the database's errors into the spool's; damage sets the database aside."""
+        with self._mutex:
             try:
-                self._writer.start_over(error)
-            except StoreError as again:
-                raise SpoolError(
-                    f"cannot {what} spool {where}: {error}; cannot start again: {again}"
-                ) from again
-            raise SpoolError(
-                f"cannot {what} spool {where}: {error}; it was set aside, check its volume"
-            ) from error
-        except StoreError as error:
-            raise SpoolError(f"cannot {what} spool {where}: {error}; free or repair its volume") from error
+                yield
+            except StoreError as error:
+                why, advice = f"cannot {what} spool {self.directory}: {error}", "free or repair its volume"
+                if isinstance(error, DamagedError):
+                    advice = "it was set aside, check its volume"
+                    try:
+                        self._writer.start_over(error)
+                    except StoreError as again:
+                        advice = f"cannot start again: {again}"
+                raise SpoolError(f"{why}; {advice}") from error
 
     def _has(self, parcel: Parcel) -> bool:
         """Return whether a segment is still there: damage may have taken it while it was on its way."""
         return self._queue.batches.get(parcel.segment.number) is parcel.segment
 
     def _do_what_is_due(self) -> None:
-        if self._writer.owes:
-            self._writer.announce()
-            self._is_dirty = True
+        self._is_dirty |= bool(self._writer.owed)
+        self._writer.announce()
         now_s = self._clock.monotonic_s()
         if self._is_seal_due(now_s):
             self._seal()

@@ -11,12 +11,11 @@ from agent.clock import Clock
 from agent.contract.codec import Encoder
 from agent.contract.events import Origin, Record
 from agent.errors import SpoolError, SpoolFullError
-from agent.ship import drops, priority
+from agent.ship import drops
 from agent.ship.database import DamagedError, NoRoomError, OtherFormatError, StoreError
 from agent.ship.drops import Account, Cause, Key, Span
-from agent.ship.limits import Limits
 from agent.ship.queue import Queue, Stored
-from agent.ship.stats import Counters
+from agent.ship.values import Limits, rank_of
 
 _LOG = logging.getLogger(__name__)
 COMPLAIN_EVERY_S = 60.0
@@ -28,27 +27,17 @@ class Writer:
     """Puts records into a queue; its owner serialises the calls."""
 
     def __init__(self, queue: Queue, origin: Origin, clock: Clock, limits: Limits) -> None:
-        """Prepare; nothing is opened.
-
-        Args:
-            queue: Where to.
-            origin: Who speaks.
-            clock: Times of drop records and of complaints.
-            limits: As configured.
-        """
+        """Prepare; nothing is opened."""
         self._queue, self._origin, self._clock, self._limits = queue, origin, clock, limits
         self._encoder = Encoder(origin)
-        self._to_announce: Account = {}
         self._complain_s = float("-inf")
         self._next_sequence = 1
-        self.counters = Counters()
+        self.owed: Account = {}
+        """Losses that wait to be announced."""
+        self.dropped: dict[str, int] = {}
+        self.corrupt_segments = self.write_failures = 0
         self.in_flight: int | None = None
         """Batch that is on its way to the sink: it stays, whatever room is needed."""
-
-    @property
-    def owes(self) -> bool:
-        """Whether losses wait to be announced."""
-        return bool(self._to_announce)
 
     def start(self) -> None:
         """Open the database, or a new one in the place of one that cannot be used.
@@ -76,9 +65,9 @@ class Writer:
             lost = {Key("unknown", drops.UNKNOWN_KIND, ""): Span(0, 0, 0)}
         self.in_flight = None
         is_other = isinstance(error, OtherFormatError)
-        self.counters.corrupt_segments += not is_other
+        self.corrupt_segments += not is_other
         self._count(lost)
-        drops.add_all(self._to_announce, lost, Cause.OTHER_FORMAT if is_other else Cause.CORRUPT)
+        drops.add_all(self.owed, lost, Cause.OTHER_FORMAT if is_other else Cause.CORRUPT)
         self._queue.set_aside(str(error))
 
     def put(self, record: Record) -> int:
@@ -95,46 +84,38 @@ class Writer:
             self._lose(record, Cause.CAP)
             raise
         except StoreError as error:
-            self.counters.write_failures += 1
+            self.write_failures += 1
             self._lose(record, Cause.WRITE_FAILED)
             where = self._queue.database.path.parent
             raise SpoolError(f"cannot write to spool {where}: {error}; free or repair its volume") from error
 
     def announce(self) -> None:
-        """Write what was lost as drop records; what finds no room waits for the next time.
-
-        Raises:
-            StoreError: the disk refuses for another reason.
-        """
-        self.forget(lambda: None, {}, Cause.CAP)
+        """Write what was lost as drop records; what finds no room waits for the next time."""
+        if self.owed:
+            self.forget(lambda: None, {}, Cause.CAP)
 
     def forget(
         self, change: Callable[[], None], lost: Account, cause: Cause, batches: Iterable[int] = ()
     ) -> None:
         """Do what loses records, in one transaction with its announcement; without room for that it comes later.
 
-        Args:
-            change: Changes the table.
-            lost: What is lost by it.
-            cause: Why.
-            batches: What it touches.
-
         Raises:
             StoreError: it is not done.
         """
-        account: Account = dict(self._to_announce)
+        account: Account = dict(self.owed)
         drops.add_all(account, lost, cause)
         try:
             with self._queue.database.transaction():
                 change()
-                for number, key in enumerate(sorted(account), self._next_sequence):
-                    self._insert(drops.announcement(key, account[key], self._clock.now_us()), number)
+                for sequence, key in enumerate(sorted(account), self._next_sequence):
+                    record = drops.announcement(key, account[key], self._clock.now_us())
+                    self._queue.insert(record, sequence, self._line(record, sequence))
             self._next_sequence += len(account)
-            self._to_announce = {}
+            self.owed = {}
         except NoRoomError:
             with self._queue.database.transaction():
                 change()
-            self._to_announce = account
+            self.owed = account
         self._count(lost)
         self._queue.refresh({*batches, self._queue.number})
 
@@ -159,30 +140,16 @@ class Writer:
                 )
             try:
                 try:
-                    return self._append(record, line)
+                    self._queue.append(record, self._next_sequence, line)
                 except NoRoomError:
-                    self._make_room(len(line), priority.rank_of(record.kind.value), attempt)
+                    self._make_room(len(line), rank_of(record.kind.value), attempt)
+                    continue
             except DamagedError as error:
                 self.start_over(error)
+                continue
+            self._next_sequence += 1
+            return self._next_sequence - 1
         raise NoRoomError("no room can be made")
-
-    def _append(self, record: Record, line: bytes) -> int:
-        sequence, at_us = self._next_sequence, record.observed_at_us
-        self._queue.append(
-            self._origin.pod_uid, self._origin.boot_id, sequence, record.kind.value, at_us, line
-        )
-        self._next_sequence += 1
-        return sequence
-
-    def _insert(self, record: Record, sequence: int) -> None:
-        self._queue.insert(
-            self._origin.pod_uid,
-            self._origin.boot_id,
-            sequence,
-            record.kind.value,
-            record.observed_at_us,
-            self._line(record, sequence),
-        )
 
     def _line(self, record: Record, sequence: int) -> bytes:
         return self._encoder.encode(record, sequence).encode("ascii")
@@ -221,16 +188,16 @@ class Writer:
         drops.add_record(lost, self._origin.boot_id, self._next_sequence, record.kind.value, record.body)
         self._next_sequence += 1
         self._count(lost)
-        drops.add_all(self._to_announce, lost, cause)
+        drops.add_all(self.owed, lost, cause)
 
     def _count(self, account: Mapping[Key, Span]) -> None:
         for kind, count in drops.own_counts(account).items():
-            self.counters.dropped[kind] = self.counters.dropped.get(kind, 0) + count
+            self.dropped[kind] = self.dropped.get(kind, 0) + count
 
     def _complain(self) -> None:
         if self._clock.monotonic_s() >= self._complain_s:
             self._complain_s = self._clock.monotonic_s() + COMPLAIN_EVERY_S
-            _LOG.warning("spool: no room left, records are dropped", extra={"dropped": self.counters.dropped})
+            _LOG.warning("spool: no room left, records are dropped", extra={"dropped": self.dropped})
 
 
 def _body(line: bytes | None) -> Mapping[str, object]:

@@ -63,8 +63,7 @@ def test_the_defaults() -> None:
     assert asdict(config.digest) == {"at": "off", "buckets": 4096, "cpu_share": 0.1}
     assert asdict(config.detectors) == {"disabled": {}}
     groups: dict[
-        str,
-        AgentSettings | DetectorSettings | ShipSettings | KubernetesSettings | DigestSettings,
+        str, AgentSettings | DetectorSettings | ShipSettings | KubernetesSettings | DigestSettings
     ] = {
         "": config.agent,
         "detectors.": config.detectors,

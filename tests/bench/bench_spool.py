@@ -7,10 +7,10 @@ import time
 
 from agent.clock import SystemClock
 from agent.contract.events import Kind, Origin, Record
-from agent.ship.limits import Limits
 from agent.ship.shipper import Outcome, Shipper
 from agent.ship.sinks.directory import DirectorySink
 from agent.ship.spool import Spool
+from agent.ship.values import Limits
 from tests.bench.measure import run_module, spread
 from tests.bench.report import Options, Section
 

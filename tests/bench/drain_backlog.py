@@ -14,10 +14,10 @@ from pathlib import Path
 
 from agent.clock import SystemClock
 from agent.contract.events import Origin
-from agent.ship.limits import Limits
 from agent.ship.shipper import Outcome, Shipper
 from agent.ship.sinks.directory import DirectorySink
 from agent.ship.spool import Spool
+from agent.ship.values import Limits
 from tests.bench.measure import memory
 
 ORIGIN = Origin(pod_uid="bench-pod", boot_id="drain", pod="bench")

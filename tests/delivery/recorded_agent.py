@@ -34,7 +34,7 @@ def run_recorded(arguments: list[str], ledger: str, log: str) -> int:
 
     def append(self: Spool, record: Record) -> int:
         sequence = real(self, record)
-        origin = self._origin
+        origin = self._queue._origin
         os.write(book, f"{origin.pod_uid} {origin.boot_id} {sequence}\n".encode())
         return sequence
 

@@ -88,7 +88,7 @@ def _replay(trace: Path, told: Mapping[str, str], delay_ms: int, detectors: tupl
     def emit(record: Record) -> None:
         records.append(record)
         rows, _ = task_rows(pipeline.ledger, record.observed_at_us)
-        shown.update((row.detector, row.severity.value) for row in rows)
+        shown.update((detector, severity) for _, _, detector, severity in rows)
 
     disk = MemoryDisk()
     pipeline = Pipeline(

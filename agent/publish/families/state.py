@@ -9,17 +9,14 @@ from agent.engine.rows import TaskRow
 from agent.publish.metric import (
     Exemplars,
     Metric,
-    MetricKind,
     Series,
     Stability,
     of_stores,
     of_tasks,
-    one,
     seconds,
 )
 from agent.publish.snapshot import MetricsSnapshot
 
-_G, _C = MetricKind.GAUGE, MetricKind.COUNTER
 _APP, _TASK = ("application_id",), ("application_id", "task_id")
 _BY_STORE = (*_TASK, "store")
 _SEVERITIES = tuple(severity.value for severity in Severity)
@@ -30,26 +27,12 @@ def _tasks(snapshot: MetricsSnapshot) -> Series:
     return Counter((application,) for application, _ in there)
 
 
-def _open(snapshot: MetricsSnapshot) -> Series:
-    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.findings}
-
-
 def _reported(snapshot: MetricsSnapshot) -> Series:
-    return {(x.application_id, x.detector, x.severity.value): x.count for x in snapshot.reported}
+    return {key: x.times for key, x in snapshot.reported.items()}
 
 
 def _newest(snapshot: MetricsSnapshot) -> Exemplars:
-    return {
-        (x.application_id, x.detector, x.severity.value): {"finding_id": x.newest_id}
-        for x in snapshot.reported
-    }
-
-
-def _task_findings(snapshot: MetricsSnapshot) -> Series:
-    return {
-        (x.application_id, x.task_id or "", x.detector, x.severity.value): x.count
-        for x in snapshot.task_findings
-    }
+    return {key: {"finding_id": x.newest_id} for key, x in snapshot.reported.items()}
 
 
 def _severity(task: TaskRow) -> float | None:
@@ -64,14 +47,15 @@ def _last_seen(snapshot: MetricsSnapshot) -> Series:
 
 
 def _incidents(snapshot: MetricsSnapshot) -> Series:
-    return {(x.application_id, x.severity.value): x.count for x in snapshot.incident_counts if not x.accepted}
+    counted = snapshot.incident_counts.items()
+    return {(name, severity): count for (name, severity, accepted), count in counted if not accepted}
 
 
 def _accepted(snapshot: MetricsSnapshot) -> Series:
     counted: Counter[tuple[str, ...]] = Counter()
-    for row in snapshot.incident_counts:
-        if row.accepted:
-            counted[row.application_id,] += row.count
+    for (name, _, accepted), count in snapshot.incident_counts.items():
+        if accepted:
+            counted[name,] += count
     return counted
 
 
@@ -88,36 +72,15 @@ def _incident_info(snapshot: MetricsSnapshot) -> Series:
     )  # fmt: skip
 
 
-def _exposed(snapshot: MetricsSnapshot) -> Series:
-    return {
-        (x.application_id, x.detector, x.release, _word(yes=x.accepted)): x.tasks for x in snapshot.exposures
-    }
-
-
-def _word(*, yes: bool) -> str:
-    return "true" if yes else "false"
-
-
+# fmt: off
 STATE = (
-    Metric("statewarden_tasks", _G, "Task directories on disk.", _tasks, labels=_APP),
-    Metric(
-        "statewarden_incidents",
-        _G,
-        "Open incidents, without those that the operator accepted.",
-        _incidents,
-        labels=(*_APP, "severity"),
-        initial={"severity": _SEVERITIES},
-    ),
-    Metric(
-        "statewarden_incidents_accepted",
-        _G,
-        "Open incidents that the operator accepted: exposures by release or settings.",
-        _accepted,
-        labels=_APP,
-    ),
+    Metric("statewarden_tasks", "Task directories on disk.", _tasks, labels=_APP),
+    Metric("statewarden_incidents", "Open incidents, without those that the operator accepted.", _incidents,
+           labels=(*_APP, "severity"), initial={"severity": _SEVERITIES}),
+    Metric("statewarden_incidents_accepted",
+           "Open incidents that the operator accepted: exposures by release or settings.", _accepted, labels=_APP),
     Metric(
         "statewarden_incident_info",
-        MetricKind.INFO,
         "An open incident, or a moment of the last hour, by the finding that names it; detector: whose alert it is.",
         _incident_info,
         labels=(
@@ -133,146 +96,56 @@ STATE = (
             "named_by",
         ),
     ),
-    Metric(
-        "statewarden_incidents_unlisted",
-        _G,
-        "Incidents not exported by statewarden_incident_info, which is limited to the 100 worst.",
-        lambda s: one(s.incidents_unlisted),
-    ),
-    Metric(
-        "statewarden_exposed_tasks",
-        _G,
-        "Tasks that release or settings expose, as long as they stay; no series = none.",
-        _exposed,
-        labels=(*_APP, "detector", "release", "accepted"),
-    ),
-    Metric(
-        "statewarden_findings_open",
-        _G,
-        "Open findings.",
-        _open,
-        labels=(*_APP, "detector", "severity"),
-        initial={"severity": _SEVERITIES},
-        only_open=True,
-    ),
-    Metric(
-        "statewarden_findings_total",
-        _C,
-        "Findings reported since the agent started, by the severity with which they opened; exemplar: finding id.",
-        _reported,
-        labels=(*_APP, "detector", "severity"),
-        initial={"severity": _SEVERITIES},
-        exemplars=_newest,
-    ),
-    Metric(
-        "statewarden_task_findings",
-        _G,
-        "Open findings of the task, and events of the last hour; no series = none, no task_id = the application.",
-        _task_findings,
-        labels=(*_TASK, "detector", "severity"),
-    ),
-    Metric(
-        "statewarden_task_findings_unlisted",
-        _G,
-        "Findings not exported by statewarden_task_findings, which is limited to the 500 worst.",
-        lambda s: one(s.unlisted),
-    ),
-    Metric(
-        "statewarden_task_severity",
-        _G,
-        "Worst open finding of the task: 0 none, 1 info, 2 warning, 3 critical.",
-        of_tasks(_severity),
-        labels=_TASK,
-    ),
-    Metric(
-        "statewarden_task_held",
-        _G,
-        "Whether a process holds the task or one of its stores; absent while that is unknown.",
-        of_tasks(lambda x: x.held),
-        labels=_TASK,
-    ),
-    Metric(
-        "statewarden_task_checkpoint_offset",
-        _G,
-        "Largest changelog offset in the task's checkpoint; absent without a checkpoint.",
-        of_tasks(lambda x: x.checkpoint_offset),
-        labels=_TASK,
-    ),
-    Metric(
-        "statewarden_task_checkpoint_written_timestamp_seconds",
-        _G,
-        "Modification time of the task's checkpoint; absent without a checkpoint.",
-        of_tasks(lambda x: seconds(x.checkpoint_written_at_us)),
-        unit="seconds",
-        labels=_TASK,
-    ),
-    Metric(
-        "statewarden_task_flushed_puts",
-        _G,
-        "Puts flushed to disk by the task's stores in their present incarnations.",
-        of_tasks(lambda x: x.flushed_puts),
-        labels=_TASK,
-        stability=Stability.EXPERIMENTAL,
-    ),
-    Metric(
-        "statewarden_task_bytes",
-        _G,
-        "Size of the live SST files of the task's stores.",
-        of_tasks(lambda x: x.bytes),
-        unit="bytes",
-        labels=_TASK,
-    ),
-    Metric(
-        "statewarden_task_incarnation",
-        _G,
-        "Number of the task directory's present incarnation, from 1.",
-        of_tasks(lambda x: x.incarnation),
-        labels=_TASK,
-    ),
-    Metric(
-        "statewarden_task_last_seen_timestamp_seconds",
-        _G,
-        "When the task directory was last seen; kept for an hour after the directory is gone.",
-        _last_seen,
-        unit="seconds",
-        labels=_TASK,
-    ),
+    Metric("statewarden_incidents_unlisted",
+           "Incidents not exported by statewarden_incident_info, which is limited to the 100 worst.",
+           lambda s: s.incidents_unlisted),
+    Metric("statewarden_exposed_tasks",
+           "Tasks that release or settings expose, as long as they stay; no series = none.", lambda s: s.exposures,
+           labels=(*_APP, "detector", "release", "accepted")),
+    Metric("statewarden_findings_open", "Open findings.", lambda s: s.findings, labels=(*_APP, "detector", "severity"),
+           initial={"severity": _SEVERITIES}, only_open=True),
+    Metric("statewarden_findings_total",
+           "Findings reported since the agent started, by the severity with which they opened; exemplar: finding id.",
+           _reported, labels=(*_APP, "detector", "severity"), initial={"severity": _SEVERITIES}, exemplars=_newest),
+    Metric("statewarden_task_findings",
+           "Open findings of the task, and events of the last hour; no series = none, no task_id = the application.",
+           lambda s: s.task_findings, labels=(*_TASK, "detector", "severity")),
+    Metric("statewarden_task_findings_unlisted",
+           "Findings not exported by statewarden_task_findings, which is limited to the 500 worst.",
+           lambda s: s.unlisted),
+    Metric("statewarden_task_severity", "Worst open finding of the task: 0 none, 1 info, 2 warning, 3 critical.",
+           of_tasks(_severity), labels=_TASK),
+    Metric("statewarden_task_held",
+           "Whether a process holds the task or one of its stores; absent while that is unknown.",
+           of_tasks(lambda x: x.held), labels=_TASK),
+    Metric("statewarden_task_checkpoint_offset",
+           "Largest changelog offset in the task's checkpoint; absent without a checkpoint.",
+           of_tasks(lambda x: x.checkpoint_offset), labels=_TASK),
+    Metric("statewarden_task_checkpoint_written_timestamp_seconds",
+           "Modification time of the task's checkpoint; absent without a checkpoint.",
+           of_tasks(lambda x: seconds(x.checkpoint_written_at_us)), labels=_TASK),
+    Metric("statewarden_task_flushed_puts",
+           "Puts flushed to disk by the task's stores in their present incarnations.",
+           of_tasks(lambda x: x.flushed_puts), labels=_TASK, stability=Stability.EXPERIMENTAL),
+    Metric("statewarden_task_bytes", "Size of the live SST files of the task's stores.", of_tasks(lambda x: x.bytes),
+           labels=_TASK),
+    Metric("statewarden_task_incarnation", "Number of the task directory's present incarnation, from 1.",
+           of_tasks(lambda x: x.incarnation), labels=_TASK),
+    Metric("statewarden_task_last_seen_timestamp_seconds",
+           "When the task directory was last seen; kept for an hour after the directory is gone.", _last_seen,
+           labels=_TASK),
     # filled only where the operator wants one series per store (`metrics_detail = "store"`)
-    Metric(
-        "statewarden_store_held",
-        _G,
-        "Whether a process holds the store; absent while that is unknown. Opt-in.",
-        of_stores(lambda x: x.held),
-        labels=_BY_STORE,
-    ),
-    Metric(
-        "statewarden_store_offset",
-        _G,
-        "Changelog offset that is on disk for the store, in the checkpoint or inside the store. Opt-in.",
-        of_stores(lambda x: x.offset),
-        labels=_BY_STORE,
-    ),
-    Metric(
-        "statewarden_store_flushed_puts",
-        _G,
-        "Puts flushed to disk by the store in its present incarnation. Opt-in.",
-        of_stores(lambda x: x.flushed_puts),
-        labels=_BY_STORE,
-        stability=Stability.EXPERIMENTAL,
-    ),
-    Metric(
-        "statewarden_store_bytes",
-        _G,
-        "Size of the store's live SST files. Opt-in.",
-        of_stores(lambda x: x.bytes),
-        unit="bytes",
-        labels=_BY_STORE,
-    ),
-    Metric(
-        "statewarden_detector_disabled",
-        _G,
-        "1 for each detector that is disabled, with the reason that was given; it opens no finding.",
-        lambda s: dict.fromkeys(s.disabled.items(), 1.0),
-        labels=("detector", "reason"),
-    ),
+    Metric("statewarden_store_held", "Whether a process holds the store; absent while that is unknown. Opt-in.",
+           of_stores(lambda x: x.held), labels=_BY_STORE),
+    Metric("statewarden_store_offset",
+           "Changelog offset that is on disk for the store, in the checkpoint or inside the store. Opt-in.",
+           of_stores(lambda x: x.offset), labels=_BY_STORE),
+    Metric("statewarden_store_flushed_puts", "Puts flushed to disk by the store in its present incarnation. Opt-in.",
+           of_stores(lambda x: x.flushed_puts), labels=_BY_STORE, stability=Stability.EXPERIMENTAL),
+    Metric("statewarden_store_bytes", "Size of the store's live SST files. Opt-in.", of_stores(lambda x: x.bytes),
+           labels=_BY_STORE),
+    Metric("statewarden_detector_disabled",
+           "1 for each detector that is disabled, with the reason that was given; it opens no finding.",
+           lambda s: dict.fromkeys(s.disabled.items(), 1.0), labels=("detector", "reason")),
 )
+# fmt: on

@@ -25,9 +25,7 @@ class Sink(Protocol):
     def put(self, name: str, payload: bytes) -> None:
         """Store a segment; returning is the acknowledgement, so the data is safe by then.
 
-        Args:
-            name: `<pod uid>/<boot>-<first>-<last>`; the same name always has the same payload.
-            payload: JSON lines, uncompressed.
+        `name`: `<pod uid>/<boot>-<first>-<last>`; the same name always has the same payload.
 
         Raises:
             RetryableShipError: it may work later.

@@ -19,9 +19,7 @@ class DirectorySink:
     def __init__(self, directory: Path, state_directory: Path | None = None) -> None:
         """Remember where; folders are made when the first segment comes.
 
-        Args:
-            directory: Folder of all pods.
-            state_directory: What is audited; the sink must not lie in it.
+        `state_directory`: what is audited; the sink must not lie in it.
 
         Raises:
             ConfigError: it does.

@@ -12,10 +12,8 @@ from agent.ship.sinks.base import Make, Sink
 def make_sink(ship_to: str, settings: ShipSettings, state_directory: Path | None) -> Sink:
     """Make the sink that the settings name.
 
-    Args:
-        ship_to: A directory or a URL, checked by the settings.
-        settings: The rest.
-        state_directory: What is audited; a directory sink must not lie in it.
+    `ship_to`: a directory or a URL, checked by the settings. `state_directory`: what is audited; a directory sink
+    must not lie in it.
 
     Raises:
         ConfigError: a library is missing (the message names the extra to install), or a file or option is wrong.

@@ -40,7 +40,6 @@ class Said:
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """Read the findings of `--json`."""
         return [row for row in self.rows if row["line"] == "finding"]
 
     @property

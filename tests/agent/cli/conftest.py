@@ -31,7 +31,6 @@ def statewarden(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def traces(repository: Path) -> Path:
-    """Give the folder of recorded runs."""
     return repository / "tests" / "data" / "traces"
 
 

@@ -23,35 +23,24 @@ from agent.inventory.settings import KEYS
 IDS = [detector.meta.id for detector in DETECTORS]
 FINDING_ID = "0123456789abcdef"
 BODY = {
-    "finding_id": FINDING_ID,
-    "detector": "unrestored-store",
-    "level": "damage",
-    "severity": "warning",
-    "confidence": "suspected",
-    "status": "open",
-    "application_id": "orders\x1b[31m",
-    "task_id": "0_3",
-    "opened_at_us": 1_700_000_000_000_000,
-    "upstream": ["KAFKA-7672"],
-    "affected": "yes",
-    "missing_facts": [],
+    "finding_id": FINDING_ID, "detector": "unrestored-store", "level": "damage", "severity": "warning",
+    "confidence": "suspected", "status": "open", "application_id": "orders\x1b[31m", "task_id": "0_3",
+    "opened_at_us": 1_700_000_000_000_000, "upstream": ["KAFKA-7672"], "affected": "yes", "missing_facts": [],
     "summary": "Task 0_3: state is missing.",
     "evidence": [{"at": "2023-11-14T22:13:20.000000Z", "what": "store opened", "where": "orders/0_3"}],
     "next_action": "Stop this instance.",
-}
+}  # fmt: skip
 INCIDENT_ID = "i-0123456789ab"
 OF_ONE = {"incident_id": INCIDENT_ID}
 EXPOSURE = {"finding_id": "b" * 16, "detector": "torn-store", "level": "exposure", "opened_at_us": 1}
 
 
 def event(sequence: int = 1, **changes: object) -> str:
-    """Write one event line with the finding."""
     record = Record(Kind.FINDING, 1_700_000_000_000_000 + sequence, {**BODY, **changes})
     return Encoder(Origin("uid", "boot", "pod-a")).encode(record, sequence)
 
 
 def printed(repository: Path, name: str) -> str:
-    """Give a runbook as a terminal shows it."""
     return page_text(runbook(repository, name), {*catalogue.names_to_explain()})
 
 
@@ -122,12 +111,7 @@ def test_explain_takes_the_pages_that_runbooks_send_to(statewarden: Callable) ->
 def test_a_damage_page_says_how_far_it_repairs(repository: Path, name: str) -> None:
     """Where state is wrong or gone, the page protects the other copies and says what stays wrong."""
     by_hand = " ".join(runbook(repository, name).partition("## Mitigation")[2].split())
-    for words in (
-        "Do not delete the other pods' copies first",
-        "How far:",
-        "changelog",
-        "Done when",
-    ):
+    for words in ("Do not delete the other pods' copies first", "How far:", "changelog", "Done when"):
         assert words.lower() in by_hand.lower()
 
 
@@ -213,6 +197,14 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
         " Rules of the fleet audit are called rules/ID."
         " For a finding, an incident or APPLICATION/TASK add --events DIR\n"
     )
+
+
+@pytest.mark.parametrize("asked", ["0123456789abcdef", "i-8e2475e90569", "orders/0_3"])
+def test_explain_of_what_only_events_know(statewarden: Callable, asked: str) -> None:
+    """Such an id is not called an unknown detector: it takes `--events`."""
+    said = statewarden("explain", asked)
+    assert said.code == 2
+    assert said.complaint.startswith(f"statewarden: {asked}: add --events DIR: ")
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -10,7 +10,6 @@ import pytest
 from agent.cli.events_directory import SEGMENT_RECORDS, EventsDirectory
 from agent.contract.codec import decode
 from agent.contract.events import Kind, Origin, Record
-from agent.errors import UsageError
 
 ORIGIN = Origin("uid/../x", "boot", "pod-a")
 
@@ -20,7 +19,6 @@ def record(number: int) -> Record:
 
 
 def shipped(directory: Path) -> list[tuple[str, list[dict[str, object]]]]:
-    """Read every segment: name and rows."""
     found = []
     for path in sorted(directory.rglob("*")):
         if path.is_file():
@@ -65,14 +63,3 @@ def test_no_records_no_file(tmp_path: Path) -> None:
     with EventsDirectory(tmp_path, ORIGIN):
         pass
     assert list(tmp_path.rglob("*")) == []
-
-
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    """The directory is named in the complaint."""
-    place = tmp_path / "file"
-    place.touch()
-    with (
-        pytest.raises(UsageError, match="events cannot be written"),
-        EventsDirectory(place, ORIGIN) as events,
-    ):
-        events.append(record(1))

@@ -12,14 +12,12 @@ from agent.cli.log_lines import names_of, section_about
 
 
 def heading(page: str, asked: str) -> str | None:
-    """Give the heading of the section that is found."""
     found = section_about(page, asked)
     return None if found is None else found.partition("\n")[0].removeprefix("# ")
 
 
 @pytest.fixture(scope="module")
 def page(repository: Path) -> str:
-    """Give the page."""
     return (repository / "docs" / "log-lines.md").read_text("utf-8")
 
 

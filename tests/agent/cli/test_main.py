@@ -24,14 +24,6 @@ def test_the_version_is_said_on_standard_output(statewarden: Callable) -> None:
     assert (said.code, said.out, said.err) == (0, version_text(), "")
 
 
-def test_help_shows_every_command(statewarden: Callable) -> None:
-    """`--help` is enough to begin with."""
-    said = statewarden("--help")
-    assert (said.code, said.err) == (0, "")
-    for command in ("run", "scan", "replay", "detectors", "explain", "check-config"):
-        assert f"\n    {command}" in said.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -42,6 +34,7 @@ def test_help_shows_every_command(statewarden: Callable) -> None:
         (("replay",), "the following arguments are required: TRACE"),
         (("scan", "x", "--fail-on", "fatal"), "invalid choice: 'fatal'"),
         (("scan", "x", "--loud"), "unrecognized arguments: --loud"),
+        *((("scan", "x", f"--top={n}"), "is not a number of 1 or more") for n in ("0", "-1", "many")),
     ],
 )
 def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, ...], words: str) -> None:
@@ -109,13 +102,6 @@ def test_the_exit_code_follows_fail_on(
     assert said.err == ""
 
 
-def test_nothing_found_is_exit_code_0(statewarden: Callable, damaged: Path) -> None:
-    """A directory without the damage is 0 even for `--fail-on info`."""
-    (damaged / "app" / "0_0" / ".checkpoint").unlink()
-    said = statewarden("scan", damaged, *PLAIN, "--fail-on", "info")
-    assert (said.code, said.out.splitlines()[0]) == (0, "no incident open")
-
-
 def test_run_needs_a_state_directory(statewarden: Callable) -> None:
     """The sidecar does not guess what to watch."""
     said = statewarden("run", "--listen", "")
@@ -133,11 +119,6 @@ def test_an_interrupt_is_130(statewarden: Callable, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(catalogue, "list_detectors", interrupt)
     assert main(["detectors"]) == 130
-
-
-def test_a_reader_that_has_enough_is_no_error(repository: Path) -> None:
-    """`statewarden detectors | head -0` ends quietly."""
-    assert without_reader(repository, "detectors") == (0, "")
 
 
 @pytest.mark.parametrize("arguments", [("scan",), ("scan", "--json")])
@@ -192,7 +173,6 @@ def test_a_log_without_standard_output_goes_to_the_other_stream(repository: Path
 
 
 def shell(repository: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of shell."""
     return subprocess.run(
         ["bash", "-c", script], cwd=repository, capture_output=True, text=True, timeout=240, check=False
     )
@@ -230,11 +210,3 @@ def test_the_module_is_the_command(repository: Path, traces: Path) -> None:
     )
     assert (wrong.returncode, wrong.stdout) == (2, b"")
     assert wrong.stderr.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("number", ["0", "-1", "many"])
-def test_top_is_a_number(statewarden: Callable, damaged: Path, number: str) -> None:
-    """Anything else is wrong use, and nothing is left out without a word."""
-    said = statewarden("scan", damaged, *PLAIN, f"--top={number}")
-    assert said.code == 2
-    assert "is not a number of 1 or more" in said.err

@@ -67,56 +67,44 @@ def reopened(tmp_path: Path):
 # -- scan ---------------------------------------------------------------------------------------------
 
 
-def test_scan_of_a_missing_directory(statewarden: Callable, tmp_path: Path) -> None:
-    """A path that is not there is named, with what to give."""
-    said = statewarden("scan", tmp_path / "nowhere")
+@pytest.mark.parametrize(
+    ("made", "asked", "words"),
+    [
+        ("", "nowhere", "nowhere: no such directory; give Kafka Streams' state.dir\n"),
+        ("file", "file", "file: not a directory"),
+        (
+            "",
+            "",
+            ": no application has started here; give Kafka Streams' state.dir (`statewarden scan --may-be-empty`",
+        ),
+        (
+            "logs/today/",
+            "",
+            ": not a Kafka Streams state directory: none of its 1 sub-directories has",
+        ),
+        ("x/0-0/", "", "directories (such as 0_0), a .lock or kafka-streams-process-metadata\n"),
+        ("state", "", "; {place}/state is one\n"),
+        (
+            "state",
+            "state/app",
+            "this is an application directory; give its parent, Kafka Streams' state.dir: {place}/state",
+        ),
+    ],
+)
+def test_scan_of_what_is_no_state_directory(
+    statewarden: Callable, tmp_path: Path, made: str, asked: str, words: str
+) -> None:
+    """It is called what it is, with what to give instead."""
+    if made == "state":
+        plant(tmp_path / made)
+    elif made.endswith("/"):
+        (tmp_path / made).mkdir(parents=True)
+    elif made:
+        (tmp_path / made).touch()
+    said = statewarden("scan", tmp_path / asked)
     assert said.code == 2
-    assert said.complaint.endswith("nowhere: no such directory; give Kafka Streams' state.dir\n")
-
-
-def test_scan_of_a_file(statewarden: Callable, tmp_path: Path) -> None:
-    """A file is not a state directory."""
-    file = tmp_path / "file"
-    file.touch()
-    said = statewarden("scan", file)
-    assert said.code == 2
-    assert said.complaint.startswith(f"statewarden: {file}: ")
-
-
-def test_scan_of_an_empty_directory(statewarden: Callable, tmp_path: Path) -> None:
-    """Before the first start is said as that, with the option for it."""
-    said = statewarden("scan", tmp_path)
-    assert said.code == 2
-    assert f"{tmp_path}: no application has started here; give Kafka Streams' state.dir" in said.complaint
-    assert "--may-be-empty" in said.complaint
-
-
-def test_scan_above_the_state_directory(statewarden: Callable, damaged: Path) -> None:
-    """A directory that holds state directories names them."""
-    said = statewarden("scan", damaged.parent)
-    assert said.code == 2
-    assert said.complaint.endswith(f"; {damaged} is one\n")
-
-
-@pytest.mark.parametrize("names", [("logs/today",), ("0_0x/y", "x/0-0")])
-def test_scan_of_something_else(statewarden: Callable, tmp_path: Path, names: tuple[str, ...]) -> None:
-    """A directory without any application is refused, with what was looked for."""
-    for name in names:
-        (tmp_path / name).mkdir(parents=True)
-    said = statewarden("scan", tmp_path)
-    assert said.code == 2
-    assert f"{tmp_path}: not a Kafka Streams state directory: none of its " in said.complaint
-    assert "such as 0_0" in said.complaint
-
-
-def test_scan_of_an_application_directory(statewarden: Callable, damaged: Path) -> None:
-    """The most likely mistake is named together with the right path."""
-    said = statewarden("scan", damaged / "app")
-    assert said.code == 2
-    assert (
-        f"this is an application directory; give its parent, Kafka Streams' state.dir: {damaged}\n"
-        in said.complaint
-    )
+    assert said.complaint.startswith(f"statewarden: {tmp_path / asked}: ")
+    assert words.format(place=tmp_path) in said.complaint
 
 
 @pytest.mark.usefixtures("reopened")
@@ -196,15 +184,10 @@ def test_hostile_names_are_escaped(statewarden: Callable, tmp_path: Path) -> Non
 # -- replay -------------------------------------------------------------------------------------------
 
 
-def test_a_missing_trace(statewarden: Callable, tmp_path: Path) -> None:
-    """A trace that is not there is named."""
-    said = statewarden("replay", tmp_path / "none.jsonl.gz")
-    assert said.code == 2
-    assert said.complaint == f"statewarden: {tmp_path / 'none.jsonl.gz'}: no such file\n"
-
-
 def test_a_truncated_trace(statewarden: Callable, traces: Path, tmp_path: Path) -> None:
-    """A half-downloaded trace gives no half verdict: file and last good line are told."""
+    """A half-downloaded trace gives no half verdict: file and last good line are told; so is one that is not there."""
+    none = tmp_path / "none.jsonl.gz"
+    assert statewarden("replay", none).complaint == f"statewarden: {none}: no such file\n"
     whole = (traces / CRASH / "trace-pod-a.jsonl.gz").read_bytes()
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(whole[: len(whole) // 2])
@@ -296,20 +279,6 @@ def test_events_are_what_the_agent_ships(
     for finding_id, row in told.items():
         for key in ("status", "severity", "confidence", "summary", "evidence"):
             assert row[key] == final[finding_id][key]
-
-
-def test_a_finding_keeps_its_id_through_its_life(
-    statewarden: Callable, traces: Path, settings_of: Callable, tmp_path: Path
-) -> None:
-    """Shipped when it opens and when it is resolved, a finding is one line of JSON, in its final state."""
-    trace = traces / CRASH / "trace-pod-a.jsonl.gz"
-    said = statewarden("replay", trace, "--events", tmp_path, "--json", *settings_of(CRASH))
-    told = [row for row in shipped(tmp_path) if row.get("detector") == "stale-eos-checkpoint"]
-    assert [row["status"] for row in told] == ["open", "resolved"]
-    assert len({row["finding_id"] for row in told}) == 1
-    (row,) = [row for row in said.findings if row["detector"] == "stale-eos-checkpoint"]
-    assert (row["id"], row["status"]) == (told[0]["finding_id"], "resolved")
-    assert row["opened_at"] < row["resolved_at"]
 
 
 def test_a_replay_repeats_byte_for_byte(

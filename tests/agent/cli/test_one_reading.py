@@ -48,7 +48,6 @@ class HandClock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
-    """Give the time that a scan sees."""
     clock = HandClock()
     monkeypatch.setattr(offline, "SystemClock", lambda: clock)
     return clock
@@ -79,7 +78,6 @@ def torn(tmp_path: Path) -> Path:
 
 
 def torn_tasks(root: Path, capsys: pytest.CaptureFixture[str], pause: Callable[[float], object]) -> list[str]:
-    """Scan; which tasks are torn?"""
     offline.scan(
         root, load_config(sets=PLAIN[1::2]), shown=Shown(as_json=True), fail_on="critical", pause=pause
     )

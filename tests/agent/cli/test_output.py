@@ -20,28 +20,14 @@ from agent.contract.finding import Finding
 from agent.judging.base import Evidence
 
 FINDING = Finding(
-    id="0123456789abcdef",
-    detector="unrestored-store",
-    level=Level.DAMAGE,
-    severity=Severity.WARNING,
-    confidence=Confidence.SUSPECTED,
-    status=Status.OPEN,
-    application_id="orders",
-    task_id="0_3",
-    store="totals",
-    identity="6f5a",
-    opened_at_us=1_700_000_000_250_000,
-    resolved_at_us=None,
-    upstream=("KAFKA-7672",),
-    affected=Affected.POSSIBLY,
-    missing_facts=("kafka_streams_version",),
-    summary="Task 0_3: state is missing.",
+    id="0123456789abcdef", detector="unrestored-store", level=Level.DAMAGE, severity=Severity.WARNING,
+    confidence=Confidence.SUSPECTED, status=Status.OPEN, application_id="orders", task_id="0_3", store="totals",
+    identity="6f5a", opened_at_us=1_700_000_000_250_000, resolved_at_us=None, upstream=("KAFKA-7672",),
+    affected=Affected.POSSIBLY, missing_facts=("kafka_streams_version",), summary="Task 0_3: state is missing.",
     evidence=(Evidence(1_700_000_000_000_000, "store opened", "orders/0_3/rocksdb/totals"),),
-    next_action="Stop this instance.",
-    mechanism="offset-without-data",
-    incident_id="i-0123456789ab",
+    next_action="Stop this instance.", mechanism="offset-without-data", incident_id="i-0123456789ab",
     process_ended_at_us=1_700_000_000_000_000,
-)
+)  # fmt: skip
 LOUD = replace(
     FINDING, id="1" * 16, incident_id="i-1", severity=Severity.CRITICAL, opened_at_us=FINDING.opened_at_us + 1
 )
@@ -54,14 +40,11 @@ READING = Reading("pod-a", "looked at it all")
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
     def isatty(self) -> bool:
         return True
 
 
 def rows_of(text: str, line: str) -> list[dict[str, Any]]:
-    """Read the lines of one kind."""
     return [row for row in map(json.loads, text.splitlines()) if row["line"] == line]
 
 
@@ -166,38 +149,16 @@ def printed(*findings: Finding, stream: io.StringIO | None = None, **shown: Any)
 def test_a_json_line_says_everything() -> None:
     """Every field of a finding is on its line, times as RFC 3339."""
     assert json.loads(finding_line(FINDING, "pod-a")) == {
-        "line": "finding",
-        "version": 1,
-        "id": "0123456789abcdef",
-        "detector": "unrestored-store",
-        "level": "damage",
-        "severity": "warning",
-        "confidence": "suspected",
-        "status": "open",
-        "application_id": "orders",
-        "task_id": "0_3",
-        "store": "totals",
-        "identity": FINDING.identity,
-        "pod": "pod-a",
-        "opened_at": "2023-11-14T22:13:20.250000Z",
-        "resolved_at": None,
-        "upstream": ["KAFKA-7672"],
-        "affected": "possibly",
-        "missing_facts": ["kafka_streams_version"],
-        "summary": "Task 0_3: state is missing.",
-        "evidence": [
-            {
-                "at": "2023-11-14T22:13:20.000000Z",
-                "what": "store opened",
-                "where": "orders/0_3/rocksdb/totals",
-            }
-        ],
-        "next_action": "Stop this instance.",
-        "mechanism": "offset-without-data",
-        "incident_id": "i-0123456789ab",
-        "process_ended_at": "2023-11-14T22:13:20.000000Z",
-        "lasting": False,
-    }
+        "line": "finding", "version": 1, "id": "0123456789abcdef", "detector": "unrestored-store", "level": "damage",
+        "severity": "warning", "confidence": "suspected", "status": "open", "application_id": "orders",
+        "task_id": "0_3", "store": "totals", "identity": FINDING.identity, "pod": "pod-a",
+        "opened_at": "2023-11-14T22:13:20.250000Z", "resolved_at": None, "upstream": ["KAFKA-7672"],
+        "affected": "possibly", "missing_facts": ["kafka_streams_version"], "summary": "Task 0_3: state is missing.",
+        "evidence": [{"at": "2023-11-14T22:13:20.000000Z", "what": "store opened",
+                      "where": "orders/0_3/rocksdb/totals"}],
+        "next_action": "Stop this instance.", "mechanism": "offset-without-data", "incident_id": "i-0123456789ab",
+        "process_ended_at": "2023-11-14T22:13:20.000000Z", "lasting": False,
+    }  # fmt: skip
 
 
 def test_a_resolved_finding_says_when() -> None:
@@ -213,12 +174,6 @@ def test_a_resolved_finding_says_when() -> None:
         "2023-11-14T22:13:20.250000Z",
         None,
     )
-
-
-def test_json_lines_keep_the_order_of_opening() -> None:
-    """Programs get findings as they opened, one per line."""
-    rows = rows_of(printed(FINDING, LOUD, QUIET, as_json=True), "finding")
-    assert [row["id"] for row in rows] == [FINDING.id, LOUD.id, QUIET.id]
 
 
 def test_people_get_a_summary_and_the_worst_first() -> None:

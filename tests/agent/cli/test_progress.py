@@ -26,15 +26,11 @@ class Terminal(io.StringIO):
     """A person watches; how wide the window is, it does not say."""
 
     def isatty(self) -> bool:
-        """Be one."""
         return True
 
 
 class Gone(Terminal):
-    """A terminal that was closed."""
-
     def write(self, text: str) -> int:
-        """Fail as the kernel does."""
         raise OSError(5, text)
 
 
@@ -54,7 +50,6 @@ def scan(root: Path, *arguments: str, err: TextIO) -> tuple[int, str]:
 
 
 def drawn(terminal: Terminal) -> list[str]:
-    """List what was to be seen, one after the other."""
     return terminal.getvalue().split(CLEAR)[1:]
 
 

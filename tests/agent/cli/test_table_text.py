@@ -53,5 +53,4 @@ def test_no_word_is_lost_and_no_line_too_long(rows: list[tuple[str, str, str]]) 
 
 
 def dashes(shown: str) -> list[str]:
-    """Give the line under the header."""
     return shown.splitlines()[1].split()

@@ -84,7 +84,6 @@ class Run:
         self.until(self.now_us + quiet_us)
 
     def of(self, kind: Kind) -> list[dict[str, Any]]:
-        """List the bodies of one kind of record."""
         return [dict(record.body) for record in self.records if record.kind is kind]
 
     def changes(self) -> list[str]:
@@ -93,12 +92,10 @@ class Run:
 
 
 def operations_of(scenario: str, pod: str) -> list[Operation]:
-    """Read a recorded run."""
     return list(read_trace(TRACES / scenario / f"trace-{pod}.jsonl.gz"))
 
 
 def sets_of(scenario: str) -> list[str]:
-    """Read what its operator would say."""
     settings = json.loads((TRACES / scenario / "scenario.json").read_text())["settings"]
     return [f"{key}={value}" for key, value in settings.items()]
 

@@ -53,7 +53,6 @@ def restart(root: Path, before: Pipeline, *, disabled: bool) -> tuple[Pipeline, 
 
 
 def findings(records: list[Record]) -> list[dict[str, object]]:
-    """Give what was said of findings of the detector."""
     return [dict(x.body) for x in records if x.kind is Kind.FINDING and x.body["detector"] == DETECTOR]
 
 

@@ -19,23 +19,19 @@ LAW, OTHER = Place("law", "app", "0_0"), Place("other", "app", "0_0")
 
 
 def meta(place: Place) -> DetectorMeta:
-    """A detector of damage."""
     return DetectorMeta(place.detector, "title", Level.DAMAGE, CRITICAL, Kind.DAMAGE, Scope.TASK, "act")
 
 
 def verdict(severity: Severity = WARNING, store: str | None = "s", level: Level | None = None) -> Verdict:
-    """What a detector says of a store."""
     steps = (Evidence(5, "seen", "app/0_0"),)
     return Verdict("x", 5, "it is so", steps, severity, Confidence.SUSPECTED, store, "id-1", level)
 
 
 def settle(ledger: Ledger, place: Place, *verdicts: Verdict) -> None:
-    """One judgement of a detector."""
     ledger.settle(meta(place), place, verdicts, 10, frozenset({"id-1"}))
 
 
 def left(ledger: Ledger, said: Verdict, before: frozenset[str] = frozenset({"other"})) -> list[Verdict]:
-    """What a law still says."""
     kept, closed = give_way(ledger, LAW, [said], before, 20)
     assert closed == []
     return kept

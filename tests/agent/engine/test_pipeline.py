@@ -10,16 +10,11 @@ from functools import cache
 import pytest
 
 from agent.contract.codec import Encoder, decode
-from agent.contract.events import Kind, Origin, Record, Severity
+from agent.contract.events import Kind, Origin, Severity
 from agent.detectors import DETECTORS
 from agent.engine.pipeline import HEARTBEAT_US, RESCAN_US, SUMMARY_US
 from agent.inventory.hints import Hint, HintKind
-from agent.inventory.model import (
-    CHECKPOINTS_KEPT,
-    FLUSHES_KEPT,
-    PROCESSES_KEPT,
-    SESSIONS_KEPT,
-)
+from agent.inventory.model import CHECKPOINTS_KEPT, FLUSHES_KEPT, PROCESSES_KEPT, SESSIONS_KEPT
 from agent.judging.base import Detector, Scope, TaskCase, Verdict
 from agent.replay.trace import Operation
 from tests.agent.engine.playing import (
@@ -106,7 +101,7 @@ def test_hints_that_come_twice_change_nothing(scenario: str) -> None:
             if again:
                 self.pipeline.handle(again, self.now_us)
 
-    operations, sets = run_inputs(scenario)
+    operations, sets = operations_of(scenario, "pod-a"), sets_of(scenario)
     run = Twice(operations[0].at_us, sets)
     for operation in operations:
         run.play(operation)
@@ -114,10 +109,6 @@ def test_hints_that_come_twice_change_nothing(scenario: str) -> None:
     damage = [row for row in one_by_one(scenario) if row[3] == "critical"]
     assert damage
     assert [row for row in story(run) if row[3] == "critical"] == damage
-
-
-def run_inputs(scenario: str) -> tuple[list[Operation], list[str]]:
-    return operations_of(scenario, "pod-a"), sets_of(scenario)
 
 
 # -- the fence around a detector ----------------------------------------------------------------------
@@ -312,21 +303,6 @@ def test_a_late_tick_does_what_is_due_once() -> None:
     run.pipeline.tick(late_us)
     assert run.pipeline.next_us() > late_us
     assert len(run.of(Kind.SUMMARY)) == 1
-
-
-def test_findings_are_handed_over_as_they_change() -> None:
-    """The callback gets exactly the findings that are recorded."""
-    run = run_of("kafka-20685-4.1.2", "pod-a")
-    told = [record for record in run.records if record.kind is Kind.FINDING]
-    again: list[Record] = []
-    operations, sets = run_inputs("kafka-20685-4.1.2")
-    second_run = Run(operations[0].at_us, sets)
-    second_run.pipeline.on_finding = lambda finding: again.append(Record(Kind.FINDING, 0, finding.body()))
-    for operation in operations:
-        second_run.play(operation)
-    second_run.rest()
-    assert [x.body for x in again] == [x.body for x in told]
-    assert told
 
 
 @pytest.mark.parametrize("scenario", ["torn-clean-3.9.2", "kafka-8187-stage2-2.0.1"])

@@ -12,7 +12,6 @@ from tests.support.scenario_case import at, case
 
 
 def meta(kind: Kind) -> DetectorMeta:
-    """A detector of a kind."""
     return DetectorMeta("some", "", None, Severity.CRITICAL, kind, Scope.TASK, "")  # type: ignore[arg-type]
 
 

@@ -18,16 +18,12 @@ from tests.support.scenario_case import at
 
 
 class Closed(KernelDisk):
-    """A disk on which one place is denied."""
-
     closed = ""
 
     def list(self, path: str) -> tuple[Entry, ...] | Unseen:
-        """List a directory, unless it is the closed one."""
         return Unseen.DENIED if path == self.closed else super().list(path)
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
-        """Read a file, unless it is the closed one."""
         return Unseen.DENIED if path == self.closed else super().read_at(path, offset, length)
 
 
@@ -35,17 +31,14 @@ class Mute(KernelDisk):
     """A disk that does not say of one lock whether it is held."""
 
     def __init__(self, root: Path, lock: str) -> None:
-        """Remember which."""
         super().__init__(root)
         self._lock = lock
 
     def lock_state(self, path: str) -> LockState | Unseen:
-        """Ask, except of that one."""
         return LockState.UNKNOWN if path == self._lock else super().lock_state(path)
 
 
 def pipeline_of(root: Path, closed: str = "-") -> Pipeline:
-    """Read a directory once, of which one place is denied."""
     disk = Closed(root)
     disk.closed = closed
     pipeline = Pipeline(disk, SettingsBook(), at(0), lambda record: None)

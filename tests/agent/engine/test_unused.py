@@ -16,7 +16,6 @@ def application(name: str, **more: object) -> Application:
 
 
 def said_of(*applications: Application) -> str:
-    """What is said of these."""
     return unused(Inventory({x.id: x for x in applications}), NOW_US)
 
 

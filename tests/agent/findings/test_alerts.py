@@ -32,7 +32,6 @@ def named(names: AlertNames, *findings: Finding) -> str:
 
 
 def ticket(detector: str, **more: object) -> Finding:
-    """A finding that raises no page."""
     level = BY_ID[detector].meta.level
     return replace(SUSPECTED, id=detector, detector=detector, level=level, severity=Severity.WARNING, **more)  # type: ignore[arg-type]
 

@@ -18,7 +18,6 @@ INFO, WARNING, CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
 
 def meta(kind: Kind = Kind.CONDITION) -> DetectorMeta:
-    """A detector."""
     upstream = (Upstream("KAFKA-1", (ReleaseRange(),), "never"),)
     return DetectorMeta("d", "title", Level.EXPOSURE, CRITICAL, kind, Scope.TASK, "act", upstream=upstream)
 
@@ -26,7 +25,6 @@ def meta(kind: Kind = Kind.CONDITION) -> DetectorMeta:
 def verdict(
     subject: str = "x", severity: Severity = WARNING, *, at_us: int = 5, identity: str | None = "id-1", **more
 ) -> Verdict:
-    """A verdict with one step of evidence."""
     step = Evidence(at_us, f"{severity.value} seen", "app/0_0")
     fields = {
         "subject": subject,
@@ -48,7 +46,6 @@ def settle(
     now: int = 10,
     identities=frozenset({"id-1"}),
 ):
-    """One judgement."""
     return ledger.settle(meta(kind), PLACE, verdicts, now, identities)
 
 
@@ -88,17 +85,6 @@ def test_same_verdict_again_is_no_news(kind):
         assert settle(ledger, verdict(), kind=kind, now=now) == []
     assert ledger.findings() == before
     assert len(first) == 1
-
-
-def test_condition_ends_with_its_verdict():
-    """A condition that no longer holds is resolved at that time; that is told once."""
-    ledger = Ledger()
-    settle(ledger, verdict())
-    (ended,) = settle(ledger, now=20)
-    assert (ended.status, ended.resolved_at_us) == (Status.RESOLVED, 20)
-    assert settle(ledger, now=30) == []
-    assert ledger.open_findings() == []
-    assert ledger.findings() == [ended]
 
 
 def test_condition_comes_back_with_its_id():
@@ -155,15 +141,6 @@ def test_exposure_of_a_damage_detector_lasts_while_it_is_reported():
     assert judged() == (Status.RESOLVED, CRITICAL)
     assert judged(before) == (Status.OPEN, CRITICAL)
     assert judged(replace(before, severity=WARNING)) == (Status.OPEN, WARNING)
-
-
-def test_damage_of_the_same_detector_stays():
-    """Its verdict is gone, its incarnation is there."""
-    damage = replace(meta(Kind.DAMAGE), level=Level.DAMAGE)
-    ledger = Ledger()
-    ledger.settle(damage, PLACE, [verdict()], 10, frozenset({"id-1"}))
-    ledger.settle(damage, PLACE, [], 10, frozenset({"id-1"}))
-    assert ledger.findings()[0].status is Status.OPEN
 
 
 def test_resolved_damage_does_not_reopen():

@@ -13,7 +13,6 @@ from tests.agent.findings.test_ledger import settle, verdict
 
 
 def some(id_: str = "f", severity: Severity = Severity.CRITICAL) -> Finding:
-    """An open finding."""
     (finding,) = settle(Ledger(), verdict(severity=severity))
     return replace(finding, id=id_)
 

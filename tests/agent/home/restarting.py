@@ -18,7 +18,6 @@ STATE = "/state"
 
 
 def lines_of(pipeline: Pipeline, at_us: int, reason: str = RUNNING) -> list[dict[str, Any]]:
-    """Give a baseline as it would be read again."""
     return [json.loads(json.dumps(line)) for line in compose(pipeline, STATE, at_us, reason)]
 
 

@@ -153,7 +153,6 @@ def changed(directory: Path, statement: str, *values: object) -> None:
 
 
 def packed(lines: list) -> bytes:
-    """Write a row as the agent does."""
     return zlib.compress(b"\n".join(json.dumps(line).encode() for line in lines))
 
 

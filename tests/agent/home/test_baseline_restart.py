@@ -24,7 +24,6 @@ def running(guarantee: str = "at_least_once", release: str = "4.1.2") -> tuple[S
 
 
 def task(run: Scenario) -> Task:
-    """Give the dossier of the task."""
     assert run.world.pipeline is not None
     return run.world.pipeline.inventory.applications["app"].tasks["0_0"]
 
@@ -152,8 +151,8 @@ def test_a_clean_stop_while_away_is_not_taken_for_a_crash(guarantee: str) -> Non
     assert [x.detector for x in run.loud() if x.detector != "auditor-blind"] == []
 
 
-def test_open_findings_stay_open_since_when_they_were() -> None:
-    """A bug found before is the same finding after: same id, same opening."""
+def crashed() -> Scenario:
+    """Give a run of exactly-once that was killed with more on disk than its checkpoint says."""
     run = Scenario("4.1.2", "exactly_once_v2")
     app = run.start()
     app.opens("0_0")
@@ -164,9 +163,20 @@ def test_open_findings_stay_open_since_when_they_were() -> None:
     app.flushes("0_0")
     run.wait(10)
     app.crash()
+    return run
+
+
+def damaged() -> Scenario:
+    run = crashed()
     run.wait(2)
     run.start().opens("0_0")
     run.wait(60)
+    return run
+
+
+def test_open_findings_stay_open_since_when_they_were() -> None:
+    """A bug found before is the same finding after: same id, same opening."""
+    run = damaged()
     before = {x.id: x for x in run.loud()}
     assert "skipped-eos-wipe" in {x.detector for x in before.values()}
     with away(run):
@@ -175,24 +185,6 @@ def test_open_findings_stay_open_since_when_they_were() -> None:
     assert after.keys() == before.keys()
     assert all(after[key].opened_at_us == before[key].opened_at_us for key in before)
     assert all(after[key].status is Status.OPEN for key in before if before[key].status is Status.OPEN)
-
-
-def damaged() -> Scenario:
-    """Give a run with an open warning."""
-    run = Scenario("4.1.2", "exactly_once_v2")
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    app.checkpoints("0_0", 100)
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    run.wait(10)
-    app.crash()
-    run.wait(2)
-    run.start().opens("0_0")
-    run.wait(60)
-    return run
 
 
 def test_what_is_open_is_said_at_each_start_before_it_is_counted() -> None:
@@ -228,16 +220,7 @@ def test_what_is_in_force_is_said_every_six_hours() -> None:
 
 def test_damage_whose_evidence_spans_the_absence_is_only_suspected() -> None:
     """A crash seen before, a reopening found after: what lies between is not known."""
-    run = Scenario("4.1.2", "exactly_once_v2")
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    app.checkpoints("0_0", 100)
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    run.wait(10)
-    app.crash()
+    run = crashed()
     run.wait(10)
     with away(run):
         run.wait(5)

@@ -57,20 +57,16 @@ def state(**changes: Any) -> Facts:
 
 
 def spool(**changes: Any) -> Facts:
-    """Make facts with another spool."""
     return replace(GOOD, spool=replace(SPOOL, **changes))
 
 
 def endpoint(**changes: Any) -> Facts:
-    """Make facts with another endpoint."""
     return replace(GOOD, endpoint=replace(GOOD.endpoint, **changes))
 
 
 def inotify(**changes: Any) -> Facts:
-    """Make facts with other limits."""
     return replace(GOOD, inotify=replace(GOOD.inotify, **changes))
 
 
 def result(facts: Facts, check: str) -> Result:
-    """Judge, and give the result of one check."""
     return next(one for one in judge(facts) if one.check == check)

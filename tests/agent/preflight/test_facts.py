@@ -45,7 +45,6 @@ sys.exit(main(["preflight", "--json", "--state-dir", state, "--spool", spool + "
 
 
 def config_of(**flags: object) -> Config:
-    """Make settings from flags alone."""
     return load_config(flags=flags)
 
 

@@ -34,7 +34,6 @@ class Made:
     """A maker with a hand-moved clock, whose processes run a program of the test."""
 
     def __init__(self, tmp_path: Path, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make it."""
         monkeypatch.setattr(digest_maker, "find_spec", lambda name: SimpleNamespace())
         monkeypatch.setattr(digest_maker, "command", self._command)
         flags = {"state_dir": str(tmp_path), "spool": str(tmp_path / "spool"), "digest.at": "close"}
@@ -65,7 +64,6 @@ class Made:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """What became of closes."""
         return {name: count for name, count in self.maker.metrics().outcomes.items() if count}
 
 

@@ -36,7 +36,6 @@ def run(
 
 
 def messages(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
-    """List what was logged."""
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 

@@ -21,14 +21,11 @@ COST_S = 2.0
 
 
 class Shown:
-    """A lookout, and snapshots of it."""
-
     def __init__(self, live: LiveLookout) -> None:
         self.live = live
         self.snapshots = Snapshots(live.lookout, live.clock)
 
     def refresh(self, later_s: float) -> None:
-        """Refresh so much later."""
         self.live.clock.passed_s += later_s
         self.snapshots.refresh(None, None, None)
 
@@ -38,7 +35,6 @@ class Shown:
         self.live.turn_until(lambda: self.live.offset("app/0_0") == offset)
 
     def offsets(self) -> list[int | None]:
-        """List the offsets that are shown."""
         return [row.checkpoint_offset for row in self.snapshots.latest().tasks]
 
 

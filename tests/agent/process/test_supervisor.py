@@ -41,7 +41,6 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 
 def transition(change: str) -> Record:
-    """Make a transition."""
     return Record(Kind.TRANSITION, 1, {"application_id": "orders", "change": change})
 
 

@@ -16,17 +16,6 @@ def test_names_are_unique_and_prefixed() -> None:
     assert all(metric.name.startswith("statewarden_agent_") for metric in GROUPS[-1][1])
 
 
-def test_suffixes_follow_kind_and_unit() -> None:
-    """`_total` is on counters only, `_info` on info only, and a unit stands at the end of the name."""
-    for metric in CATALOGUE:
-        assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER), metric.name
-        assert metric.name.endswith("_info") == (metric.kind is MetricKind.INFO), metric.name
-        if metric.unit:
-            assert metric.name.removesuffix("_total").endswith(f"_{metric.unit}"), metric.name
-        else:
-            assert not metric.name.removesuffix("_total").endswith(("_seconds", "_bytes")), metric.name
-
-
 def test_labels_are_few_and_known() -> None:
     """No label names a target, a path or an offset; what starts at zero is a label of its family."""
     for metric in CATALOGUE:

@@ -16,25 +16,16 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.incidents import Configured
+from agent.engine.detector_runner import DetectorStats
 from agent.engine.rows import StoreRow, TaskRow
+from agent.findings.ledger import Reported
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
 from agent.publish.series_scope import SeriesScope
-from agent.publish.snapshot import (
-    DetectorMetrics,
-    DigestMetrics,
-    Exposure,
-    FindingCount,
-    FindingsReported,
-    IncidentCount,
-    IncidentRow,
-    MetricsSnapshot,
-    TaskFindings,
-    WatchMetrics,
-)
+from agent.publish.snapshot import DigestMetrics, IncidentRow, MetricsSnapshot, WatchMetrics
 from agent.ship.shipper import ShipStats
-from agent.ship.stats import SpoolStats
+from agent.ship.values import SpoolStats
 
 OPENMETRICS = "application/openmetrics-text"
 DETECTORS = (
@@ -55,15 +46,11 @@ FULL = MetricsSnapshot(
         TaskRow("orders", "0_1", held=None),
         TaskRow("orders", "0_2", last_seen_at_us=1_700_000_000_000_000, exists=False),
     ),
-    findings=(
-        FindingCount("orders", "stale-eos-checkpoint", Severity.CRITICAL, 1),
-        FindingCount("orders", "stale-eos-checkpoint", Severity.INFO, 2),
-    ),
-    reported=(FindingsReported("orders", "stale-eos-checkpoint", Severity.CRITICAL, 3, "0123456789abcdef"),),
-    task_findings=(
-        TaskFindings("orders", "0_0", "stale-eos-checkpoint", Severity.CRITICAL, 1),
-        TaskFindings("orders", None, "auditor-blind", Severity.INFO, 2),
-    ),
+    findings={("orders", "stale-eos-checkpoint", "critical"): 1, ("orders", "stale-eos-checkpoint", "info"): 2},
+    reported={("orders", "stale-eos-checkpoint", "critical"): Reported(3, "0123456789abcdef")},
+    task_findings={
+        ("orders", "0_0", "stale-eos-checkpoint", "critical"): 1, ("orders", "", "auditor-blind", "info"): 2,
+    },
     unlisted=4,
     incidents=(
         IncidentRow("i-0123456789ab", "orders", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
@@ -72,13 +59,10 @@ FULL = MetricsSnapshot(
                     Level.EXPOSURE, configured_exposure=Configured.ACCEPTED),
     ),
     incidents_unlisted=5,
-    incident_counts=(
-        IncidentCount("orders", Severity.CRITICAL, accepted=False, count=1),
-        IncidentCount("orders", Severity.WARNING, accepted=True, count=1),
-    ),
-    exposures=(Exposure("orders", "stale-eos-checkpoint", "3.9.1", accepted=True, tasks=7),),
+    incident_counts={("orders", "critical", False): 1, ("orders", "warning", True): 1},
+    exposures={("orders", "stale-eos-checkpoint", "3.9.1", "true"): 7},
     exactly_once={"orders": True, "quiet": False},
-    detectors=(DetectorMetrics("stale-eos-checkpoint", runs=7, failures=1, duration_s=0.25),),
+    detectors={"stale-eos-checkpoint": DetectorStats(7, 1, 0.25)},
     watch=WatchMetrics(
         watches=5, unwatched=3, events=100, queue_overflows=1, restarts=8, canary=True, canaries_missed=9,
         missed_changes={"unannounced": 2}, rescans={"start": 1}, blind_s={"queue-overflow": 1.5},
@@ -104,7 +88,6 @@ FULL = MetricsSnapshot(
 
 
 def scrape(snapshot: MetricsSnapshot) -> str:
-    """Scrape once, as Prometheus text."""
     return Exposition(lambda: snapshot, DETECTORS).answer()[1].decode()
 
 
@@ -249,7 +232,6 @@ def test_gzip_on_request(accept: str) -> None:
 
 
 def broken(_: MetricsSnapshot) -> Series:
-    """Read nothing."""
     raise RuntimeError("no")
 
 

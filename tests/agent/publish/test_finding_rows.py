@@ -8,14 +8,7 @@ from agent.findings.ledger import Ledger, Place
 from agent.inventory.model import PastTask, Task
 from agent.inventory.stores import Shape
 from agent.judging.base import DetectorMeta, Verdict
-from agent.publish.finding_rows import (
-    EVENT_SHOWN_US,
-    GONE_SHOWN_US,
-    ROWS_LISTED,
-    gone_row,
-    reported_rows,
-    task_rows,
-)
+from agent.publish.finding_rows import EVENT_SHOWN_US, GONE_SHOWN_US, ROWS_LISTED, gone_row, task_rows
 
 NOW_US = 1_700_000_000_000_000
 CONDITION, EVENT = stale_eos_checkpoint.META, overlaid_store.META
@@ -33,9 +26,9 @@ def test_open_findings_are_counted_by_task() -> None:
     tell(ledger, CONDITION, "0_0")
     tell(ledger, CONDITION, None, Severity.CRITICAL)
     rows, unlisted = task_rows(ledger, NOW_US)
-    assert [(row.task_id, row.severity, row.count) for row in rows] == [
-        (None, Severity.CRITICAL, 1),
-        ("0_0", Severity.WARNING, 1),
+    assert list(rows.items()) == [
+        (("orders", "", CONDITION.id, "critical"), 1),
+        (("orders", "0_0", CONDITION.id, "warning"), 1),
     ]
     assert unlisted == 0
 
@@ -45,7 +38,7 @@ def test_a_condition_that_ended_is_gone_at_once() -> None:
     ledger = Ledger()
     tell(ledger, CONDITION, "0_0")
     ledger.settle(CONDITION, Place(CONDITION.id, "orders", "0_0"), [], NOW_US + 1)
-    assert task_rows(ledger, NOW_US + 1) == ((), 0)
+    assert task_rows(ledger, NOW_US + 1) == ({}, 0)
 
 
 def test_an_event_is_shown_for_an_hour() -> None:
@@ -53,8 +46,8 @@ def test_an_event_is_shown_for_an_hour() -> None:
     ledger = Ledger()
     tell(ledger, EVENT, "0_0")
     assert ledger.open_findings() == []
-    assert [row.detector for row in task_rows(ledger, NOW_US + EVENT_SHOWN_US)[0]] == [EVENT.id]
-    assert task_rows(ledger, NOW_US + EVENT_SHOWN_US + 1)[0] == ()
+    assert [key[2] for key in task_rows(ledger, NOW_US + EVENT_SHOWN_US)[0]] == [EVENT.id]
+    assert task_rows(ledger, NOW_US + EVENT_SHOWN_US + 1)[0] == {}
 
 
 def test_rows_are_bounded_and_the_worst_stay() -> None:
@@ -64,7 +57,7 @@ def test_rows_are_bounded_and_the_worst_stay() -> None:
         tell(ledger, CONDITION, f"0_{number}")
     tell(ledger, CONDITION, "9_9", Severity.CRITICAL)
     rows, unlisted = task_rows(ledger, NOW_US)
-    assert (len(rows), rows[0].task_id, unlisted) == (ROWS_LISTED, "9_9", 6)
+    assert (len(rows), next(iter(rows))[1], unlisted) == (ROWS_LISTED, "9_9", 6)
 
 
 def test_what_was_reported_is_counted_with_the_newest_id() -> None:
@@ -73,8 +66,7 @@ def test_what_was_reported_is_counted_with_the_newest_id() -> None:
     tell(ledger, CONDITION, "0_0")
     tell(ledger, CONDITION, "0_1")
     tell(ledger, CONDITION, "0_1")
-    (row,) = reported_rows(ledger)
-    assert (row.count, row.newest_id) == (2, ledger.findings()[-1].id)
+    assert ledger.reported()["orders", CONDITION.id, Severity.WARNING] == (2, ledger.findings()[-1].id)
 
 
 def test_a_gone_task_is_reported_for_a_bounded_time() -> None:

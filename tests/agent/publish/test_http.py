@@ -21,8 +21,6 @@ from agent.publish.http import MAX_COMPUTED, MAX_CONNECTIONS, Answers, HttpServe
 
 @dataclass
 class State:
-    """What the server is told."""
-
     unhealthy: str | None = None
     unready: str | None = None
     broken: bool = False
@@ -47,7 +45,6 @@ class State:
 
 @pytest.fixture
 def state() -> State:
-    """Give the state behind the server."""
     return State()
 
 
@@ -63,7 +60,6 @@ def server(state: State, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer
 def ask(
     server: HttpServer, path: str, method: str = "GET", headers: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
-    """Send one request."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     try:
         connection.request(method, path, headers=dict(headers))
@@ -239,10 +235,7 @@ def test_a_trickle_has_one_deadline(server: HttpServer, monkeypatch: pytest.Monk
 
 
 def test_an_answer_that_no_one_takes_has_the_same_deadline(
-    server: HttpServer,
-    state: State,
-    monkeypatch: pytest.MonkeyPatch,
-    eventually: Callable[..., object],
+    server: HttpServer, state: State, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., object]
 ) -> None:
     """A client that asks and does not read is hung up on; what was on its way is not whole."""
     monkeypatch.setattr(agent.publish.http, "DEADLINE_S", 0.2)

@@ -12,7 +12,6 @@ AT_US = 1_700_000_000_000_000
 def finding(
     finding_id: str = "f1", severity: str = "warning", status: str = "open", **more: object
 ) -> Record:
-    """Make a finding."""
     body: dict[str, object] = {
         "finding_id": finding_id, "detector": "stale-eos-checkpoint", "severity": severity, "status": status,
         "confidence": "suspected", "application_id": "orders", "task_id": "0_1", "summary": "It is stale.",
@@ -23,7 +22,6 @@ def finding(
 
 
 def desk(least: Severity = Severity.WARNING) -> EventQueue:
-    """Make a desk."""
     return EventQueue(least, ORIGIN, "shop")
 
 

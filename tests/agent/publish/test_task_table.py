@@ -6,15 +6,7 @@ import pytest
 
 from agent.publish.finding_rows import GONE_SHOWN_US
 from agent.publish.task_table import TaskTable
-from tests.agent.engine.playing import (
-    Run,
-    application,
-    checkpoint,
-    deletion,
-    opening,
-    operations_of,
-    sets_of,
-)
+from tests.agent.engine.playing import Run, application, checkpoint, deletion, opening, operations_of, sets_of
 
 
 def all_again(run: Run) -> set[object]:

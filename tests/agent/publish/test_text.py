@@ -13,7 +13,6 @@ from agent.publish.text import FindingLog
 def finding(
     severity: str = "warning", confidence: str = "suspected", status: str = "open", said_us: int | None = None
 ) -> Record:
-    """Make a finding record."""
     body = {
         "finding_id": "f1",
         "detector": "stale-eos-checkpoint",

@@ -9,5 +9,4 @@ from tests.agent.ship.ship_support import HandClock
 
 @pytest.fixture
 def clock() -> HandClock:
-    """Give a clock by hand."""
     return HandClock()

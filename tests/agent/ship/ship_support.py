@@ -13,8 +13,8 @@ import pytest
 from agent.contract.codec import decode
 from agent.contract.events import Kind, Origin, Record
 from agent.ship import database
-from agent.ship.limits import MIN_SEAL_BYTES, Limits
 from agent.ship.spool import Spool
+from agent.ship.values import MIN_SEAL_BYTES, Limits
 
 ORIGIN = Origin(pod_uid="uid-1", boot_id="boot1", pod="orders-0")
 AT_US = 1_700_000_000_000_000
@@ -29,20 +29,16 @@ class HandClock:
         """How far somebody set the wall clock; the monotonic one does not care."""
 
     def now_us(self) -> int:
-        """Tell the time that was set."""
         return AT_US + int((self.at_s + self.stepped_s) * 1_000_000)
 
     def monotonic_s(self) -> float:
-        """Tell the time that was set."""
         return self.at_s
 
     def wait(self, seconds: float) -> None:
-        """Pass the time at once."""
         self.at_s += seconds
 
 
 def heartbeat(number: int = 0) -> Record:
-    """Make a small record."""
     return Record(Kind.HEARTBEAT, AT_US + number, {"tasks": number})
 
 
@@ -52,22 +48,11 @@ def transition(detail_bytes: int = 0, number: int = 0) -> Record:
 
 
 def finding() -> Record:
-    """Make a finding."""
     body: dict[str, object] = {
-        "finding_id": "f1",
-        "detector": "d",
-        "level": "self",
-        "severity": "info",
-        "confidence": "confirmed",
-        "status": "open",
-        "opened_at_us": AT_US,
-        "upstream": [],
-        "affected": "no",
-        "missing_facts": [],
-        "summary": "s",
-        "next_action": "n",
-        "evidence": [],
-    }
+        "finding_id": "f1", "detector": "d", "level": "self", "severity": "info", "confidence": "confirmed",
+        "status": "open", "opened_at_us": AT_US, "upstream": [], "affected": "no", "missing_facts": [],
+        "summary": "s", "next_action": "n", "evidence": [],
+    }  # fmt: skip
     return Record(Kind.FINDING, AT_US, body)
 
 
@@ -88,7 +73,6 @@ def drain(spool: Spool) -> list[dict[str, Any]]:
 
 
 def sequences(rows: Iterable[dict[str, Any]], boot_id: str = ORIGIN.boot_id) -> list[int]:
-    """List the sequences of one boot."""
     return [row["sequence"] for row in rows if row["boot_id"] == boot_id]
 
 
@@ -126,5 +110,4 @@ def names(spool: Spool) -> list[str]:
 
 
 def json_lines(data: bytes) -> list[dict[str, Any]]:
-    """Parse JSON lines."""
     return [json.loads(line) for line in data.splitlines()]

@@ -13,7 +13,6 @@ from tests.agent.ship.ship_support import AT_US, ORIGIN, heartbeat
 
 
 def account_of(records: list[tuple[int, Record]]) -> Account:
-    """Enter records."""
     account: Account = {}
     for sequence, record in records:
         drops.add_record(account, "b", sequence, record.kind.value, record.body)

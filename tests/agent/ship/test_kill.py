@@ -25,7 +25,7 @@ from agent.clock import SystemClock
 from agent.contract.events import Kind, Origin, Record
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.directory import DirectorySink
-from agent.ship.limits import Limits
+from agent.ship.values import Limits
 from agent.ship.spool import Spool
 
 spool_dir, sink_dir, ledger, boot = sys.argv[1:]
@@ -73,7 +73,6 @@ def has_grown(path: Path, size_bytes: int) -> bool:
 
 
 def ship_what_is_left(spool_dir: Path, sink_dir: Path) -> None:
-    """Start once more and ship all."""
     clock = HandClock()
     with open_spool(spool_dir, clock) as spool:
         shipper = Shipper(spool, DirectorySink(sink_dir))

@@ -16,14 +16,7 @@ from agent.clock import SystemClock
 from agent.errors import PermanentShipError, RetryableShipError, SpoolError
 from agent.ship.shipper import Outcome, Shipper, ShipperThread
 from agent.ship.spool import Spool
-from tests.agent.ship.ship_support import (
-    ORIGIN,
-    HandClock,
-    heartbeat,
-    json_lines,
-    open_spool,
-    transition,
-)
+from tests.agent.ship.ship_support import ORIGIN, HandClock, heartbeat, json_lines, open_spool, transition
 
 
 class ScriptedSink:
@@ -60,7 +53,6 @@ def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
 
 
 def shipper(spool: Spool, sink: ScriptedSink) -> Shipper:
-    """Make a shipper with a seeded jitter."""
     return Shipper(spool, sink, jitter=random.Random(7))
 
 
@@ -109,21 +101,6 @@ def test_failures_in_between_lose_nothing(
     assert len(dict(sink.puts)) == len(set(sink.puts)) == 5
 
 
-def test_a_kill_before_the_acknowledgement_ships_again(
-    tmp_path: Path, spool: Spool, clock: HandClock
-) -> None:
-    """A segment that the sink has, but that was not let go, is put again, the same in name and bytes."""
-    sink = ScriptedSink()
-    parcel = spool.next_parcel()
-    assert parcel is not None
-    sink.put("uid-1/" + parcel.segment.name, parcel.payload)
-    spool.close()
-    with open_spool(tmp_path / "spool", clock) as again:
-        ship_all(shipper(again, sink), clock)
-    assert sink.puts[0] == sink.puts[1]
-    assert len(set(sink.puts)) == 3
-
-
 def test_back_off_grows_with_jitter_and_ends_with_success(spool: Spool, clock: HandClock) -> None:
     """Waits double between half and all of the step, respect the sink's wish, and start again after success."""
     later = RetryableShipError("later", delay_s=0.0)
@@ -137,17 +114,6 @@ def test_back_off_grows_with_jitter_and_ends_with_success(spool: Spool, clock: H
         assert step / 2 <= wait <= step
     assert waits[3:5] == [1000.0, 0.0]
     assert ship.stats().failures == {"retryable": 5}
-
-
-def test_the_back_off_is_bounded(spool: Spool, clock: HandClock) -> None:
-    """A sink that is down for days is asked every few minutes."""
-    sink = ScriptedSink([RetryableShipError("down", delay_s=0.0)] * 100)
-    ship = shipper(spool, sink)
-    for _ in range(100):
-        ship.ship_once(clock.at_s)
-        assert ship.not_before_s - clock.at_s <= 300.0
-        clock.at_s = ship.not_before_s
-    assert len(ship_all(ship, clock)) == 4
 
 
 def test_too_early_means_waiting(spool: Spool, clock: HandClock) -> None:

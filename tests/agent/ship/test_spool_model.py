@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from agent.contract.codec import decode
 from agent.contract.events import Origin
 from agent.errors import SpoolFullError
-from agent.ship.limits import MIN_CAP_BYTES
+from agent.ship.values import MIN_CAP_BYTES
 from tests.agent.ship.ship_support import (
     HandClock,
     finding,
@@ -46,7 +46,6 @@ class SpoolBesideModel(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """Start the first agent."""
         self.folder = self.work / "0"
         self.open()
 
@@ -80,7 +79,6 @@ class SpoolBesideModel(RuleBasedStateMachine):
 
     @rule(fate=st.sampled_from(["acknowledged", "acknowledged", "lost answer", "refused", "rejected"]))
     def ship(self, fate: str) -> None:
-        """Hand a segment to a sink."""
         parcel = self.spool.next_parcel()
         if parcel is None:
             return
@@ -129,7 +127,6 @@ class SpoolBesideModel(RuleBasedStateMachine):
             assert on_disk(self.folder) <= MIN_CAP_BYTES
 
     def teardown(self) -> None:
-        """Ship all, and compare."""
         if not self.boots:
             return
         self.spool.maintain()

@@ -11,8 +11,8 @@ import pytest
 from agent.contract.events import Origin
 from agent.errors import SpoolError
 from agent.ship.database import DamagedError, Database, NoRoomError, StoreError
-from agent.ship.limits import MIN_CAP_BYTES
 from agent.ship.queue import FORMAT
+from agent.ship.values import MIN_CAP_BYTES
 from tests.agent.ship.ship_support import (
     HandClock,
     drain,
@@ -40,7 +40,6 @@ def left(tmp_path: Path, clock: HandClock) -> Path:
 
 
 def spoil(path: Path, at: int, content: bytes) -> None:
-    """Overwrite a piece of a file."""
     with path.open("r+b") as file:
         file.seek(at)
         file.write(content)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Origin, Record
+from agent.contract.events import Kind, Origin, Record
 from agent.errors import SpoolError, SpoolFullError
 from agent.ship.database import Database, NoRoomError
-from agent.ship.limits import MIN_CAP_BYTES
 from agent.ship.spool import Spool
+from agent.ship.values import HIGHEST, MIN_CAP_BYTES, rank_of
 from tests.agent.ship.ship_support import (
     HandClock,
     drain,
@@ -49,7 +49,6 @@ def spool(tmp_path: Path, clock: HandClock) -> Iterator[Spool]:
 
 
 def kinds(rows: list[dict[str, Any]]) -> Counter[str]:
-    """Count records by kind."""
     return Counter(row["kind"] for row in rows)
 
 
@@ -60,7 +59,6 @@ def fill(spool: Spool, record: Record, size_bytes: int) -> None:
 
 
 def drained(spool: Spool) -> list[dict[str, Any]]:
-    """Seal and take everything."""
     spool.seal()
     return drain(spool)
 
@@ -286,3 +284,10 @@ def test_a_kill_after_a_rejection_keeps_its_announcement(
     spool.reject(parcel)
     with open_spool(killed(tmp_path / "spool", tmp_path / "killed"), clock, NEXT_BOOT) as after:
         assert drop_rows(drain(after)) == [("heartbeat", 1, 1, 1, "rejected-by-sink; boot boot1")]
+
+
+def test_the_order_of_dropping_is_a_table() -> None:
+    """Drop records, summaries, digests, transitions and heartbeats, then all the rest, unknown kinds included."""
+    order = sorted(Kind, key=lambda kind: rank_of(kind.value))
+    assert [kind.value for kind in order[:5]] == ["drop", "summary", "digest", "transition", "heartbeat"]
+    assert {rank_of(kind.value) for kind in order[5:]} == {HIGHEST} == {rank_of("of a later release")}

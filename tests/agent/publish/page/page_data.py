@@ -22,7 +22,6 @@ TRACES = Path(__file__).resolve().parents[3] / "data" / "traces"
 
 
 def finding(text: str = "it is so", severity: Severity = Severity.CRITICAL, **fields: Any) -> Finding:
-    """Make a finding with one text everywhere."""
     names = {"application_id": "orders", "task_id": "0_1", "store": "counts", **fields}
     return Finding(
         id="0123456789abcdef", detector="torn-store", level=Level.DAMAGE, severity=severity,

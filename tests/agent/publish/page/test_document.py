@@ -13,13 +13,7 @@ from agent.contract.events import Severity
 from agent.contract.incidents import gather
 from agent.publish.page import render
 from agent.publish.page_data import INCIDENTS_SHOWN, BlindRow
-from tests.agent.publish.page.page_data import (
-    NOW_US,
-    finding,
-    hostile_page,
-    page_data,
-    replayed_page,
-)
+from tests.agent.publish.page.page_data import NOW_US, finding, hostile_page, page_data, replayed_page
 
 VOID = {"meta", "link", "br"}
 

@@ -19,14 +19,12 @@ TAB, ENTER = ("Tab", 9), ("Enter", 13)
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Give one browser to all tests of the module."""
     with Browser() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def shown() -> list[PageData]:
-    """Hold what the server shows."""
     return [replayed_page("kafka-20685-4.1.2")]
 
 

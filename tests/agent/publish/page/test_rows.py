@@ -17,13 +17,7 @@ from agent.judging.base import Verdict
 from agent.publish import page_cache
 from agent.publish.page import render
 from agent.publish.page_cache import PageCache
-from agent.publish.page_data import (
-    APPLICATIONS_SHOWN,
-    INCIDENTS_SHOWN,
-    TASKS_SHOWN,
-    PageData,
-    make_page,
-)
+from agent.publish.page_data import APPLICATIONS_SHOWN, INCIDENTS_SHOWN, TASKS_SHOWN, PageData, make_page
 from agent.replay.memory_disk import MemoryDisk
 from tests.agent.publish.page.page_data import NOW_US, page_data
 
@@ -50,7 +44,6 @@ def tell(pipeline: Pipeline, task: str, severity: Severity, ended_us: int = 0) -
 
 
 def page_of(pipeline: Pipeline) -> PageData:
-    """Take the page."""
     return make_page(pipeline, load_config(), NOW_US, watches=0, ready=True)
 
 

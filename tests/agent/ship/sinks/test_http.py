@@ -17,12 +17,10 @@ PLAIN = ShipSettings(allow_http=True)
 
 
 def payload(count: int, size_bytes: int = 0) -> bytes:
-    """Make lines that stand for events."""
     return b"".join(b'{"n":%d,"x":"%s"}\n' % (n, b"x" * size_bytes) for n in range(count))
 
 
 def sink_of(collector: Collector, settings: ShipSettings = PLAIN) -> HttpSink:
-    """Make the sink."""
     return HttpSink(parse_target(collector.url), settings)
 
 
