@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.judging.decision import next_action, summary
+from agent.judging.decision import UNDECIDED, next_action, summary
 
 META = DetectorMeta(
-    id="undecided",
+    id=UNDECIDED,
     title="Damaged or not, by a setting that was not given",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
@@ -37,11 +37,11 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
     yield Verdict(
         subject="settings",
         opened_at_us=decision.since_us,
-        summary=f"{case.application.id} is undecided. {summary(decision)}",
+        summary=summary(decision),
         evidence=tuple(
             Evidence(
                 one.since_us,
-                f"{', '.join('/'.join(x) for x in branch.answers if x)}: {one.severity}, {one.confidence}"
+                f"{', '.join(branch.answers)}: {one.severity}, {one.confidence}"
                 f" {one.lead.detector}: {one.sentence}",
                 "/".join((case.application.id, *one.tasks[:1])),
             )

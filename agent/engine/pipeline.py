@@ -111,7 +111,7 @@ class Pipeline:
             self.on_fault,
             self.stopwatch,
         )
-        self.worlds = Worlds(self.inventory, self.settings, self.detectors, self.ledger)
+        self.worlds = Worlds(self.inventory, self.settings, self.detectors)
         self._timers.schedule("heartbeat", self.started_us)
         self._timers.schedule("summary", self.started_us + SUMMARY_US)
         self._timers.schedule("settings", self.started_us + REPEAT_US)
@@ -208,9 +208,10 @@ class Pipeline:
             application = self.inventory.applications[path.partition("/")[0]]
             task = application.tasks[path.partition("/")[2]]
             self.judges.judge_task(now_us, application, task, batch)
-            self.worlds.reconsider(application, task, now_us)
         for name in self._late.pop_due(now_us):
-            self._decide(self.inventory.applications[name], now_us, batch)
+            self.judges.judge_application(
+                now_us, self.inventory.applications[name], batch, self.worlds.decision(name)
+            )
         if "heartbeat" in beats:
             self._timers.schedule("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
@@ -268,9 +269,13 @@ class Pipeline:
                 body = summary_body(application, task, self.profiles.of(application))
                 self.emit(Record(Kind.SUMMARY, now_us, body))
             self.judges.judge_task(now_us, application, task, batch)
-            self.worlds.reconsider(application, task, now_us)
+            profile = self.profiles.of(application)
+            self.worlds.reconsider(
+                application, task, profile, now_us, at_once=self.ledger.read_once_us is not None
+            )
         for application in filter(whom, self.inventory.applications.values()):
-            self._decide(application, now_us, batch)
+            decision = self.worlds.decide(application, self.profiles.of(application), now_us)
+            self.judges.judge_application(now_us, application, batch, decision)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
@@ -322,11 +327,6 @@ class Pipeline:
             decision = self.worlds.decision(application.id)
             self.judges.judge_application(news.at_us, application, batch, decision)
             self._late.schedule(application.id, news.at_us + LATE_US)
-
-    def _decide(self, application: Application, now_us: int, batch: Batch) -> None:
-        """Judge an application, and what is undecided of it."""
-        decision = self.worlds.decide(application, self.profiles.of(application), now_us)
-        self.judges.judge_application(now_us, application, batch, decision)
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)

@@ -22,7 +22,7 @@ from agent.judging.base import Detector, Scope
 from agent.judging.decision import ASKED, GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL, Branch, Decision
 from agent.layout.facts import FACTS
 from agent.layout.profile import Profile, Truth
-from agent.layout.releases import ReleaseRange, known_releases
+from agent.layout.releases import ReleaseRange, possible_releases
 
 _VALUES: Mapping[str, tuple[str, ...]] = {
     GUARANTEE: ("exactly_once_v2", "at_least_once"),
@@ -31,8 +31,10 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
 }
 ASSUMED = "possible"
 """Origin of a value that is tried."""
-MOST_TASKS = 50
-"""Tasks of an application that are judged in every world at most; the others are counted."""
+MOST_TASKS = 20
+"""Suspicious tasks of an application that are judged in every world at most; the others are counted."""
+MOST_AT_ONCE = 500
+"""Tasks of an application that one reading judges in every world; of more, in the worlds of an agent."""
 
 World = Mapping[str, str]
 """Setting that was not given -> the value that holds in this world."""
@@ -64,7 +66,7 @@ def stretches(known: ReleaseRange, issues: frozenset[ReleaseRange]) -> tuple[Rel
     rows = [*(one for row in FACTS.values() for one in (*row.holds, *row.unsure)), *issues]
     found: list[ReleaseRange] = []
     before: list[bool] | None = None
-    for release in known_releases(known):
+    for release in possible_releases(known):
         holds = [one.contains(release) for one in rows]
         found[-1:] = (
             [ReleaseRange(found[-1].low, release)]
@@ -78,17 +80,16 @@ def stretches(known: ReleaseRange, issues: frozenset[ReleaseRange]) -> tuple[Rel
 class Worlds:
     """Judges tasks in every world that is possible, and keeps what is undecided."""
 
-    def __init__(
-        self, inventory: Inventory, settings: SettingsBook, detectors: Sequence[Detector], ledger: Ledger
-    ) -> None:
-        """Judge with these detectors what an inventory has; `ledger`: what is said with what was given."""
+    def __init__(self, inventory: Inventory, settings: SettingsBook, detectors: Sequence[Detector]) -> None:
+        """Judge with these detectors what an inventory has."""
         self._inventory = inventory
         self._settings = settings
-        self._ledger = ledger
         self._detectors = [x for x in detectors if x.meta.scope is Scope.TASK]
         self._issues = [one for x in detectors for issue in x.meta.upstream for one in issue.releases]
         self._suspects: dict[str, dict[str, Task]] = {}
         self._decisions: dict[str, Decision] = {}
+        self._known: dict[str, tuple[Profile, list[World]]] = {}
+        self._tried: dict[str, int] = {}  # path of a task -> how often it was tried
 
     def decision(self, application_id: str) -> Decision | None:
         """Return what was undecided of an application when it was decided last."""
@@ -98,20 +99,36 @@ class Worlds:
         """List what is undecided."""
         return list(self._decisions.values())
 
-    def reconsider(self, application: Application, task: Task, now_us: int) -> None:
-        """Note whether anything may be wrong with a task in some world: `decide` judges those only."""
-        suspects = self._suspects.setdefault(application.id, {})
-        if task.exists and self._is_suspicious(application, task, now_us):
-            suspects[task.id] = task
-        else:
-            suspects.pop(task.id, None)
+    def reconsider(
+        self, application: Application, task: Task, profile: Profile, now_us: int, *, at_once: bool
+    ) -> None:
+        """Note whether anything may be wrong with a task in some world: `decide` judges those only.
 
-    def _is_suspicious(self, application: Application, task: Task, now_us: int) -> bool:
-        """Return whether anything is said of a task, under either guarantee where that is not known."""
-        settings = self._settings.of(application.id)
-        if settings.is_configured(GUARANTEE):
-            return bool(self._ledger.open_about(application.id, task.id))
-        return any(self._findings(application, [task], {GUARANTEE: x}, now_us) for x in _VALUES[GUARANTEE])
+        An agent tries the two guarantees each time, and of the other worlds one after the other; `at_once`: all now.
+        """
+        suspects = self._suspects.setdefault(application.id, {})
+        possible = self._possible(application, profile)
+        if len(possible) < 2 or not task.exists:
+            suspects.pop(task.id, None)
+            self._tried.pop(task.path, None)
+            return
+        if task.id in suspects:
+            return  # until `decide` finds nothing of it in any world
+        if at_once and len(application.tasks) <= MOST_AT_ONCE:
+            tried = possible
+        else:
+            nth = self._tried[task.path] = self._tried.get(task.path, -1) + 1
+            guarantees = {tuple((k, v) for k, v in world.items() if k == GUARANTEE) for world in possible}
+            tried = [*map(dict, sorted(guarantees)), possible[nth % len(possible)]]
+        if any(self._findings(application, [task], world, now_us) for world in tried):
+            suspects[task.id] = task
+
+    def _possible(self, application: Application, profile: Profile) -> list[World]:
+        known = self._known.get(application.id)
+        if known is None or known[0] is not profile:
+            found = worlds(self._settings.of(application.id), profile, self._issues)
+            known = self._known[application.id] = profile, found
+        return known[1]
 
     def decide(self, application: Application, profile: Profile, now_us: int) -> Decision | None:
         """Judge the suspicious tasks of an application in every world; None = every world says the same."""
@@ -124,15 +141,18 @@ class Worlds:
 
     def _decide(self, application: Application, profile: Profile, now_us: int) -> Decision | None:
         suspects = list(self._suspects.get(application.id, {}).values())
-        possible = worlds(self._settings.of(application.id), profile, self._issues) if suspects else []
-        if len(possible) < 2:
+        if not suspects:
             return None
-        said = []
+        possible, said, asked = self._possible(application, profile), [], suspects[:MOST_TASKS]
         for world in possible:
-            found = self._findings(application, suspects[:MOST_TASKS], world, now_us)
+            found = self._findings(application, asked, world, now_us)
             if found is not None:
                 said.append((world, _outcome(found), found))
         outcomes = [outcome for _, outcome, _ in said]
+        spoken = {task for outcome in outcomes for task, _, _ in outcome}
+        for task in asked:
+            if task.id not in spoken:
+                del self._suspects[application.id][task.id]
         if len(set(outcomes)) < 2:
             return None
         always = frozenset.intersection(*outcomes)
@@ -144,7 +164,7 @@ class Worlds:
             tuple(_branches(question, said, always, texts)),
             min((_worst(x) for x in outcomes), key=lambda x: -1 if x is None else x.rank),
             sure=left_open == 0,
-            unasked=max(len(suspects) - MOST_TASKS, 0),
+            unasked=len(suspects) - len(asked),
         )
 
     def _findings(
@@ -221,24 +241,33 @@ def _in_words(
     answers: Sequence[tuple[str, ...]],
     all_answers: Iterable[tuple[str, ...]],
     releases: Mapping[str, ReleaseRange],
-) -> Iterator[tuple[str, ...]]:
-    """Write the values of each setting; empty where every value leads here. Releases in a row are a range."""
+) -> Iterator[str]:
+    """Write the answers, one setting after the other; nothing where every value leads here."""
     for i, name in enumerate(question):
         values = list(dict.fromkeys(x[i] for x in answers))
         every = list(dict.fromkeys(x[i] for x in all_answers))
         if len(values) == len(every):
-            yield ()
-        elif name == RELEASE:
-            runs: list[ReleaseRange] = []
-            for at, value in enumerate(every):
-                one = releases[value]
-                if value in values and at and every[at - 1] in values:
-                    runs[-1] = ReleaseRange(runs[-1].low, one.high)
-                elif value in values:
-                    runs.append(one)
-            yield tuple(map(str, runs))
-        else:
-            yield tuple("1 or more" if (name, x) == (STANDBYS, "1") else x for x in values)
+            continue
+        if name != RELEASE:
+            yield " or ".join(_WORDS[name, x] for x in values)
+            continue
+        runs: list[ReleaseRange] = []  # releases that follow each other are a range
+        for at, value in enumerate(every):
+            if value in values and at and every[at - 1] in values:
+                runs[-1] = ReleaseRange(runs[-1].low, releases[value].high)
+            elif value in values:
+                runs.append(releases[value])
+        yield f"on Kafka Streams {' or '.join(map(str, runs))}"
+
+
+_WORDS = {
+    (GUARANTEE, "exactly_once_v2"): "exactly-once",
+    (GUARANTEE, "at_least_once"): "at-least-once",
+    (STANDBYS, "0"): "without standbys",
+    (STANDBYS, "1"): "with standbys",
+    (TRANSACTIONAL, "true"): "with transactional stores",
+    (TRANSACTIONAL, "false"): "without transactional stores",
+}
 
 
 def _weight(outcome: Outcome) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.contract.events import Severity
@@ -13,6 +13,8 @@ GUARANTEE = "processing_guarantee"
 RELEASE = "kafka_streams_version"
 STANDBYS = "num_standby_replicas"
 TRANSACTIONAL = "enable_transactional_statestores"
+UNDECIDED = "undecided"
+"""Id of the finding that asks."""
 ASKED = (GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL)
 """Settings that decide verdicts, the one first whose value an operator knows best."""
 
@@ -22,11 +24,11 @@ class Branch:
     """What holds under some answers.
 
     Args of the dataclass:
-        answers: One setting after the other, in the order of the question: the values that lead here, in words.
+        answers: In words, one setting after the other: "exactly-once", "without standbys".
         incidents: What is wrong then, the worst first; empty = nothing.
     """
 
-    answers: tuple[tuple[str, ...], ...]
+    answers: tuple[str, ...]
     incidents: tuple[Incident[Finding], ...]
 
     @property
@@ -73,37 +75,53 @@ class Decision:
 
 def summary(decision: Decision) -> str:
     """Say it in a few sentences: what is wrong under which answer, and how many questions decide."""
-    said = [f"If {_condition(decision.question, x)}: {_what(x)}" for x in decision.branches if x.incidents]
-    rest = " Otherwise nothing more is wrong." if any(not x.incidents for x in decision.branches) else ""
-    names = " and ".join(_KAFKA_NAMES[x] for x in decision.question)
-    decides = "decides" if len(decision.question) == 1 else "decide"
-    more = "" if decision.sure else " It may take more settings."
+    said: list[str] = []
+    before = ""
+    for branch in decision.branches:
+        if branch.incidents:
+            what = _sentence(branch)
+            same = "the same" if what == before else what
+            said.append(f"If it runs {', '.join(branch.answers)}: {branch.severity}, {_sure(branch)}: {same}")
+            before = what
+    wrong = "nothing is wrong" if decision.least is None else "nothing more is wrong"
+    rest = f" Otherwise {wrong}." if any(not x.incidents for x in decision.branches) else ""
+    more = "" if decision.sure else " It may take more settings than these."
     others = f" {decision.unasked} more tasks look suspicious." if decision.unasked else ""
-    return f"{' '.join(said)}{rest} {names[:1].upper()}{names[1:]} {decides}.{more}{others}"
+    return f"{'. '.join(said)}.{rest}{more}{others}"
+
+
+def in_kafkas_words(question: tuple[str, ...]) -> str:
+    """Name the settings that decide: `processing.guarantee and num.standby.replicas`."""
+    return " and ".join(_KAFKA_NAMES[x] for x in question)
 
 
 def next_action(decision: Decision) -> str:
     """Say how the answer is found, and what to do with it."""
-    found = " ".join(_FOUND[x] for x in decision.question)
+    names = in_kafkas_words(tuple(x for x in decision.question if x != RELEASE))
+    found = [f"The application logs {names} at its start (grep '{_grep(decision)}')."] if names else []
+    found += ["The name of the kafka-streams jar has the release."] if RELEASE in decision.question else []
     told = " ".join(f"--set {decision.application_id}:{x}=VALUE" for x in decision.question)
-    return f"{found} Then add {told}. Until you know, keep a copy of the task directory before any start."
-
-
-def _condition(question: Iterable[str], branch: Branch) -> str:
-    parts = (
-        f"{_CONDITIONS[name]} {' or '.join(values)}"
-        for name, values in zip(question, branch.answers, strict=True)
-        if values
+    return (
+        f"Find out {in_kafkas_words(decision.question)}. {' '.join(found)} Then add {told}."
+        " Until you know, keep a copy of the task directory before any start."
     )
-    return " and ".join(parts)
 
 
-def _what(branch: Branch) -> str:
+def _grep(decision: Decision) -> str:
+    """Give what finds the settings in the log that the application writes at its start."""
+    return r"\|".join(f"{_KAFKA_NAMES[x]} =" for x in decision.question if x != RELEASE)
+
+
+def _sentence(branch: Branch) -> str:
     first, *others = branch.incidents
-    issues = f" ({', '.join(first.upstream)})" if first.upstream else ""
-    sentence = first.sentence.rstrip(".")
-    more = f" And {len(others)} more {'incident' if len(others) == 1 else 'incidents'}." if others else ""
-    return f"{first.severity.value}, {first.confidence.value}: {sentence}{issues}.{more}"
+    keys = [x for x in first.upstream if x.startswith("KAFKA-")]
+    issues = f" ({', '.join(keys)})" if keys else ""
+    more = f", and {len(others)} more {'incident' if len(others) == 1 else 'incidents'}" if others else ""
+    return f"{first.sentence.rstrip('.')}{issues}{more}"
+
+
+def _sure(branch: Branch) -> str:
+    return branch.incidents[0].confidence.value
 
 
 _KAFKA_NAMES: Mapping[str, str] = {
@@ -111,17 +129,4 @@ _KAFKA_NAMES: Mapping[str, str] = {
     RELEASE: "the release of Kafka Streams",
     STANDBYS: "num.standby.replicas",
     TRANSACTIONAL: "enable.transactional.statestores",
-}
-_CONDITIONS: Mapping[str, str] = {
-    GUARANTEE: "processing.guarantee is",
-    RELEASE: "it runs Kafka Streams",
-    STANDBYS: "num.standby.replicas is",
-    TRANSACTIONAL: "enable.transactional.statestores is",
-}
-_FOUND: Mapping[str, str] = {
-    GUARANTEE: "The application logs processing.guarantee at its start (grep 'processing.guarantee ='); if its"
-    " properties do not have it, it is at_least_once.",
-    RELEASE: "The name of the kafka-streams jar has the release.",
-    STANDBYS: "The application logs num.standby.replicas at its start; if its properties do not have it, it is 0.",
-    TRANSACTIONAL: "The application logs enable.transactional.statestores at its start; the default is false.",
 }

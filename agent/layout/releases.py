@@ -183,9 +183,9 @@ LAST_PATCHES: dict[tuple[int, int], int] = {
 """The last patch of each line that was released by the time of `LATEST`."""
 
 
-def known_releases(within: ReleaseRange) -> list[Release]:
-    """List the releases of a range that were released by the time of `LATEST`, in order."""
-    each = (Release(*line, patch) for line, last in LAST_PATCHES.items() for patch in range(last + 1))
+def possible_releases(within: ReleaseRange) -> list[Release]:
+    """List the releases of a range, in order: those of the table, and the next patch of each line, which may be out."""
+    each = (Release(*line, patch) for line, last in LAST_PATCHES.items() for patch in range(last + 2))
     return [x for x in each if within.contains(x)]
 
 
