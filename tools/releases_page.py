@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from agent.layout.facts import FACTS, Fact
-from agent.layout.releases import ROCKSDB_RELEASES, Release, ReleaseRange
+from agent.layout.releases import LAST_PATCHES, ROCKSDB_RELEASES, Release, ReleaseRange
 
-LINES = (
-    "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5",
-    "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4",
-)  # fmt: skip
+LINES = tuple(f"{major}.{minor}" for major, minor in LAST_PATCHES)
 
 
 _HEAD = """# State format by Kafka Streams release

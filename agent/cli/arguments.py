@@ -111,6 +111,8 @@ def add_scan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument("--may-be-empty", action="store_true",
                         help="accept a missing or empty directory: no instance has started there yet")
+    parser.add_argument("--may-be-undecided", action="store_true",
+                        help="end with 0, not 3, where only a setting that was not given makes it a finding")
     add_settings(parser)
     add_output(parser)
 

@@ -13,6 +13,7 @@ from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.wording import named
 from agent.engine.one_reading import plural
+from agent.judging.decision import UNDECIDED, in_kafkas_words
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
@@ -37,6 +38,8 @@ def incident_text(
     if paint:
         mark = f"{_COLOURS[incident.severity]}{mark}{_RESET}"
     what = incident.lead.detector
+    if incident.lead.detector == UNDECIDED:
+        return _question(incident, width=width, verbose=verbose)
     state = [incident.confidence.value, incident.status.value]
     state += ["accepted by configuration"] if incident.is_accepted else []
     lines = [
@@ -62,6 +65,21 @@ def incident_text(
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events DIR"
         lines.append(f"{_INDENT}as an agent knows it: {asked}")
+    return "\n".join(lines) + "\n\n"
+
+
+def _question(incident: Incident[Finding], *, width: int, verbose: bool) -> str:
+    """Write what depends on a setting that was not given."""
+    decides = in_kafkas_words(incident.lead.missing_facts)
+    verb = "decides" if len(incident.lead.missing_facts) == 1 else "decide"
+    lines = [
+        f"UNDECIDED {printable(address(incident))}: {decides} {verb}",
+        wrapped(printable(incident.sentence), width),
+    ]
+    if verbose:
+        lines += [_finding(role, finding, width) for role, finding in incident.findings[:MOST_FINDINGS]]
+    lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
+    lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {UNDECIDED}")
     return "\n".join(lines) + "\n\n"
 
 

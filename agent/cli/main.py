@@ -140,7 +140,8 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _shown(chosen: argparse.Namespace) -> Shown:
-    return Shown(as_json=chosen.json, verbose=chosen.verbose, top=chosen.top)
+    undecided = getattr(chosen, "may_be_undecided", False)
+    return Shown(as_json=chosen.json, verbose=chosen.verbose, top=chosen.top, may_be_undecided=undecided)
 
 
 def _scan(chosen: argparse.Namespace) -> int:

@@ -119,7 +119,7 @@ def _printed(
     config: Config,
 ) -> Exit:
     closing = _and_disabled(closing, config, as_json=shown.as_json)
-    reading = Reading.of(pipeline.inventory, pod, closing)
+    reading = Reading.of(pipeline, pod, closing)
     return print_findings(
         findings, reading, shown=shown, fail_on=fail_on, accepts=config.applications.accepts
     )

@@ -11,15 +11,15 @@ from typing import TextIO
 from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.cli.json_lines import json_lines
 from agent.contract.codec import printable
-from agent.contract.events import Level, Severity, Status
+from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Incident, gather
 from agent.engine.one_reading import plural
+from agent.engine.pipeline import Pipeline
 from agent.engine.unread import how_much, unread, which
-from agent.inventory.model import Inventory
+from agent.judging.decision import UNDECIDED, Decision
 
-MOST_UNDECIDED = 10  # applications without settings that are named at most
 MOST_INCIDENTS = 1_000  # incidents that are printed at most where `--top` does not say
 
 
@@ -31,6 +31,7 @@ class Shown:
     verbose: bool = False  # remarks, too, and every finding with its evidence
     top: int = 0  # at most so many incidents; 0 = up to `MOST_INCIDENTS`
     of_reading: bool = False  # one reading found them, not a watch
+    may_be_undecided: bool = False  # what is undecided is no reason for an exit code
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,13 @@ class Reading:
     closing: str  # what was read, and what cannot be seen that way
     unread: Mapping[str, str] = field(default_factory=dict)  # place -> why it could not be read
     how_much: str = ""  # of how much `unread` is, in a sentence
+    decisions: Sequence[Decision] = ()  # what depends on settings that were not given
 
     @classmethod
-    def of(cls, inventory: Inventory, pod: str, closing: str) -> Reading:
-        """Say what of an inventory could not be read."""
-        places = unread(inventory)
-        return cls(pod, closing, places, how_much(inventory, places))
+    def of(cls, pipeline: Pipeline, pod: str, closing: str) -> Reading:
+        """Say what of an inventory could not be read, and what is undecided."""
+        places = unread(pipeline.inventory)
+        return cls(pod, closing, places, how_much(pipeline.inventory, places), pipeline.worlds.decisions())
 
 
 def print_findings(
@@ -58,29 +60,25 @@ def print_findings(
     accepts: Accepts = lambda application: (),
     out: TextIO | None = None,
 ) -> Exit:
-    """Print what was found: a summary, incidents, the worst first, and which settings would decide more.
+    """Print what was found: a summary, then incidents and what is undecided, the worst first.
 
     `fail_on`: severity from which an open finding counts. `accepts`: what the operator accepted: it is shown, and
     marked. `out`: where to; None = standard output.
     """
     stream = out or sys.stdout
     everything = gather(findings, accepts)
-    code, reason = exit_code(findings, fail_on, reading)
+    code, reason = exit_code(findings, fail_on, reading, may_be_undecided=shown.may_be_undecided)
     if shown.as_json:
         for line in json_lines(
             findings, everything, reading.pod, code, reason, reading.closing, reading.unread
         ):
             stream.write(f"{line}\n")
         return code
-    incidents = [x for x in everything if not x.lead.missing_facts or x.about_state]
-    wanted = incidents if shown.verbose else [x for x in incidents if is_severe(x)]
+    wanted = everything if shown.verbose else [x for x in everything if is_severe(x)]
     listed = wanted[: shown.top or MOST_INCIDENTS]
     paint = stream.isatty() and "NO_COLOR" not in os.environ
     width = width_of(stream)
-    undecided = [x for x in findings if x.missing_facts and x.level is Level.SELF and x.status is Status.OPEN]
-    head = (
-        f"{_summary(incidents, listed, unsure=bool(undecided), how_much=reading.how_much)}\n{reading.closing}"
-    )
+    head = f"{_summary(everything, listed, how_much=reading.how_much)}\n{reading.closing}"
     if reading.unread:
         head += f"\n{printable(which(reading.unread))}"
     if stream.isatty():  # a program finds each of these lines in one piece
@@ -88,14 +86,6 @@ def print_findings(
     stream.write(f"{head}\n\n")
     for incident in listed:
         stream.write(_text(incident, shown, paint=paint, width=width))
-    for finding in undecided[:MOST_UNDECIDED]:
-        said = printable(finding.summary)
-        if "processing_guarantee" in finding.missing_facts:
-            said += " Without processing_guarantee most bugs of exactly-once go unreported."
-        said += f" Add --set KEY=VALUE for each; statewarden explain {finding.detector}"
-        stream.write(wrapped(said, width, indent="") + "\n")
-    if len(undecided) > MOST_UNDECIDED:
-        stream.write(f"Settings lack for {len(undecided) - MOST_UNDECIDED} more applications (--json).\n")
     return code
 
 
@@ -114,32 +104,34 @@ def width_of(stream: TextIO) -> int:
     return min(columns or WIDTH, WIDTH)
 
 
+def is_undecided(incident: Incident[Finding]) -> bool:
+    """Return whether an incident is a question."""
+    return incident.lead.detector == UNDECIDED
+
+
 def is_severe(incident: Incident[Finding]) -> bool:
     """Return whether an incident is more than a remark."""
     return incident.severity is not Severity.INFO
 
 
 def _summary(
-    incidents: Sequence[Incident[Finding]],
-    listed: Sequence[Incident[Finding]],
-    *,
-    unsure: bool,
-    how_much: str,
+    incidents: Sequence[Incident[Finding]], listed: Sequence[Incident[Finding]], *, how_much: str
 ) -> str:
-    """Say it all in one line: what is open by severity, what was, and what is not listed.
+    """Say it all in one line: what is open by severity, what is undecided, what was, and what is not listed.
 
-    Nothing open is no all-clear where settings were not given (`unsure`), or not all was read (`how_much`).
+    Nothing open is no all-clear where something is undecided, or not all was read (`how_much`).
     """
     severe = [x for x in incidents if is_severe(x)]
-    is_open = [x for x in severe if x.status is Status.OPEN]
+    is_open = [x for x in severe if x.status is Status.OPEN and not is_undecided(x)]
     counts = [(s.value, sum(x.severity is s for x in is_open)) for s in (Severity.CRITICAL, Severity.WARNING)]
     words = ", ".join(f"{count} {name}" for name, count in counts if count)
-    parts = [f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open"]
+    undecided = sum(x.status is Status.OPEN and is_undecided(x) for x in severe)
+    parts = [f"{undecided} undecided"] if undecided else []
+    if is_open or not undecided:
+        parts.append(f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open")
     if how_much:
         parts.append(how_much if is_open else f"no all-clear: {how_much}")
-    if unsure and not is_open:
-        parts.append("no all-clear: settings were not given, see the end")
-    if resolved := len(severe) - len(is_open):
+    if resolved := sum(x.status is Status.RESOLVED for x in severe):
         parts.append(f"{resolved} resolved")
     if remarks := len(incidents) - len(severe):
         hidden = len([x for x in listed if not is_severe(x)]) < remarks
@@ -149,11 +141,27 @@ def _summary(
     return "; ".join(parts)
 
 
-def exit_code(findings: Sequence[Finding], fail_on: str, reading: Reading) -> tuple[Exit, str]:
-    """Give the exit code and why: open findings at least as severe as asked for count; momentary ones do not."""
+def exit_code(
+    findings: Sequence[Finding], fail_on: str, reading: Reading, *, may_be_undecided: bool = False
+) -> tuple[Exit, str]:
+    """Give the exit code and why: open findings at least as severe as asked for count; momentary ones do not.
+
+    What is so severe in every possible world counts; in some of them it is undecided, like what was not read.
+    """
     limit = Severity(fail_on).rank
-    count = sum(x.severity.rank >= limit and x.status is Status.OPEN for x in findings)
-    code = answer(found=count > 0, unread=bool(reading.unread))
+    certain = [x for x in reading.decisions if x.least is not None and x.least.rank >= limit]
+    doubtful = [x for x in reading.decisions if x.severity.rank >= limit and x not in certain]
+    depends = {(x.application_id, task) for x in doubtful for task in x.tasks}
+    severe = [
+        x
+        for x in findings
+        if x.severity.rank >= limit and x.status is Status.OPEN and x.detector != UNDECIDED
+    ]
+    count = sum((x.application_id, x.task_id) not in depends for x in severe)
+    undecided = bool(doubtful) and not may_be_undecided
+    code = answer(found=bool(count or certain), unread=bool(reading.unread) or undecided)
     if code is Exit.FOUND:
-        return code, f"{plural(count, 'open finding')} at or above {fail_on}"
+        return code, f"{plural(count or len(certain), 'open finding')} at or above {fail_on}"
+    if undecided and not reading.how_much:
+        return code, f"undecided: {', '.join(x.application_id for x in doubtful)}"
     return code, reading.how_much or f"no open finding is at or above {fail_on}, and all was read"

@@ -14,6 +14,7 @@ from agent.contract.events import Severity
 from agent.contract.finding import Finding
 from agent.engine.one_reading import coverage, judge_once
 from agent.inventory.settings import Setting, SettingsBook
+from agent.judging.decision import UNDECIDED
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import LATEST, Release
 from agent.preflight.telling import Level, Result
@@ -36,9 +37,6 @@ def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
     blockers = [_result(x, words) for x in new if x.severity is not Severity.INFO]
     if blockers:
         return blockers
-    if _lacks_guarantee(assumed.applications):
-        what = f"whether {words} is safe depends on processing.guarantee, which is not given"
-        return [Result(CHECK, Level.WARNING, what, change="add --set processing_guarantee=...")]
     return [Result(CHECK, Level.OK, f"with {words} nothing on disk is in the way; read {what_was_read}")]
 
 
@@ -59,11 +57,6 @@ def _upgraded(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
     return group
 
 
-def _lacks_guarantee(book: SettingsBook) -> bool:
-    name = "processing_guarantee"
-    return name not in book.common and not (book.own and all(name in group for group in book.own.values()))
-
-
 def _findings(config: Config) -> tuple[list[Finding], str]:
     directory = Path(config.agent.state_dir)
     now_us = SystemClock().now_us()
@@ -76,4 +69,5 @@ def _findings(config: Config) -> tuple[list[Finding], str]:
 
 def _result(finding: Finding, words: str) -> Result:
     place = "/".join(x for x in (finding.application_id, finding.task_id) if x)
-    return Result(CHECK, Level.FAILED, f"with {words}: {finding.summary}", place, finding.next_action)
+    level = Level.WARNING if finding.detector == UNDECIDED else Level.FAILED
+    return Result(CHECK, level, f"with {words}: {finding.summary}", place, finding.next_action)

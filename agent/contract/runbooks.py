@@ -17,7 +17,7 @@ _ON_PAGE = {
     "too-few-copies": (
         "rules/missing-standby rules/unprotected-task rules/task-churn premature-cleanup orphaned-task"
     ),
-    "unwatched": "auditor-blind missing-fact rules/unaudited",
+    "unwatched": "auditor-blind undecided rules/unaudited",
 }
 
 BY_PAGE = {page: tuple(names.split()) for page, names in _ON_PAGE.items()}

@@ -13,7 +13,6 @@ from agent.detectors import (
     interrupted_wipe,
     lost_segment,
     malformed_checkpoint,
-    missing_fact,
     offset_beyond_durable,
     orphaned_task,
     overlaid_store,
@@ -27,6 +26,7 @@ from agent.detectors import (
     startup_lock_leak,
     store_shrank,
     torn_store,
+    undecided,
     unopenable_task,
     unowned_task,
     unrestored_store,
@@ -61,7 +61,7 @@ _MODULES = (
     store_shrank,
     data_beyond_changelog,
     deleted_while_held,
-    missing_fact,
+    undecided,
     auditor_blind,
 )
 

@@ -25,8 +25,8 @@ from agent.judging.base import (
     Scope,
     TaskCase,
     Verdict,
-    silenced_by,
 )
+from agent.judging.decision import Decision
 from agent.judging.wording import concerned
 from agent.layout.profile import Profile
 
@@ -71,13 +71,11 @@ class DetectorRunner:
     stats: dict[str, DetectorStats] = field(default_factory=dict)
     _by_scope: dict[Scope, tuple[Detector, ...]] = field(default_factory=dict)
     _before: dict[str, frozenset[str]] = field(default_factory=dict)
-    _silenced: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _judged: int = 0
 
     def __post_init__(self) -> None:
         """Put the detectors into their order."""
         self.stats = {detector.meta.id: DetectorStats() for detector in self.detectors}
-        self._silenced = silenced_by(self.detectors)
         in_order = laws_last(self.detectors)
         self._by_scope = {scope: tuple(x for x in in_order if x.meta.scope is scope) for scope in Scope}
         ids = [x.meta.id for x in in_order]
@@ -96,24 +94,28 @@ class DetectorRunner:
         known = self.know(application, batch)
         return TaskCase(
             self.inventory, now_us, application, task, settings=known.settings, profile=known.profile,
-            silenced=self._silenced, answers=known.answers,
+            answers=known.answers,
         )  # fmt: skip
 
-    def application_case(self, now_us: int, application: Application, batch: Batch) -> ApplicationCase:
+    def application_case(
+        self, now_us: int, application: Application, batch: Batch, decision: Decision | None
+    ) -> ApplicationCase:
         """Return what detectors of applications may read; `batch`: see `know`."""
         known = self.know(application, batch)
         return ApplicationCase(
             self.inventory, now_us, application, settings=known.settings, profile=known.profile,
-            silenced=self._silenced, answers=known.answers,
+            decision=decision, answers=known.answers,
         )  # fmt: skip
 
     def judge_task(self, now_us: int, application: Application, task: Task, batch: Batch) -> None:
         """Judge a task of an application; `batch`: see `know`."""
         self._judge(self.task_case(now_us, application, task, batch), application, task)
 
-    def judge_application(self, now_us: int, application: Application, batch: Batch) -> None:
-        """Judge an application itself; `batch`: see `know`."""
-        self._judge(self.application_case(now_us, application, batch), application, None)
+    def judge_application(
+        self, now_us: int, application: Application, batch: Batch, decision: Decision | None = None
+    ) -> None:
+        """Judge an application itself; `batch`: see `know`; `decision`: what is undecided of it."""
+        self._judge(self.application_case(now_us, application, batch, decision), application, None)
 
     def judge_agent(self, now_us: int) -> None:
         """Judge the agent itself."""

@@ -17,6 +17,7 @@ from agent.engine.listing import note_nested
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
 from agent.engine.schedule import Rechecks, Schedule, in_turn
+from agent.engine.worlds import Worlds
 from agent.findings.ledger import Ledger, Place
 from agent.findings.said import Said, level_of
 from agent.inventory.blindness import begin_blind
@@ -82,6 +83,7 @@ class Pipeline:
     looker: DirectoryReader = field(init=False)
     profiles: Profiles = field(init=False)
     judges: DetectorRunner = field(init=False)
+    worlds: Worlds = field(init=False)
     file_clock: FileClock = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0  # counts changes and findings: the same number means that nothing happened in between
@@ -102,6 +104,7 @@ class Pipeline:
             self.detectors, self.looker.inventory, self.settings, self.profiles, self.ledger, self._say,
             self.on_fault, self.stopwatch,
         )  # fmt: skip
+        self.worlds = Worlds(self.inventory, self.settings, self.detectors)
         self._timers.schedule("heartbeat", self.started_us)
         self._timers.schedule("summary", self.started_us + SUMMARY_US)
         self._timers.schedule("settings", self.started_us + REPEAT_US)
@@ -199,7 +202,9 @@ class Pipeline:
             task = application.tasks[path.partition("/")[2]]
             self.judges.judge_task(now_us, application, task, batch)
         for name in self._late.pop_due(now_us):
-            self.judges.judge_application(now_us, self.inventory.applications[name], batch)
+            self.judges.judge_application(
+                now_us, self.inventory.applications[name], batch, self.worlds.decision(name)
+            )
         if "heartbeat" in beats:
             self._timers.schedule("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
@@ -257,8 +262,13 @@ class Pipeline:
                 body = summary_body(application, task, self.profiles.of(application))
                 self.emit(Record(Kind.SUMMARY, now_us, body))
             self.judges.judge_task(now_us, application, task, batch)
+            profile = self.profiles.of(application)
+            self.worlds.reconsider(
+                application, task, profile, now_us, at_once=self.ledger.read_once_us is not None
+            )
         for application in filter(whom, self.inventory.applications.values()):
-            self.judges.judge_application(now_us, application, batch)
+            decision = self.worlds.decide(application, self.profiles.of(application), now_us)
+            self.judges.judge_application(now_us, application, batch, decision)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
@@ -307,7 +317,8 @@ class Pipeline:
             self._rechecks.restart(path, news.at_us)
             self.judges.judge_task(news.at_us, application, task, batch)
         for application in news.applications.values():
-            self.judges.judge_application(news.at_us, application, batch)
+            decision = self.worlds.decision(application.id)
+            self.judges.judge_application(news.at_us, application, batch, decision)
             self._late.schedule(application.id, news.at_us + LATE_US)
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:

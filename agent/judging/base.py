@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -15,6 +13,7 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings
+from agent.judging.decision import Decision
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ReleaseRange
@@ -221,7 +220,7 @@ class ApplicationCase(AgentCase):
         application: The one to judge.
         settings: What the operator said of it.
         profile: Which layout facts hold for its releases.
-        silenced: Setting -> ids of the detectors that need it (for the finding on missing facts).
+        decision: What is undecided of it, by settings that were not given.
     """
 
     scope: ClassVar[Scope] = Scope.APPLICATION
@@ -229,7 +228,7 @@ class ApplicationCase(AgentCase):
     application: Application
     settings: ApplicationSettings = field(default_factory=ApplicationSettings, kw_only=True)
     profile: Profile = field(default_factory=Profile, kw_only=True)
-    silenced: Mapping[str, tuple[str, ...]] = field(default_factory=dict, kw_only=True)
+    decision: Decision | None = field(default=None, kw_only=True)
 
     def is_silent(self, meta: DetectorMeta) -> bool:
         """Return whether a detector says nothing of this application."""
@@ -273,12 +272,6 @@ class Detector:
     meta: DetectorMeta
     judge: Judge
     dockets: tuple[Any, ...] = ()
-
-
-def silenced_by(detectors: Iterable[Detector]) -> dict[str, tuple[str, ...]]:
-    """List by setting, in the order of their names, the detectors that cannot decide everything without it."""
-    wanted = sorted((name, detector.meta.id) for detector in detectors for name in detector.meta.needs)
-    return {name: tuple(id_ for _, id_ in group) for name, group in groupby(wanted, key=itemgetter(0))}
 
 
 def seconds(microseconds: int) -> str:

@@ -163,6 +163,20 @@ LATEST = Release(4, 4, 0)
 """The last release that was run and read: what is later is not known to the tables."""
 
 
+LAST_PATCHES: dict[tuple[int, int], int] = {
+    (2, 0): 1, (2, 1): 1, (2, 2): 2, (2, 3): 1, (2, 4): 1, (2, 5): 1, (2, 6): 3, (2, 7): 2, (2, 8): 2,
+    (3, 0): 2, (3, 1): 2, (3, 2): 3, (3, 3): 2, (3, 4): 1, (3, 5): 2, (3, 6): 2, (3, 7): 2, (3, 8): 1, (3, 9): 2,
+    (4, 0): 2, (4, 1): 2, (4, 2): 2, (4, 3): 1, (4, 4): 0,
+}  # fmt: skip
+"""The last patch of each line that was released by the time of `LATEST`."""
+
+
+def possible_releases(within: ReleaseRange) -> list[Release]:
+    """List the releases of a range, in order: those of the table, and the next patch of each line, which may be out."""
+    each = (Release(*line, patch) for line, last in LAST_PATCHES.items() for patch in range(last + 2))
+    return [x for x in each if within.contains(x)]
+
+
 def is_later_than_known(known: ReleaseRange) -> bool:
     """Return whether every release of a range is later than the last one that the tables know."""
     return known.bounds[0] > LATEST

@@ -81,8 +81,7 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
 
 def _verdict(data: PageData) -> str:
     """Say in one line how things are; what is not decided is never part of an all-clear."""
-    missing = dict(data.missing_counts)
-    counts = {severity: count - missing.get(severity, 0) for severity, count in data.counts}
+    counts = dict(data.counts)
     urgent = [(counts[x], x) for x in (Severity.CRITICAL, Severity.WARNING) if counts.get(x)]
     if urgent:
         words = " and ".join(f"{number(count)} {severity}" for count, severity in urgent)
@@ -95,9 +94,6 @@ def _verdict(data: PageData) -> str:
         return "Nothing to watch: no task directory"
     if any(row.ended_us is None for row in data.blind):
         return "Nothing found, but the agent is blind right now"
-    if data.facts_missing:
-        undecided = plural(data.undecided, "detector")
-        return f"Nothing proved; {plural(data.facts_missing, 'fact')} missing: {undecided} cannot decide"
     if counts.get(Severity.INFO):
         return f"Nothing found but {plural(counts[Severity.INFO], 'remark')}"
     return "Nothing found"
@@ -208,7 +204,9 @@ def _task(task: TaskRow, data: PageData) -> str:
     state = (
         f'<span class="chip {worst}">{worst}</span>'
         if worst
-        else f'<span class="chip{"" if data.facts_missing else " good"}">no finding</span>'
+        else '<span class="chip warning">undecided</span>'
+        if (task.application_id, task.task_id) in data.undecided
+        else '<span class="chip good">no finding</span>'
     )
     since = f" since {moment(task.since_us, data.at_us)}" if task.since_us else ""
     written_us = task.checkpoint_written_at_us

@@ -12,11 +12,9 @@ from agent.config import Config
 from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Incident, gather
-from agent.detectors.missing_fact import META as MISSING_FACT_META
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
 from agent.inventory.model import Application, Inventory, Task
-from agent.judging.base import silenced_by
 
 TASKS_SHOWN = 200  # tasks with their own rows, the worst first; the rest is a number
 INCIDENTS_SHOWN = 100
@@ -66,11 +64,9 @@ class PageData:
     counts: tuple[tuple[Severity, int], ...]  # all open incidents
     blind: tuple[BlindRow, ...]  # newest first
     runbooks: str  # base of the links to runbooks; empty = none is known
-    facts_missing: int = 0  # settings that detectors need and that are not configured, over all applications
-    undecided: int = 0  # detectors that cannot decide everything because of that
-    missing_counts: tuple[
-        tuple[Severity, int], ...
-    ] = ()  # of `counts` those that only say that a fact is missing
+    undecided: frozenset[tuple[str, str]] = (
+        frozenset()
+    )  # (application, task) that may be damaged, by a setting
     disabled: tuple[tuple[str, str], ...] = ()  # detectors that open no finding, each with the reason
 
 
@@ -79,10 +75,6 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
     inventory, settings = pipeline.inventory, config.agent
     incidents = _open_incidents(pipeline)
     counts = Counter(incident.severity for incident in incidents)
-    lacking = [incident.lead for incident in incidents if incident.lead.detector == MISSING_FACT_META.id]
-    missing_counts = Counter(finding.severity for finding in lacking)
-    facts = {fact for finding in lacking for fact in finding.missing_facts}
-    silenced = silenced_by(pipeline.detectors)
     worst = worst_by_task(pipeline.ledger.open_findings())
     shown = _chosen_tasks(inventory, worst)
     applications = sorted(
@@ -106,9 +98,7 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         counts=tuple((severity, counts[severity]) for severity in Severity),
         blind=_blind(inventory),
         runbooks=settings.runbooks,
-        facts_missing=len(facts),
-        undecided=len({detector for fact in facts for detector in silenced.get(fact, ())}),
-        missing_counts=tuple((severity, missing_counts[severity]) for severity in Severity),
+        undecided=frozenset((x.application_id, y) for x in pipeline.worlds.decisions() for y in x.tasks),
         disabled=tuple(sorted((id_, why.value) for id_, why in pipeline.disabled.items())),
     )
 

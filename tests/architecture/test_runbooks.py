@@ -16,7 +16,7 @@ WINDOW = re.compile(
     r"|between|first)\b",
     re.IGNORECASE,
 )
-WITHOUT_STEPS = {"missing-fact"}
+WITHOUT_STEPS = {"undecided"}
 """Its diagnosis is a table of settings."""
 
 

@@ -11,7 +11,7 @@ from tools.alerts.model import Alert
 
 UNITS = {x.meta.id: x.meta.twin for x in DETECTORS} | {f"fleet-{x.id}": x.twin for x in NAMING}
 TWINS = {name: twin for name, twin in UNITS.items() if twin is not None}
-WITHOUT = {"missing-fact", "fleet-state-differs", "fleet-replicas-differ"}
+WITHOUT = {"undecided", "fleet-state-differs", "fleet-replicas-differ"}
 """What judges a volume, settings or contents: no recording of a run shows these."""
 
 

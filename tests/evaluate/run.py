@@ -25,6 +25,7 @@ from agent.contract.events import Affected, Level, Record, Severity  # noqa: E40
 from agent.contract.finding import Finding  # noqa: E402
 from agent.detectors import BY_ID, DETECTORS  # noqa: E402
 from agent.judging.base import Detector  # noqa: E402
+from agent.judging.decision import UNDECIDED  # noqa: E402
 from tests.support.replays import replayed  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
@@ -120,13 +121,27 @@ def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outco
 
 
 def _name_missing_facts(outcome: Outcome, settings: dict[str, object]) -> None:
-    """What is missed for want of a fact that its detector asks for is no miss, but is told as such."""
+    """What is missed for want of a setting is no miss where the agent asked for it.
+
+    A remark and an event of less than a minute are not asked about: then the setting is one that the detector needs.
+    """
+    asked = [(pod, x) for pod, x in outcome.found if x.detector == UNDECIDED]
     for row in list(outcome.missed) if outcome.told is not Told.ALL else ():
-        name = row.split(" ")[0].split("|")[0]
+        names, task, _, pod = row.split(" ")
+        questions = [
+            x
+            for on, x in asked
+            if on == pod
+            and any(
+                name in y.what and y.where.endswith(task) for name in names.split("|") for y in x.evidence
+            )
+        ]
+        name = names.split("|")[0]
         wanted = [fact for fact in BY_ID[name].meta.needs if fact not in settings] if name in BY_ID else []
-        if wanted:
+        if questions or wanted:
             outcome.missed.remove(row)
-            outcome.needing.append((name, ", ".join(wanted)))
+            facts = sorted({fact for x in questions for fact in x.missing_facts})
+            outcome.needing.append((name, f"asked: {', '.join(facts)}" if questions else ", ".join(wanted)))
 
 
 def _line(record: Record) -> str:

@@ -54,7 +54,7 @@ def look(*pods: str, at_us: int = 60, store: str = "window") -> Asked:
 
 def test_silence_about_what_is_right_is_right():
     assert kinds(run()) == []
-    assert kinds(run(), words=[said("missing-fact", "info")]) == []
+    assert kinds(run(), words=[said("undecided", "info")]) == []
 
 
 def test_silence_about_a_loss_is_a_miss():

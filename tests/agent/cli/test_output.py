@@ -247,36 +247,17 @@ def test_a_reading_says_how_the_agents_incident_is_found() -> None:
         assert "as an agent knows it" not in text
 
 
-def test_settings_that_were_not_given_are_one_line() -> None:
-    """They are no incident, but without them nothing found is no all-clear; beside an incident there is none."""
-    unknown = replace(
-        QUIET, id="4" * 16, incident_id="i-4", level=Level.SELF, detector="missing-fact",
-        summary="orders: not configured: processing_guarantee; 9 detectors cannot decide everything.",
-        missing_facts=("processing_guarantee",),
+def test_a_question_is_no_incident() -> None:
+    """It is counted on its own and names the settings that decide; beside an incident there are both."""
+    asked = replace(
+        QUIET, id="4" * 16, incident_id="i-4", level=Level.EXPOSURE, detector="undecided", severity=Severity.WARNING,
+        summary="If it runs exactly-once: critical, suspected: it is damaged. Otherwise nothing is wrong.",
+        missing_facts=("processing_guarantee", "num_standby_replicas"),
     )  # fmt: skip
-    text = printed(unknown)
-    assert text.startswith("no incident open; no all-clear: settings were not given, see the end\n")
-    text = " ".join(text.split())
-    assert (
-        "not configured: processing_guarantee; 9 detectors cannot decide everything. Without processing"
-        in text
-    )
-    assert (
-        "most bugs of exactly-once go unreported. Add --set KEY=VALUE for each; statewarden explain" in text
-    )
-    assert printed(unknown, LOUD).startswith("1 incident open: 1 critical\n")
-    assert "exactly-once" not in printed(replace(unknown, missing_facts=("num_standby_replicas",)))
-
-
-def test_of_many_applications_without_settings_a_few_are_named() -> None:
-    """ksqlDB makes one per query; the rest is a number."""
-    found = [
-        replace(QUIET, id=f"{n:016x}", incident_id=f"i-{n}", level=Level.SELF, summary="app: not configured.")
-        for n in range(30)
-    ]
-    text = printed(*(replace(x, missing_facts=("num_standby_replicas",)) for x in found))
-    assert text.count("not configured") == 10
-    assert text.endswith("Settings lack for 20 more applications (--json).\n")
+    text = printed(asked)
+    assert text.startswith("1 undecided\n")
+    assert ": processing.guarantee and num.standby.replicas decide\n    If it runs exactly-once" in text
+    assert printed(asked, LOUD).startswith("1 undecided; 1 incident open: 1 critical\n")
 
 
 def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

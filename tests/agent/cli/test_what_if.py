@@ -69,7 +69,8 @@ def test_without_the_guarantee_it_is_not_decided(statewarden: Callable, left_ope
     """At-least-once opens such a store, exactly-once with transactional stores never does."""
     said = statewarden("preflight", left_open, "--if", T, "--json")
     assert [row["level"] for row in said.rows] == ["warning"]
-    assert "processing.guarantee" in said.rows[0]["what"]
+    assert "If it runs exactly-once" in said.rows[0]["what"]
+    assert "processing.guarantee" in said.rows[0]["change"]
 
 
 def test_nothing_is_in_the_way_under_at_least_once(statewarden: Callable, left_open: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent.contract.events import Severity
-from agent.detectors import DETECTORS, auditor_blind, missing_fact, stale_eos_checkpoint
+from agent.detectors import DETECTORS, auditor_blind, stale_eos_checkpoint, undecided
 from agent.engine.rows import StoreRow, TaskRow
 from agent.judging.base import Detector
 from agent.preflight.checks import CHECKS
@@ -88,7 +88,7 @@ def test_promtool_finds_nothing() -> None:
 
 def test_severities_end_with_the_highest() -> None:
     """A remark is never a page."""
-    assert reach_of(missing_fact.META).severities == ("info",)
+    assert reach_of(undecided.META).severities[-1] == "warning"
     assert reach_of(stale_eos_checkpoint.META).severities == tuple(x.value for x in Severity)
 
 
@@ -96,5 +96,5 @@ def test_places_are_those_that_it_judges() -> None:
     """Applications of its guarantee, if that is known; the agent itself where it judges that."""
     applications = {"a": True, "b": False, "c": None}
     assert reach_of(stale_eos_checkpoint.META).places(applications) == ["a"]
-    assert reach_of(missing_fact.META).places(applications) == ["a", "b", "c"]
+    assert reach_of(undecided.META).places(applications) == ["a", "b", "c"]
     assert reach_of(auditor_blind.META).places(applications) == [""]

@@ -61,7 +61,7 @@ def hostile_page(text: str) -> PageData:
     )  # fmt: skip
 
 
-def replayed_page(scenario_name: str, *told: str) -> PageData:
+def replayed_page(scenario_name: str, *told: str, quiet_us: int = 1_000_000) -> PageData:
     """Replay a recorded incident and take the page right after it; `told`: only these settings are given."""
     scenario = load_scenario(TRACES / scenario_name)
     trace = next(iter(scenario.traces.values()))
@@ -71,6 +71,6 @@ def replayed_page(scenario_name: str, *told: str) -> PageData:
     )
     disk = MemoryDisk()
     pipeline = Pipeline(disk, config.applications, first_time_us(trace), lambda record: None)
-    replay(trace, pipeline, disk, 1_000_000)
+    replay(trace, pipeline, disk, quiet_us)
     now_us = max(x.opened_at_us for x in pipeline.ledger.findings()) + 10_000_000
     return make_page(pipeline, config, now_us, watches=9, ready=True)

@@ -9,7 +9,7 @@ import pytest
 
 from agent.config import load_config
 from agent.contract.events import Confidence, Severity
-from agent.detectors import DETECTORS, missing_fact, stale_eos_checkpoint
+from agent.detectors import stale_eos_checkpoint
 from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Place
 from agent.inventory.model import Application, Task
@@ -88,22 +88,6 @@ def test_a_remark_of_an_incident_that_is_over_stays_on_the_page() -> None:
     data = page_of(pipeline)
     assert [(x.severity, x.tasks) for x in data.incidents] == [(Severity.INFO, ("0_1",))]
     assert dict(data.counts)[Severity.INFO] == 1
-
-
-def test_missing_facts_are_counted_once() -> None:
-    """Two applications that lack the same fact lack one; the detectors are those that need it."""
-    pipeline = big_pipeline(1, 2)
-    meta = missing_fact.META
-    lacking = ("commit_interval_ms", "delete_retention_ms")
-    verdicts = [
-        Verdict("settings", NOW_US, "?", (), Severity.INFO, Confidence.UNKNOWN, missing_facts=lacking)
-    ]
-    for name in ("app-000", "app-001"):
-        pipeline.ledger.settle(meta, Place(meta.id, name, None), verdicts, NOW_US)
-    data = page_of(pipeline)
-    assert (data.facts_missing, dict(data.missing_counts)[Severity.INFO]) == (2, 2)
-    needing = [x for x in DETECTORS if {"commit_interval_ms", "delete_retention_ms"} & set(x.meta.needs)]
-    assert data.undecided == len(needing) > 0
 
 
 def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None:

@@ -1,0 +1,55 @@
+"""Detector `undecided`: something is wrong under some settings that were not given, and nothing under others.
+
+Fires while a task would be reported as a warning or more in one possible world and not in another. Worlds differ in
+processing.guarantee, release, num.standby.replicas and enable.transactional.statestores, as far as these were not given
+and disk does not show them. It names the one or two settings that decide; what changes nothing is not asked for.
+Clears when the settings are given, or when disk decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.decision import UNDECIDED, next_action, summary
+
+META = DetectorMeta(
+    id=UNDECIDED,
+    title="Damaged or not, by a setting that was not given",
+    level=Level.EXPOSURE,
+    severity=Severity.WARNING,
+    kind=Kind.CONDITION,
+    scope=Scope.APPLICATION,
+    refreshed=True,
+    next_action="Find out the settings that the summary names and give them to the agent, or to `scan --set`.",
+    consequence="State may be damaged; one answer decides.",
+    waits_us=(),
+)
+
+
+def judge(case: ApplicationCase) -> Iterable[Verdict]:
+    """Judge one application."""
+    decision = case.decision
+    if decision is None:
+        return
+    incidents = [(branch, one) for branch in decision.branches for one in branch.incidents]
+    yield Verdict(
+        subject="settings",
+        opened_at_us=decision.since_us,
+        summary=summary(decision),
+        evidence=tuple(
+            Evidence(
+                one.since_us,
+                f"{', '.join(branch.answers)}: {one.severity}, {one.confidence}"
+                f" {one.lead.detector}: {one.sentence}",
+                "/".join((case.application.id, *one.tasks[:1])),
+            )
+            for branch, one in incidents
+        ),
+        severity=Severity.WARNING,
+        confidence=Confidence.UNKNOWN,
+        affected=Affected.POSSIBLY,
+        missing_facts=decision.question,
+        next_action=next_action(decision),
+    )

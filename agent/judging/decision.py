@@ -1,0 +1,132 @@
+"""What is undecided of an application: what is wrong under which answer, and how the answer is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.contract.events import Severity
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident
+
+GUARANTEE = "processing_guarantee"
+RELEASE = "kafka_streams_version"
+STANDBYS = "num_standby_replicas"
+TRANSACTIONAL = "enable_transactional_statestores"
+UNDECIDED = "undecided"
+"""Id of the finding that asks."""
+ASKED = (GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL)
+"""Settings that decide verdicts, the one first whose value an operator knows best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What holds under some answers.
+
+    Args of the dataclass:
+        answers: In words, one setting after the other: "exactly-once", "without standbys".
+        incidents: What is wrong then, the worst first; empty = nothing.
+    """
+
+    answers: tuple[str, ...]
+    incidents: tuple[Incident[Finding], ...]
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst of it; None = nothing is wrong."""
+        return max((x.severity for x in self.incidents), key=lambda x: x.rank, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is undecided of an application.
+
+    Args of the dataclass:
+        application_id: The application.
+        question: The one or two settings that decide, the most telling first.
+        branches: What holds under which answers, the worst first. Findings that hold in every world are in none.
+        least: The worst severity that every world has; None = in some world nothing is wrong.
+        sure: Whether the question decides all of it.
+        unasked: Tasks that look suspicious, too, and were not judged in every world.
+    """
+
+    application_id: str
+    question: tuple[str, ...]
+    branches: tuple[Branch, ...]
+    least: Severity | None
+    sure: bool
+    unasked: int = 0
+
+    @property
+    def severity(self) -> Severity:
+        """The worst that may be."""
+        return max((x.severity for x in self.branches if x.severity), key=lambda x: x.rank)
+
+    @property
+    def since_us(self) -> int:
+        """When the first of what may be wrong began."""
+        return min(incident.since_us for branch in self.branches for incident in branch.incidents)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks that may be damaged or exposed."""
+        return tuple(sorted({x for branch in self.branches for one in branch.incidents for x in one.tasks}))
+
+
+def summary(decision: Decision) -> str:
+    """Say it in a few sentences: what is wrong under which answer, and how many questions decide."""
+    said: list[str] = []
+    before = ""
+    for branch in decision.branches:
+        if branch.incidents:
+            what = _sentence(branch)
+            same = "the same" if what == before else what
+            said.append(f"If it runs {', '.join(branch.answers)}: {branch.severity}, {_sure(branch)}: {same}")
+            before = what
+    wrong = "nothing is wrong" if decision.least is None else "nothing more is wrong"
+    rest = f" Otherwise {wrong}." if any(not x.incidents for x in decision.branches) else ""
+    more = "" if decision.sure else " It may take more settings than these."
+    others = f" {decision.unasked} more tasks look suspicious." if decision.unasked else ""
+    return f"{'. '.join(said)}.{rest}{more}{others}"
+
+
+def in_kafkas_words(question: tuple[str, ...]) -> str:
+    """Name the settings that decide: `processing.guarantee and num.standby.replicas`."""
+    return " and ".join(_KAFKA_NAMES[x] for x in question)
+
+
+def next_action(decision: Decision) -> str:
+    """Say how the answer is found, and what to do with it."""
+    names = in_kafkas_words(tuple(x for x in decision.question if x != RELEASE))
+    found = [f"The application logs {names} at its start (grep '{_grep(decision)}')."] if names else []
+    found += ["The name of the kafka-streams jar has the release."] if RELEASE in decision.question else []
+    told = " ".join(f"--set {decision.application_id}:{x}=VALUE" for x in decision.question)
+    return (
+        f"Find out {in_kafkas_words(decision.question)}. {' '.join(found)} Then add {told}."
+        " Until you know, keep a copy of the task directory before any start."
+    )
+
+
+def _grep(decision: Decision) -> str:
+    """Give what finds the settings in the log that the application writes at its start."""
+    return r"\|".join(f"{_KAFKA_NAMES[x]} =" for x in decision.question if x != RELEASE)
+
+
+def _sentence(branch: Branch) -> str:
+    first, *others = branch.incidents
+    keys = [x for x in first.upstream if x.startswith("KAFKA-")]
+    issues = f" ({', '.join(keys)})" if keys else ""
+    more = f", and {len(others)} more {'incident' if len(others) == 1 else 'incidents'}" if others else ""
+    return f"{first.sentence.rstrip('.')}{issues}{more}"
+
+
+def _sure(branch: Branch) -> str:
+    return branch.incidents[0].confidence.value
+
+
+_KAFKA_NAMES: Mapping[str, str] = {
+    GUARANTEE: "processing.guarantee",
+    RELEASE: "the release of Kafka Streams",
+    STANDBYS: "num.standby.replicas",
+    TRANSACTIONAL: "enable.transactional.statestores",
+}

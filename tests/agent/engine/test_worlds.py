@@ -1,0 +1,163 @@
+"""Possible worlds: what is asked, what is said under each answer, and that an answer decides."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from agent.cli.offline import one_pass
+from agent.cli.output import Reading, exit_code
+from agent.clock import SystemClock
+from agent.config import Config, load_config
+from agent.contract.events import Severity
+from agent.contract.exit_codes import Exit
+from agent.detectors import ACCEPTABLE, BY_ID
+from agent.engine.one_reading import judge_once
+from agent.engine.pipeline import Pipeline
+from agent.engine.worlds import stretches, worlds
+from agent.inventory.settings import ApplicationSettings, Setting
+from agent.judging.decision import ASKED, GUARANTEE, RELEASE, STANDBYS, summary
+from agent.layout.profile import Profile, Truth
+from agent.layout.releases import LAST_PATCHES, LATEST, Release, ReleaseRange
+from agent.observe.kernel_disk import KernelDisk
+from tests.support.scenario import Scenario
+
+DATA = Path(__file__).parents[2] / "data"
+SNAPSHOTS = sorted(x.name.removesuffix(".tar.gz") for x in (DATA / "snapshots").iterdir())
+EOS, ALOS = "exactly_once_v2", "at_least_once"
+
+
+def read(name: str, folder: Path, **told: str) -> Pipeline:
+    """Read a snapshot once."""
+    if not folder.exists():
+        with tarfile.open(DATA / "snapshots" / f"{name}.tar.gz") as packed:
+            packed.extractall(folder, filter="fully_trusted")
+    config: Config = load_config(
+        file=None, sets=[f"{key}={value}" for key, value in told.items()], flags={}, environment={},
+        detectors=BY_ID, acceptable=ACCEPTABLE,
+    )  # fmt: skip
+    now_us = SystemClock().now_us()
+    pipeline = one_pass(KernelDisk(folder), config, now_us)
+    judge_once(pipeline, now_us)
+    return pipeline
+
+
+def loud(pipeline: Pipeline) -> set[tuple[str | None, str, str]]:
+    """What is a warning or more, and no question."""
+    found = pipeline.ledger.findings()
+    return {
+        (x.task_id, x.detector, x.severity.value)
+        for x in found
+        if x.severity is not Severity.INFO and x.detector != "undecided"
+    }
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_the_answer_gives_what_everything_told_gives(name: str, tmp_path: Path) -> None:
+    """What is loud with everything told is loud or undecided with nothing told; the answers decide."""
+    told = json.loads((DATA / "traces" / name / "scenario.json").read_text())["settings"]
+    known = {key: str(value) for key, value in told.items() if key in ASKED}
+    nothing = read(name, tmp_path / name)
+    decisions = nothing.worlds.decisions()
+    everything = loud(read(name, tmp_path / name, **known))
+    possible = {
+        (task, one.lead.detector)
+        for x in decisions
+        for branch in x.branches
+        for one in branch.incidents
+        for task in one.tasks
+    }
+    assert {(task, detector) for task, detector, _ in everything} <= possible | {x[:2] for x in loud(nothing)}
+    asked = {key: known[key] for x in decisions for key in x.question}
+    answered = read(name, tmp_path / name, **asked)
+    assert loud(answered) == everything
+
+
+def test_the_seed_bug_asks_one_question(tmp_path: Path) -> None:
+    """Disk has all but the guarantee, and whether the patch is a later one: both answers in one breath."""
+    name = "kafka-20685-4.1.2"
+    (decision,) = read(name, tmp_path / name).worlds.decisions()
+    assert decision.question == (GUARANTEE, RELEASE)
+    assert (decision.severity, decision.least) == (Severity.CRITICAL, None)
+    said = summary(decision)
+    assert said.startswith(
+        "If it runs exactly-once, on Kafka Streams 4.0.0 to 4.1.2: critical, suspected: Task 0_0: 1778 puts"
+    )
+    assert said.endswith("(KAFKA-20685). Otherwise nothing is wrong.")
+
+
+@pytest.mark.parametrize(
+    ("name", "fail_on", "told", "code"),
+    [
+        ("kafka-20685-4.1.2", "critical", {}, Exit.UNREAD),
+        ("kafka-20685-4.1.2", "critical", {GUARANTEE: EOS, RELEASE: "4.1.2"}, Exit.FOUND),
+        ("kafka-20685-4.1.2", "critical", {GUARANTEE: ALOS}, Exit.CLEAR),
+        ("torn-clean-3.9.2", "critical", {}, Exit.FOUND),  # one task is damaged whatever it runs
+        ("torn-clean-half-2.4.1", "critical", {}, Exit.UNREAD),
+        ("torn-clean-half-2.4.1", "warning", {}, Exit.FOUND),
+        ("benign-restart-eos-4.1.2", "warning", {}, Exit.CLEAR),
+    ],
+)
+def test_exit_codes(name: str, fail_on: str, told: dict[str, str], code: Exit, tmp_path: Path) -> None:
+    """0 in no possible world, 1 in every one, 3 in some."""
+    pipeline = read(name, tmp_path / name, **told)
+    reading = Reading.of(pipeline, "pod", "")
+    assert exit_code(pipeline.ledger.findings(), fail_on, reading)[0] is code
+    if code is Exit.UNREAD:
+        may = exit_code(pipeline.ledger.findings(), fail_on, reading, may_be_undecided=True)
+        assert may[0] is Exit.CLEAR
+
+
+def test_the_agent_asks_and_settles() -> None:
+    """A crash with uncommitted data, nothing told: one warning; a wipe by the next start answers it."""
+    run = Scenario("4.1.2", EOS, hidden=[GUARANTEE, STANDBYS])
+    app = run.start()
+    app.opens("0_0")
+    app.commits("0_0", 100)
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(5)
+    app.crash()
+    run.wait(130)
+    finding = run.only("undecided")
+    assert (finding.severity, finding.status.value) == (Severity.WARNING, "open")
+    assert finding.missing_facts[0] == GUARANTEE
+    run.world.play("unlink", f"{run.task('0_0').path}/.checkpoint")
+    run.wait(130)
+    assert run.only("undecided").status.value == "resolved"
+
+
+def test_what_changes_nothing_is_not_asked() -> None:
+    """An application that runs on, nothing told: no question."""
+    run = Scenario("4.1.2", ALOS, hidden=list(ASKED))
+    app = run.start()
+    app.opens("0_0")
+    app.commits("0_0", 100)
+    run.wait(130)
+    assert run.findings("undecided") == []
+
+
+def test_worlds_are_those_that_disk_allows() -> None:
+    """What was given has one value; releases are cut where a fact or a bug begins or ends."""
+    bug = ReleaseRange.between("4.0.1", "4.1.2")
+    profile = Profile(ReleaseRange.between("4.0.0", "4.1.x"), transactional=Truth.NO)
+    given = ApplicationSettings({GUARANTEE: Setting(EOS, "flag")})
+    found = worlds(given, profile, [bug])
+    assert {x[STANDBYS] for x in found} == {"0", "1"}
+    assert all(GUARANTEE not in x for x in found)
+    starts = {x[RELEASE] for x in found}
+    assert {"4.0.0", "4.0.1", "4.1.3"} <= starts  # the next patch may be out, and have the fix
+    assert "4.1.4" not in starts
+
+
+def test_stretches_cover_the_known_releases_once() -> None:
+    """Every release that was released is in one stretch."""
+    found = stretches(ReleaseRange(), frozenset())
+    for line, last in LAST_PATCHES.items():
+        for patch in range(last + 1):
+            assert sum(x.contains(Release(*line, patch)) for x in found) == 1
+    assert found[-1].high == LATEST._replace(patch=LATEST.patch + 1)
+    assert stretches(ReleaseRange.since("4.5.0"), frozenset()) == ()
