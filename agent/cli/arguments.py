@@ -158,6 +158,8 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help="show what each rule judged of this task (APPLICATION/TASK), and why it says nothing",
     )
-    parser.add_argument("--events", type=Path, metavar="DIR",
-                        help="events that agents have shipped: *.jsonl, *.jsonl.gz")
+    parser.add_argument("--events", metavar="SOURCE",
+                        help="where agents recorded it: http://HOST:9464 of a running agent, its spool, a directory, or"
+                        " s3://BUCKET/PREFIX")
+    parser.add_argument("--evidence", action="store_true", help="with --events: every finding with its evidence")
     add_settings(parser)

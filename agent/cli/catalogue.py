@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 
+from agent.cli.incident_text import incident_text
 from agent.cli.lookup import is_issue, names_of, of_alert, section_about, slug_of
+from agent.cli.output import width_of
 from agent.cli.page_text import page_text, section_of
+from agent.cli.recorded import Recorded
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
-from agent.contract.events import Status
 from agent.contract.finding import Finding, read_back
 from agent.contract.grouping import Link, incident_of
 from agent.contract.incidents import Incident, gather
@@ -42,7 +44,8 @@ _RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/
 """An incident, a finding, or a task of an application."""
 
 _RECORDED = (
-    "add --events DIR: an agent's spool, or where agents ship to. Its runbook: `statewarden explain DETECTOR`"
+    "add --events SOURCE: a running agent (http://localhost:9464), its spool, or where agents ship to (a directory,"
+    " s3://BUCKET/PREFIX). Its runbook: `statewarden explain DETECTOR`"
 )
 
 
@@ -58,7 +61,7 @@ def list_detectors(config: Config, *, as_json: bool) -> int:
     return 0
 
 
-def explain(chosen: Namespace) -> int:
+def explain(chosen: Namespace, config: Config) -> int:
     """Print a runbook, by its id, an alert's name or an issue's key, or the story of a finding or an incident.
 
     Raises `UsageError`: nothing is known by that name; it says which one is spelt like it.
@@ -72,27 +75,37 @@ def explain(chosen: Namespace) -> int:
         return _explain_issue(asked.upper())
     if chosen.events is None:
         raise UsageError(f"{chosen.id}: {_RECORDED if _RECORDED_ID.fullmatch(asked) else _unknown(asked)}")
+    return _explain_recorded(chosen, Recorded(chosen.events, config))
+
+
+def _explain_recorded(chosen: Namespace, recorded: Recorded) -> int:
+    """Print a finding, or an incident: the verdict and its one step first, the evidence where it is asked for."""
     later: dict[str, None] = {}
-    found = _find(chosen.events, chosen.id, later)
-    about = [] if found else _about(chosen.events, chosen.id, later)
-    unread = f"{len(later)} events about it were not read, the first: {next(iter(later))}" if later else ""
+    lines = list(recorded.lines())
+    found = _find(lines, chosen.id, later)
+    about = [] if found else _about(lines, chosen.id, later)
+    unread = [f"{len(later)} events about it were not read, the first: {next(iter(later))}"] if later else []
+    if recorded.unread:
+        path, why = next(iter(recorded.unread.items()))
+        count = f"{len(recorded.unread)} of {recorded.segments} segments"
+        unread.append(f"{count} can't be read and were passed over, the first: {path}: {why}")
     if not found and not about:
         missing = (
-            f"{chosen.id}: no such finding, incident, application or task in the events below {chosen.events}"
+            f"{chosen.id}: no such finding, incident, application or task in the events of {chosen.events}"
         )
-        raise UnreadError(f"{missing}; {unread}") if unread else UsageError(missing)
-    if unread:
-        complain(printable(f"{chosen.id}: {unread}"))
+        raise UnreadError("; ".join((missing, *unread))) if unread else UsageError(missing)
+    for words in unread:
+        complain(printable(f"{chosen.id}: {words}"))
     if not found:
         sys.stdout.write(_listing(chosen.id, about))
         return 0
-    worst = _incidents(found)[0].lead
-    if len(found) > 1:
-        sys.stdout.write(_heading(chosen.id, found, worst))
-    sys.stdout.write("\n".join(_story(x, worst) for x in found))
-    page = _page(worst.detector)
-    if page is not None:
-        sys.stdout.write(f"\n{page}")
+    incident = _incidents(found)[0]
+    shown = chosen.evidence or len(found) == 1
+    width = width_of(sys.stdout)
+    paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown))
+    if not shown:
+        sys.stdout.write(f"The {len(found)} findings behind it: add --evidence.\n")
     return 0
 
 
@@ -214,7 +227,7 @@ def _without_page(meta: DetectorMeta) -> str:
     return f"# {meta.id}\n\n{meta.title}.\n\n{issues}\nNext: {meta.next_action}\n"
 
 
-def _find(events: Path, asked: str, later: dict[str, None]) -> list[dict[str, object]]:
+def _find(events: Sequence[bytes], asked: str, later: dict[str, None]) -> list[dict[str, object]]:
     """Give the last state of a finding, or of each finding of an incident, in the order in which they opened.
 
     Why a line of a later version is not read is added to `later`.
@@ -223,7 +236,7 @@ def _find(events: Path, asked: str, later: dict[str, None]) -> list[dict[str, ob
     return _last(events, digits, lambda x: asked in (x["finding_id"], _incident_of(x)), later)
 
 
-def _about(events: Path, address: str, later: dict[str, None]) -> list[dict[str, object]]:
+def _about(events: Sequence[bytes], address: str, later: dict[str, None]) -> list[dict[str, object]]:
     """Give the same of all incidents about an application, or about a task (`APPLICATION/TASK`)."""
     application = address.partition("/")[0]
     found = _last(events, application, lambda x: x.get("application_id") == application, later)
@@ -238,10 +251,10 @@ def _incident_of(found: dict[str, object]) -> str:
 
 
 def _last(
-    events: Path, word: str, wanted: Callable[[dict[str, object]], bool], later: dict[str, None]
+    events: Sequence[bytes], word: str, wanted: Callable[[dict[str, object]], bool], later: dict[str, None]
 ) -> list[dict[str, object]]:
     newest: dict[str, dict[str, object]] = {}
-    for line in _lines(events):
+    for line in events:
         if word.encode("ascii", "ignore") not in line:
             continue
         try:
@@ -275,47 +288,3 @@ def _incidents(found: Sequence[dict[str, object]]) -> list[Incident[Finding]]:
         return Link(pod=pods[one.id])
 
     return gather(map(read_back, found), link=link)
-
-
-def _heading(asked: str, found: Sequence[dict[str, object]], worst: Finding) -> str:
-    count = sum(x["status"] == Status.OPEN for x in found)
-    said = f"{worst.severity} {worst.detector} ({worst.confidence}, {worst.status})"
-    return (
-        printable(f"{asked}: {said}; {len(found)} findings, {count} of them open, the oldest first") + "\n\n"
-    )
-
-
-def _lines(events: Path) -> Iterator[bytes]:
-    if not events.is_dir():
-        raise UsageError(f"{events}: no such directory of events")
-    for path in sorted(events.rglob("*.jsonl*")):
-        try:
-            content = path.read_bytes()
-            yield from (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
-        except (OSError, EOFError) as error:
-            raise UnreadError(f"{path}: cannot be read: {error}") from error
-
-
-def _last_line(found: dict[str, object], worst: Finding) -> str:
-    """Say what to do. Of an incident there is one next step, that of the finding which names it."""
-    if found["detector"] == worst.detector and found["status"] == worst.status:
-        return f"next: {printable(str(found['next_action']))}"
-    if worst.status is Status.OPEN and found["status"] != Status.OPEN:
-        return "over: follow what is open"
-    return printable(f"evidence: follow the step of {worst.detector}")
-
-
-def _story(found: dict[str, object], worst: Finding) -> str:
-    keys = (
-        "incident_id", "finding_id", "detector", "severity", "confidence", "status", "pod", "application_id",
-        "task_id", "store",
-    )  # fmt: skip
-    head = "".join(f"{key:<16}{printable(str(found[key]))}\n" for key in keys if found.get(key) is not None)
-    opened_us = found.get("opened_at_us")
-    if isinstance(opened_us, int):
-        head += f"{'opened_at':<16}{rfc3339(opened_us)}\n"
-    steps = found.get("evidence")
-    chain = ""
-    for step in steps if isinstance(steps, list) else []:
-        chain += f"  {step['at']}  {printable(str(step['what']))}  ({printable(str(step['where']))})\n"
-    return f"{head}\n{printable(str(found['summary']))}\n\n{chain}\n{_last_line(found, worst)}\n"

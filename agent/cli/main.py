@@ -167,7 +167,7 @@ def _diff(chosen: argparse.Namespace) -> int:
 
 def _explain(chosen: argparse.Namespace) -> int:
     if chosen.why_not is None:
-        return catalogue.explain(chosen)
+        return catalogue.explain(chosen, config_of(chosen))
     from agent.cli.why_not import why_not
 
     return why_not(chosen.why_not, Path(chosen.id), config_of(chosen))

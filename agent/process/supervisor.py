@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -83,7 +84,7 @@ class Supervisor:
         self._complain_s = 0.0
         self._linger_until_s: float | None = None
         self._sink_refusal = ""
-        origin = Origin(
+        self._origin = origin = Origin(
             pod_uid=settings.pod_uid or settings.pod,
             boot_id=os.urandom(6).hex(),  # fresh with every start
             pod=settings.pod,
@@ -349,6 +350,7 @@ class Supervisor:
                 unhealthy=self._unhealthy,
                 unready=self._unready,
                 page=self._desk.page,
+                findings=partial(self._desk.findings, self._origin),
             ),
             host,
             int(port),

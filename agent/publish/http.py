@@ -40,6 +40,7 @@ _GUARDS = (
 """A page with names from a disk on it: whatever slips through escaping must do nothing."""
 
 Headers = tuple[tuple[str, str], ...]
+_LINES = (("Content-Type", "application/jsonl; charset=utf-8"),)
 _TEXT, _HTML = ((("Content-Type", f"text/{x}; charset=utf-8"),) for x in ("plain", "html"))
 _CLOCK = SystemClock()
 
@@ -52,11 +53,12 @@ class Answers:
     """Headers and body; the arguments are what the client says in `Accept` and `Accept-Encoding`."""
     unhealthy: Callable[[], str | None]  # why the agent is not alive, in one line; None = it is
     unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
-    page: Callable[[], str]  # the agent's own page as HTML; the only one that may wait, a few seconds
+    page: Callable[[], str]  # the agent's own page as HTML; it may wait, a few seconds
+    findings: Callable[[], str]  # what was found, as lines of the event contract; it may wait as long
 
 
 class HttpServer(ThreadingHTTPServer):
-    """Serves `/metrics`, `/healthz`, `/readyz` and `/`, each connection on a thread. A context manager."""
+    """Serves `/metrics`, `/healthz`, `/readyz`, `/findings` and `/`, each connection on a thread. A context manager."""
 
     daemon_threads = True
     block_on_close = False  # a client that dawdles must not hold up the agent's end
@@ -191,6 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.OK, *self.server.known.metrics(*(" ".join(",".join(x).split()) for x in said))
         if path == "/":
             return HTTPStatus.OK, _HTML, self.server.known.page().encode("utf-8", "backslashreplace")
+        if path == "/findings":
+            return HTTPStatus.OK, _LINES, self.server.known.findings().encode("utf-8", "backslashreplace")
         return HTTPStatus.NOT_FOUND, _TEXT, b"not found\n"
 
     def _say(self, status: HTTPStatus, line: str) -> None:

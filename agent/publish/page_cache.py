@@ -1,10 +1,12 @@
-"""Between the readers of the agent's page and the worker."""
+"""Between the readers of the agent's page and findings and the worker."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 
+from agent.contract.codec import Encoder
+from agent.contract.events import Kind, Origin, Record
 from agent.publish.page_data import PageData
 
 WAIT_S = 3.0  # how long a request waits for the worker, whose loop turns at least once a second
@@ -27,15 +29,29 @@ class PageCache:
 
     def page(self) -> str:
         """Give the page as HTML; called by threads of the server."""
+        data, trouble = self._fetch()
+        from agent.publish.page import render  # 1 MiB, for those who open it
+
+        return render(data, trouble)
+
+    def findings(self, origin: Origin) -> str:
+        """Give what was found as lines of the event contract; called by threads of the server."""
+        data, _ = self._fetch()
+        if data is None:
+            return ""
+        encoder = Encoder(origin)
+        records = (Record(Kind.FINDING, data.at_us, x.body()) for x in data.findings)
+        return "".join(f"{encoder.encode(record, n)}\n" for n, record in enumerate(records, 1))
+
+    def _fetch(self) -> tuple[PageData | None, str | None]:
+        """Ask the worker; return what there is, and why it is not of now."""
         with self._fresh:
             served = self._served
             self.is_asked = True
             came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
             data = self._data
-        from agent.publish.page import render  # 1 MiB, for those who open it
-
         trouble = None if came else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
-        return render(data, trouble)
+        return data, trouble
 
     def serve(self, make: Callable[[], PageData]) -> None:
         """Answer if there is a request; called by the worker at every turn."""

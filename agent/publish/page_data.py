@@ -67,6 +67,7 @@ class PageData:
     undecided: frozenset[tuple[str, str]] = (
         frozenset()
     )  # (application, task) that may be damaged, by a setting
+    findings: tuple[Finding, ...] = ()  # everything that was found
     disabled: tuple[tuple[str, str], ...] = ()  # detectors that open no finding, each with the reason
 
 
@@ -99,6 +100,7 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         blind=_blind(inventory),
         runbooks=settings.runbooks,
         undecided=frozenset((x.application_id, y) for x in pipeline.worlds.decisions() for y in x.tasks),
+        findings=tuple(pipeline.ledger.findings()),
         disabled=tuple(sorted((id_, why.value) for id_, why in pipeline.disabled.items())),
     )
 

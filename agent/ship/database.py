@@ -10,7 +10,9 @@ volume, and a disk that turns read-only would end the agent by SIGBUS.
 from __future__ import annotations
 
 import logging
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -170,6 +172,26 @@ def last_checkpoint(path: Path, statements: tuple[str, ...]) -> list[list[Row]]:
             connection.close()
     except sqlite3.Error as error:
         raise _ours(error) from error
+
+
+def rows_of_copy(path: Path, statement: str) -> list[Row]:
+    """Query a copy of a database and its log: an agent may be using it, and nothing is written beside it.
+
+    Raises `StoreError`: it cannot be read, or is no database. Raises `OSError`: it cannot be copied.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, path.name)
+        for suffix in reversed(_SUFFIXES):  # the log first: what moves into the file meanwhile is in both
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+        try:
+            connection = sqlite3.connect(copy)
+            try:
+                return connection.execute(statement).fetchall()
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise _ours(error) from error
 
 
 def _ours(error: sqlite3.Error) -> StoreError:

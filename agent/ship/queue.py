@@ -23,6 +23,7 @@ from agent.ship.database import (
     StoreError,
     aside_files,
     last_checkpoint,
+    rows_of_copy,
     set_aside,
 )
 from agent.ship.values import HIGHEST, Batch, Limits, rank_of
@@ -279,6 +280,11 @@ class Queue:
         span = (lowest, lowest + (1 << _PLACE_BITS) - 1)
         ((last,),) = self.database.run("SELECT max(n) FROM records WHERE n BETWEEN ? AND ?", span)
         return int(last) - lowest if last else 0
+
+
+def spooled_lines(path: Path) -> list[bytes]:
+    """Read the lines that wait in a spool, also of an agent that runs. Raises what `rows_of_copy` does."""
+    return [bytes(line) for (line,) in rows_of_copy(path, "SELECT line FROM records ORDER BY n")]
 
 
 def other_format(path: Path) -> str:

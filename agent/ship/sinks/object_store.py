@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -66,6 +66,15 @@ class ObjectStoreSink:
         except errors.BaseError as error:
             raise RetryableShipError(f"{path}: {_brief(error)}") from error
 
+    def segments(self) -> Iterator[tuple[str, bytes]]:
+        """Give (name, content) of every segment that is there; see `read_segments`."""
+        try:
+            listed = [x["path"] for page in self._obstore.list(self._store) for x in page]
+            for path in sorted(x for x in listed if ".jsonl" in x):
+                yield path, bytes(self._obstore.get(self._store, path).bytes())
+        except (self._errors.BaseError, OSError) as error:
+            raise RetryableShipError(f"{self._target.url}: {_brief(error)}") from error
+
     def _create(self, path: str, content: bytes) -> None:
         if self._can_create:
             try:
@@ -110,6 +119,15 @@ class ObjectStoreSink:
             )
         except (self._errors.BaseError, ValueError, TypeError) as error:
             raise ConfigError(f"ship_to {self._target.url}: {_brief(error)}") from error
+
+
+def read_segments(target: Target, settings: ShipSettings) -> Iterator[tuple[str, bytes]]:
+    """Give (name, content) of every segment below a prefix, in the order of their names.
+
+    Raises `ConfigError`: the library is not installed, or an option is unknown to it. Raises `RetryableShipError`: the
+    store refuses or cannot be reached.
+    """
+    return ObjectStoreSink(target, settings).segments()
 
 
 def make(target: Target, settings: ShipSettings, state_directory: Path | None) -> ObjectStoreSink:

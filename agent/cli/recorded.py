@@ -1,0 +1,87 @@
+"""What agents recorded, read back for `explain`: a running agent, a spool, a directory, an object store."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from agent.config import Config
+from agent.delivery import OBJECT_STORE, parse_target
+from agent.errors import RetryableShipError, UnreadError, UsageError
+from agent.ship.database import DATABASE_NAME, StoreError
+from agent.ship.queue import spooled_lines
+
+ANSWERS_WITHIN_S = 10.0
+
+
+class Recorded:
+    """Event lines of one source. What cannot be read is counted and passed over."""
+
+    def __init__(self, source: str, config: Config) -> None:
+        """Read from `source`: `http://HOST:PORT` of an agent, `s3://BUCKET/PREFIX`, or a directory."""
+        self._source, self._config = source, config
+        self.unread: dict[str, str] = {}  # segment -> why it was passed over
+        self.segments = 0
+
+    def lines(self) -> Iterator[bytes]:
+        """Give all lines.
+
+        Raises `UsageError`: there is no such source. Raises `UnreadError`: it does not answer.
+        """
+        scheme = self._source.partition("://")[0] if "://" in self._source else ""
+        if scheme in ("http", "https"):
+            yield from self._of_an_agent()
+        elif scheme in OBJECT_STORE.schemes:
+            yield from self._unpacked(self._of_an_object_store())
+        elif scheme:
+            raise UsageError(
+                f"{self._source}: events are read from a directory, s3://, gs://, az:// or an agent's http://"
+            )
+        else:
+            yield from self._of_a_directory(Path(self._source))
+
+    def _of_an_agent(self) -> Iterator[bytes]:
+        address = f"{self._source.rstrip('/')}/findings"
+        try:
+            with urlopen(address, timeout=ANSWERS_WITHIN_S) as answer:  # noqa: S310 - the scheme was looked at
+                yield from answer.read().splitlines()
+        except (URLError, OSError) as error:
+            raise UnreadError(f"{address}: {error}; is it the agent's --listen address?") from error
+
+    def _of_an_object_store(self) -> Iterator[tuple[str, bytes]]:
+        from agent.ship.sinks.object_store import read_segments
+
+        try:
+            yield from read_segments(parse_target(self._source), self._config.ship)
+        except RetryableShipError as error:
+            raise UnreadError(str(error)) from error
+
+    def _of_a_directory(self, directory: Path) -> Iterator[bytes]:
+        if not directory.is_dir():
+            raise UsageError(f"{directory}: no such directory of events")
+        yield from self._unpacked(
+            (str(path), path) for path in sorted(directory.rglob("*.jsonl*")) if path.is_file()
+        )
+        for path in sorted(directory.rglob(DATABASE_NAME)):
+            self.segments += 1
+            try:
+                yield from spooled_lines(path)
+            except (StoreError, OSError) as error:
+                self.unread[str(path)] = (
+                    f"{error}; of a running agent ask its port: --events http://HOST:9464"
+                )
+
+    def _unpacked(self, segments: Iterator[tuple[str, bytes | Path]]) -> Iterator[bytes]:
+        for name, held in segments:
+            self.segments += 1
+            try:
+                content = held.read_bytes() if isinstance(held, Path) else held
+                lines = (gzip.decompress(content) if name.endswith(".gz") else content).splitlines()
+            except (OSError, EOFError, zlib.error) as error:
+                self.unread[name] = str(error)
+            else:
+                yield from lines
