@@ -114,8 +114,9 @@ class Free(TaskStory):
 
 def _free(case: TaskCase) -> Iterator[Free]:
     task, delay_ms = case.task, case.settings.assumed("state_cleanup_delay_ms")
-    has_data = any(store.databases for store in task.stores.values())
-    if delay_ms is not None and has_data and not task.is_global and task.exists and not task.held:
+    if delay_ms is None or task.held or not task.exists or task.is_global:
+        return
+    if any(store.databases for store in task.stores.values()):
         yield Free(case, delay_ms, case.once(_alive_since, case.application))
 
 
