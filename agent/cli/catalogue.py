@@ -8,6 +8,8 @@ import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from agent.cli.recorded import Recorded
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
-from agent.contract.finding import Finding, read_back
+from agent.contract.finding import Evidence, Finding, read_back
 from agent.contract.grouping import Link, incident_of
 from agent.contract.incidents import Incident, gather
 from agent.contract.names import nearest
@@ -161,7 +163,7 @@ def _unknown(asked: str) -> str:
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
         f"no such detector{hint} Rules of the fleet audit are called rules/ID."
-        " For a finding, an incident or APPLICATION/TASK add --events DIR"
+        " For a finding, an incident or APPLICATION/TASK add --events SOURCE"
     )
 
 
@@ -278,7 +280,7 @@ def _listing(address: str, found: Sequence[dict[str, object]]) -> str:
         said = f"{one.id}  {one.status:<9}{one.severity:<9} since {since} UTC  {', '.join(one.pods)}  {detectors}"
         lines.append(f"{printable(said)}\n")
     count = f"{len(lines)} incident{'' if len(lines) == 1 else 's'}"
-    return f"{address}: {count}, open ones first; statewarden explain ID --events DIR\n\n{''.join(lines)}"
+    return f"{address}: {count}, open ones first; statewarden explain ID --events SOURCE\n\n{''.join(lines)}"
 
 
 def _incidents(found: Sequence[dict[str, object]]) -> list[Incident[Finding]]:
@@ -287,4 +289,21 @@ def _incidents(found: Sequence[dict[str, object]]) -> list[Incident[Finding]]:
     def link(one: Finding) -> Link:
         return Link(pod=pods[one.id])
 
-    return gather(map(read_back, found), link=link)
+    return gather(map(_with_evidence, found), link=link)
+
+
+def _with_evidence(found: dict[str, object]) -> Finding:
+    steps = found.get("evidence")
+    chain = tuple(
+        Evidence(_time_us(str(x["at"])), str(x["what"]), str(x["where"]))
+        for x in (steps if isinstance(steps, list) else ())
+    )
+    return replace(read_back(found), evidence=chain)
+
+
+def _time_us(text: str) -> int:
+    """Read a time of evidence; 0 where it is none, such as of a clock that is broken."""
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1_000_000)
+    except ValueError:
+        return 0

@@ -50,14 +50,15 @@ docs/configuration.md""",
     ),
     "explain": HelpPage(
         "print a runbook, or the story of a finding",
-        "[--events DIR | --why-not TASK] ID",
+        "[--events SOURCE | --why-not TASK] ID",
         """\
 Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
 meaning, impact, diagnosis, mitigation; what an exception or a line of the
 application's log means. `stopped-volume` is how to work on the volume of a
 stopped pod. Of an upstream issue it lists the detectors. With --events it
-prints what agents recorded of a finding or an incident, or lists the incidents
-of an application or a task. With --why-not it reads a state directory, or
+prints what agents recorded: verdict and next step of a finding or an incident,
+or the list of incidents of an application or a task. SOURCE is a running agent
+(http://HOST:9464), its spool, a directory, or s3://BUCKET/PREFIX. With --why-not it reads a state directory, or
 replays a trace, and shows why the rules say nothing of a task.""",
         _READS,
         """\
@@ -68,7 +69,8 @@ examples:
   statewarden explain TaskCorruptedException
   statewarden explain stopped-volume
   statewarden explain KAFKA-20685
-  statewarden explain i-8e2475e90569 --events /mnt/events
+  statewarden explain i-8e2475e90569 --events http://localhost:9464
+  statewarden explain i-8e2475e90569 --events s3://events/prod --evidence
   statewarden explain orders/0_0 --events /mnt/events
   statewarden explain --why-not orders/0_0 /var/lib/kafka-streams
 

@@ -63,7 +63,7 @@ def incident_text(
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
     if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
-        asked = f"statewarden explain {shlex.quote(printable(where))} --events DIR"
+        asked = f"statewarden explain {shlex.quote(printable(where))} --events SOURCE"
         lines.append(f"{_INDENT}as an agent knows it: {asked}")
     return "\n".join(lines) + "\n\n"
 

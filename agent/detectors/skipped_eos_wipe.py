@@ -19,7 +19,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -35,7 +35,7 @@ from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detect
 from agent.judging.unwiped import DOCKETS, kept_stores
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685, UNWIPED
 from agent.judging.wording import assumptions, checkpoint_of, last_mark
-from agent.judging.writers import writer_before
+from agent.judging.writers import as_of, writer_before
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real
@@ -109,7 +109,7 @@ def _reopenings(case: TaskCase) -> Iterator[Reopening]:
     kept = kept_stores(case)
     for store in case.task.stores.values():
         for before, after in () if store.name in kept else reopenings(case, store):
-            yield Reopening(replace(case, profile=writer_before(case, store, before)), store, before, after)
+            yield Reopening(as_of(case, writer_before(case, store, before)), store, before, after)
 
 
 def _has_no_changelog(x: Reopening) -> bool:

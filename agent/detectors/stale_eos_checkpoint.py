@@ -16,7 +16,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -31,7 +31,7 @@ from agent.judging.role import TaskRole, may_be_on_the_way, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, one_for_the_task, worst_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected
-from agent.judging.writers import writer_of
+from agent.judging.writers import as_of, writer_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.flushed import LATE_US, first_flush_beyond
@@ -175,7 +175,7 @@ def _kept(case: TaskCase) -> Iterator[Kept]:
     if case.task.is_global or checkpoint is None:
         return
     for store in case.task.stores.values():
-        wrote = replace(case, profile=writer_of(case, store))
+        wrote = as_of(case, writer_of(case, store))
         kept = (Fact.CHECKPOINT_KEPT_IN_RUNNING, Fact.CHECKPOINT_KEPT_AT_RESUME)
         if store.databases and not store.keeps_offsets and any(wrote.says(x) is not Truth.NO for x in kept):
             yield Kept(wrote, store, checkpoint, wrote.profile is not case.profile)

@@ -70,6 +70,7 @@ class DetectorRunner:
     stopwatch: Callable[[], float]  # gives seconds that go on; measures what a detector costs
     stats: dict[str, DetectorStats] = field(default_factory=dict)
     _by_scope: dict[Scope, tuple[Detector, ...]] = field(default_factory=dict)
+    _not_silent: dict[tuple[str, Scope], tuple[Profile, tuple[Detector, ...]]] = field(default_factory=dict)
     _before: dict[str, frozenset[str]] = field(default_factory=dict)
     _judged: int = 0
 
@@ -127,7 +128,7 @@ class DetectorRunner:
         clock = None if self._judged % TIMED else self.stopwatch
         self._judged += 1
         began = clock() if clock is not None else 0.0
-        for detector in self._by_scope[case.scope]:
+        for detector in self._asked(case):
             stats = self.stats[detector.meta.id]
             stats.runs += 1
             try:
@@ -143,6 +144,23 @@ class DetectorRunner:
             if verdicts or detector.meta.id in pending:
                 self._settle(case, detector.meta, verdicts, application, task)
                 began = clock() if clock is not None else 0.0
+
+    def _asked(self, case: AgentCase) -> tuple[Detector, ...]:
+        """Give the detectors of a scope, without those that settings and release rule out.
+
+        Where something is open all are asked: what one said before it was ruled out is closed.
+        """
+        if not isinstance(case, ApplicationCase):
+            return self._by_scope[case.scope]
+        key = case.application.id, case.scope
+        known = self._not_silent.get(key)
+        if known is None or known[0] is not case.profile:
+            asked = tuple(x for x in self._by_scope[case.scope] if not case.is_silent(x.meta))
+            known = self._not_silent[key] = case.profile, asked
+        pending = self.ledger.pending(
+            case.application.id, case.task.id if isinstance(case, TaskCase) else None
+        )
+        return known[1] if not pending else self._by_scope[case.scope]
 
     def _settle(
         self,

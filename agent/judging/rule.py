@@ -219,11 +219,16 @@ class Rule(Generic[S]):
 
     def decide(self, story: S) -> Verdict | Silence:
         """Judge a story."""
-        for why, questions in ((Why.INNOCENT, self.innocents), (Why.UNKNOWN, self.unknowns)):
-            for name, holds in questions.items():
-                if holds(story):
-                    return Silence(why, name)
-        proof = next((found for prove in self.proofs if (found := prove(story)) is not None), None)
+        for name, holds in self.innocents.items():
+            if holds(story):
+                return Silence(Why.INNOCENT, name)
+        for name, holds in self.unknowns.items():
+            if holds(story):
+                return Silence(Why.UNKNOWN, name)
+        proof = None
+        for prove in self.proofs:
+            if (proof := prove(story)) is not None:
+                break
         loudness = self.loudness(story, proof)
         if loudness is None:
             return Silence(Why.UNPROVED, "nothing proves it")
@@ -302,32 +307,35 @@ class Docket(Generic[S]):
     rules: tuple[Rule[Any], ...]
     keep: Callable[[Heard], Iterable[Verdict]] = everything
 
-    def heard(self, case: AgentCase) -> Iterator[tuple[S, Verdict]]:
+    def heard(self, case: AgentCase) -> list[tuple[S, Verdict]]:
         """Judge every story of a case."""
+        found = []
         for story in self.stories(case):
-            for rule in self._of(story):
-                decision = rule.decide(story)
+            for rule in self.rules:
+                decision = rule.decide(story) if isinstance(story, rule.about) else None
                 if isinstance(decision, Verdict):
-                    yield story, decision
+                    found.append((story, decision))
                     break
+        return found
 
     def decisions(self, case: AgentCase) -> Iterator[tuple[S, Rule[Any], Verdict | Silence]]:
         """List what every rule says of every story, for `explain --why-not`."""
         for story in self.stories(case):
-            for rule in self._of(story):
-                yield story, rule, rule.decide(story)
-
-    def _of(self, story: S) -> Iterator[Rule[Any]]:
-        return (rule for rule in self.rules if isinstance(story, rule.about))
+            for rule in self.rules:
+                if isinstance(story, rule.about):
+                    yield story, rule, rule.decide(story)
 
 
 def detector(meta: DetectorMeta, *dockets: Docket[Any]) -> Detector:
     """Make a detector of rules; it is silent where its metadata says so."""
 
-    def judge(case: AgentCase) -> Iterator[Verdict]:
+    def judge(case: AgentCase) -> list[Verdict]:
+        found: list[Verdict] = []
         if isinstance(case, ApplicationCase) and case.is_silent(meta):
-            return
+            return found
         for docket in dockets:
-            yield from docket.keep(docket.heard(case))
+            if heard := docket.heard(case):
+                found += docket.keep(heard)
+        return found
 
     return Detector(meta, judge, dockets)

@@ -14,7 +14,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
@@ -27,7 +27,7 @@ from agent.judging.reopening import DEAD_US, SETTLED_US
 from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory
 from agent.judging.upstream import UNWIPED
-from agent.judging.writers import writer_before
+from agent.judging.writers import as_of, writer_before
 from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 from agent.quantities.flushed import commits_passed, flushed_beyond
@@ -111,6 +111,8 @@ def _corrupted(case: TaskCase) -> Iterator[Corrupted]:
 def _switched_on(case: TaskCase) -> Iterator[SwitchedOn]:
     task = case.task
     for store in () if task.is_global else task.stores.values():
+        if case.profile.transactional is not Truth.YES and not store.transactional:
+            continue
         left = _left_behind(task, store)
         after = _kept_by(case, store, (left.released_us or 0) if left is not None else 0)
         if after is not None and store.transactional and has_changelog(case.application, task, store.name):
@@ -219,7 +221,7 @@ def _grade(case: TaskCase, store: Store, left: Session) -> tuple[TaskRole, Sever
 
     So does a restoration: critical is only who went on from an offset, or is known to be active.
     """
-    role = role_of(replace(case, profile=writer_before(case, store, left)), store, left)
+    role = role_of(as_of(case, writer_before(case, store, left)), store, left)
     if role is TaskRole.STANDBY_LIKE:
         return role, Severity.INFO
     flushed_us = max((x for one in store.databases.values() for _, x in one.flushed), default=left.opened_us)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from agent.inventory.model import Session, Store
-from agent.judging.base import ApplicationCase
+from agent.judging.base import ApplicationCase, TaskCase
 from agent.layout.facts import Fact
 from agent.layout.profile import Evidence, Profile, Truth, infer
 
@@ -21,6 +22,11 @@ def writer_of(case: ApplicationCase, store: Store) -> Profile:
 def writer_before(case: ApplicationCase, store: Store, session: Session) -> Profile:
     """Return the profile of the release that let a store go at the end of a session."""
     return case.profile if session.kept_offsets else _older(case, store)
+
+
+def as_of(case: TaskCase, profile: Profile) -> TaskCase:
+    """Give the case with the release that wrote; mostly that is the one that is there."""
+    return case if profile is case.profile else replace(case, profile=profile)
 
 
 def _older(case: ApplicationCase, store: Store) -> Profile:

@@ -54,7 +54,7 @@ class Answers:
     unhealthy: Callable[[], str | None]  # why the agent is not alive, in one line; None = it is
     unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
     page: Callable[[], str]  # the agent's own page as HTML; it may wait, a few seconds
-    findings: Callable[[], str]  # what was found, as lines of the event contract; it may wait as long
+    findings: Callable[[], str] = str  # what was found, as lines of the event contract; it may wait as long
 
 
 class HttpServer(ThreadingHTTPServer):

@@ -37,7 +37,7 @@ _FLEET_STEP = (
 )
 _LED = "It was reported as: {began}. By now <lead> names it (`statewarden explain {kind}<lead>`)."
 _LED_STEP = (
-    "do what <lead> asks for; the agent's page has it, and so has `statewarden explain <incident> --events DIR`. Remove "
+    "do what <lead> asks for; the agent's page has it, and so has `statewarden explain <incident> --events SOURCE`. Remove "
     "nothing before."
 )
 _PROOF = "`statewarden verify` (`statewarden explain {id}` has the whole command)"

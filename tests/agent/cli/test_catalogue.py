@@ -13,12 +13,14 @@ import pytest
 
 from agent.cli import catalogue
 from agent.cli.page_text import page_text, section_of
+from agent.clock import SystemClock
 from agent.config import AgentSettings
 from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Origin, Record
 from agent.contract.runbooks import anchor_of, page_of
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
+from agent.ship.spool import Spool
 
 IDS = [detector.meta.id for detector in DETECTORS]
 FINDING_ID = "0123456789abcdef"
@@ -195,7 +197,7 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
     assert said.complaint == (
         "statewarden: no-such-thing: no such detector; `statewarden detectors` lists them."
         " Rules of the fleet audit are called rules/ID."
-        " For a finding, an incident or APPLICATION/TASK add --events DIR\n"
+        " For a finding, an incident or APPLICATION/TASK add --events SOURCE\n"
     )
 
 
@@ -204,7 +206,7 @@ def test_explain_of_what_only_events_know(statewarden: Callable, asked: str) -> 
     """Such an id is not called an unknown detector: it takes `--events`."""
     said = statewarden("explain", asked)
     assert said.code == 2
-    assert said.complaint.startswith(f"statewarden: {asked}: add --events DIR: ")
+    assert said.complaint.startswith(f"statewarden: {asked}: add --events SOURCE: ")
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -218,13 +220,11 @@ def test_explain_of_a_finding(statewarden: Callable, tmp_path: Path, packed: boo
         (tmp_path / "all.jsonl").write_text(lines)
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
     assert (said.code, said.err) == (0, "")
-    assert "severity        critical\n" in said.out
-    assert "opened_at       2023-11-14T22:13:20.000000Z\n" in said.out
-    assert "  2023-11-14T22:13:20.000000Z  store opened  (orders/0_3)\n" in said.out
-    assert "application_id  orders\\x1b[31m\n" in said.out
+    assert said.out.startswith("CRITICAL unrestored-store  orders\\x1b[31m/0_3  (confirmed, open)\n")
+    assert "2023-11-14 22:13:20.000Z  store opened  (orders/0_3)\n" in said.out
     assert "\x1b" not in said.out
-    assert "next: Stop this instance.\n" in said.out
-    assert "# unrestored-store\n" in said.out
+    assert "    next: Stop this instance.\n" in said.out
+    assert "statewarden explain unrestored-store\n" in said.out
 
 
 def test_explain_reads_over_what_it_does_not_know(statewarden: Callable, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_explain_reads_over_what_it_does_not_know(statewarden: Callable, tmp_pat
     (tmp_path / "all.jsonl").write_text("\n".join((f"garbage {FINDING_ID}", event(1), later, "")))
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
     assert said.code == 0
-    assert "severity        warning\n" in said.out
+    assert said.out.startswith("WARNING  unrestored-store")
 
 
 def test_explain_of_a_finding_that_only_a_later_contract_shows(statewarden: Callable, tmp_path: Path) -> None:
@@ -242,20 +242,33 @@ def test_explain_of_a_finding_that_only_a_later_contract_shows(statewarden: Call
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
     assert said.code == 3
     assert (
-        f"{FINDING_ID}: no such finding, incident, application or task in the events below {tmp_path}"
+        f"{FINDING_ID}: no such finding, incident, application or task in the events of {tmp_path}"
         in said.complaint
     )
 
 
 def test_explain_of_an_incident(statewarden: Callable, tmp_path: Path) -> None:
-    """Each of its findings in its last state, in the order in which they opened, then the page of the worst."""
+    """Verdict and step first; each of its findings in its last state where the evidence is asked for."""
     early = {"finding_id": "b" * 16, "detector": "unowned-task", "severity": "info", "opened_at_us": 1}
     (tmp_path / "all.jsonl").write_text("\n".join([event(1, **OF_ONE), event(2, **OF_ONE, **early)]))
     said = statewarden("explain", INCIDENT_ID, "--events", tmp_path)
     assert said.code == 0
-    assert said.out.index("detector        unowned-task") < said.out.index("detector        unrestored-store")
-    assert said.out.count(f"incident_id     {INCIDENT_ID}") == 2
-    assert "# unrestored-store" in said.out
+    assert said.out.startswith("WARNING  unrestored-store")
+    assert said.out.endswith("The 2 findings behind it: add --evidence.\n")
+    whole = statewarden("explain", INCIDENT_ID, "--events", tmp_path, "--evidence").out
+    assert whole.index("unowned-task 0_3") < whole.index("unrestored-store 0_3")
+    assert whole.count("next:") == 1
+
+
+def test_explain_of_an_incident_has_the_step_for_all_its_tasks(statewarden: Callable, tmp_path: Path) -> None:
+    """Who removes one directory and starts has made the data of the others final."""
+    step = (
+        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again."
+    )
+    two = [{"task_id": task, "finding_id": task[-1] * 16, "next_action": step} for task in ("0_1", "0_2")]
+    (tmp_path / "all.jsonl").write_text("\n".join(event(n, **OF_ONE, **x) for n, x in enumerate(two, 1)))
+    said = " ".join(statewarden("explain", INCIDENT_ID, "--events", tmp_path).out.split())
+    assert "start again. Before the start do the same for 0_2." in said
 
 
 def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callable, tmp_path: Path) -> None:
@@ -264,11 +277,9 @@ def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callabl
     lines = [event(1, **OF_ONE, **over), event(2, **OF_ONE)]
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
     said = statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
-    assert said.startswith(
-        f"{INCIDENT_ID}: warning unrestored-store (suspected, open); 2 findings, 1 of them"
-    )
+    assert said.startswith("WARNING  unrestored-store")
     assert "Before the start." not in said
-    assert said.index("over: follow what is open") < said.index("next: Stop this instance.")
+    assert "next: Stop this instance." in said
     (tmp_path / "all.jsonl").write_text(lines[0])
     assert "next: Before the start." in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
 
@@ -280,13 +291,9 @@ def test_explain_of_an_incident_has_the_step_of_the_finding_that_names_it(
     again = {**EXPOSURE, "next_action": "Nothing is lost yet."}
     (tmp_path / "all.jsonl").write_text("\n".join([event(1, **OF_ONE, **again), event(2, **OF_ONE)]))
     said = statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
-    assert said.startswith(
-        f"{INCIDENT_ID}: warning unrestored-store (suspected, open); 2 findings, 2 of them"
-    )
+    assert said.startswith("WARNING  unrestored-store")
     assert "Nothing is lost yet." not in said
-    assert said.index("evidence: follow the step of unrestored-store") < said.index(
-        "next: Stop this instance."
-    )
+    assert "next: Stop this instance." in said
 
 
 def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: Path) -> None:
@@ -308,7 +315,7 @@ def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: 
     said = statewarden("explain", "orders/0_3", "--events", tmp_path)
     assert said.code == 0
     assert said.out == (
-        "orders/0_3: 3 incidents, open ones first; statewarden explain ID --events DIR\n\n"
+        "orders/0_3: 3 incidents, open ones first; statewarden explain ID --events SOURCE\n\n"
         "i-0123456789ab  open     warning   since 1970-01-01 00:00:00 UTC  orders-0  torn-store, unrestored-store\n"
         "i-cccccccccccc  resolved critical  since 1970-01-01 00:00:00 UTC  orders-0  torn-store\n"
         "i-ffffffffffff  resolved warning   since 1970-01-01 00:00:02 UTC  orders-0  unrestored-store\n"
@@ -316,6 +323,35 @@ def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: 
     assert "i-dddddddddddd" in statewarden("explain", "orders", "--events", tmp_path).out
     nothing = statewarden("explain", "orders/0_9", "--events", tmp_path)
     assert (nothing.code, nothing.out) == (2, "")
+
+
+def test_explain_passes_over_what_is_damaged(statewarden: Callable, tmp_path: Path) -> None:
+    """One half-written and one damaged segment cost a line, not the answer."""
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"x" * 1000)[:-9])
+    whole = bytearray(gzip.compress(event(1).encode()))
+    whole[20:60] = b"\0" * 40
+    (tmp_path / "b.jsonl.gz").write_bytes(whole)
+    (tmp_path / "c.jsonl").write_text(event(1))
+    said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+    assert said.code == 0
+    assert said.out.startswith("WARNING  unrestored-store")
+    assert "2 of 3 segments can't be read and were passed over, the first: " in said.err
+
+
+def test_explain_reads_a_spool(statewarden: Callable, tmp_path: Path) -> None:
+    """What waits to be shipped is there, while its agent runs."""
+    with Spool(tmp_path, Origin("uid", "boot", "pod-a"), clock=SystemClock()) as spool:
+        spool.append(Record(Kind.FINDING, 1_700_000_000_000_000, BODY))
+        said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+    assert said.out.startswith("WARNING  unrestored-store")
+
+
+@pytest.mark.parametrize("source", ["ftp://x/y", "http://127.0.0.1:1"])
+def test_explain_of_a_source_that_does_not_answer(statewarden: Callable, source: str) -> None:
+    """It says what a source is, or that it does not answer."""
+    said = statewarden("explain", FINDING_ID, "--events", source)
+    assert said.code == (2 if source.startswith("ftp") else 3)
+    assert source in said.complaint
 
 
 @pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08truncated"])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from agent.config import load_config
-from agent.contract.events import Confidence, Severity
+from agent.contract.codec import decode
+from agent.contract.events import Confidence, Origin, Severity
+from agent.contract.finding import read_back
 from agent.detectors import stale_eos_checkpoint
 from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Place
@@ -19,7 +22,7 @@ from agent.publish.page import render
 from agent.publish.page_cache import PageCache
 from agent.publish.page_data import APPLICATIONS_SHOWN, INCIDENTS_SHOWN, TASKS_SHOWN, PageData, make_page
 from agent.replay.memory_disk import MemoryDisk
-from tests.agent.publish.page.page_data import NOW_US, page_data
+from tests.agent.publish.page.page_data import NOW_US, finding, page_data
 
 META = stale_eos_checkpoint.META
 
@@ -121,3 +124,14 @@ def test_a_worker_that_hangs_does_not_hang_the_page(monkeypatch: pytest.MonkeyPa
     """The reader gets what there is, with the reason."""
     monkeypatch.setattr(page_cache, "WAIT_S", 0.01)
     assert "the worker has not started" in PageCache(lambda: "the worker has not started").page()
+
+
+def test_findings_are_lines_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `explain --events http://...` reads: each finding as the agent ships it."""
+    monkeypatch.setattr(page_cache, "WAIT_S", 0.01)
+    desk = PageCache(lambda: None)
+    assert desk.findings(Origin("uid", "boot", "pod-a")) == ""
+    known = finding("0123456789abcdef", application_id="orders", task_id="0_1")
+    desk.serve(lambda: page_data(findings=(known,)))
+    (line,) = desk.findings(Origin("uid", "boot", "pod-a")).splitlines()
+    assert read_back(decode(line)) == replace(known, evidence=())
