@@ -134,4 +134,4 @@ def test_findings_are_lines_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> 
     known = finding("0123456789abcdef", application_id="orders", task_id="0_1")
     desk.serve(lambda: page_data(findings=(known,)))
     (line,) = desk.findings(Origin("uid", "boot", "pod-a")).splitlines()
-    assert read_back(decode(line)) == replace(known, evidence=())
+    assert read_back(decode(line)) == replace(known, evidence=(), mechanism=known.detector)
