@@ -271,11 +271,16 @@ class Docket(Generic[S]):
                 yield story, rule, rule.decide(story)
 
 
-def detector(meta: DetectorMeta, *dockets: Docket[Any]) -> Detector:
-    """Make a detector of rules; it is silent where its metadata says so."""
+def detector(
+    meta: DetectorMeta, *dockets: Docket[Any], keep: Callable[[Heard], Iterable[Verdict]] | None = None
+) -> Detector:
+    """Make a detector of rules, silent where its metadata says so; `keep`: chooses among those of all dockets."""
 
     def judge(case: AgentCase) -> Iterator[Verdict]:
         if isinstance(case, ApplicationCase) and case.is_silent(meta):
+            return
+        if keep is not None:
+            yield from keep(heard for docket in dockets for heard in docket.heard(case))
             return
         for docket in dockets:
             yield from docket.keep(docket.heard(case))
