@@ -316,7 +316,9 @@ LESS = Rule[Opened](
         "every entry that is gone may have been deleted since": lambda x: x.before is None,
     },
     unknowns={
-        "how many entries a record of it adds or ends": lambda x: not is_countable(x.store, x.case.profile),
+        "how many entries a record of the store adds or ends": lambda x: (
+            not is_countable(x.store, x.case.profile)
+        ),
         "the opening may end in a wipe": lambda x: not is_settled(x.case, x.session),
     },
     loudness=lambda _, __: _SUSPICION,

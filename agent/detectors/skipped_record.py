@@ -167,7 +167,7 @@ RULE = Rule[Upgrade](
     innocents={
         "the opening made the store, or wiped it": lambda x: x.after.created or x.after.wiped,
         "another incarnation of the store was there": _is_another,
-        "it had flushed more than its checkpoint covers, and has the record": lambda x: (
+        "the copy had flushed more than its checkpoint covers, and has the record": lambda x: (
             x.covered is not None and x.covered != x.after.puts_at_open
         ),
         "a record was put for each offset": lambda x: (
@@ -180,7 +180,7 @@ RULE = Rule[Upgrade](
             x.old is not None and puts_per_record(x.store, x.old).high != 1
         ),
         "what was flushed when the old offset was written": lambda x: x.covered is None,
-        "how far it has come since": lambda x: x.mark is None,
+        "how far the copy has come since": lambda x: x.mark is None,
     },
     loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=_summary,

@@ -238,10 +238,10 @@ OUTRUN = Rule[Outrun](
     "far more was put since than the offset advanced",
     innocents={
         "the store was made by that opening": lambda x: x.session.created,
-        "it was opened again meanwhile, and is replayed": lambda x: (
+        "the store was opened again since, and is replayed": lambda x: (
             not is_one_opening(x.store, x.session, x.ends_us)
         ),
-        "its changelog may have given as much": lambda x: x.outruns is Truth.NO,
+        "the changelog may have given as much": lambda x: x.outruns is Truth.NO,
     },
     unknowns={
         "before a clean close a flush seems to have come earlier": lambda x: x.session.closed is not True,

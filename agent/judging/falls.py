@@ -268,7 +268,7 @@ def _while_open(x: Short, _: Proof | None) -> str:
     return summary(x, f"and while it was open the changelog gave {x.gave}")
 
 
-BY_ONE = "its meaning changed by one, from 2.5 to 2.6"
+BY_ONE = "the offset's meaning changed by one, from 2.5 to 2.6"
 
 FELL = Rule[OfCheckpoints](
     "a checkpoint says less than the one before",

@@ -189,7 +189,7 @@ def test_stays_one_finding():
 
 
 @pytest.mark.twin_of("changelog-truncated", "the store was made by that opening")
-@pytest.mark.twin_of("changelog-truncated", "its changelog may have given as much")
+@pytest.mark.twin_of("changelog-truncated", "the changelog may have given as much")
 def test_found_again_after_a_replacement():
     """Another incarnation of the store is another case."""
     run = at_5000("4.1.2")
@@ -253,7 +253,7 @@ def test_store_that_puts_more_than_once():
     assert run.findings(ID) == []
 
 
-@pytest.mark.twin_of("changelog-truncated", "it was opened again meanwhile, and is replayed")
+@pytest.mark.twin_of("changelog-truncated", "the store was opened again since, and is replayed")
 def test_replay_between_two_openings_that_look_like_one():
     """All is read again over the old files: many puts, and the offset is back where it was."""
     run = at_5000("4.2.1")
@@ -311,7 +311,7 @@ def test_two_openings_that_look_like_one():
 
 
 @pytest.mark.parametrize("new", ["2.6.2", "2.8.2", "3.9.2"])
-@pytest.mark.twin_of("changelog-truncated", "its meaning changed by one, from 2.5 to 2.6")
+@pytest.mark.twin_of("changelog-truncated", "the offset's meaning changed by one, from 2.5 to 2.6")
 def test_upgrade_from_2_5(new):
     """The offset's meaning changes by one: the position is out of range, and all is read again."""
     run = at_5000("2.5.1")

@@ -307,7 +307,7 @@ def test_silent_where_it_holds_what_it_must(more):
     assert judge(ID, put_back(**more)) == []
 
 
-@pytest.mark.twin_of(ID, "how many entries a record of it adds or ends")
+@pytest.mark.twin_of(ID, "how many entries a record of the store adds or ends")
 def test_a_store_that_may_be_versioned():
     """It drops ranges of keys; before there were any, a plain store is counted."""
     for release, said_so in (("3.4.1", 1), ("3.9.2", 0)):

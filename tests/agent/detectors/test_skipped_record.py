@@ -169,7 +169,9 @@ def test_quiet_for_an_offset_out_of_range():
     assert run.findings(ID) == []
 
 
-@pytest.mark.twin_of("skipped-record", "it had flushed more than its checkpoint covers, and has the record")
+@pytest.mark.twin_of(
+    "skipped-record", "the copy had flushed more than its checkpoint covers, and has the record"
+)
 def test_quiet_for_what_had_been_flushed():
     """A kill left more on disk than the checkpoint covers: the record is there."""
     run, app = upgraded(orderly=False, flushed_more=True)
@@ -314,7 +316,7 @@ def test_an_agent_that_was_away_goes_by_the_checkpoint():
 
 
 @pytest.mark.twin_of("skipped-record", "what was flushed when the old offset was written")
-@pytest.mark.twin_of("skipped-record", "how far it has come since")
+@pytest.mark.twin_of("skipped-record", "how far the copy has come since")
 def test_a_count_that_is_not_sure_decides_nothing():
     unsure = dossier()
     after = unsure.task.stores["s"].sessions[1]
