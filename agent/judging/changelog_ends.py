@@ -31,7 +31,7 @@ from agent.judging.wording import checkpoint_of, where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.verdicts import outruns_changelog
+from agent.quantities.verdicts import holds_uncommitted
 
 UNCHANGED_US = 60_000_000
 """A replay writes a checkpoint at the commit interval while it moves by 10,000 records; one that has not moved for two
@@ -39,9 +39,12 @@ intervals, and a minute, is not on its way."""
 ENDS_TWICE_WITHIN_US = 1_000_000
 """From 3.9 on the end of a restoration writes the same checkpoint twice (recorded: 30 to 110 ms apart)."""
 DROPPED_WITHIN_US = 10_000_000
-"""The stores of a revived task are opened one after the other."""
+"""The stores of a revived task are opened one after the other. No source for the number: far more than that takes."""
 GOES_ON_US = 10_000_000
-"""A task that is let go or handed over while it is read writes a checkpoint, too, and is closed right after it."""
+"""A task that is let go or handed over while it is read writes a checkpoint, too, and is closed right after it. No
+source for the number: far more than a close takes."""
+LATE_PUTS = 100
+"""No source: what is flushed while a checkpoint is written counts as before it; so few decide nothing."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,23 @@ class Outrun(Short):
 
     session: Session
 
+    @property
+    def compares(self) -> bool:
+        """The opening trusted an offset, and the checkpoint says one."""
+        trusted = self.session.offset_at_open
+        return trusted is not None and trusted >= 0 and self.ends >= 0
+
     @cached_property
     def outruns(self) -> Truth:
-        """Whether there were more puts since than offsets."""
-        return outruns_changelog(self.store, self.case.profile, self.session)
+        """Whether more was put since than the changelog grew by; every put since is a record beyond the old offset.
+
+        YES: even if every offset since was a record of the largest kind. MAYBE where some may have been flushed late.
+        """
+        mark, began = self.session.last, self.session.puts_at_open
+        if mark is None or mark.unsure:
+            return Truth.MAYBE
+        puts = max(mark.puts - began - LATE_PUTS, 0)
+        return holds_uncommitted(self.store, self.case.profile, puts, self.held, self.ends)
 
 
 def _keeps_files(case: TaskCase) -> bool:
@@ -241,13 +257,12 @@ OUTRUN = Rule[Outrun](
         "the store was opened again since, and is replayed": lambda x: (
             not is_one_opening(x.store, x.session, x.ends_us)
         ),
-        "the changelog may have given as much": lambda x: x.outruns is Truth.NO,
+        "no offset was trusted, or none is said": lambda x: not x.compares,
+        "hardly anything was put since": lambda x: x.outruns is Truth.NO,
     },
     unknowns={
         "before a clean close a flush seems to have come earlier": lambda x: x.session.closed is not True,
-        "whether the puts came before the checkpoint, or what one record puts": lambda x: (
-            x.outruns is Truth.MAYBE
-        ),
+        "the changelog may have given as much": lambda x: x.outruns is Truth.MAYBE,
     },
     loudness=loudness,
     summary=lambda x, _: summary(x, f"and with far more puts since than offsets the changelog gave {x.gave}"),
