@@ -37,6 +37,7 @@ from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import releases_with_rocksdb
+from agent.quantities.changelog import is_one_short
 from agent.quantities.kinds import puts_per_record
 
 CLOCK_US = 1_000_000
@@ -107,7 +108,7 @@ class Upgrade(NamedStoreStory):
         return None
 
     @cached_property
-    def covered(self) -> int | None:
+    def flushed(self) -> int | None:
         """What was flushed when the trusted offset was written; None = not known."""
         last = self.before.last
         if last is not None and last.offset == self.offset:
@@ -168,10 +169,10 @@ RULE = Rule[Upgrade](
         "the opening made the store, or wiped it": lambda x: x.after.created or x.after.wiped,
         "another incarnation of the store was there": _is_another,
         "the copy had flushed more than its checkpoint covers, and has the record": lambda x: (
-            x.covered is not None and x.covered != x.after.puts_at_open
+            x.flushed is not None and x.flushed != x.after.puts_at_open
         ),
         "a record was put for each offset": lambda x: (
-            x.mark is not None and x.mark.offset - x.offset != x.put
+            x.mark is not None and not is_one_short(x.offset, x.mark.offset, x.put)
         ),
     },
     unknowns={
@@ -179,7 +180,7 @@ RULE = Rule[Upgrade](
         "how often this store puts a record": lambda x: (
             x.old is not None and puts_per_record(x.store, x.old).high != 1
         ),
-        "what was flushed when the old offset was written": lambda x: x.covered is None,
+        "what was flushed when the old offset was written": lambda x: x.flushed is None,
         "how far the copy has come since": lambda x: x.mark is None,
     },
     loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.out_of_range import ALOS, EOS, at_5000, drops_offsets, opened, out_of_range
 from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
-from tests.support.scenario_case import case, database, judge, mark, session, store, task
 
 ID = "changelog-truncated"
 
@@ -384,36 +383,3 @@ def test_a_life_that_only_goes_forward(release, steps):
             app.restores("0_0", offset, puts=0)
     run.wait(130)
     assert run.findings(ID) == []
-
-
-def opened_again(
-    closed: bool | None = True, *, at_open: int | None = 5000, offset: int = 5100, puts: int = 5202
-):
-    """A session whose opening trusted an offset, with 5,000 puts on disk, and so many at its last checkpoint."""
-    last = mark(30, offset, puts)
-    one = session(20, 40, puts=puts, offset_at_open=at_open, puts_at_open=5000, last=last)
-    one.closed = closed
-    return case(task(store([database(puts=puts)], [one])))
-
-
-LATE = "before a clean close a flush seems to have come earlier"
-NOTHING = "no offset was trusted, or none is said"
-ENOUGH = "the changelog may have given as much"
-
-
-@pytest.mark.parametrize(
-    "one",
-    [
-        pytest.param(opened_again(closed=None), marks=pytest.mark.twin_of(ID, LATE)),
-        pytest.param(opened_again(closed=False), marks=pytest.mark.twin_of(ID, LATE)),
-        pytest.param(opened_again(at_open=None), marks=pytest.mark.twin_of(ID, NOTHING)),
-        pytest.param(opened_again(at_open=-4), marks=pytest.mark.twin_of(ID, NOTHING)),
-        pytest.param(opened_again(offset=-4), marks=pytest.mark.twin_of(ID, NOTHING)),
-        pytest.param(opened_again(puts=5100), marks=pytest.mark.twin_of(ID, "hardly anything was put since")),
-        pytest.param(opened_again(puts=5201), marks=pytest.mark.twin_of(ID, ENOUGH)),
-    ],
-)
-def test_puts_that_the_changelog_may_have_given(one):
-    """100 offsets, and one by the change of their meaning, explain 101 puts; a hundred more may be late."""
-    assert len(judge(ID, opened_again())) == 1
-    assert judge(ID, one) == []

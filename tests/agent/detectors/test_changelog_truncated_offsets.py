@@ -186,3 +186,36 @@ def test_standby_that_reads_again():
         held = session(0, puts=5600, offset_at_open=4000)
         one = task(store([made], [held]), checkpoints=facts)
         assert severities(ID, case(one, release=release, guarantee=ALOS)) == said
+
+
+def opened_again(
+    closed: bool | None = True, *, at_open: int | None = 5000, offset: int = 5100, puts: int = 5202
+):
+    """A session whose opening trusted an offset, with 5,000 puts on disk, and so many at its last checkpoint."""
+    last = mark(30, offset, puts)
+    one = session(20, 40, puts=puts, offset_at_open=at_open, puts_at_open=5000, last=last)
+    one.closed = closed
+    return case(task(store([database(puts=puts)], [one])))
+
+
+LATE = "before a clean close a flush seems to have come earlier"
+NOTHING = "no offset was trusted, or none is said"
+ENOUGH = "the changelog may have given as much"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(opened_again(closed=None), marks=pytest.mark.twin_of(ID, LATE)),
+        pytest.param(opened_again(closed=False), marks=pytest.mark.twin_of(ID, LATE)),
+        pytest.param(opened_again(at_open=None), marks=pytest.mark.twin_of(ID, NOTHING)),
+        pytest.param(opened_again(at_open=-4), marks=pytest.mark.twin_of(ID, NOTHING)),
+        pytest.param(opened_again(offset=-4), marks=pytest.mark.twin_of(ID, NOTHING)),
+        pytest.param(opened_again(puts=5100), marks=pytest.mark.twin_of(ID, "hardly anything was put since")),
+        pytest.param(opened_again(puts=5201), marks=pytest.mark.twin_of(ID, ENOUGH)),
+    ],
+)
+def test_puts_that_the_changelog_may_have_given(one):
+    """100 offsets, and one by the change of their meaning, explain 101 puts; a hundred more may be late."""
+    assert len(judge(ID, opened_again())) == 1
+    assert judge(ID, one) == []
