@@ -30,16 +30,13 @@ docs/state-format.md#d11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.events import Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
-from agent.judging.changelog_ends import ShortChangelog, short_changelogs
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
+from agent.judging.base import DetectorMeta, Kind, Scope
+from agent.judging.changelog_ends import DOCKETS
+from agent.judging.falls import DOCKETS as FALLS
+from agent.judging.rule import detector, first_of
 
 META = DetectorMeta(
     id="changelog-truncated",
@@ -67,34 +64,4 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task."""
-    task = case.task
-    if task.is_global:
-        return
-    for store in task.stores.values():
-        short = next(short_changelogs(case, task, store), None)
-        if short is not None:
-            yield _verdict(case, task, store, short)
-
-
-def _verdict(case: TaskCase, task: Task, store: Store, short: ShortChangelog) -> Verdict:
-    sure = short.proven and case.says(Fact.STALE_RECORDER_OFFSETS) is Truth.NO and store.puts > 0
-    return Verdict(
-        subject=f"incarnation {task.incarnation}.{store.incarnation}",
-        opened_at_us=short.ends_us,
-        summary=(
-            f"Task {task.id}: the changelog of store {' or '.join((store.name, *short.others))} ends before what the"
-            f" store holds: {short.wording}."
-        ),
-        evidence=(
-            Evidence(short.held_us, f"offset {short.held}", short.place),
-            Evidence(short.ends_us, f"{short.gave}, the same store, not wiped", short.place),
-        ),
-        severity=Severity.CRITICAL if sure else Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        affected=Affected.YES,
-        missing_facts=("end offset of the changelog",),
-    )
+DETECTOR = detector(META, *FALLS, *DOCKETS, keep=first_of(lambda x: x.store.name))

@@ -289,8 +289,8 @@ STORED = Rule[Reopened](
     },
     unknowns={
         "a transactional store may be ahead of its offset": _is_ahead,
-        "an older release let go of it": lambda x: not x.before.kept_offsets,
-        "the next offset, as long as it runs": lambda x: (
+        "an older release let go of the store": lambda x: not x.before.kept_offsets,
+        "the next stored offset, as long as the store is open": lambda x: (
             x.after.stored_offset is None or x.after.released_us is None
         ),
     },
@@ -307,11 +307,11 @@ OVERFILLED = Rule[Filled](
         "as many puts as there may be records": lambda x: (
             holds_uncommitted(x.store, x.case.profile, x.mark.puts, None, x.mark.offset) is not Truth.YES
         ),
-        "it was not new, or was opened again": lambda x: not x.is_first,
+        "the store was not new, or was opened again": lambda x: not x.is_first,
     },
     unknowns={
         READS_AGAIN: lambda x: x.case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO,
-        "whether it took them before the checkpoint": lambda x: x.mark.unsure,
+        "whether the store took them before the checkpoint": lambda x: x.mark.unsure,
     },
     loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=lambda x, _: (

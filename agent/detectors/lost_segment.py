@@ -324,9 +324,8 @@ def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
 
 def _evidence_reopened(x: Reopened, _: Proof | None) -> Iterable[Evidence]:
     yield from _losses(x)
-    speaker = x.worst.speaker
-    answer = f"opened again, no wipe; {speaker.name} answers: offset {x.worst.offset}"
-    yield Evidence(x.opened_at_us, answer, speaker.path)
+    answer = f"opened again, no wipe; {x.worst.speaker.name} answers: offset {x.worst.offset}"
+    yield Evidence(x.opened_at_us, answer, x.worst.speaker.path)
     if x.moved_to > x.worst.offset:
         at_us = max(x.opened_at_us, *(one.offset_us for one, _ in x.now))
         yield Evidence(at_us, f"the store went on to offset {x.moved_to}", x.place)
@@ -334,6 +333,10 @@ def _evidence_reopened(x: Reopened, _: Proof | None) -> Iterable[Evidence]:
 
 def _losses(x: Unheld, _: Proof | None = None) -> Iterable[Evidence]:
     return (Evidence(x.opened_at_us, _picture(loss), loss.segment.path) for loss in x.lost)
+
+
+def _first_waiting(x: Running, _: Proof | None) -> Iterable[Evidence]:
+    yield Evidence(x.opened_at_us, f"not flushed since: {x.waiting[0].name}", x.waiting[0].path)
 
 
 def _what(lost: list[Loss]) -> str:
@@ -359,9 +362,7 @@ REOPENED = Rule[Reopened](
     unknowns={
         RELEASE_DECIDES: lambda x: not x.found,
         "not every segment was read again": lambda x: not is_read_since(x.store, x.opening),
-        "exactly-once may yet wipe the store": lambda x: (
-            not x.goes_on and x.case.settings.exactly_once is not False
-        ),
+        "exactly-once may yet wipe it": lambda x: not x.goes_on and x.case.settings.exactly_once is not False,
     },
     proofs=(_is_still_empty,),
     loudness=_loudness_reopened,
@@ -391,9 +392,7 @@ RUNNING = Rule[Running](
         f"Task {x.task.id}: {len(x.waiting)} of {len(x.segments)} segments of store {x.store.name} hold records"
         " that are not on disk; once a newer one is flushed, a kill loses them."
     ),
-    evidence=lambda x, _: (
-        Evidence(x.opened_at_us, f"not flushed since: {x.waiting[0].name}", x.waiting[0].path),
-    ),
+    evidence=_first_waiting,
 )
 
 DETECTOR = detector(

@@ -14,25 +14,32 @@ kept no file times, for segments made after the offset was stored, after an orde
 global ones.
 Blind spots: an offset in memory that no file shows (`store-shrank` sees what came of it); a store of which the agent
 knows no earlier state; windowed stores up to 4.2.
+
+Source:
+    ProcessorStateManager.initializeStoreOffsetsFromCheckpoint (2.6.0 to 4.2.1) and initializeStoreOffsets (4.3.0): a
+    restoration begins behind the offset that is found; docs/state-format.md#rocksdb-files (durability).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
-from agent.inventory.model import Database, Session, Store, Task
+from agent.inventory.model import Session, Store
 from agent.inventory.openings import is_read_since
 from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
 from agent.judging.reopening import SETTLED_US, is_settled, present_sessions
-from agent.judging.segment_loss import Grade, Loss, changelog_of, losses, weigh
-from agent.judging.wording import checkpoint_of, where
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector, first_of
+from agent.judging.segment_loss import Grade, Loss, Picture, losses
+from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
 from agent.quantities.claims import (
@@ -43,7 +50,7 @@ from agent.quantities.claims import (
     is_countable,
     lacks_entries,
 )
-from agent.quantities.unmoved import jump_without_put
+from agent.quantities.unmoved import Jump, jump_without_put
 
 META = DetectorMeta(
     id="offset-beyond-durable",
@@ -68,180 +75,278 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class KeyValue(NamedStoreStory):
+    """A key-value store; one verdict for each incarnation, the surest."""
 
-    Source:
-        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint (2.6.0 to 4.2.1) and initializeStoreOffsets (4.3.0):
-        a restoration begins behind the offset that is found; docs/state-format.md#rocksdb-files (durability).
-    """
-    task = case.task
-    if task.is_global:
-        return
-    for store in task.stores.values():
-        if store.segmented:
-            yield from _segments(case, task, store)
-        elif not any(is_copied(x) for x in store.databases.values()):
-            verdict = _of_key_value(case, task, store)
-            if verdict is not None:
-                yield verdict
+    @property
+    def subject(self) -> str:
+        """The incarnation."""
+        return self.store.identity or ""
+
+    @property
+    def is_copy(self) -> bool:
+        """Its files have the times of a copy."""
+        return any(is_copied(x) for x in self.store.databases.values())
 
 
-def _of_key_value(case: TaskCase, task: Task, store: Store) -> Verdict | None:
-    """Judge a key-value store: one verdict per incarnation, the surest."""
-    sessions = case.once(present_sessions, store)
-    for session in sessions:
-        trusted = claim_of_opening(session)
-        if trusted is not None and session.created:
-            return _made_for_it(case, task, store, session, trusted)
-    jump = _jump(case, task, store)
-    if jump is not None or not sessions:
-        return jump
-    trusted = claim_of_opening(sessions[-1])
-    if trusted is None or not is_countable(store, case.profile) or not is_settled(case, sessions[-1]):
-        return None
-    return _held_less(case, task, store, sessions[-1], trusted)
+@dataclass(frozen=True)
+class Jumped(KeyValue):
+    """An offset that may have moved although nothing was put."""
 
-
-def _jump(case: TaskCase, task: Task, store: Store) -> Verdict | None:
-    born_us = min((x.born_us for x in store.databases.values()), default=0)
-    birth_seen = born_us >= task.first_seen_us - SEEN_BEFORE_BORN_US
-    jump = jump_without_put(store, case.profile, case.inventory.volume, birth_seen=birth_seen)
-    if jump is None:
-        return None
-    if jump.start is None:
-        what, before = "but nothing was ever put into it", "made empty"
-    else:
-        what, before = f"but nothing was put into it since offset {jump.start}", f"offset {jump.start}"
-    return Verdict(
-        subject=store.identity or "",
-        opened_at_us=jump.end_us,
-        summary=f"Task {task.id}: store {store.name} says offset {jump.end}, {what}; records may be missing.",
-        evidence=(
-            Evidence(jump.start_us, before, where(task, store)),
-            Evidence(jump.end_us, f"offset {jump.end}, and no put since", where(task, store)),
-        ),
-        severity=Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-    )
-
-
-def _made_for_it(case: TaskCase, task: Task, store: Store, session: Session, trusted: OffsetClaim) -> Verdict:
-    sure = not _may_be_wiped(case, task, store, session)
-    fact = task.checkpoint_at(session.opened_us)
-    written_us = session.opened_us if fact is None else fact.written_us
-    return Verdict(
-        subject=store.identity or "",
-        opened_at_us=session.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} reads on from offset {trusted.offset}, but was made empty by that"
-            " opening; what is below that offset is missing."
-        ),
-        evidence=(
-            Evidence(written_us, f"offset {trusted.offset} of {store.name}", checkpoint_of(task)),
-            Evidence(session.opened_us, "a new, empty store was made for it", where(task, store)),
-        ),
-        severity=Severity.CRITICAL if sure else Severity.WARNING,
-        confidence=Confidence.CONFIRMED if sure else Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        affected=Affected.POSSIBLY,
-    )
-
-
-def _may_be_wiped(case: TaskCase, task: Task, store: Store, session: Session) -> bool:
-    """Up to 2.5 the owner wipes single stores and leaves the checkpoint: one that was not seen looks the same."""
-    seen = bool(store.past) and case.inventory.started_us < session.opened_us
-    return not seen and case.settings.exactly_once is not False and case.says(Fact.WIPE_STORE) is not Truth.NO
-
-
-def _held_less(
-    case: TaskCase, task: Task, store: Store, session: Session, trusted: OffsetClaim
-) -> Verdict | None:
-    known = claims_before(task, store, session, Knowledge(case.settings, case.profile))
-    before = next((x for x in known if lacks_entries(x, trusted) is Truth.YES), None)
-    if before is None:
-        return None
-    least, most = before.entries.low, trusted.entries.high
-    place = where(task, store)
-    return Verdict(
-        subject=store.identity or "",
-        opened_at_us=session.opened_us,
-        summary=(
-            f"Task {task.id}: store {store.name} reads on from offset {trusted.offset} with {most} entries at most;"
-            f" at offset {before.offset} it held {least} at least."
-        ),
-        evidence=(
-            Evidence(before.at_us, f"offset {before.offset}, {least} live entries or more", place),
-            Evidence(
-                trusted.at_us, f"opened at offset {trusted.offset}, {most} live entries or fewer", place
-            ),
-        ),
-        severity=Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-    )
-
-
-def _segments(case: TaskCase, task: Task, store: Store) -> Iterator[Verdict]:
-    now = {x.identity: x for x in store.databases.values()}
-    for opening in store.openings:
-        changelog = changelog_of(opening.segments, task.application, store.name)
-        if changelog is None or not is_read_since(store, opening):
-            continue
-        for oldest in (False, True):
-            found = losses(weigh(opening.segments, changelog, oldest=oldest)).values()
-            lost = [
-                loss
-                for loss in found
-                if loss.grade > Grade.POSSIBLE
-                and _claims_it_all(now.get(loss.segment.identity), changelog, loss, opening)
-            ]
-            if lost:
-                yield _segment_verdict(task, store, opening, lost)
-                break
-
-
-def _claims_it_all(database: Database | None, changelog: str, loss: Loss, opening: Opening) -> bool:
-    """Return whether a segment says the offset of the one that answers, and nothing was flushed to it since.
-
-    Its offset reaches the disk together with its data, so no replay has brought it anything.
-    """
-    if database is None or database.offsets is None or database.offsets_unread:
-        return False
-    stored = next((offset for name, offset, _ in database.offsets.offsets if name == changelog), -1)
-    flushed_us = database.flushed[-1][1] if database.flushed else 0
-    return stored >= loss.offset and flushed_us <= opening.at_us
-
-
-def _segment_verdict(task: Task, store: Store, opening: Opening, lost: list[Loss]) -> Verdict:
-    worst = max(lost, key=lambda loss: (loss.grade, loss.segment.starts))
-    chain = [
-        Evidence(
-            opening.at_us,
-            f"last flushed {rfc3339(loss.segment.flushed_us)}"
-            if loss.segment.has_data
-            else "no record on disk",
-            loss.segment.path,
+    @cached_property
+    def jump(self) -> Jump | None:
+        """From where to where."""
+        born_us = min((x.born_us for x in self.store.databases.values()), default=0)
+        birth_seen = born_us >= self.task.first_seen_us - SEEN_BEFORE_BORN_US
+        return jump_without_put(
+            self.store, self.case.profile, self.case.inventory.volume, birth_seen=birth_seen
         )
-        for loss in lost
-    ]
-    return Verdict(
-        subject=f"opening@{opening.at_us}",
-        opened_at_us=opening.at_us,
-        summary=(
-            f"Task {task.id}: store {store.name} reads on from offset {worst.offset} of segment {worst.speaker.name};"
-            f" {', '.join(loss.segment.name for loss in lost)} had not been flushed up to it, and got nothing since."
-        ),
-        evidence=(
-            *chain,
-            Evidence(opening.at_us, f"opened without a wipe at offset {worst.offset}", worst.speaker.path),
-        ),
-        severity=Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=worst.segment.identity,
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was said."""
+        return self.jump.end_us if self.jump else 0
+
+
+@dataclass(frozen=True)
+class Opened(KeyValue):
+    """An opening, and what it trusted."""
+
+    session: Session
+    trusted: OffsetClaim
+
+    @property
+    def opened_at_us(self) -> int:
+        """When."""
+        return self.session.opened_us
+
+    @cached_property
+    def before(self) -> OffsetClaim | None:
+        """An earlier claim with more entries than can have ended since."""
+        knowledge = Knowledge(self.case.settings, self.case.profile)
+        known = claims_before(self.task, self.store, self.session, knowledge)
+        return next((x for x in known if lacks_entries(x, self.trusted) is Truth.YES), None)
+
+
+@dataclass(frozen=True)
+class Segments(Picture):
+    """A windowed store that was opened again: its segments as they were before."""
+
+    opening: Opening
+
+    @property
+    def subject(self) -> str:
+        """The opening."""
+        return f"opening@{self.opened_at_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When."""
+        return self.opening.at_us
+
+    @cached_property
+    def lacking(self) -> list[list[Loss]]:
+        """What its segments lacked, whichever of them answers for the store."""
+        each = [losses(self.weighed(oldest=x)).values() for x in (False, True)]
+        return [[loss for loss in one if loss.grade > Grade.POSSIBLE] for one in each]
+
+    @cached_property
+    def lost(self) -> list[Loss]:
+        """What they lacked, and say that they have."""
+        found = ([loss for loss in one if self._claims_it_all(loss)] for one in self.lacking)
+        return next((one for one in found if one), [])
+
+    def _claims_it_all(self, loss: Loss) -> bool:
+        """Return whether a segment says the offset of the one that answers, and nothing was flushed to it since.
+
+        Its offset reaches the disk together with its data, so no replay has brought it anything.
+        """
+        there = (x for x in self.store.databases.values() if x.identity == loss.segment.identity)
+        database = next(there, None)
+        if database is None or database.offsets is None or database.offsets_unread:
+            return False
+        rows = database.offsets.offsets
+        stored = next((offset for name, offset, _ in rows if name == self.changelog), -1)
+        flushed_us = database.flushed[-1][1] if database.flushed else 0
+        return stored >= loss.offset and flushed_us <= self.opened_at_us
+
+    @property
+    def worst(self) -> Loss:
+        """The surest, of the newest segment."""
+        return max(self.lost, key=lambda loss: (loss.grade, loss.segment.starts))
+
+    @property
+    def identity(self) -> str:
+        """Its segment's."""
+        return self.worst.segment.identity
+
+
+def _key_value(case: TaskCase) -> Iterator[tuple[Store, list[Session]]]:
+    for store in () if case.task.is_global else case.task.stores.values():
+        if not store.segmented:
+            yield store, case.once(present_sessions, store)
+
+
+def _made(case: TaskCase) -> Iterator[Opened]:
+    """List the openings that made the store and trusted an offset."""
+    for store, sessions in _key_value(case):
+        for session in sessions:
+            trusted = claim_of_opening(session) if session.created else None
+            if trusted is not None:
+                yield Opened(case, store, session, trusted)
+
+
+def _jumped(case: TaskCase) -> Iterator[Jumped]:
+    return (Jumped(case, store) for store, _ in _key_value(case))
+
+
+def _opened(case: TaskCase) -> Iterator[Opened]:
+    for store, sessions in _key_value(case):
+        trusted = claim_of_opening(sessions[-1]) if sessions else None
+        if trusted is not None:
+            yield Opened(case, store, sessions[-1], trusted)
+
+
+def _segments(case: TaskCase) -> Iterator[Segments]:
+    for store in () if case.task.is_global else case.task.stores.values():
+        for opening in store.openings if store.segmented else ():
+            story = Segments(case, store, opening.segments, opening)
+            if story.changelog is not None:
+                yield story
+
+
+def _nothing_can_be_in_it(x: Opened) -> Proof:
+    """Up to 2.5 the owner wipes single stores and leaves the checkpoint: one that was not seen looks the same."""
+    seen = bool(x.store.past) and x.case.inventory.started_us < x.session.opened_us
+    wiped = x.case.settings.exactly_once is not False and x.case.says(Fact.WIPE_STORE) is not Truth.NO
+    return Proof("a new, empty store was made for it", certain=seen or not wiped)
+
+
+def _no_put_came_with_it(x: Jumped) -> Proof | None:
+    return Proof("nothing was put, and the offset moved", certain=False) if x.jump is not None else None
+
+
+def _loudness_of_made(_: Opened, proof: Proof | None) -> Loudness:
+    if proof is not None and proof.certain:
+        return Loudness(Severity.CRITICAL, Confidence.CONFIRMED)
+    return _SUSPICION
+
+
+# What it says
+
+
+def _evidence_of_made(x: Opened, proof: Proof | None) -> Iterator[Evidence]:
+    fact = x.task.checkpoint_at(x.session.opened_us)
+    written_us = x.session.opened_us if fact is None else fact.written_us
+    what = f"offset {x.trusted.offset} of {x.store.name}"
+    yield Evidence(written_us, what, checkpoint_of(x.task))
+    yield Evidence(x.session.opened_us, proof.why if proof else "", x.place)
+
+
+def _summary_of_jump(x: Jumped, _: Proof | None) -> str:
+    start, end = (x.jump.start, x.jump.end) if x.jump else (None, 0)
+    since = "but nothing was ever put into it"
+    if start is not None:
+        since = f"but nothing was put into it since offset {start}"
+    return f"Task {x.task.id}: store {x.store.name} says offset {end}, {since}; records may be missing."
+
+
+def _evidence_of_jump(x: Jumped, _: Proof | None) -> Iterator[Evidence]:
+    if x.jump is not None:
+        start = x.jump.start
+        before = "made empty" if start is None else f"offset {start}"
+        yield Evidence(x.jump.start_us, before, x.place)
+        yield Evidence(x.jump.end_us, f"offset {x.jump.end}, and no put since", x.place)
+
+
+def _summary_of_less(x: Opened, _: Proof | None) -> str:
+    offset, least = (x.before.offset, x.before.entries.low) if x.before else (0, 0)
+    return (
+        f"Task {x.task.id}: store {x.store.name} reads on from offset {x.trusted.offset} with"
+        f" {x.trusted.entries.high} entries at most; at offset {offset} it held {least} at least."
     )
+
+
+def _evidence_of_less(x: Opened, _: Proof | None) -> Iterator[Evidence]:
+    before, trusted = x.before, x.trusted
+    if before is not None:
+        what = f"offset {before.offset}, {before.entries.low} live entries or more"
+        yield Evidence(before.at_us, what, x.place)
+    what = f"opened at offset {trusted.offset}, {trusted.entries.high} live entries or fewer"
+    yield Evidence(trusted.at_us, what, x.place)
+
+
+def _evidence_of_segments(x: Segments, _: Proof | None) -> Iterator[Evidence]:
+    for one in (loss.segment for loss in x.lost):
+        what = f"last flushed {rfc3339(one.flushed_us)}" if one.has_data else "no record on disk"
+        yield Evidence(x.opened_at_us, what, one.path)
+    opened = f"opened without a wipe at offset {x.worst.offset}"
+    yield Evidence(x.opened_at_us, opened, x.worst.speaker.path)
+
+
+_SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
+COPIED = "the files have the times of a copy"
+
+MADE = Rule[Opened](
+    "a store was made by the opening that trusted an offset",
+    innocents={COPIED: lambda x: x.is_copy},
+    proofs=(_nothing_can_be_in_it,),
+    loudness=_loudness_of_made,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: store {x.store.name} reads on from offset {x.trusted.offset}, but was made empty by that"
+        " opening; what is below that offset is missing."
+    ),
+    evidence=_evidence_of_made,
+)
+
+JUMPED = Rule[Jumped](
+    "an offset moved though nothing was put",
+    innocents={COPIED: lambda x: x.is_copy},
+    proofs=(_no_put_came_with_it,),
+    loudness=lambda _, proof: _SUSPICION if proof else None,
+    summary=_summary_of_jump,
+    evidence=_evidence_of_jump,
+)
+
+LESS = Rule[Opened](
+    "a store holds fewer entries than when it claimed an offset as high",
+    innocents={
+        COPIED: lambda x: x.is_copy,
+        "every entry that is gone may have been deleted since": lambda x: x.before is None,
+    },
+    unknowns={
+        "how many entries a record of the store adds or ends": lambda x: (
+            not is_countable(x.store, x.case.profile)
+        ),
+        "the opening may end in a wipe": lambda x: not is_settled(x.case, x.session),
+    },
+    loudness=lambda _, __: _SUSPICION,
+    summary=_summary_of_less,
+    evidence=_evidence_of_less,
+)
+
+UNFLUSHED = Rule[Segments](
+    "a segment claims an offset up to which it was not flushed",
+    innocents={
+        "no segment lacked anything for sure": lambda x: not any(x.lacking),
+        "what a segment lacked was read again": lambda x: not x.lost,
+    },
+    unknowns={"not every segment was read again": lambda x: not is_read_since(x.store, x.opening)},
+    loudness=lambda _, __: _SUSPICION,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: store {x.store.name} reads on from offset {x.worst.offset} of segment"
+        f" {x.worst.speaker.name}; {', '.join(loss.segment.name for loss in x.lost)} had not been flushed up to it, and"
+        " got nothing since."
+    ),
+    evidence=_evidence_of_segments,
+)
+
+DETECTOR = detector(
+    META,
+    Docket(_made, (MADE,)),
+    Docket(_jumped, (JUMPED,)),
+    Docket(_opened, (LESS,)),
+    Docket(_segments, (UNFLUSHED,)),
+    keep=first_of(lambda x: (x.store.name, x.subject)),
+)

@@ -11,22 +11,37 @@ when it ended: it has the record; under exactly-once, where a marker is at that 
 Blind spots: 4.3 and later, which write no checkpoint; a changelog of which compaction removed records behind the old
 offset, and windowed stores that passed over expired records; until the first checkpoint that shows more than the old
 one (from 2.7 on a close, or 10,000 records); a RocksDB version that Kafka does not ship.
+
+Source:
+    ProcessorStateManager.updateCheckpointFileCache and updateStandbyStates (2.0.1 to 2.5.1: the offset and one);
+    ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, StoreChangelogReader.prepareChangelogs (2.6.0 to
+    2.8.2: a seek to the offset and one), hasRestoredToEnd; docs/state-format.md#d4; seen live from 2.5.1 to 2.8.2
+    and to 3.6.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.model import CheckpointClaim, Session
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector
 from agent.judging.upstream import OFFSET_MEANING
-from agent.judging.wording import checkpoint_of, where
+from agent.judging.wording import checkpoint_of
 from agent.layout.facts import Fact
-from agent.layout.profile import Truth
-from agent.quantities.skipped import Skip, skips
+from agent.layout.profile import Profile, Truth
+from agent.layout.releases import releases_with_rocksdb
+from agent.quantities.changelog import is_one_short
+from agent.quantities.kinds import puts_per_record
+
+CLOCK_US = 1_000_000
+"""What is between the time of a file and that in the name of another one, written at the same opening."""
 
 META = DetectorMeta(
     id="skipped-record",
@@ -54,51 +69,123 @@ META = DetectorMeta(
 )
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class Upgrade(NamedStoreStory):
+    """Two sessions in a row on a store; the second one trusted an offset."""
 
-    Source:
-        ProcessorStateManager.updateCheckpointFileCache and updateStandbyStates (2.0.1 to 2.5.1: the offset and one);
-        ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, StoreChangelogReader.prepareChangelogs (2.6.0 to
-        2.8.2: a seek to the offset and one), hasRestoredToEnd; docs/state-format.md#d4; seen live from 2.5.1 to 2.8.2
-        and to 3.6.2.
-    """
-    if case.task.is_global or case.is_silent(META):
-        return
-    for store in case.task.stores.values():
-        for skip in skips(case.application, case.task, store):
-            yield _verdict(case, case.task, store, skip)
+    before: Session
+    after: Session
+    offset: int
+
+    @property
+    def subject(self) -> str:
+        """The incarnation."""
+        return f"incarnation {self.task.incarnation}.{self.store.incarnation}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When the record was passed over."""
+        return self.after.opened_us
+
+    @property
+    def affected(self) -> Affected:
+        """By the change of an offset's meaning."""
+        return self.case.affected(OFFSET_MEANING)
+
+    @cached_property
+    def old(self) -> Profile | None:
+        """The releases that held the store before, if each of them writes the next offset to read.
+
+        The RocksDB version in options that were written after that session began, and before this one, shows them.
+        """
+        for version, written_us in self.case.application.rocksdb_versions.items():
+            releases = releases_with_rocksdb(version)
+            began_us, ended_us = self.before.opened_us - CLOCK_US, self.after.opened_us
+            if releases is not None and began_us <= written_us < ended_us:
+                profile = Profile(releases)
+                if profile.says(Fact.OFFSET_IS_NEXT) is Truth.YES:
+                    return profile
+        return None
+
+    @cached_property
+    def flushed(self) -> int | None:
+        """What was flushed when the trusted offset was written; None = not known."""
+        last = self.before.last
+        if last is not None and last.offset == self.offset:
+            return None if last.unsure else last.puts
+        fact = self.task.checkpoint_at(self.after.opened_us)
+        if fact is None or fact.offsets.get(self.store.name) != self.offset:
+            return None
+        return self.store.puts_at(fact.written_us)
+
+    @property
+    def mark(self) -> CheckpointClaim | None:
+        """The first checkpoint since that says more, and is sure of the puts."""
+        marks = (x for x in (self.after.first, self.after.last) if x is not None and not x.unsure)
+        return next((x for x in marks if x.offset > self.offset), None)
+
+    @property
+    def put(self) -> int:
+        """How many records were put behind the one that was skipped."""
+        return self.mark.puts - self.after.puts_at_open if self.mark is not None else 0
 
 
-def _verdict(case: TaskCase, task: Task, store: Store, skip: Skip) -> Verdict:
-    put = skip.put
-    return Verdict(
-        subject=f"incarnation {task.incarnation}.{store.incarnation}",
-        opened_at_us=skip.after.opened_us,
-        summary=(
-            f"Task {task.id}: after the upgrade store {store.name} goes on behind offset {skip.offset}, which the old"
-            f" release had yet to read: {put} puts for {put + 1} records."
-        ),
-        evidence=(
-            Evidence(
-                skip.before.released_us or skip.after.opened_us,
-                f"released by 2.5 or earlier with {skip.after.puts_at_open} puts; next to read: {skip.offset}",
-                where(task, store),
-            ),
-            Evidence(
-                skip.after.opened_us,
-                f"opened by 2.6 or later, which takes offset {skip.offset} for read",
-                where(task, store),
-            ),
-            Evidence(
-                skip.mark.at_us,
-                f"checkpoint with offset {skip.mark.offset}, the last one read, after {put} puts",
-                checkpoint_of(task),
-            ),
-        ),
-        severity=Severity.WARNING,
-        confidence=Confidence.SUSPECTED,
-        store=store.name,
-        identity=store.identity,
-        affected=case.affected(OFFSET_MEANING),
+def _upgrades(case: TaskCase) -> Iterator[Upgrade]:
+    for store in () if case.task.is_global else case.task.stores.values():
+        for before, after in pairwise(store.sessions):
+            if after.offset_at_open is not None and after.offset_at_open >= 0:
+                yield Upgrade(case, store, before, after, after.offset_at_open)
+
+
+def _is_another(x: Upgrade) -> bool:
+    """The store is gone that the session had, or was there before."""
+    return not x.after.is_of(x.store.identities) or not x.before.is_of(x.after.identities)
+
+
+# What it says
+
+
+def _summary(x: Upgrade, _: Proof | None) -> str:
+    return (
+        f"Task {x.task.id}: after the upgrade store {x.store.name} goes on behind offset {x.offset}, which the old"
+        f" release had yet to read: {x.put} puts for {x.put + 1} records."
     )
+
+
+def _evidence(x: Upgrade, _: Proof | None) -> Iterator[Evidence]:
+    before, after = x.before, x.after
+    left = f"released by 2.5 or earlier with {after.puts_at_open} puts; next to read: {x.offset}"
+    yield Evidence(before.released_us or after.opened_us, left, x.place)
+    taken = f"opened by 2.6 or later, which takes offset {x.offset} for read"
+    yield Evidence(after.opened_us, taken, x.place)
+    if x.mark is not None:
+        what = f"checkpoint with offset {x.mark.offset}, the last one read, after {x.put} puts"
+        yield Evidence(x.mark.at_us, what, checkpoint_of(x.task))
+
+
+RULE = Rule[Upgrade](
+    "a copy goes on one record too far",
+    innocents={
+        "the opening made the store, or wiped it": lambda x: x.after.created or x.after.wiped,
+        "another incarnation of the store was there": _is_another,
+        "the copy had flushed more than its checkpoint covers, and has the record": lambda x: (
+            x.flushed is not None and x.flushed != x.after.puts_at_open
+        ),
+        "a record was put for each offset": lambda x: (
+            x.mark is not None and not is_one_short(x.offset, x.mark.offset, x.put)
+        ),
+    },
+    unknowns={
+        "which release held it before, if an earlier one did": lambda x: x.old is None,
+        "how often this store puts a record": lambda x: (
+            x.old is not None and puts_per_record(x.store, x.old).high != 1
+        ),
+        "what was flushed when the old offset was written": lambda x: x.flushed is None,
+        "how far the copy has come since": lambda x: x.mark is None,
+    },
+    loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
+    summary=_summary,
+    evidence=_evidence,
+)
+
+DETECTOR = detector(META, Docket(_upgrades, (RULE,)))

@@ -16,21 +16,31 @@ a restoration (up to 2.5), stores that open twice, crash loops under at-least-on
 while no process of the application lives.
 Blind spots: RocksDB set to keep few of its old logs; a leak from before the agent's first reading; other reasons why an
 opening fails.
+
+Source:
+    AbstractColumnFamilyAccessor.open and close, RocksDBStore.openDB, ProcessorStateManager.registerStateStores
+    (4.3.0 to 4.4.0); GlobalStateManagerImpl.initialize (4.3.1) removes the directory for a ProcessorStateException
+    only, RocksDBStore.openDB throws a TaskCorruptedException; with transactional stores a store that is refused is not
+    registered, so that nothing is marked as corrupted and nothing wiped (StateManagerUtil.closeStateManager, 4.4.0:
+    `hasCorruptedStores`, of registered stores only); recorded: 73 openings in 26 s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from agent.inventory.model import Store
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.inventory.disk import LockState
+from agent.inventory.model import Database
+from agent.inventory.segments import OPEN
+from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream
 from agent.judging.changelogs import caution_about
-from agent.judging.left_open import left_open
-from agent.judging.refused import GOES_ON_US, Leak, Refusal, leaks, refusal
+from agent.judging.refused import GOES_ON_US, Leak, Refused, leaks, refused
 from agent.judging.reopening import SETTLED_US
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, TaskStory, detector, first_of
 from agent.judging.upstream import KAFKA_21034, KIP_1035, LEAKED_SEGMENT, REFUSED_OPEN
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
@@ -64,93 +74,248 @@ REMOVE = (
     "Stop this instance, keep a copy of the directory `{0}`, remove that directory only, and start: its stores are read"
     " from their topics again."
 )
+_REFUSED = (
+    "transactional stores refuse it at every opening and never wipe it: the instance that is assigned the task does not"
+    " start"
+)
+_UNTOLD = "with enable.transactional.statestores no start would get past it"
+_GLOBAL = "the application fails at every start until the directory of the global stores is removed"
+_REMOVE_GLOBAL = (
+    "If the instance does not start (*Tasks [-1_-1] are corrupted*): stop it, keep a copy of the directory `global`,"
+    " remove that directory only; the start reads the stores from their topics again."
+)
+_BEFORE_THE_SWITCH = (
+    "Start once with enable.transactional.statestores=false: the task is wiped and restored in full; after an orderly"
+    " stop switch it on. Or, with the instance stopped, keep a copy of {path} and remove that directory only."
+)
 
 
-def judge(case: TaskCase) -> Iterable[Verdict]:
-    """Judge one task.
+@dataclass(frozen=True)
+class LeftOpen(NamedStoreStory):
+    """A database that says open and that no process holds: a start under exactly-once wipes it, and restores it.
 
-    Source:
-        AbstractColumnFamilyAccessor.open, RocksDBStore.openDB, ProcessorStateManager.registerStateStores,
-        StateManagerUtil.closeStateManager (4.4.0: `hasCorruptedStores`, of registered stores only),
-        GlobalStateManagerImpl.initialize (4.3.1); recorded: 73 openings in 26 s.
+    It does not where the stores are transactional (4.4+), nor with global stores.
     """
-    if case.is_silent(META):
-        return
-    refused = [(store, refusal(case, store)) for store in case.task.stores.values()]
-    yield from (_refused(case, store, found) for store, found in refused if found is not None)
-    if not any(found for _, found in refused):
-        yield from left_open(case)
-    yield from (_leaked(case, leak) for leak in leaks(case) if _lasts(case, leak))
+
+    database: Database
+
+    @property
+    def subject(self) -> str:
+        """The status that was written."""
+        return f"{self.database.identity}@{self.sequence}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """Since when it is free."""
+        return self.database.lock_since_us or self.database.seen_us
+
+    @property
+    def identity(self) -> str | None:
+        """That of the database."""
+        return self.database.identity
+
+    @property
+    def issue(self) -> Upstream:
+        """By which fault."""
+        return KAFKA_21034 if self.task.is_global else REFUSED_OPEN
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """Its key."""
+        return (self.issue.key,)
+
+    @property
+    def affected(self) -> Affected:
+        """By that one."""
+        return self.case.affected(self.issue)
+
+    @property
+    def sequence(self) -> int:
+        """Number of the status."""
+        return self.database.offsets.status_sequence if self.database.offsets is not None else 0
+
+    @property
+    def is_wiped(self) -> bool:
+        """Whether the stores of a task are not transactional, as far as that is known."""
+        case = self.case
+        may_be = (
+            case.says(Fact.TRANSACTIONAL_STORES) is not Truth.NO
+            and case.settings.transactional_stores is None
+        )
+        return not (self.task.is_global or case.profile.transactional is Truth.YES or may_be)
 
 
-def _refused(case: TaskCase, store: Store, found: Refusal) -> Verdict:
-    task, times_us = case.task, found.times_us
-    number = times_us.index(found.decided_us) + 1
-    transactional = not task.is_global and _may_be_transactional(case)
-    is_known = found.proven and (task.is_global or transactional)
-    issue = KAFKA_21034 if task.is_global else REFUSED_OPEN if transactional else KIP_1035
-    why = ", as with transactional stores switched on after an unclean end" if transactional else ""
-    facts, path = found.database.offsets, found.database.path
-    assert facts is not None
-    asked = ("processing_guarantee", "enable_transactional_statestores")[: 2 if transactional else 1]
-    return Verdict(
-        subject=f"refused {found.database.identity}",
-        opened_at_us=found.decided_us,
-        summary=(
-            f"Task {task.id}: store {store.name} is refused at every opening: its status says open, and nothing"
-            f" wipes it{why}."
-        ),
-        evidence=(
-            Evidence(found.flushed_us, f"last flush; status open (sequence {facts.status_sequence})", path),
-            Evidence(times_us[0], "opened, and refused: nothing was written", path),
-            Evidence(found.decided_us, f"refused again, {number} openings in all; not wiped", path),
-        ),
-        severity=Severity.CRITICAL if is_known else Severity.WARNING,
-        confidence=Confidence.CONFIRMED if found.proven else Confidence.SUSPECTED,
-        store=store.name,
-        identity=found.database.identity,
-        upstream=(issue.key,),
-        affected=case.affected(issue),
-        missing_facts=tuple(x for x in asked if not case.settings.is_configured(x)),
-        next_action=META.next_action + caution_about(case.application, task)
-        if why
-        else REMOVE.format(task.path),
+@dataclass(frozen=True)
+class Leaked(TaskStory):
+    """A segment that was deleted while its own process held it."""
+
+    leak: Leak
+
+    @property
+    def subject(self) -> str:
+        """The segment."""
+        return f"leaked {self.leak.path}@{self.leak.at_us}"
+
+    @property
+    def opened_at_us(self) -> int:
+        """When it was deleted."""
+        return self.leak.at_us
+
+    @property
+    def names_store(self) -> str:
+        """Its store."""
+        return self.leak.store
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """One fault does it."""
+        return (LEAKED_SEGMENT.key,)
+
+    @property
+    def affected(self) -> Affected:
+        """By that one."""
+        return self.case.affected(LEAKED_SEGMENT)
+
+
+def _left_open(case: TaskCase) -> Iterator[LeftOpen]:
+    for store in case.task.stores.values():
+        for x in store.databases.values():
+            if x.offsets is not None and x.offsets.status == OPEN and x.lock is LockState.FREE:
+                yield LeftOpen(case, store, x)
+
+
+def _leaked(case: TaskCase) -> Iterator[Leaked]:
+    return (Leaked(case, leak) for leak in leaks(case))
+
+
+def _has_ended(x: Leaked) -> bool:
+    """The process that held the segment is not there any more."""
+    life = x.case.application.life
+    return life is None or life.started_us > x.leak.at_us
+
+
+def _loudness_of_refused(x: Refused, _: Proof | None) -> Loudness:
+    proven = x.counted[2]
+    sure = proven and (x.task.is_global or x.transactional)
+    asked = ("processing_guarantee", "enable_transactional_statestores")[: 2 if x.transactional else 1]
+    return Loudness(
+        Severity.CRITICAL if sure else Severity.WARNING,
+        Confidence.CONFIRMED if proven else Confidence.SUSPECTED,
+        next_action=META.next_action + caution_about(x.case.application, x.task)
+        if x.transactional
+        else REMOVE.format(x.task.path),
+        missing_facts=tuple(name for name in asked if not x.case.settings.is_configured(name)),
     )
 
 
-def _may_be_transactional(case: TaskCase) -> bool:
-    """Return whether the process that is refused may have transactional stores; without them a wipe would follow."""
-    is_known = case.says(Fact.TRANSACTIONAL_STORES) is not Truth.NO
-    return is_known and case.settings.transactional_stores is not False
+def _loudness_of_left_open(x: LeftOpen, _: Proof | None) -> Loudness:
+    """A warning where the stores are known to be transactional; info where that, or the guarantee, is not known."""
+    steps = _BEFORE_THE_SWITCH.format(path=x.task.path) + caution_about(x.case.application, x.task)
+    exactly_once, missing = x.case.settings.exactly_once, ""
+    if x.task.is_global:
+        steps = _REMOVE_GLOBAL
+    elif x.case.profile.transactional is not Truth.YES:
+        missing = "enable_transactional_statestores"
+    elif exactly_once:
+        return Loudness(Severity.WARNING, Confidence.CONFIRMED, next_action=steps)
+    else:
+        missing = "processing_guarantee"
+    return Loudness(Severity.INFO, Confidence.CONFIRMED, None, steps, (missing,) if missing else ())
 
 
-def _lasts(case: TaskCase, leak: Leak) -> bool:
-    """The process that held the segment is still there."""
-    life = case.application.life
-    return life is not None and life.started_us <= leak.at_us <= case.now_us - GOES_ON_US
+def _loudness_of_leaked(x: Leaked, _: Proof | None) -> Loudness:
+    known = x.case.settings.exactly_once is True
+    confidence = Confidence.CONFIRMED if known else Confidence.SUSPECTED
+    return Loudness(Severity.WARNING, confidence, None, RESTART, () if known else ("processing_guarantee",))
 
 
-def _leaked(case: TaskCase, leak: Leak) -> Verdict:
-    task = case.task
-    is_configured = case.settings.exactly_once is True
-    return Verdict(
-        subject=f"leaked {leak.path}@{leak.at_us}",
-        opened_at_us=leak.at_us,
-        summary=(
-            f"Task {task.id}: its process holds the lock of a deleted segment of store {leak.store} and cannot open"
-            " the task again; only a new process can."
-        ),
-        evidence=(
-            Evidence(leak.opened_us, "a later segment was refused: its status said open", leak.refused),
-            Evidence(
-                leak.at_us, "deleted; the process held it, and no close of its LOCK was announced", leak.path
-            ),
-        ),
-        severity=Severity.WARNING,
-        confidence=Confidence.CONFIRMED if is_configured else Confidence.SUSPECTED,
-        store=leak.store,
-        upstream=(LEAKED_SEGMENT.key,),
-        affected=case.affected(LEAKED_SEGMENT),
-        missing_facts=() if is_configured else ("processing_guarantee",),
-        next_action=RESTART,
+# What it says
+
+
+def _summary_of_refused(x: Refused, _: Proof | None) -> str:
+    why = ", as with transactional stores switched on after an unclean end" if x.transactional else ""
+    return (
+        f"Task {x.task.id}: store {x.store.name} is refused at every opening: its status says open, and nothing"
+        f" wipes it{why}."
     )
+
+
+def _evidence_of_refused(x: Refused, _: Proof | None) -> Iterator[Evidence]:
+    (times_us, number, _proven), offsets, path = x.counted, x.database.offsets, x.database.path
+    sequence = offsets.status_sequence if offsets is not None else 0
+    yield Evidence(x.flushed_us, f"last flush; status open (sequence {sequence})", path)
+    yield Evidence(times_us[0], "opened, and refused: nothing was written", path)
+    number = times_us.index(x.opened_at_us) + 1
+    yield Evidence(x.opened_at_us, f"refused again, {number} openings in all; not wiped", path)
+
+
+def _summary_of_left_open(x: LeftOpen, _: Proof | None) -> str:
+    exactly_once = x.case.settings.exactly_once
+    if x.task.is_global:
+        then = _GLOBAL if exactly_once else f"under exactly-once {_GLOBAL}"
+    elif x.case.profile.transactional is Truth.YES:
+        then = _REFUSED if exactly_once else f"under exactly-once {_REFUSED}"
+    else:
+        wiped = "the next assignment wipes it" if exactly_once else "exactly-once wipes it"
+        then = f"{wiped}; {_UNTOLD}"
+    return f"Task {x.task.id}: store {x.store.name} was left open by an unclean end; {then}."
+
+
+def _evidence_of_left_open(x: LeftOpen, _: Proof | None) -> Iterator[Evidence]:
+    yield Evidence(x.database.seen_us, f"status open (sequence {x.sequence})", x.place)
+    yield Evidence(x.opened_at_us, "LOCK is free", x.place)
+
+
+def _evidence_of_leaked(x: Leaked, _: Proof | None) -> Iterator[Evidence]:
+    leak = x.leak
+    yield Evidence(leak.opened_us, "a later segment was refused: its status said open", leak.refused)
+    what = "deleted; the process held it, and no close of its LOCK was announced"
+    yield Evidence(leak.at_us, what, leak.path)
+
+
+ALOS = "at-least-once goes on with a store that says open"
+
+REFUSED = Rule[Refused](
+    "a store is refused at every opening",
+    innocents={
+        ALOS: lambda x: x.case.settings.exactly_once is False,
+        "the store was not opened since its last flush": lambda x: not x.tried_us,
+        "a process has held the store for longer than a wipe takes": lambda x: x.is_opened_for_good,
+        "too few openings by one process: a start is refused twice, and wipes": lambda x: x.counted[1] == 0,
+    },
+    loudness=_loudness_of_refused,
+    summary=_summary_of_refused,
+    evidence=_evidence_of_refused,
+)
+ONE_A_STORE = first_of(lambda x: x.store.name)
+_REFUSALS = Docket(refused, (REFUSED,), ONE_A_STORE)
+
+LEFT_OPEN = Rule[LeftOpen](
+    "the next start may not get past a store",
+    innocents={
+        ALOS: lambda x: x.case.settings.exactly_once is False,
+        "without transactional stores the next start wipes the store": lambda x: x.is_wiped,
+        "a store of its task is refused already": lambda x: any(_REFUSALS.heard(x.case)),
+    },
+    loudness=_loudness_of_left_open,
+    summary=_summary_of_left_open,
+    evidence=_evidence_of_left_open,
+)
+
+LEAKED = Rule[Leaked](
+    "the start-up pass left a segment locked in its own process",
+    innocents={"the process that held the segment has ended": _has_ended},
+    unknowns={
+        "the process may be about to end": lambda x: x.leak.at_us > x.case.now_us - GOES_ON_US,
+    },
+    loudness=_loudness_of_leaked,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: its process holds the lock of a deleted segment of store {x.leak.store} and cannot open"
+        " the task again; only a new process can."
+    ),
+    evidence=_evidence_of_leaked,
+)
+
+DETECTOR = detector(
+    META, _REFUSALS, Docket(_left_open, (LEFT_OPEN,), ONE_A_STORE), Docket(_leaked, (LEAKED,))
+)

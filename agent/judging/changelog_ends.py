@@ -1,32 +1,37 @@
-"""Where the changelog of a store ends before what the store holds: the places where its offsets show it."""
+"""Where the changelog of a store ends before what the store holds, by what its replay gave back.
+
+An offset out of range is dropped, and the changelog read again from its start (2.6 and later, at-least-once); what
+that ends with, or what no longer moves, is compared with what the store had.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from agent.inventory.model import CheckpointFact, Session, Store, Task
-from agent.inventory.openings import segments_of
-from agent.inventory.sessions import stored_offset
 from agent.inventory.settings import COMMIT_INTERVAL_MS
 from agent.judging.base import TaskCase
 from agent.judging.dropped_offsets import begins_fixed, drops_from_store, is_dropped_with_checkpoint
 from agent.judging.falls import (
-    SAME_OPENING_US,
-    checkpoint_falls,
+    Short,
+    evidence,
     is_above,
     is_one_opening,
     is_same_store,
+    loudness,
     lower_entries,
     session_at,
+    summary,
 )
 from agent.judging.reopening import present_sessions
-from agent.judging.segment_loss import changelog_of, speaker_of
+from agent.judging.rule import Docket, Proof, Rule
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.layout.facts import Fact
 from agent.layout.profile import Truth
-from agent.quantities.verdicts import outruns_changelog
+from agent.quantities.verdicts import holds_uncommitted
 
 UNCHANGED_US = 60_000_000
 """A replay writes a checkpoint at the commit interval while it moves by 10,000 records; one that has not moved for two
@@ -34,145 +39,108 @@ intervals, and a minute, is not on its way."""
 ENDS_TWICE_WITHIN_US = 1_000_000
 """From 3.9 on the end of a restoration writes the same checkpoint twice (recorded: 30 to 110 ms apart)."""
 DROPPED_WITHIN_US = 10_000_000
-"""The stores of a revived task are opened one after the other."""
+"""The stores of a revived task are opened one after the other. No source for the number: far more than that takes."""
 GOES_ON_US = 10_000_000
-"""A task that is let go or handed over while it is read writes a checkpoint, too, and is closed right after it."""
+"""A task that is let go or handed over while it is read writes a checkpoint, too, and is closed right after it. No
+source for the number: far more than a close takes."""
+LATE_PUTS = 100
+"""No source: what is flushed while a checkpoint is written counts as before it; so few decide nothing."""
 
 
-_OPEN = "while it was open"
-_AGAIN = "after it was read again from its start"
-_OUTRUN = "with far more puts since than offsets"
-_DROPPED = "then was out of range"
+@dataclass(frozen=True)
+class LeftBehind(Short):
+    """A checkpoint below an earlier one of the same incarnation, after an opening that trusted none."""
+
+    fact: CheckpointFact
+
+    @cached_property
+    def ends_replay(self) -> bool:
+        """It was written at the end of a restoration, and the task went on."""
+        return _ends_replay(self.case, self.task, self.store, self.fact)
 
 
-@dataclass(frozen=True, slots=True)
-class ShortChangelog:
-    """A changelog that ends too early.
+@dataclass(frozen=True)
+class Dropped(Short):
+    """4.3+: an offset out of range was removed from the store, and the store opened again without one.
 
-    Args of the dataclass:
-        held: The offset up to which the store held everything.
-        held_us: When it said so.
-        ends: The offset that it says now; negative = none, nothing was read or it was out of range.
-        ends_us: When it said so.
-        place: Where both are.
-        how: What became of it since.
-        proven: No replay explains it.
-        others: Stores of which the same can be true instead: offsets are dropped task by task.
+    A changelog of a key-value store is compacted: its beginning does not move, so only its end can have. How far it has
+    grown since says nothing.
     """
 
-    held: int
-    held_us: int
-    ends: int
-    ends_us: int
-    place: str
-    how: str
-    proven: bool = False
-    others: tuple[str, ...] = ()
+    after: Session
 
     @property
-    def gave(self) -> str:
-        """What the changelog says now."""
-        return f"offset {self.ends}" if self.ends >= 0 else "nothing"
+    def others(self) -> tuple[str, ...]:
+        """Stores of which the same can be true instead: offsets are dropped task by task."""
+        return tuple(
+            x.name
+            for x in self.task.stores.values()
+            if x is not self.store
+            and any(abs(y.opened_us - self.ends_us) <= DROPPED_WITHIN_US for _, y in drops_from_store(x))
+        )
+
+
+@dataclass(frozen=True)
+class Outrun(Short):
+    """An empty changelog that counted as restored, and has grown past the old offset since (up to 4.2)."""
+
+    session: Session
 
     @property
-    def wording(self) -> str:
-        """What happened, as the end of a sentence."""
-        if self.how == _DROPPED:
-            return (
-                f"it held offset {self.held}, which then was out of range: the offset was removed, and the changelog is"
-                " read again from its start over what the store holds"
-            )
-        return f"it held offset {self.held}, and {self.how} the changelog gave {self.gave}"
+    def compares(self) -> bool:
+        """The opening trusted an offset, and the checkpoint says one."""
+        trusted = self.session.offset_at_open
+        return trusted is not None and trusted >= 0 and self.ends >= 0
+
+    @cached_property
+    def outruns(self) -> Truth:
+        """Whether more was put since than the changelog grew by; every put since is a record beyond the old offset.
+
+        YES: even if every offset since was a record of the largest kind. MAYBE where some may have been flushed late.
+        """
+        mark, began = self.session.last, self.session.puts_at_open
+        if mark is None or mark.unsure:
+            return Truth.MAYBE
+        puts = max(mark.puts - began - LATE_PUTS, 0)
+        return holds_uncommitted(self.store, self.case.profile, puts, self.held, self.ends)
 
 
-def short_changelogs(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
-    """List what shows that a store's changelog ends too early, the surest first."""
-    yield from _fallen(case, task, store)
-    if case.says(Fact.WIPE_UNDER_ALOS) is Truth.NO:
-        yield from _left_behind(case, task, store)
-        if case.says(Fact.OFFSETS_IN_STORE) is Truth.NO:
-            yield from _outrun(case, task, store)
+def _keeps_files(case: TaskCase) -> bool:
+    """Return whether an offset out of range is dropped, and the files kept."""
+    return not case.task.is_global and case.says(Fact.WIPE_UNDER_ALOS) is Truth.NO
 
 
-def _fallen(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
-    """Offsets that fell while the store was open."""
-    place = checkpoint_of(task)
-    for fall in checkpoint_falls(case):
-        if fall.store is store and fall.after.incarnation == task.incarnation:
-            yield ShortChangelog(
-                fall.old, fall.before.written_us, fall.new, fall.after.written_us, place, _OPEN, proven=True
-            )
-    sessions = case.once(present_sessions, store)
-    for session in sessions:
-        for mark in (session.first, session.last):
-            if mark is None or mark.offset < 0 or not is_above(session.offset_at_open, mark.offset):
-                continue
-            if is_one_opening(store, session, mark.at_us):
-                yield ShortChangelog(
-                    session.offset_at_open or 0,
-                    session.opened_us,
-                    mark.offset,
-                    mark.at_us,
-                    place,
-                    _OPEN,
-                    proven=True,
-                )
-    if store.segmented:
-        yield from _fallen_speaker(case, task, store, sessions)
+def _left_behind(case: TaskCase) -> Iterator[LeftBehind]:
+    task = case.task
+    if not _keeps_files(case) or case.settings.exactly_once is True:
         return
-    for session in sessions:
-        lasts = session.released_us is None
-        ends, held = stored_offset(store) if lasts else session.stored_offset, session.stored_offset_at_open
-        until_us = case.now_us if session.released_us is None else session.released_us
-        if ends is not None and is_above(held, ends) and is_one_opening(store, session, until_us):
-            yield ShortChangelog(
-                held or 0, session.opened_us, ends, until_us, where(task, store), _OPEN, proven=True
-            )
+    lower = case.once(lower_entries, task)
+    for store in task.stores.values():
+        for fact in task.checkpoints if store.name in lower else ():
+            ends = fact.offsets.get(store.name)
+            held = _held_before(task, store, fact) if ends is not None else None
+            if ends is not None and held is not None and fact.incarnation == task.incarnation:
+                said = held.offsets[store.name], held.written_us, ends, fact.written_us, checkpoint_of(task)
+                yield LeftBehind(case, store, *said, fact)
 
 
-def _fallen_speaker(
-    case: TaskCase, task: Task, store: Store, sessions: list[Session]
-) -> Iterator[ShortChangelog]:
-    """4.3.1: the offset of the segment that answered for a windowed store fell.
-
-    A commit writes its offset into every segment, and what another one held was not trusted: a close that was cut
-    leaves more in an older segment than in the newest, and all of them go down to what is replayed from there.
-    """
-    fixed = case.says(Fact.SEGMENT_ANSWERS_FOR_STORE), case.says(Fact.OLDEST_SEGMENT_OFFSET)
-    if not store.openings or not sessions or fixed != (Truth.YES, Truth.NO):
-        return
-    opening, session = store.openings[-1], sessions[-1]
-    changelog = changelog_of(opening.segments, case.application.id, store.name)
-    speaker = speaker_of(opening.segments, changelog, oldest=False) if changelog is not None else None
-    if changelog is None or speaker is None or opening.at_us < session.opened_us - SAME_OPENING_US:
-        return
-    now = next((x for x in segments_of(store) or () if x.identity == speaker.identity), None)
-    held, ends = speaker.offset(changelog), now.offset(changelog) if now is not None else None
-    until_us = case.now_us if session.released_us is None else session.released_us
-    if held is None or ends is None or ends < 0 or not is_above(held, ends):
-        return
-    if is_one_opening(store, session, until_us):
-        yield ShortChangelog(held, session.opened_us, ends, until_us, speaker.path, _OPEN, proven=True)
+def _dropped(case: TaskCase) -> Iterator[Dropped]:
+    task = case.task
+    if _keeps_files(case) and case.settings.exactly_once is False and begins_fixed(task):
+        for store in task.stores.values():
+            for before, after in drops_from_store(store):
+                held, place = before.stored_offset_at_open or 0, where(task, store)
+                said = held, before.opened_us, UNKNOWN_OFFSET, after.opened_us, place
+                yield Dropped(case, store, *said, after)
 
 
-def _left_behind(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
-    """Offsets below what the store had, after an opening that trusted none."""
-    if case.settings.exactly_once is True:
-        return
-    for fact in task.checkpoints if store.name in case.once(lower_entries, task) else ():
-        offset = fact.offsets.get(store.name)
-        if offset is None or fact.incarnation != task.incarnation or (store.segmented and offset < 0):
-            continue
-        held = _held_before(task, store, fact)
-        if held is None or not is_above(held.offsets[store.name], max(offset, 0)):
-            continue
-        ends = _ends_replay(case, task, store, fact)
-        if ends or _unmoved_us(case, store, fact) >= _due_us(case):
-            known, place = held.offsets[store.name], checkpoint_of(task)
-            proven = ends and is_dropped_with_checkpoint(case, task, store, fact)
-            yield ShortChangelog(known, held.written_us, offset, fact.written_us, place, _AGAIN, proven)
-    if case.settings.exactly_once is False and begins_fixed(task):
-        yield from _dropped(case, task, store)
+def _outrun(case: TaskCase) -> Iterator[Outrun]:
+    if _keeps_files(case) and case.says(Fact.OFFSETS_IN_STORE) is Truth.NO:
+        for store in case.task.stores.values():
+            for x in case.once(present_sessions, store):
+                if x.last is not None:
+                    held, place = x.offset_at_open or 0, checkpoint_of(case.task)
+                    yield Outrun(case, store, held, x.opened_us, x.last.offset, x.last.at_us, place, x)
 
 
 def _due_us(case: TaskCase) -> int:
@@ -234,38 +202,71 @@ def _held_before(task: Task, store: Store, fact: CheckpointFact) -> CheckpointFa
     return max(known, key=lambda x: x.offsets[store.name], default=None)
 
 
-def _dropped(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
-    """4.3+: an offset out of range is removed from the store, and the store is opened again without one.
+def _may_be_on_its_way(x: LeftBehind) -> bool:
+    """A replay that goes on would have written more by now."""
+    return not x.ends_replay and _unmoved_us(x.case, x.store, x.fact) < _due_us(x.case)
 
-    A changelog of a key-value store is compacted: its beginning does not move, so only its end can have. How far it has
-    grown since says nothing.
-    """
-    for before, after in drops_from_store(store):
-        if after.released_us is None and case.waited_us(after.opened_us) < GOES_ON_US:
-            continue
-        others = tuple(
-            x.name
-            for x in task.stores.values()
-            if x is not store
-            and any(abs(y.opened_us - after.opened_us) <= DROPPED_WITHIN_US for _, y in drops_from_store(x))
+
+def _was_dropped(x: LeftBehind) -> Proof | None:
+    """The process itself had dropped the offset, and the replay ended below it (3.8+)."""
+    proven = x.ends_replay and is_dropped_with_checkpoint(x.case, x.task, x.store, x.fact)
+    return Proof("the replay of a dropped offset ended below it") if proven else None
+
+
+# What it says
+
+_WAS_OUT_OF_RANGE = (
+    "which then was out of range: the offset was removed, and the changelog is read again from its start over what the"
+    " store holds"
+)
+
+LEFT_BEHIND = Rule[LeftBehind](
+    "a replay from the start of the changelog ended below what the store had",
+    innocents={
+        "the replay came as far as the store was": lambda x: not is_above(x.held, max(x.ends, 0)),
+        "all records of a windowed store have expired from its changelog": lambda x: (
+            x.store.segmented and x.ends < 0
+        ),
+    },
+    unknowns={"the replay may be on its way": _may_be_on_its_way},
+    proofs=(_was_dropped,),
+    loudness=loudness,
+    summary=lambda x, _: summary(
+        x, f"and after it was read again from its start the changelog gave {x.gave}"
+    ),
+    evidence=evidence,
+)
+
+DROPPED = Rule[Dropped](
+    "an offset that was out of range was removed from the store",
+    innocents={},
+    unknowns={
+        "the store may be let go at once": lambda x: (
+            x.after.released_us is None and x.case.waited_us(x.after.opened_us) < GOES_ON_US
         )
-        held, place = before.stored_offset_at_open or 0, where(task, store)
-        yield ShortChangelog(
-            held, before.opened_us, UNKNOWN_OFFSET, after.opened_us, place, _DROPPED, others=others
-        )
+    },
+    loudness=loudness,
+    summary=lambda x, _: summary(x, _WAS_OUT_OF_RANGE),
+    evidence=evidence,
+)
 
+OUTRUN = Rule[Outrun](
+    "far more was put since than the offset advanced",
+    innocents={
+        "the store was made by that opening": lambda x: x.session.created,
+        "the store was opened again since, and is replayed": lambda x: (
+            not is_one_opening(x.store, x.session, x.ends_us)
+        ),
+        "no offset was trusted, or none is said": lambda x: not x.compares,
+        "hardly anything was put since": lambda x: x.outruns is Truth.NO,
+    },
+    unknowns={
+        "before a clean close a flush seems to have come earlier": lambda x: x.session.closed is not True,
+        "the changelog may have given as much": lambda x: x.outruns is Truth.MAYBE,
+    },
+    loudness=loudness,
+    summary=lambda x, _: summary(x, f"and with far more puts since than offsets the changelog gave {x.gave}"),
+    evidence=evidence,
+)
 
-def _outrun(case: TaskCase, task: Task, store: Store) -> Iterator[ShortChangelog]:
-    """An empty changelog that counted as restored, and has grown past the old offset since.
-
-    Asked after a clean close only: before, a flush that was compacted before it was read seems to have come earlier.
-    """
-    for session in case.once(present_sessions, store):
-        mark = session.last
-        if mark is None or session.created or session.closed is not True:
-            continue
-        if not is_one_opening(store, session, mark.at_us):
-            continue
-        if outruns_changelog(store, case.profile, session) is Truth.YES:
-            held, place = session.offset_at_open or 0, checkpoint_of(task)
-            yield ShortChangelog(held, session.opened_us, mark.offset, mark.at_us, place, _OUTRUN)
+DOCKETS = (Docket(_left_behind, (LEFT_BEHIND,)), Docket(_dropped, (DROPPED,)), Docket(_outrun, (OUTRUN,)))

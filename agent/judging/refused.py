@@ -1,7 +1,6 @@
 """Openings of a store that Kafka Streams itself refused, and stores that its start-up pass leaves locked (4.3+).
 
-Under exactly-once a store whose status says open is refused. A refused opening renames RocksDB's LOG, takes and frees
-`LOCK`, and writes neither data nor a status: every opening after the last flush of such a store was refused.
+Under exactly-once a store whose status says open is refused: every opening after the last flush of such a store was.
 
 Source:
     AbstractColumnFamilyAccessor.open and close, RocksDBStore.openDB (4.3.0 to 4.4.0).
@@ -11,12 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from agent.contract.events import Affected
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application, Database, Store
+from agent.inventory.model import Application, Database
 from agent.inventory.segments import OPEN
-from agent.judging.base import TaskCase
+from agent.judging.base import TaskCase, Upstream
 from agent.judging.reopening import SETTLED_US
+from agent.judging.rule import NamedStoreStory
+from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_OPEN
+from agent.layout.facts import Fact
+from agent.layout.profile import Truth
 
 REFUSALS = 5
 """A process that wipes is refused twice: by its start-up pass, and by the task that it then wipes. Two more are left
@@ -37,25 +42,6 @@ SEEN_LATE_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A store that is refused again and again.
-
-    Args of the dataclass:
-        database: The one whose status says open.
-        times_us: When openings were refused, by one process; of global stores by several.
-        flushed_us: Last flush of it, status and data, before them.
-        decided_us: The one that decided.
-        proven: The guarantee is configured, and the processes were seen; else it may have been a tool of an operator.
-    """
-
-    database: Database
-    times_us: tuple[int, ...]
-    flushed_us: int
-    decided_us: int
-    proven: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Leak:
     """A segment that was deleted while its own process held it: it had opened it, and was refused a later one.
 
@@ -72,24 +58,6 @@ class Leak:
     store: str
     path: str
     refused: str
-
-
-def refusal(case: TaskCase, store: Store) -> Refusal | None:
-    """Return how a store is refused again and again; None = it is not, as far as is known."""
-    if case.settings.exactly_once is False:
-        return None
-    for database in store.databases.values():
-        facts = database.offsets
-        if facts is None or facts.status != OPEN or not database.reopened_us:
-            continue
-        flushed_us = _flushed_us(database)
-        times_us = _refused_us(store, database, flushed_us)
-        if times_us and not _is_opened_for_good(case, database, times_us[-1]):
-            found = _decided(case, times_us)
-            if found is not None:
-                chosen, number, proven = found
-                return Refusal(database, tuple(chosen), flushed_us, chosen[number - 1], proven)
-    return None
 
 
 def leaks(case: TaskCase) -> Iterator[Leak]:
@@ -113,48 +81,111 @@ def leaks(case: TaskCase) -> Iterator[Leak]:
             yield Leak(at_us, before[-1].at_us, name, path, segments[refused].path)
 
 
-def _flushed_us(database: Database) -> int:
-    newest_us = database.flushed[-1][1] if database.flushed else 0
-    return max(newest_us, database.undated_us, database.offsets.written_us if database.offsets else 0)
+@dataclass(frozen=True)
+class Refused(NamedStoreStory):
+    """A store that Kafka Streams may be refusing: the status of this database says open, and it was opened since.
 
-
-def _refused_us(store: Store, database: Database, flushed_us: int) -> list[int]:
-    """List when a database that says open was opened after its last flush, and its store tried in vain.
-
-    Segments that were opened before it stay locked by their own process: each further try ends at the first of them,
-    with a new LOG and nothing else. RocksDB writes OPTIONS last of all in an opening.
+    A refused opening renames RocksDB's LOG, takes and frees `LOCK`, and writes neither data nor a status.
     """
-    times_us = [x for x in database.reopened_us if x > flushed_us]
-    if times_us and database.lock is LockState.FREE:
-        for other in store.databases.values():
-            if other.lock is LockState.HELD and other.options_written_us:
-                first_us = max(other.options_written_us, times_us[0])
-                times_us += [x for x in other.reopened_us if x > first_us]
-    return sorted(times_us)
+
+    database: Database
+
+    @property
+    def subject(self) -> str:
+        """The database."""
+        return f"refused {self.database.identity}"
+
+    @property
+    def identity(self) -> str | None:
+        """That of the database."""
+        return self.database.identity
+
+    @property
+    def flushed_us(self) -> int:
+        """Its last flush, status and data."""
+        offsets, newest_us = (
+            self.database.offsets,
+            self.database.flushed[-1][1] if self.database.flushed else 0,
+        )
+        return max(newest_us, self.database.undated_us, offsets.written_us if offsets else 0)
+
+    @cached_property
+    def tried_us(self) -> list[int]:
+        """When it was opened after its last flush, and its store tried in vain.
+
+        Segments that were opened before it stay locked by their own process: each further try ends at the first of
+        them, with a new LOG and nothing else. RocksDB writes OPTIONS last of all in an opening.
+        """
+        times_us = [x for x in self.database.reopened_us if x > self.flushed_us]
+        if times_us and self.database.lock is LockState.FREE:
+            for other in self.store.databases.values():
+                if other.lock is LockState.HELD and other.options_written_us:
+                    first_us = max(other.options_written_us, times_us[0])
+                    times_us += [x for x in other.reopened_us if x > first_us]
+        return sorted(times_us)
+
+    @property
+    def is_opened_for_good(self) -> bool:
+        """A process has held it for longer than a wipe takes."""
+        since_us = max(self.tried_us[-1], self.database.lock_since_us, self.database.closed_us)
+        return self.database.lock is LockState.HELD and self.case.waited_us(since_us) >= SETTLED_US
+
+    @cached_property
+    def counted(self) -> tuple[list[int], int, bool]:
+        """The openings that count, the number of the one that decided (0 = none), and whether they are proven.
+
+        Proven: the guarantee is configured, and the processes were seen; else it may have been a tool of an operator.
+        """
+        times_us, application = self.tried_us, self.case.application
+        if self.case.settings.exactly_once is None:  # at-least-once goes on with such a store
+            late = times_us[-REFUSALS:]
+            return late, REFUSALS if _burst(late) else 0, False
+        lives = [x for x in _by_process(application, times_us) if x]
+        if self.task.is_global:
+            if len(lives) >= STARTS:
+                return [x for one in lives for x in one], len(lives[0]) + 1, True
+            return times_us, REFUSALS if len(times_us) >= REFUSALS else 0, False
+        for one in lives:
+            if len(one) >= REFUSALS:
+                return one, REFUSALS, True
+        unseen = [x for x in times_us if x < self.case.inventory.started_us or not application.lives]
+        burst = _burst(unseen)
+        return burst, REFUSALS if burst else 0, False
+
+    @property
+    def opened_at_us(self) -> int:
+        """The opening that decided."""
+        times_us, number, _ = self.counted
+        return times_us[number - 1]
+
+    @cached_property
+    def transactional(self) -> bool:
+        """Whether the process may have transactional stores; without them a wipe would follow."""
+        is_known = self.case.says(Fact.TRANSACTIONAL_STORES) is not Truth.NO
+        return not self.task.is_global and is_known and self.case.settings.transactional_stores is not False
+
+    @property
+    def issue(self) -> Upstream:
+        """By which fault."""
+        return KAFKA_21034 if self.task.is_global else REFUSED_OPEN if self.transactional else KIP_1035
+
+    @property
+    def upstream(self) -> tuple[str, ...]:
+        """Its key."""
+        return (self.issue.key,)
+
+    @property
+    def affected(self) -> Affected:
+        """By that one."""
+        return self.case.affected(self.issue)
 
 
-def _is_opened_for_good(case: TaskCase, database: Database, tried_us: int) -> bool:
-    since_us = max(tried_us, database.lock_since_us, database.closed_us)
-    return database.lock is LockState.HELD and case.waited_us(since_us) >= SETTLED_US
-
-
-def _decided(case: TaskCase, times_us: list[int]) -> tuple[list[int], int, bool] | None:
-    """Return the openings that count, the number of the one that decided, and whether they are proven."""
-    if case.settings.exactly_once is None:  # at-least-once goes on with such a store
-        late = times_us[-REFUSALS:]
-        return (late, REFUSALS, False) if _burst(late) else None
-    lives = [x for x in _by_process(case.application, times_us) if x]
-    if case.task.is_global:
-        known = [x for one in lives for x in one]
-        if len(lives) >= STARTS:
-            return known, len(lives[0]) + 1, True
-        return (times_us, REFUSALS, False) if len(times_us) >= REFUSALS else None
-    for one in lives:
-        if len(one) >= REFUSALS:
-            return one, REFUSALS, True
-    unseen = [x for x in times_us if x < case.inventory.started_us or not case.application.lives]
-    burst = _burst(unseen)
-    return (burst, REFUSALS, False) if burst else None
+def refused(case: TaskCase) -> Iterator[Refused]:
+    """List the databases of a task that say open and were opened again."""
+    for store in case.task.stores.values():
+        for x in store.databases.values():
+            if x.offsets is not None and x.offsets.status == OPEN and x.reopened_us:
+                yield Refused(case, store, x)
 
 
 def _by_process(application: Application, times_us: Sequence[int]) -> Iterator[list[int]]:

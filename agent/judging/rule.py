@@ -326,13 +326,17 @@ class Docket(Generic[S]):
                     yield story, rule, rule.decide(story)
 
 
-def detector(meta: DetectorMeta, *dockets: Docket[Any]) -> Detector:
-    """Make a detector of rules; it is silent where its metadata says so."""
+def detector(
+    meta: DetectorMeta, *dockets: Docket[Any], keep: Callable[[Heard], Iterable[Verdict]] | None = None
+) -> Detector:
+    """Make a detector of rules, silent where its metadata says so; `keep`: chooses among those of all dockets."""
 
     def judge(case: AgentCase) -> list[Verdict]:
         found: list[Verdict] = []
         if isinstance(case, ApplicationCase) and case.is_silent(meta):
             return found
+        if keep is not None:
+            return list(keep([heard for docket in dockets for heard in docket.heard(case)]))
         for docket in dockets:
             if heard := docket.heard(case):
                 found += docket.keep(heard)

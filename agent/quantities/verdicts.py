@@ -116,21 +116,3 @@ def held_before(store: Store) -> int:
     """How much the previous incarnation of a store held, at least: its live entries, or its puts where unknown."""
     before = store.past[-1]
     return before.puts if before.entries_low is None else before.entries_low
-
-
-def outruns_changelog(store: Store, profile: Profile, session: Session) -> Truth:
-    """Return whether a session put more than its changelog grew by since the offset that its opening trusted.
-
-    Asked of one opening that restored from that offset: every put since is a record beyond it.
-
-    Returns:
-        YES: even if every offset since was a record of the largest kind, there are more puts. MAYBE where some of them
-        may have been flushed after the checkpoint.
-    """
-    mark = session.last
-    if mark is None or mark.offset < 0 or session.offset_at_open is None or session.offset_at_open < 0:
-        return Truth.NO
-    if mark.unsure:
-        return Truth.MAYBE
-    puts = max(mark.puts - session.puts_at_open - NOISE_RECORDS, 0)
-    return holds_uncommitted(store, profile, puts, session.offset_at_open, mark.offset)

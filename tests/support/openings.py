@@ -1,4 +1,4 @@
-"""What `unopenable-task` says of openings; what it says before a start is tested in tests/agent/judging."""
+"""What `unopenable-task` says of openings; what it says before a start is tested in test_unopenable_task_before.py."""
 
 from __future__ import annotations
 

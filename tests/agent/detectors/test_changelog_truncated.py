@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from tests.support.out_of_range import ALOS, EOS, at_5000, drops_offsets, opened, out_of_range
 from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
-from tests.support.scenario_case import case, database, judge, mark, session, store, task
 
 ID = "changelog-truncated"
 
@@ -77,6 +76,7 @@ def test_changelog_recreated_while_it_runs(release):
         *((x, -4) for x in ("2.6.2", "3.4.1")),
     ],
 )
+@pytest.mark.twin_of("changelog-truncated", "the replay may be on its way")
 def test_offset_out_of_range(release, offset):
     """The changelog is read again from its start, and the offset that stands afterwards is lower, or none at all."""
     run = at_5000(release)
@@ -122,6 +122,7 @@ def test_end_of_the_replay_and_a_stop_soon_after():
 
 
 @pytest.mark.parametrize("then", ["goes on", "stops"])
+@pytest.mark.twin_of("changelog-truncated", "the store may be let go at once")
 def test_offset_out_of_range_in_the_store(then):
     """4.3: the offset is removed from the store, and the store opened without one."""
     run = at_5000("4.3.1")
@@ -186,6 +187,7 @@ def test_stays_one_finding():
     assert run.only(ID).status is Status.RESOLVED
 
 
+@pytest.mark.twin_of("changelog-truncated", "the store was made by that opening")
 def test_found_again_after_a_replacement():
     """Another incarnation of the store is another case."""
     run = at_5000("4.1.2")
@@ -205,6 +207,7 @@ def test_found_again_after_a_replacement():
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.2.1"])
+@pytest.mark.twin_of("changelog-truncated", "the replay came as far as the store was")
 def test_replay_on_its_way(release):
     """An offset aged out: the replay begins low and comes back to where it was, checkpoint by checkpoint."""
     run = at_5000(release)
@@ -234,6 +237,7 @@ def test_let_go_before_the_end(release, offset):
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of("changelog-truncated", "the changelog may have given as much")
 def test_store_that_puts_more_than_once():
     """A versioned store puts the old version and the new one for a record of its changelog."""
     run = at_5000("4.1.2")
@@ -245,6 +249,7 @@ def test_store_that_puts_more_than_once():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of("changelog-truncated", "the store was opened again since, and is replayed")
 def test_replay_between_two_openings_that_look_like_one():
     """All is read again over the old files: many puts, and the offset is back where it was."""
     run = at_5000("4.2.1")
@@ -302,6 +307,7 @@ def test_two_openings_that_look_like_one():
 
 
 @pytest.mark.parametrize("new", ["2.6.2", "2.8.2", "3.9.2"])
+@pytest.mark.twin_of("changelog-truncated", "the offset's meaning changed by one, from 2.5 to 2.6")
 def test_upgrade_from_2_5(new):
     """The offset's meaning changes by one: the position is out of range, and all is read again."""
     run = at_5000("2.5.1")
@@ -317,6 +323,7 @@ def test_upgrade_from_2_5(new):
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of("changelog-truncated", "all records of a windowed store have expired from its changelog")
 def test_expired_changelog_of_a_windowed_store():
     """A window's changelog forgets its beginning; if nothing is left of it, there is nothing to read, and no offset."""
     run = at_5000("4.1.2", stores={"w": WINDOWED})
@@ -327,6 +334,7 @@ def test_expired_changelog_of_a_windowed_store():
 
 
 @pytest.mark.parametrize(("release", "guarantee"), [("3.9.2", EOS), ("2.5.1", ALOS)])
+@pytest.mark.twin_of("changelog-truncated", "the store was opened again, and is replayed")
 def test_lower_after_a_reopening_elsewhere(release, guarantee):
     """Exactly-once and releases up to 2.5 wipe what is out of range."""
     run = at_5000(release, guarantee)
@@ -375,14 +383,3 @@ def test_a_life_that_only_goes_forward(release, steps):
             app.restores("0_0", offset, puts=0)
     run.wait(130)
     assert run.findings(ID) == []
-
-
-@pytest.mark.parametrize(("closed", "said"), [(True, 1), (None, 0), (False, 0)])
-def test_puts_are_compared_after_a_clean_close_only(closed, said):
-    """Before, a flush that was compacted before it was read seems to have come before the checkpoint."""
-    opened = session(
-        20, 40, puts=20_000, offset_at_open=13_001, puts_at_open=15_000, last=mark(30, 14_002, 18_000)
-    )
-    opened.closed = closed
-    made = database(puts=20_000)
-    assert len(judge(ID, case(task(store([made], [opened]))))) == said

@@ -74,6 +74,7 @@ def test_old_logs_that_are_not_kept():
     assert judge(ID, one) == []
 
 
+@pytest.mark.twin_of("changelog-truncated", "the store was opened again meanwhile, and is replayed")
 def test_store_that_was_wiped():
     """Up to 2.5 a store is wiped within the session."""
     one = dossier()
@@ -123,6 +124,7 @@ def test_standing_without_the_release():
     assert judge(ID, standing(release=None)) == []
 
 
+@pytest.mark.twin_of("changelog-truncated", "the store was made since")
 def test_standing_on_another_incarnation():
     """A store made after the higher checkpoint never held it."""
     assert judge(ID, standing(born=6)) == []
@@ -155,14 +157,17 @@ def test_a_store_in_order_hides_no_other():
     assert [verdict.store for verdict in judge(ID, one)] == ["s"]
 
 
+PUT_BACK = pytest.mark.twin_of(ID, "an older copy of the checkpoint was put back")
+
+
 @pytest.mark.parametrize(
     ("written", "held", "said"),
     [
         pytest.param(40, (0, 45), 1, id="written while it was held"),
         pytest.param(45.5, (0, 45), 1, id="written by the close, up to 2.1 after it let go"),
-        pytest.param(50, (0, 45), 0, id="a copy with times of its own"),
-        pytest.param(5, (0, 60), 0, id="a copy with the times of the files"),
-        pytest.param(40, (42, None), 0, id="nobody is known to have held it"),
+        pytest.param(50, (0, 45), 0, id="a copy with times of its own", marks=PUT_BACK),
+        pytest.param(5, (0, 60), 0, id="a copy with the times of the files", marks=PUT_BACK),
+        pytest.param(40, (42, None), 0, id="nobody is known to have held it", marks=PUT_BACK),
     ],
 )
 def test_checkpoint_that_was_put_back(written, held, said):
@@ -170,3 +175,47 @@ def test_checkpoint_that_was_put_back(written, held, said):
     facts = [checkpoint(30, 5000, ended=written), checkpoint(written, 3000)]
     one = task(store([database(puts=5000, born=-1)], [session(*held, puts=5000)]), checkpoints=facts)
     assert len(judge(ID, case(one, guarantee=ALOS, now=140))) == said
+
+
+@pytest.mark.twin_of(ID, "a standby of up to 2.4 has read the same records again")
+def test_standby_that_reads_again():
+    """Up to 2.4 it begins where its session began, and what it puts is flushed; later ones go on from there."""
+    for release, said in (("2.3.1", []), ("3.9.2", [Severity.CRITICAL])):
+        made = database(puts=5600, born=-1, flushed=[(5000, 9), (5600, 29)])
+        facts = [checkpoint(10, 5000, ended=30), checkpoint(30, 4500)]
+        held = session(0, puts=5600, offset_at_open=4000)
+        one = task(store([made], [held]), checkpoints=facts)
+        assert severities(ID, case(one, release=release, guarantee=ALOS)) == said
+
+
+def opened_again(
+    closed: bool | None = True, *, at_open: int | None = 5000, offset: int = 5100, puts: int = 5202
+):
+    """A session whose opening trusted an offset, with 5,000 puts on disk, and so many at its last checkpoint."""
+    last = mark(30, offset, puts)
+    one = session(20, 40, puts=puts, offset_at_open=at_open, puts_at_open=5000, last=last)
+    one.closed = closed
+    return case(task(store([database(puts=puts)], [one])))
+
+
+LATE = "before a clean close a flush seems to have come earlier"
+NOTHING = "no offset was trusted, or none is said"
+ENOUGH = "the changelog may have given as much"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(opened_again(closed=None), marks=pytest.mark.twin_of(ID, LATE)),
+        pytest.param(opened_again(closed=False), marks=pytest.mark.twin_of(ID, LATE)),
+        pytest.param(opened_again(at_open=None), marks=pytest.mark.twin_of(ID, NOTHING)),
+        pytest.param(opened_again(at_open=-4), marks=pytest.mark.twin_of(ID, NOTHING)),
+        pytest.param(opened_again(offset=-4), marks=pytest.mark.twin_of(ID, NOTHING)),
+        pytest.param(opened_again(puts=5100), marks=pytest.mark.twin_of(ID, "hardly anything was put since")),
+        pytest.param(opened_again(puts=5201), marks=pytest.mark.twin_of(ID, ENOUGH)),
+    ],
+)
+def test_puts_that_the_changelog_may_have_given(one):
+    """100 offsets, and one by the change of their meaning, explain 101 puts; a hundred more may be late."""
+    assert len(judge(ID, opened_again())) == 1
+    assert judge(ID, one) == []

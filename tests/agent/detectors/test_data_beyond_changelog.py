@@ -75,7 +75,7 @@ def test_a_wipe_that_was_skipped(release):
 
 
 @pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
-@pytest.mark.twin_of("data-beyond-changelog", "the next offset, as long as it runs")
+@pytest.mark.twin_of("data-beyond-changelog", "the next stored offset, as long as the store is open")
 def test_a_wipe_that_was_skipped_with_offsets_in_the_store(release):
     """Nobody knows the release: what lay behind the stored offset does not come back with the next one."""
     run = crashed(release)
@@ -160,7 +160,7 @@ def zeroed(covering: int = 1999, *, kept: bool = True, transactional: bool | Non
     [
         twin("the next stored offset may cover all that had been flushed", zeroed(6900)),
         twin("a transactional store may be ahead of its offset", zeroed(transactional=True)),
-        twin("an older release let go of it", zeroed(kept=False)),
+        twin("an older release let go of the store", zeroed(kept=False)),
     ],
 )
 def test_stored_offset_that_says_enough(one):
@@ -289,7 +289,7 @@ def filled(offset: int = 1999, *, unsure: bool = False) -> TaskCase:
     [
         twin("the checkpoint claims nothing", filled(-4)),
         twin("as many puts as there may be records", filled(3999)),
-        twin("whether it took them before the checkpoint", filled(unsure=True)),
+        twin("whether the store took them before the checkpoint", filled(unsure=True)),
     ],
 )
 def test_checkpoint_that_says_enough(one):
@@ -316,7 +316,7 @@ def test_a_store_that_may_put_more_than_once_per_record():
     assert broken(restored(4000, stores={"s": KEY_VALUE})) == []
 
 
-@pytest.mark.twin_of("data-beyond-changelog", "it was not new, or was opened again")
+@pytest.mark.twin_of("data-beyond-changelog", "the store was not new, or was opened again")
 def test_a_store_that_was_opened_again():
     """At-least-once: what was flushed behind the checkpoint comes again."""
     run = restored(2000)

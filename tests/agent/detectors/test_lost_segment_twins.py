@@ -53,7 +53,7 @@ def test_quiet_after_an_orderly_close():
     assert loudest(run) is Severity.INFO
 
 
-@pytest.mark.twin_of("lost-segment", "exactly-once may yet wipe the store")
+@pytest.mark.twin_of("lost-segment", "exactly-once may yet wipe it")
 @pytest.mark.twin_of("lost-segment", "exactly-once wipes the store at the next start")
 def test_quiet_when_exactly_once_wipes():
     """The flush left the status open, and the next start throws the task away."""

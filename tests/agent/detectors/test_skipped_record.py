@@ -150,6 +150,7 @@ def test_it_is_said_once_and_stays():
 # -- it stays quiet -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.twin_of("skipped-record", "a record was put for each offset")
 def test_quiet_for_a_task_that_writes_the_record_itself():
     """The offset was the end of the changelog, and the task went on: a record for each offset."""
     run, app = upgraded()
@@ -168,6 +169,9 @@ def test_quiet_for_an_offset_out_of_range():
     assert run.findings(ID) == []
 
 
+@pytest.mark.twin_of(
+    "skipped-record", "the copy had flushed more than its checkpoint covers, and has the record"
+)
 def test_quiet_for_what_had_been_flushed():
     """A kill left more on disk than the checkpoint covers: the record is there."""
     run, app = upgraded(orderly=False, flushed_more=True)
@@ -256,6 +260,7 @@ def test_what_was_flushed_with_the_offset_must_be_what_it_was_opened_with():
 
 
 @pytest.mark.parametrize("written", [-2, 30, 35])
+@pytest.mark.twin_of("skipped-record", "which release held it before, if an earlier one did")
 def test_who_held_it_before_must_be_known(written):
     """The options of the older release were written before that session, or after the next one began."""
     assert judge(ID, dossier(written=written)) == []
@@ -276,18 +281,21 @@ def test_only_at_least_once(guarantee):
     assert judge(ID, dossier(guarantee=guarantee)) == []
 
 
+@pytest.mark.twin_of("skipped-record", "how often this store puts a record")
 def test_a_store_that_converts_its_values_puts_more_than_once_per_record():
     assert len(judge(ID, dossier(families=TWO, used=TWO[1:]))) == 1
     assert judge(ID, dossier(families=TWO, used=TWO)) == []
 
 
 @pytest.mark.parametrize("change", ["created", "wiped"])
+@pytest.mark.twin_of("skipped-record", "the opening made the store, or wiped it")
 def test_new_stores_skip_nothing(change):
     one = dossier()
     setattr(one.task.stores["s"].sessions[1], change, True)
     assert judge(ID, one) == []
 
 
+@pytest.mark.twin_of("skipped-record", "another incarnation of the store was there")
 def test_other_incarnation():
     one = dossier()
     one.task.stores["s"].sessions[0].identities = frozenset({"identity-2"})
@@ -307,6 +315,8 @@ def test_an_agent_that_was_away_goes_by_the_checkpoint():
     assert len(judge(ID, one)) == 1
 
 
+@pytest.mark.twin_of("skipped-record", "what was flushed when the old offset was written")
+@pytest.mark.twin_of("skipped-record", "how far the copy has come since")
 def test_a_count_that_is_not_sure_decides_nothing():
     unsure = dossier()
     after = unsure.task.stores["s"].sessions[1]

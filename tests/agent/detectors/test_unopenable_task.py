@@ -44,6 +44,7 @@ def looping(run: Scenario, times: int = 20) -> App:
 # -- a store that is never wiped --------------------------------------------------------------------------------
 
 
+@pytest.mark.twin_of("unopenable-task", "a store of its task is refused already")
 def test_a_store_that_is_refused_without_end():
     """The fifth refusal decides; nothing is said of the fourth."""
     run = killed()
@@ -104,6 +105,7 @@ def test_its_removal_ends_it():
     assert only(run).status is Status.RESOLVED
 
 
+@pytest.mark.twin_of("unopenable-task", "a process has held the store for longer than a wipe takes")
 def test_a_store_that_is_opened_for_good_ends_it():
     """At-least-once goes on with it, whatever was told."""
     run = killed(hidden=("processing_guarantee",))
@@ -211,6 +213,9 @@ def test_global_stores(starts, number):
 
 
 @pytest.mark.parametrize("release", ["4.3.0", "4.3.1", "4.4.0"])
+@pytest.mark.twin_of(
+    "unopenable-task", "too few openings by one process: a start is refused twice, and wipes"
+)
 def test_refused_twice_then_wiped(release):
     """The start-up pass, and the task: an orderly life after a kill."""
     run = killed(release)
@@ -265,6 +270,7 @@ def test_the_same_crash_loop_at_rest(told):
     assert said(run) == []
 
 
+@pytest.mark.twin_of("unopenable-task", "the store was not opened since its last flush")
 def test_a_task_that_moves_between_threads():
     """Closed in order and opened again, as long as the process lives; flushed in between."""
     run = Scenario("4.3.1", EOS)
@@ -286,6 +292,7 @@ def test_a_task_that_moves_between_threads():
 
 
 @pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
+@pytest.mark.twin_of("unopenable-task", "at-least-once goes on with a store that says open")
 def test_at_least_once_goes_on_with_it(release):
     """A crash loop, and with transactional stores a status that nobody writes any more."""
     run = killed(release, "at_least_once")
