@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -204,7 +205,7 @@ def test_an_empty_directory_is_no_incarnation() -> None:
 
 def test_leftovers_of_a_torn_deletion() -> None:
     """Data files are leftovers only where CURRENT or IDENTITY is gone."""
-    whole = {"sst": b"x", "identity": b"id", "current": b"MANIFEST-000001\n"}
+    whole: dict[str, Any] = {"sst": b"x", "identity": b"id", "current": b"MANIFEST-000001\n"}
     assert Observer(disk_with(**whole)).database(STORE, AT_US, NOW).leftovers == 0
     del whole["current"]
     assert Observer(disk_with(**whole)).database(STORE, AT_US, NOW).leftovers == 1
