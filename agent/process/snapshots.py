@@ -170,7 +170,7 @@ def _watch_row(lookout: WatchLoop, baseline: BaselineKeeper | None, now_us: int)
         blind_s=blind_seconds(inventory, now_us),
         blind_now=frozenset(x.cause for x in inventory.blind if x.ended_us is None),
         slowed_now=frozenset(inventory.slowed),
-        limits=lookout.inotify_limits(),
+        limits=lookout.inotify_limits,
         waiting=mail.waiting + lookout.waiting,
         coalesced=mail.coalesced,
         dropped=mail.dropped,
