@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
-from agent.inventory.model import Application, CheckpointClaim, Database, Inventory, Store, Task
+from agent.inventory.model import CheckpointClaim, Database, Inventory, Store, Task
 from agent.inventory.segments import Opening
 from agent.inventory.timeline import Timeline
 
@@ -53,16 +53,12 @@ def clock_sentence(inventory: Inventory) -> str:
 def move_file_times(inventory: Inventory, by_us: int) -> None:
     """Move everything that is known by the time of a file."""
     for application in inventory.applications.values():
-        _move_application(application, by_us)
+        versions = application.rocksdb_versions
+        versions.update((name, at_us + by_us) for name, at_us in [*versions.items()])
+        application.offsets_family_us = _moved(application.offsets_family_us, by_us)
+        application.plain_us = _moved(application.plain_us, by_us)
         for task in application.tasks.values():
             _move_task(task, by_us)
-
-
-def _move_application(application: Application, by_us: int) -> None:
-    versions = application.rocksdb_versions
-    versions.update((name, at_us + by_us) for name, at_us in [*versions.items()])
-    application.offsets_family_us = _moved(application.offsets_family_us, by_us)
-    application.plain_us = _moved(application.plain_us, by_us)
 
 
 def _move_task(task: Task, by_us: int) -> None:

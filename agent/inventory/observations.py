@@ -89,11 +89,6 @@ class StoreOffsets:
             return False if self.status else None
         return newest > self.status_sequence
 
-    @property
-    def lost_its_offset(self) -> bool:
-        """Whether the offset was taken away, as a corrupted task's is, and no later one was written."""
-        return self.removed_sequence > 0 and not self.offsets
-
 
 @dataclass(frozen=True, slots=True)
 class DatabaseReading(Seen):

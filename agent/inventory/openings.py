@@ -174,7 +174,7 @@ def _took_uncommitted(offsets: StoreOffsets, puts: int) -> bool:
     Source:
         AbstractColumnFamilyAccessor.commit and wipeOffsets, ProcessorStateManager.commit (4.4.0).
     """
-    if offsets.transactional is not True or not offsets.lost_its_offset:
+    if offsets.transactional is not True or offsets.offsets or not offsets.removed_sequence:
         return False
     is_newest = (offsets.position_sequence or 0) - offsets.removed_sequence <= DELETED_BEFORE_IT
     return is_newest and 0 < offsets.removed_sequence - puts <= DELETED_BEFORE_IT

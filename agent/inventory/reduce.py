@@ -55,7 +55,8 @@ def reduce_observation(inventory: Inventory, reading: Observation) -> list[Trans
         if isinstance(reading, LockReading) and place.role is PathRole.APPLICATION_LOCK:
             return reduce_application_lock(application, reading)
         return []
-    if not isinstance(reading, Removal) and not _is_task(place.task):
+    is_task = place.task == GLOBAL_DIRECTORY or TASK_DIRECTORY.fullmatch(place.task.rpartition("/")[2])
+    if not isinstance(reading, Removal) and not is_task:
         return []
     return _reduce_in_task(application, reading)
 
@@ -128,7 +129,3 @@ def task_is_held(task: Task) -> bool | None:
     if LockState.UNKNOWN in states:
         return None
     return False if LockState.FREE in states or task.held else None
-
-
-def _is_task(name: str) -> bool:
-    return name == GLOBAL_DIRECTORY or TASK_DIRECTORY.fullmatch(name.rpartition("/")[2]) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from agent.inventory.closings import is_exact, keeps_unbroken
 from agent.inventory.disk import LockState
@@ -94,7 +94,9 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     offset = offset_in_force(task, store.name, min(opened_us, at_us), max(released_us, store.forgotten_us))
     # A volume that was replaced meanwhile holds another store, of which the earlier session says nothing.
     goes_on = before is not None and before.is_of(store.identities)
-    puts_at_open = 0 if created else before.puts_at_release if before and goes_on else _flushed_before(store)
+    # of its segments some may not have been read since
+    flushed = store.retired_puts + sum(map(_puts_before, store.databases.values()))
+    puts_at_open = 0 if created else before.puts_at_release if before and goes_on else flushed
     inside = len([x for x in reopens if x > opened_us])
     segments = len(store.databases)
     return Session(
@@ -113,11 +115,6 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         counted_at_open=counted_puts(store),
         unbroken=keeps_unbroken(before, created=created, goes_on=goes_on, opened_puts=opened_puts(store)),
     )
-
-
-def _flushed_before(store: Store) -> int:
-    """Return what was on disk when a store was opened; of its segments some may not have been read since."""
-    return store.retired_puts + sum(_puts_before(x) for x in store.databases.values())
 
 
 def _puts_before(database: Database) -> int:
@@ -246,13 +243,6 @@ def counted_puts(store: Store) -> int:
     return store.retired_puts + sum(x.counted_puts for x in store.databases.values())
 
 
-def _note_stored_offset(store: Store, session: Session) -> None:
-    for key, database in store.databases.items():
-        newest = database.offsets.newest_sequence if database.offsets else 0
-        if newest > session.status_floors.get(key, 0):
-            session.stored_offset = stored_offset(store)
-
-
 def _highest_sequences(store: Store) -> dict[str, int]:
     """Every segment is its own database and counts for itself."""
     return {
@@ -294,32 +284,25 @@ def close_sessions(task: Task, reading: Observation) -> list[Store]:
             session.closed_with_offset = wrote_offset(store)
             session.entries_at_release = _sum_known(x.entries_low for x in store.databases.values())
             session.counted_at_release = counted_puts(store)
-            _note_stored_offset(store, session)
+            for key, database in store.databases.items():
+                newest = database.offsets.newest_sequence if database.offsets else 0
+                if newest > session.status_floors.get(key, 0):
+                    session.stored_offset = stored_offset(store)
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
             session.exact = is_exact(store)
             session.kept_offsets, session.transactional = store.keeps_offsets, store.transactional
             settle_close(task, store, session)
-            share_numbers(_remembered(store))
+            marks = [mark for x in store.sessions for mark in (x.first, x.last) if mark is not None]
+            share_numbers([*store.past, *store.sessions, *marks])
             ended.append(store)
-        if isinstance(reading, DatabaseReading) and reading.place.store == store.name:
-            _date_back(task, store, session, reading.announced_us)
+        # a lock poll sees a release late; the announcement of the close, read in its turn, shows when it was
+        is_of_it = isinstance(reading, DatabaseReading) and reading.place.store == store.name
+        announced_us = reading.announced_us if isinstance(reading, DatabaseReading) else 0
+        if is_of_it and session.opened_us <= announced_us < (session.released_us or 0):
+            session.released_us = announced_us
+            settle_close(task, store, session)
     return ended
-
-
-def _remembered(store: Store) -> Iterator[object]:
-    """Give all that is kept of a store's sessions and former incarnations."""
-    yield from store.past
-    for session in store.sessions:
-        yield session
-        yield from (mark for mark in (session.first, session.last) if mark is not None)
-
-
-def _date_back(task: Task, store: Store, session: Session, announced_us: int) -> None:
-    """A lock poll sees a release late; the announcement of the close, read in its turn, shows when it was."""
-    if session.opened_us <= announced_us < (session.released_us or 0):
-        session.released_us = announced_us
-        settle_close(task, store, session)
 
 
 def settle_close(task: Task, store: Store, session: Session) -> None:

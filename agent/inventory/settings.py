@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from agent.contract.reporting import ACCEPTS, GUARANTEES, REPORTED_SETTINGS
 from agent.layout.releases import Release
@@ -54,31 +55,6 @@ def _milliseconds(text: str, least: int = 0, why: str = "") -> int:
     return int(text)
 
 
-def _commit_interval(text: str) -> int:
-    """Check `commit.interval.ms`.
-
-    Source:
-        StreamsConfig: atLeast(0) at 2.8.2 and later; at 2.1.0 a negative value switches commits by time off
-        (StreamThread.maybeCommit), which no detector can allow for.
-    """
-    return _milliseconds(text, why="; leave it out where a negative one switches commits by time off")
-
-
-def _cleanup_delay(text: str) -> int:
-    """Check `state.cleanup.delay.ms`.
-
-    Source:
-        KafkaStreams.start at 2.1.0, 3.9.1 and 4.3.0: it is the period of scheduleAtFixedRate, which throws at 0 or
-        less; StreamsConfig has no bound.
-    """
-    return _milliseconds(text, 1, ": with less KafkaStreams.start throws")
-
-
-def _oldest_directory(text: str) -> int:
-    """Check `state.cleanup.dir.max.age.ms`: -1, its default, switches the purge off (StreamsConfig at 4.3.0)."""
-    return _milliseconds(text, -1, " (-1: off)")
-
-
 def _flag(text: str) -> bool:
     """Check a boolean as Kafka's ConfigDef reads it: `true` or `false`, in any case."""
     value = text.strip().lower()
@@ -98,15 +74,20 @@ def listed(text: str) -> tuple[str, ...]:
 _CHECKS: Mapping[str, Callable[[str], object]] = {
     "processing_guarantee": _guarantee,
     "kafka_streams_version": Release.parse,
-    "state_cleanup_delay_ms": _cleanup_delay,
+    # KafkaStreams.start at 2.1.0, 3.9.1 and 4.3.0: the period of scheduleAtFixedRate; StreamsConfig has no bound
+    "state_cleanup_delay_ms": partial(_milliseconds, least=1, why=": with less KafkaStreams.start throws"),
     "num_standby_replicas": _count,
-    "commit_interval_ms": _commit_interval,
+    # StreamsConfig: atLeast(0) at 2.8.2 and later; what a negative one does at 2.1.0 no detector can allow for
+    # (StreamThread.maybeCommit)
+    "commit_interval_ms": partial(
+        _milliseconds, why="; leave it out where a negative one switches commits by time off"
+    ),
     "delete_retention_ms": _milliseconds,
     "session_timeout_ms": _milliseconds,
     "max_warmup_replicas": _count,
     "probing_rebalance_interval_ms": _milliseconds,
     "upgrade_from": Release.parse,
-    "state_cleanup_dir_max_age_ms": _oldest_directory,
+    "state_cleanup_dir_max_age_ms": partial(_milliseconds, least=-1, why=" (-1: off)"),
     "enable_transactional_statestores": _flag,
     ACCEPTS: listed,
 }

@@ -149,7 +149,9 @@ def reduce_removal(application: Application, task: Task, reading: Removal) -> li
     if role in REPLACEABLE and store is not None and store.session is not None:
         _note_pace(store.session, reading.at_us)
     essential = role in _ESSENTIAL or (role in REPLACEABLE and _is_idle(store, reading.at_us))
-    if essential and not _is_expiry(task, reading):
+    # expired segments of a windowed store are dropped in normal operation, while the task is held
+    is_expiry = reading.place.segment is not None and bool(task.held)
+    if essential and not is_expiry:
         _note_walk(task, store, reading)
     elif task.walk is not None and role in (PathRole.OPTIONS, PathRole.WAL):
         task.walk.last_us = reading.at_us
@@ -217,11 +219,6 @@ def _is_idle(store: Store | None, at_us: int) -> bool:
     # LOG.old.* shows an open that was over before any reading, if RocksDB leaves it there
     reopened = [x for database in store.databases.values() for x in database.reopened_us]
     return store.all_reopens and not any(released_us < x <= at_us for x in reopened)
-
-
-def _is_expiry(task: Task, reading: Removal) -> bool:
-    """Expired segments of a windowed store are dropped in normal operation, while the task is held."""
-    return reading.place.segment is not None and bool(task.held)
 
 
 def _note_walk(task: Task, store: Store | None, reading: Removal) -> None:

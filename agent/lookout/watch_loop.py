@@ -83,7 +83,8 @@ class WatchLoop:
     _cpu_s: float = 0.0
     _to_follow: list[Hint] = field(default_factory=list)
     _forgot_us: int = 0
-    _limits_read: dict[str, int] = field(default_factory=dict)
+    # sysctl -> value, as of the last walk over everything
+    inotify_limits: dict[str, int] = field(default_factory=dict)
     _busy_turns: int = 0
 
     def __post_init__(self) -> None:
@@ -106,10 +107,6 @@ class WatchLoop:
     def waiting(self) -> int:
         """Number of notifications that were taken out of the mailbox and wait to be followed."""
         return len(self._to_follow)
-
-    def inotify_limits(self) -> dict[str, int]:
-        """Return the kernel's limits as of the last walk over everything: sysctl -> value."""
-        return self._limits_read
 
     def stop(self) -> None:
         """End the watch; what was heard is followed first."""
@@ -193,7 +190,7 @@ class WatchLoop:
     def _know_volume(self) -> None:
         """The volume may have been mounted, or mounted over, since it was last asked."""
         limits = asdict(read_limits())
-        self._limits_read = {name: value for name, value in limits.items() if value is not None}
+        self.inotify_limits = {name: value for name, value in limits.items() if value is not None}
         self.pipeline.inventory.volume = volume_kind(self.root)
         if self.mode.forced_polling:
             self.keeper.set_polling("the settings say so (watch_mode=poll)")

@@ -49,18 +49,13 @@ _WHOLE_FILE = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
 Answer = TypeVar("Answer")
 
 
-def no_processes() -> tuple[ProcessFact, ...]:
-    """See no process: the answer of a disk that was not given a way to find them."""
-    return ()
-
-
 class KernelDisk:
     """`agent.inventory.disk.Disk` on a real state directory.
 
     Cost: about 20 microseconds for a reading of a file five levels down.
     """
 
-    def __init__(self, root: Path, processes: Callable[[], tuple[ProcessFact, ...]] = no_processes) -> None:
+    def __init__(self, root: Path, processes: Callable[[], tuple[ProcessFact, ...]] = tuple) -> None:
         """Remember what to read, and how to look for processes; nothing is opened yet, and the root need not exist."""
         self._root = os.fspath(root)
         self._processes = processes
@@ -197,7 +192,8 @@ class KernelDisk:
         try:
             return ask(parent, name)
         finally:
-            self._close(parent)
+            if self._kept is None or parent != self._kept[1]:
+                os.close(parent)
 
     def _open_parent(self, path: str) -> tuple[int, str]:
         """Open the directory that holds `path`, component by component; give its descriptor and the last name.
@@ -215,10 +211,6 @@ class KernelDisk:
             if below and path.startswith(f"{directory}/"):
                 return _open_parent(descriptor, below)
         return _open_parent(self._root, path)
-
-    def _close(self, parent: int) -> None:
-        if self._kept is None or parent != self._kept[1]:
-            os.close(parent)
 
 
 def query_lock(descriptor: int) -> LockState:

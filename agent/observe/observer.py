@@ -34,7 +34,7 @@ from agent.observe.content import of_content, of_unread
 from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.manifest import ManifestCache
 from agent.observe.rocksdb.reading import Unread
-from agent.observe.rocksdb.replay import ManifestView
+from agent.observe.rocksdb.replay import ManifestView, Origin
 from agent.observe.rocksdb.store import StoreFacts, read_store
 
 WRITTEN_KEPT = 64
@@ -359,7 +359,7 @@ def _flushes(facts: StoreFacts, known: _Known, at_us: int, ahead_us: int) -> tup
             added.number,
             added.largest_sequence,
             written_us.get(added.number),
-            compacted=not (added.is_flush or added.in_snapshot),
+            compacted=added.origin is Origin.COMPACTION,
         )
         for added in view.data_files
     ]

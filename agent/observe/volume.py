@@ -75,7 +75,7 @@ def find_mount(path: Path, mounts: Path = MOUNTS) -> Mount | Unseen:
         return Unseen.DENIED
     except OSError:
         return Unseen.UNREADABLE
-    above = [mount for mount in _parse(lines) if _is_below(real, mount.mount_point)]
+    above = [x for x in _parse(lines) if f"{real}/".startswith(x.mount_point.rstrip("/") + "/")]
     if not above:
         return Unseen.UNREADABLE
     longest = max(len(mount.mount_point) for mount in above)
@@ -115,7 +115,3 @@ def _parse(lines: Iterable[str]) -> list[Mount]:
             mount_point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), left[4])
             mounts.append(Mount(mount_point, right[0], "ro" in left[5].split(",")))
     return mounts
-
-
-def _is_below(path: str, mount_point: str) -> bool:
-    return path == mount_point or path.startswith(mount_point.rstrip("/") + "/")

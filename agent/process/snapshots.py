@@ -147,7 +147,7 @@ def _watch_row(lookout: WatchLoop, baseline: BaselineKeeper | None, now_us: int)
         missed_changes=dict(lookout.missed_changes), rescans=dict(lookout.pipeline.rescans),
         blind_s=blind_seconds(inventory, now_us),
         blind_now=frozenset(x.cause for x in inventory.blind if x.ended_us is None),
-        slowed_now=frozenset(inventory.slowed), limits=lookout.inotify_limits(),
+        slowed_now=frozenset(inventory.slowed), limits=lookout.inotify_limits,
         waiting=mail.waiting + lookout.waiting, coalesced=mail.coalesced, dropped=mail.dropped,
         reconcile_entries=walk.entries, reconcile_round_s=walk.round_s, clock_steps=lookout.clocks.steps,
         self_limited=frozenset(x.slug for x in Step if Step.NONE < x <= lookout.limits.step),

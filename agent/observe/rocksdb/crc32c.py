@@ -18,10 +18,6 @@ def _make_table() -> tuple[int, ...]:
     return tuple(table)
 
 
-def _bits(value: int) -> tuple[int, ...]:
-    return tuple(bit for bit in range(32) if value >> bit & 1)
-
-
 _TABLE = _make_table()
 _POWERS = (
     0xA66805EB,
@@ -37,7 +33,10 @@ _POWERS = (
     0x70207056,
 )
 """x^96, x^160, x^288 and so on, modulo the polynomial: x to each of the lengths to which data is folded."""
-_FOLDS = tuple((64 * 2**n + 32, _bits(power)) for n, power in reversed(list(enumerate(_POWERS))))
+_FOLDS = tuple(
+    (64 * 2**n + 32, tuple(bit for bit in range(32) if power >> bit & 1))
+    for n, power in reversed(list(enumerate(_POWERS)))
+)
 """Lengths in bits, the longest first: what is up to twice as long, less 32, folds to it in one step; see `_fold`."""
 
 

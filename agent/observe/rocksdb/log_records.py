@@ -65,14 +65,16 @@ def read_records(data: bytes, base: int = 0) -> LogContent:
         length = data[at + 4] | data[at + 5] << 8
         kind = data[at + 6]
         if kind == _ZERO and length == 0:
-            if _has_content(data, at):
+            if data.count(0, at) != len(data) - at:
                 return ends(End.CORRUPT)
             return ends(End.CUT if parts else End.WHOLE, has_rest=True)
         end = body + length
         block_end = position - position % _BLOCK_BYTES + _BLOCK_BYTES
         if end > min(limit, block_end):
             return ends(End.CUT if block_end > limit else End.CORRUPT)
-        if not _is_sound(data, at, end - base) or not _is_in_order(kind, bool(parts)):
+        stored = int.from_bytes(data[at : at + 4], "little")
+        is_sound = stored == masked_crc32c(memoryview(data)[at + 6 : end - base])
+        if not is_sound or not _is_in_order(kind, bool(parts)):
             return ends(End.CORRUPT)
         position = end
         if kind >= _IGNORABLE:
@@ -86,16 +88,7 @@ def read_records(data: bytes, base: int = 0) -> LogContent:
             parts, complete = [], position
 
 
-def _is_sound(data: bytes, start: int, end: int) -> bool:
-    stored = int.from_bytes(data[start : start + 4], "little")
-    return stored == masked_crc32c(memoryview(data)[start + 6 : end])
-
-
 def _is_in_order(kind: int, is_inside: bool) -> bool:
     if kind > _LAST:
         return True  # of a later release
     return kind in ((_MIDDLE, _LAST) if is_inside else (_FULL, _FIRST))
-
-
-def _has_content(data: bytes, start: int) -> bool:
-    return data.count(0, start) != len(data) - start

@@ -44,11 +44,6 @@ class NewFile:
         """Whether it brought new data while this manifest was in use."""
         return self.origin is Origin.FLUSH
 
-    @property
-    def in_snapshot(self) -> bool:
-        """Whether it is older than this manifest."""
-        return self.origin is Origin.SNAPSHOT
-
 
 @dataclass(frozen=True, slots=True)
 class ManifestView:
@@ -146,16 +141,6 @@ class Replay:
         self._blobs_most = 2 * GONE_KEPT
         self._database_id: str | None = None
         self._unknown: set[str] = set()
-
-    @property
-    def is_group_open(self) -> bool:
-        """Whether an atomic group of edits is incomplete: none of it counts."""
-        return bool(self._group)
-
-    @property
-    def is_started(self) -> bool:
-        """Whether the snapshot is complete. RocksDB refuses a manifest without the edit that follows it."""
-        return not self._in_snapshot
 
     @property
     def size_bytes(self) -> int:
@@ -277,9 +262,9 @@ class Replay:
     def view(self, number: int, ending: End, read_to: int) -> ManifestView:
         """Return what was replayed so far."""
         if ending in (End.WHOLE, End.CUT):
-            if not self.is_started:
+            if self._in_snapshot:  # RocksDB refuses a manifest without the edit that follows it
                 ending = End.CORRUPT
-            elif self.is_group_open:
+            elif self._group:  # an atomic group of edits is incomplete: none of it counts
                 ending = End.CUT
         self._drop_blobs()
         offsets = self._offsets_families()

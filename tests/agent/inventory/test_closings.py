@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -178,7 +179,7 @@ KILLED, LATER = family(status=1, sequence=500, closed_at=499), family(sequence=2
 REOPENED = {"opened_puts": 1000, "manifest": 6, "reopened": (19.5,)}
 PLAIN_LOOK = {"families": TIMESTAMPED}
 # fmt: off
-CLOSES = {
+CLOSES: dict[str, Any] = {
     "a close of 4.3 is reported at the reading that finds the store let go":
         ([look(1), look(9, puts=1000, lock=FREE, offsets=family())], [(999, 1000, 900, 900, True)]),
     "and not again":

@@ -95,18 +95,21 @@ class Mangling:
         return out
 
 
+DATABASE = "identity born_us inode manifest files size_bytes lock reopened_us offsets"
+
+
+def values(record: object, names: str) -> tuple[object, ...]:
+    """Fields of a record."""
+    return tuple(getattr(record, name) for name in names.split(" "))
+
+
 def current_view(inventory: Inventory) -> dict[str, Any]:
     """What is there now, without any history."""
     view: dict[str, Any] = {}
     for application in inventory.applications.values():
         if not application.exists:
             continue
-        view[application.id] = (
-            application.inode,
-            application.lock,
-            application.lock_inode,
-            application.process_id,
-        )
+        view[application.id] = values(application, "inode lock lock_inode process_id")
         for task in application.tasks.values():
             if not task.exists:
                 continue
@@ -116,18 +119,7 @@ def current_view(inventory: Inventory) -> dict[str, Any]:
             view[f"{task.path} problem"] = task.checkpoint_problem
             for store in task.stores.values():
                 for database in store.databases.values():
-                    view[database.path] = (
-                        database.identity,
-                        database.born_us,
-                        database.inode,
-                        database.manifest,
-                        database.files,
-                        database.size_bytes,
-                        database.lock,
-                        database.reopened_us,
-                        database.offsets,
-                        store.segmented,
-                    )
+                    view[database.path] = (*values(database, DATABASE), store.segmented)
                 for remains in store.remains.values():
                     view[f"{remains.path} remains"] = remains.files
     return view

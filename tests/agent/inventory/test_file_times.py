@@ -68,18 +68,12 @@ def test_everything_that_is_known_by_a_file_moves():
     assert made.first is not None
     assert made.last is not None
     assert (made.first.at_us, made.last.at_us, made.bulk_load_commits) == (at(14), at(16), (at(14),))
-    assert [(x.written_us, x.ended_us) for x in owner.checkpoints] == [
-        (at(13), at(14)),
-        (at(14), at(5)),
-        (at(16), None),
-    ]
+    written = [(x.written_us, x.ended_us) for x in owner.checkpoints]
+    assert written == [(at(13), at(14)), (at(14), at(5)), (at(16), None)]
     assert (owner.mtime_us, owner.released_us) == (at(16), at(5))
     assert (app.rocksdb_versions, app.plain_us, app.offsets_family_us) == ({"7.9.2": at(12)}, at(12), 0)
-    assert (kept.past[0].born_us, kept.past[0].flushed_us, kept.past[0].ended_us) == (
-        at(10),
-        at(10.2),
-        at(0.5),
-    )
+    ended = kept.past[0]
+    assert (ended.born_us, ended.flushed_us, ended.ended_us) == (at(10), at(10.2), at(0.5))
     (opening,) = kept.openings
     (moved,) = opening.segments
     assert (opening.at_us, moved.born_us, moved.opened_us) == (at(2), at(11), at(11))

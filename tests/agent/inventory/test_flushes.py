@@ -68,18 +68,11 @@ def test_a_flush_that_is_seen_late_still_came_before_its_checkpoint():
 @pytest.mark.parametrize("is_read_first", [True, False])
 def test_what_no_file_dates_may_be_younger_than_a_checkpoint(files, at_10, unsure, is_read_first):
     """It is taken for as old as it can be, and the checkpoint is marked so, whichever of the two is read first."""
-    flushes = tuple(
-        Flush(number, puts, None if seconds is None else at(seconds))
-        for number, (puts, seconds) in enumerate(files)
-    )
+    flushes = tuple(flush(number, *each) for number, each in enumerate(files))
     one = Reducing()
     one.see(task_look(0), database_look(0.1))
-    store_look = database_look(20, puts=600, flushes=flushes)
-    offset_look = checkpoint_look(20, {"s": 500}, written=10)
-    if is_read_first:
-        one.see(store_look, offset_look)
-    else:
-        one.see(offset_look, store_look)
+    looks = (database_look(20, puts=600, flushes=flushes), checkpoint_look(20, {"s": 500}, written=10))
+    one.see(*looks if is_read_first else looks[::-1])
     last = known(one.store.sessions[-1].last)
     assert (last.puts, last.unsure) == (at_10, unsure)
     one.see(database_look(30, puts=700, flushes=(*flushes, Flush(9, 700, None))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -125,7 +126,7 @@ def pictured(run: Reducing) -> list[str]:
 NEW = {"puts": 500, "flushes": (flush(8, 500, 10.5),), "offsets": offsets(99, status=0, written=10.5)}
 EARLIER = {"puts": 500, "flushes": (flush(8, 500, 9),), "offsets": offsets(99, status=0, written=9)}
 # fmt: off
-PICTURES = {
+PICTURES: dict[str, Any] = {
     "a flush that no one read came before the opening":
         (lambda: then(look(11, reopened=(10,), manifest=12, puts=500, opened_puts=500)),
          lambda x: [(y.has_data, y.flushed_us) for y in store_of(x).openings[0].segments][:2], [(True, at(10)),

@@ -76,6 +76,8 @@ FACTS: dict[str, dict[str, str]] = {
     # the main consumer's timeout is over the consumers', that over the clients'; a bare topic setting is none
     THREE: {"session_timeout_ms": "3"}, THREE.rpartition("main")[0]: {"session_timeout_ms": "2"},
     "session.timeout.ms=1": {"session_timeout_ms": "1"},
+    # one that holds always says so, whatever a profile repeats
+    f"{GUARANTEE}\n%dev.kafka-streams.{GUARANTEE}": {"processing_guarantee": "exactly_once_v2"},
     # it is about other files: this one counts in every profile
     "spring.profiles.active=prod\nnum.standby.replicas=1": {"num_standby_replicas": "1"},
     # a consumer's automatic commits are not the interval of Kafka Streams; a comment says nothing

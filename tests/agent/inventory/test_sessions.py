@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def opened_at(offset: int | None, *looks):
 
 SIBLING = "app/0_1/rocksdb/s"
 # fmt: off
-BEGIN = {
+BEGIN: dict[str, Any] = {
     "a store that was born under the agent's eyes began with its session, at its birth":
         (lambda: seen(task_look(1), db(2)),
          lambda x: (last(x).created, last(x).opened_us, last(x).puts_at_open, last(x).identities),
@@ -120,7 +121,7 @@ BEGIN = {
         (lambda: seen(task_look(1), checkpoint_look(1.2, {"other": 5}), db(2)), lambda x: last(x).offset_at_open, None),
 }
 
-END = {
+END: dict[str, Any] = {
     "up to 2.8 a store that is closed for a moment under the task lock was not released":
         (lambda: seen(task_look(1, lock=HELD), db(2), db(3, lock=FREE)), lambda x: last(x).released_us, None),
     "until that is let go": (lambda: seen(task_look(1, lock=HELD), db(2), db(3, lock=FREE), lock_look(4, FREE)),

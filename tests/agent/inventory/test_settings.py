@@ -40,15 +40,15 @@ def test_absent_is_unknown():
     assert (nothing.text("x"), nothing.number("x"), nothing.release, nothing.exactly_once) == (None,) * 4
 
 
-@pytest.mark.parametrize(
-    ("guarantee", "exactly_once"),
-    [
-        ("at_least_once", False),
-        ("exactly_once", True),
-        ("exactly_once_beta", True),
-        ("exactly_once_v2", True),
-    ],
-)
+GUARANTEES = {
+    "at_least_once": False,
+    "exactly_once": True,
+    "exactly_once_beta": True,
+    "exactly_once_v2": True,
+}
+
+
+@pytest.mark.parametrize(("guarantee", "exactly_once"), GUARANTEES.items())
 def test_guarantee(guarantee, exactly_once):
     """Everything but at-least-once is exactly-once."""
     settings = ApplicationSettings({"processing_guarantee": Setting(guarantee, "flag")})

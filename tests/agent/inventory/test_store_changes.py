@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def shape(one: Reducing) -> Shape:
 
 
 # fmt: off
-INCARNATIONS = {
+INCARNATIONS: dict[str, Any] = {
     "a database that is new is a created store, with its identity and birth":
         (lambda: seen(task_look(0.5), db(1, born=0.7)),
          lambda x: (said(x), x.store.incarnation, x.store.identity, files(x).born_us),
@@ -151,7 +152,7 @@ INCARNATIONS = {
          lambda x: (ended(x), x.task.swept), (True, ())),
 }
 
-FLUSHES = {
+FLUSHES: dict[str, Any] = {
     "more puts on disk than before are a flush":
         (lambda: opened(db(2, puts=100, flushes=(flush(6, 100, 1.9),))),
          lambda x: (said(x), *facts(x, "puts", "puts_before"), files(x).puts_at(at(1.9))),
@@ -187,7 +188,7 @@ FLUSHES = {
         (lambda: seen(task_look(5), db(6, reopened=(2, 3))), lambda x: "store-opened" in said(x), False),
 }
 
-GOING = {
+GOING: dict[str, Any] = {
     "remains are dated to the look that found them first":
         (lambda: opened(db(2, lock=FREE), db(5, None, lock=FREE, leftovers=3), db(6, None, lock=FREE, leftovers=2)),
          lambda x: (x.store.remains[""].since_us, x.store.remains[""].files), (at(5), 3)),

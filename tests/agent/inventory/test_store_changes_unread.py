@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,13 @@ def whole(seconds: float):
     look = database_look(
         seconds, born=1, puts=50, opened_puts=20, flushes=(flush(6, 50, 1),), offsets=OFFSETS
     )
-    more = {"files": 3, "size_bytes": 300, "entries_low": 10, "entries_high": 40, "opened_sequence": 20}
+    more: dict[str, Any] = {
+        "files": 3,
+        "size_bytes": 300,
+        "entries_low": 10,
+        "entries_high": 40,
+        "opened_sequence": 20,
+    }
     return replace(look, missing_files=("000004.sst",), **more)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agent.inventory.disk import Unseen
-from agent.inventory.model import CHECKPOINTS_KEPT, Deletion, Shape
+from agent.inventory.model import CHECKPOINTS_KEPT, Shape
 from agent.inventory.task_changes import WALK_ENDS_AFTER_US
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at
@@ -73,7 +75,7 @@ def facts(one: Reducing, *names: str) -> tuple[object, ...]:
     return tuple(one.changes[0].facts[x] for x in names)
 
 
-def walk(one: Reducing) -> Deletion | None:
+def walk(one: Reducing) -> Any:
     """The walk that goes on."""
     return one.task.walk
 
@@ -88,14 +90,14 @@ def in_walk(one: Reducing) -> bool:
     return one.task.checkpoints[-1].in_walk
 
 
-def newest(one: Reducing) -> tuple[int | None, int | None]:
+def newest(one: Reducing) -> Any:
     """First and last claim of the newest session."""
     session = one.store.sessions[-1]
     return session.first and session.first.offset, session.last and session.last.offset
 
 
 # fmt: off
-LIVES = {
+LIVES: dict[str, Any] = {
     "the first look makes a life":
         (lambda: new(task_look(1)),
          lambda x: (said(x), x.task.incarnation, x.task.exists, x.task.first_seen_us), (["task-created"], 1, True,
@@ -138,7 +140,7 @@ LIVES = {
         lambda x: x.application.positions_seen, True),
 }
 
-LOCKS = {
+LOCKS: dict[str, Any] = {
     "a held task lock holds the task, however its stores are":
         (lambda: new(task_look(1, lock=HELD)),
          lambda x: (said(x), x.application.task_lock_ever_held), (["task-created", "task-held"], True)),
@@ -156,7 +158,7 @@ LOCKS = {
                       lock=True), lambda x: x.task.lock_probed_us, at(50)),
 }
 
-WALKS = {
+WALKS: dict[str, Any] = {
     **{f"{name} is what no running store removes":
         (lambda name=name: released(removal(60, f"{DATABASE}/{name}")),
          lambda x: (walk(x).shape, walk(x).held, walk(x).stores), (Shape.CLEANER_WALK, False, {"s"}))
@@ -214,7 +216,7 @@ WALKS = {
          in_walk, is_it) for freed, is_it in {9.7: False, 9.8: True, 10.2: True}.items()},
 }
 
-CHECKPOINTS = {
+CHECKPOINTS: dict[str, Any] = {
     "a checkpoint is reported with the puts of its time":
         (lambda: busy(db(8, puts=300, flushes=(flush(7, 300, 7),)), checkpoint_look(9, {"s": 250}, written=6)),
          lambda x: (said(x), *facts(x, "offset_before", "offset_after", "puts", "held", "occurred_at_us")),
@@ -263,7 +265,7 @@ CHECKPOINTS = {
             "another directory": (task_look(20, unseen=GONE), task_look(21, inode=11))}.items()},
 }
 
-CLAIMS = {
+CLAIMS: dict[str, Any] = {
     "the first and the last checkpoint of a session, each with the puts of its time":
         (lambda: busy(db(8, puts=300, flushes=(flush(7, 300, 7),)), checkpoint_look(9, {"s": 300})),
          lambda x: [(y.offset, y.puts, y.at_us) for y in (x.store.sessions[-1].first, x.store.sessions[-1].last)],

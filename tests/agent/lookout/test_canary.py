@@ -11,7 +11,12 @@ from agent.lookout.watch_keeper import EVERY_S, LATE_AFTER_S, Canary
 
 def sent_by(moves: list[int]) -> Canary:
     """Give a canary whose moves are noted."""
-    return Canary(lambda number: moves.append(number) is None)
+
+    def move(number: int) -> bool:
+        moves.append(number)
+        return True
+
+    return Canary(move)
 
 
 def test_it_is_sent_again_when_it_is_back_and_not_before() -> None:

@@ -52,17 +52,11 @@ def test_back_only_after_some_calm() -> None:
     assert [load.measure(0.05) for _ in range(CALM_NEEDED)][-1] is Step.NONE
 
 
-def test_too_early_is_no_measurement() -> None:
-    """Between two measurements nothing changes."""
-    limits = SelfLimits(Ceilings(cpu_share=0.1))
-    limits.measure(0.0, 0.0, None)
-    assert not limits.measure(MEASURE_S / 2, 100.0, None)
-    assert limits.step is Step.NONE
-
-
 def test_a_measurement_is_due_at_the_start_and_then_every_ten_seconds() -> None:
-    """In between nobody need ask for the memory."""
+    """In between nobody need ask for the memory, and nothing changes."""
     limits = SelfLimits(Ceilings(cpu_share=0.1))
     assert limits.is_due(5.0)
     limits.measure(5.0, 0.0, None)
     assert [limits.is_due(5.0 + MEASURE_S - 1.0), limits.is_due(5.0 + MEASURE_S)] == [False, True]
+    assert not limits.measure(5.0 + MEASURE_S / 2, 100.0, None)
+    assert limits.step is Step.NONE

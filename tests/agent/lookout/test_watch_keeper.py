@@ -142,19 +142,15 @@ def test_a_source_that_keeps_dying_is_started_ever_more_seldom(bench: Bench) -> 
     assert RESTART_S < RESTART_MOST_S
 
 
-def test_while_there_is_no_source_it_is_blind_and_polls(bench: Bench) -> None:
-    """Between the death and the new start the cause is told."""
-    bench.start()
-    bench.made[0].alive = False
-    bench.refuses = True
-    bench.later(3)
-    assert "watch-lost" in bench.keeper.blind()
-    assert bench.keeper.polls
-    assert not bench.keeper.counts_missed
-
-
 def test_no_queue_means_polling_with_the_limit_named(bench: Bench) -> None:
-    """The finding can say which sysctl to set, and to what; it is tried again."""
+    """The finding can say which sysctl to set, and to what; it is tried again. Meanwhile a loss goes on."""
+    (bench.directory / "other").mkdir()
+    dead = Bench(bench.directory / "other")
+    dead.start()
+    dead.made[0].alive, dead.refuses = False, True
+    dead.later(3)
+    assert "watch-lost" in dead.keeper.blind()
+    assert (dead.keeper.polls, dead.keeper.counts_missed) == (True, False)
     bench.refuses = True
     assert not bench.start()
     assert "fs.inotify.max_user_instances=" in bench.keeper.slow()["watch-limit"]

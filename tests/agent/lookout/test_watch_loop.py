@@ -27,9 +27,7 @@ pytestmark = pytest.mark.inotify
         *((shared, True) for shared in ("nfs4", "fuse.s3fs", "9p", "virtiofs", "ceph")),
     ],
 )
-def test_the_type_of_the_volume_decides(
-    monkeypatch: pytest.MonkeyPatch, filesystem: str, polls: bool
-) -> None:
+def test_the_type_of_the_volume_decides(monkeypatch, filesystem, polls):
     """Volumes on which another machine may change something are polled; the reason names mount and type."""
     monkeypatch.setattr(lookout, "find_mount", lambda root: Mount("/state", filesystem, False))
     why = why_polling(Path("/state"))

@@ -61,9 +61,7 @@ class QueuedPlayer(Player):
     ],
 )
 @pytest.mark.parametrize("span_us", [0, 50_000])
-def test_records_are_the_same_without_it(
-    scenario: str, pod: str, span_us: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_are_the_same_without_it(scenario, pod, span_us, monkeypatch):
     """Every record of the run, in order, however many operations are heard of at once."""
     players: list[QueuedPlayer] = []
 

@@ -31,9 +31,13 @@ class Disk(FilesDisk):
         return FileStat(found.kind, 7, found.size_bytes, hash(self.files[path]))
 
 
+def store_of(name: str, content: bytes) -> dict[str, bytes]:
+    return {f"{name}/CURRENT": b"MANIFEST-000005\n", f"{name}/MANIFEST-000005": content}
+
+
 def look(disk: FilesDisk, content: bytes, cache: ManifestCache) -> ManifestView | Unread:
     """The store's manifest has this content now."""
-    disk.files = {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": content}
+    disk.files = store_of("s", content)
     return read_manifest(disk, "s", cache)
 
 
@@ -60,10 +64,10 @@ def test_bounded():
     """No more manifests are kept than the limit; the one that was asked for last stays."""
     disk, cache = Disk({}), ManifestCache(limit=2)
     for name in ("a", "b", "a", "c"):
-        disk.files = {f"{name}/CURRENT": b"MANIFEST-000005\n", f"{name}/MANIFEST-000005": frame(EDITS)}
+        disk.files = store_of(name, frame(EDITS))
         read_manifest(disk, name, cache)
     assert len(cache) == 2
-    disk.files = {"a/CURRENT": b"MANIFEST-000005\n", "a/MANIFEST-000005": frame(EDITS)}
+    disk.files = store_of("a", frame(EDITS))
     disk.reads.clear()
     read_manifest(disk, "a", cache)
     assert len(disk.reads) == 2, "CURRENT, twice: a is still known"
@@ -74,7 +78,7 @@ def test_bounded_bytes():
     content = frame(EDITS)
     disk, cache = Disk({}), ManifestCache(limit_bytes=2 * len(content) - 1)
     for name in ("a", "b"):
-        disk.files = {f"{name}/CURRENT": b"MANIFEST-000005\n", f"{name}/MANIFEST-000005": content}
+        disk.files = store_of(name, content)
         read_manifest(disk, name, cache)
     assert len(cache) == 1
     small = ManifestCache(limit_bytes=len(content) - 1)
@@ -150,7 +154,7 @@ def test_expensive_ones_stay(weeks):
     while isinstance(look(disk, weeks, cache), Unread):
         pass
     for name in "abcdefgh":
-        disk.files = {f"{name}/CURRENT": b"MANIFEST-000005\n", f"{name}/MANIFEST-000005": frame(EDITS)}
+        disk.files = store_of(name, frame(EDITS))
         read_manifest(disk, name, cache)
     assert len(cache) == 3
     disk.reads.clear()
@@ -181,10 +185,6 @@ def days(monkeypatch):
     content = frame([counters(2), *(added(n, n) + counters(n + 1, n) for n in range(7, 70))])
     assert len(content) > 2_800
     return content
-
-
-def store_of(name: str, content: bytes) -> dict[str, bytes]:
-    return {f"{name}/CURRENT": b"MANIFEST-000005\n", f"{name}/MANIFEST-000005": content}
 
 
 def test_two_at_once(days):

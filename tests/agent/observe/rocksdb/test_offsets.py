@@ -26,49 +26,42 @@ def record(key: str, value: int | None, sequence: int, file_number: int = 10) ->
     return OffsetsRecord(key.encode(), None if value is None else long(value), sequence, file_number)
 
 
-def test_clean_close():
-    """Offset, position and status of one close come out with their sequence numbers."""
-    position = OffsetsRecord(b"position", b"\0" + bytes(4), 3009, 13)
-    facts = summarize([record("in-0", 2999, 3008, 13), position, record("status", 0, 3010, 13)])
-    assert facts == OffsetsFacts(
-        status=StoredLong(0, 3010, 13),
-        offsets=(("in-0", StoredLong(2999, 3008, 13)),),
-        position_sequence=3009,
-    )
+CLOSE = (record("in-0", 2999, 3008, 13), OffsetsRecord(b"position", b"\0" + bytes(4), 3009, 13), record("status",
+         0, 3010, 13))  # fmt: skip
+WRITES = (record("t-0", 5, 7, 10), record("t-0", 9, 30, 12), record("t-0", -4, 2, 8))
+NEWEST = {"offsets": (("t-0", StoredLong(9, 30, 12)),)}
 
 
-def test_highest_sequence_wins():
-    """The newest write of a key counts, in whatever order files are read."""
-    records = [record("t-0", 5, 7, 10), record("t-0", 9, 30, 12), record("t-0", -4, 2, 8)]
-    for order in (records, records[::-1]):
-        assert summarize(order).offsets == (("t-0", StoredLong(9, 30, 12)),)
-
-
-def test_compacted_entry_loses_to_a_later_write():
-    """A sequence of 0 is older than any other; among two of them the newer run, given first, counts."""
-    facts = summarize(
-        [
-            record("status", 1, 4, 12),
-            record("status", 0, 0, 10),
-            record("t-0", 7, 0, 11),
-            record("t-0", 6, 0, 9),
-        ]
-    )
-    assert facts.status == StoredLong(1, 4, 12)
-    assert facts.offsets == (("t-0", StoredLong(7, 0, 11)),)
-
-
-def test_deleted_entry():
-    """A deletion hides what was written before it, and only that."""
-    facts = summarize(
-        [record("t-0", None, 9), record("t-0", 5, 7), record("t-1", 6, 12), record("t-1", None, 9)]
-    )
-    assert facts.offsets == (("t-1", StoredLong(6, 12, 10)),)
-
-
-def test_no_entries():
-    """A store that was killed before its first flush has no status."""
-    assert summarize([]) == OffsetsFacts()
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ((), {}),  # a store that was killed before its first flush
+        (
+            CLOSE,
+            {
+                "status": StoredLong(0, 3010, 13),
+                "offsets": (("in-0", StoredLong(2999, 3008, 13)),),
+                "position_sequence": 3009,
+            },
+        ),
+        (WRITES, NEWEST),  # the newest write of a key counts, in whatever order files are read
+        (WRITES[::-1], NEWEST),
+        # a sequence of 0 is older than any other; among two of them the newer run, given first, counts
+        ((record("status", 1, 4, 12), record("status", 0, 0, 10)), {"status": StoredLong(1, 4, 12)}),
+        ((record("t-0", 7, 0, 11), record("t-0", 6, 0, 9)), {"offsets": (("t-0", StoredLong(7, 0, 11)),)}),
+        # a deletion hides what was written before it, and only that
+        ((record("t-0", None, 9), record("t-0", 5, 7)), {}),
+        ((record("t-1", 6, 12), record("t-1", None, 9)), {"offsets": (("t-1", StoredLong(6, 12, 10)),)}),
+        # the partition is what follows the last dash
+        *(
+            ((record(f"{x}-3", 1, 1),), {"offsets": ((f"{x}-3", StoredLong(1, 1, 10)),)})
+            for x in ("with-dash-1", "käse")
+        ),
+    ],
+)
+def test_summary(records, said):
+    """By the newest entry of each key."""
+    assert summarize(records) == OffsetsFacts(**said)
 
 
 @pytest.mark.parametrize("value", [b"", b"\0" * 7, b"\0" * 9])
@@ -78,12 +71,6 @@ def test_damaged_value(value):
     assert facts.status is None
     assert len(facts.offsets) == 1
     assert facts.problems == (f"entry status: {len(value)} bytes instead of 8",)
-
-
-@pytest.mark.parametrize("topic", ["plain", "with-dash-1", "käse"])
-def test_topic_names(topic):
-    """A key is told as it is written; the partition is what follows the last dash."""
-    assert summarize([record(f"{topic}-3", 1, 1)]).offsets[0][0] == f"{topic}-3"
 
 
 def number(value: int, size: int) -> bytes:
@@ -111,17 +98,11 @@ def test_position(positions):
     )
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\1" + bytes(4),
-        b"\0\xff\xff\xff\xff",
-        b"\0\x7f\xff\xff\xff",
-        b"\0\0\0\0\1\xff\xff\xff\xf0",
-        b"\0\0\0\0\1\0\0\0\1x",
-    ],
-)
+HOSTILE = (b"", b"\1" + bytes(4), b"\0\xff\xff\xff\xff", b"\0\x7f\xff\xff\xff", b"\0\0\0\0\1\xff\xff\xff\xf0",
+         b"\0\0\0\0\1\0\0\0\1x")  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HOSTILE)
 def test_hostile_position(content):
     """Counts and lengths that do not fit are damage."""
     with pytest.raises(DamagedError):

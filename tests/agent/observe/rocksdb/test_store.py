@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from agent.inventory.disk import Unseen
 from agent.observe.rocksdb import sst
 from agent.observe.rocksdb.cache import SstCache
-from agent.observe.rocksdb.offsets import OffsetsFacts, PositionEntry, StoredLong
+from agent.observe.rocksdb.offsets import OffsetsFacts, StoredLong
 from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import EntryInterval, StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, deleted, frame
@@ -69,41 +72,23 @@ def test_recorded(recorded, name, entries, live, truth):
     assert facts.offsets is None
 
 
-def test_clean_close(recorded):
+@pytest.mark.parametrize(
+    ("name", "flushed", "offsets", "position", "status"),
+    [
+        ("10.1.3", 3005, [StoredLong(2999, 3008, 13)], 3009, StoredLong(0, 3010, 13)),
+        ("10.1.3-while-restoring", 6011, [StoredLong(6000, 6016, 16)], 6017, StoredLong(0, 6018, 16)),
+        # a dirty close wrote its status and no offset; one was killed before its first flush
+        ("10.1.3-dirty-close", 8013, [StoredLong(1999, 0, 29)], 0, StoredLong(0, 8014, 33)),
+        ("10.1.3-killed-fresh", 0, [], None, None),
+    ],
+)
+def test_closes(recorded, name, flushed, offsets, position, status):
     """A clean close writes offset, position and status after the last data."""
-    facts = read(recorded, "10.1.3")
-    offsets = offsets_of(facts)
-    assert facts.manifest.flushed_sequence == 3005
-    ((name, offset),) = offsets.offsets
-    assert name.endswith("-s-changelog-0")
-    assert offset == StoredLong(2999, 3008, 13)
-    assert offsets.position_sequence == 3009
-    assert [(one.partition, one.offset) for one in offsets.position] == [(0, 2999)]
-    assert offsets.status == StoredLong(0, 3010, 13)
-    assert offsets.problems == ()
-
-
-def test_clean_close_while_restoring(recorded):
-    """So does a clean close in the middle of a restoration."""
-    facts = read(recorded, "10.1.3-while-restoring")
-    offsets = offsets_of(facts)
-    assert facts.manifest.flushed_sequence == 6011
-    assert [offset.sequence for _, offset in offsets.offsets] == [6016]
-    assert (offsets.position_sequence, offsets.status) == (6017, StoredLong(0, 6018, 16))
-
-
-def test_dirty_close(recorded):
-    """A dirty close that was killed before its wipe wrote its status and no offset."""
-    facts = read(recorded, "10.1.3-dirty-close")
-    offsets = offsets_of(facts)
-    assert facts.manifest.flushed_sequence == 8013
-    assert offsets.status == StoredLong(0, 8014, 33)
-    assert [offset for _, offset in offsets.offsets] == [StoredLong(1999, 0, 29)]
-
-
-def test_killed_before_first_flush(recorded):
-    """A fresh store that was killed before its first flush has an empty family."""
-    assert offsets_of(read(recorded, "10.1.3-killed-fresh")) == OffsetsFacts()
+    facts = read(recorded, name)
+    found = offsets_of(facts)
+    assert facts.manifest.flushed_sequence == flushed
+    assert [x for _, x in found.offsets] == offsets
+    assert (found.position_sequence, found.status, found.problems) == (position, status, ())
 
 
 def test_segments(recorded):
@@ -163,13 +148,9 @@ def test_blocks_that_an_open_reads(encodings, name):
     for file in data:
         path = f"s/{file.name}"
         index = sst.open_table(disk, path, file.size_bytes).index
-        assert not [piece for where, _, piece in disk.reads if where == path and b"vv" in piece], (
-            "no value is read"
-        )
-        whole = disk.files[path]
-        disk.files[path] = (
-            whole[: index.offset] + bytes([whole[index.offset] ^ 1]) + whole[index.offset + 1 :]
-        )
+        assert not [piece for where, _, piece in disk.reads if where == path and b"vv" in piece]
+        whole, at = disk.files[path], index.offset
+        disk.files[path] = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
         said = f"{file.name}: corrupt: checksum of the block at {index.offset} is wrong"
         assert said in read(disk, "s", with_checks=True).problems
         assert said not in read(disk, "s").problems
@@ -222,16 +203,15 @@ def test_cache(encodings):
     assert read(disk, "s", cache=cache).problems
 
 
-def test_cache_is_bounded(encodings):
-    """What was not used for longest is forgotten first."""
-    disk, cache = in_memory(encodings, "xxh3"), SstCache(limit=3)
-    read(disk, "s", cache=cache)
-    assert len(cache) == 3
-
-
 def small(*files: int) -> bytes:
     records = [counters(2), *(added(n, n, size=5) + counters(n + 1, n) for n in files)]
     return frame(records)
+
+
+def store_of(manifest: bytes, tables: Mapping[int, bytes] = MappingProxyType({})) -> dict[str, bytes]:
+    """Files of a store with this manifest and these SST files."""
+    named = {f"s/{number:06d}.sst": content for number, content in tables.items()}
+    return {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": manifest, **named}
 
 
 class Compacting(FilesDisk):
@@ -270,9 +250,7 @@ def test_compaction_meanwhile(encodings):
 
 def test_missing_on_stable_manifest():
     """A file that the manifest still names at a second look is missing."""
-    disk = FilesDisk(
-        {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7, 8), "s/000007.sst": b"short"}
-    )
+    disk = FilesDisk(store_of(small(7, 8), {7: b"short"}))
     facts = read(disk, "s")
     assert facts.missing_files == ("000008.sst",)
     assert facts.deletions is None
@@ -281,7 +259,7 @@ def test_missing_on_stable_manifest():
 
 def test_torn_manifest_proves_nothing_missing():
     """Behind a torn end the file may have been removed: it is not called missing."""
-    disk = FilesDisk({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7) + b"torn record"})
+    disk = FilesDisk(store_of(small(7) + b"torn record"))
     facts = read(disk, "s")
     assert facts.manifest.torn
     assert facts.missing_files == ()
@@ -291,15 +269,10 @@ def test_compacting_all_the_time():
     """Files that vanish in every try are a race, never a torn store."""
 
     def compact(disk, look):
-        records = [
-            counters(2),
-            added(look, 9, size=5),
-            deleted(look),
-            added(look + 1, 9, size=5) + counters(look + 2),
-        ]
-        disk.files["s/MANIFEST-000005"] = frame(records)
+        records = [counters(2), added(look, 9, size=5), deleted(look)]
+        disk.files["s/MANIFEST-000005"] = frame([*records, added(look + 1, 9, size=5) + counters(look + 2)])
 
-    disk = Compacting({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(1)}, compact)
+    disk = Compacting(store_of(small(1)), compact)
     assert read_store(disk, "s") == Unread(Unseen.RACED)
 
 
@@ -342,14 +315,12 @@ def test_damaged_files(encodings, name, data):
 @given(content=st.binary(min_size=5, max_size=5))
 def test_garbage_file(content):
     """A file of garbage is corrupt."""
-    disk = FilesDisk(
-        {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7), "s/000007.sst": content}
-    )
-    assert read(disk, "s").problems
+    assert read(FilesDisk(store_of(small(7), {7: content})), "s").problems
 
 
 def test_position_is_decoded(recorded):
     """The position names the input topic with its partition and offset."""
-    (entry,) = offsets_of(read(recorded, "10.1.3")).position
-    assert isinstance(entry, PositionEntry)
-    assert entry.topic.endswith("-in")
+    found = offsets_of(read(recorded, "10.1.3"))
+    (entry,) = found.position
+    assert (entry.topic.endswith("-in"), entry.partition, entry.offset) == (True, 0, 2999)
+    assert [name.endswith("-s-changelog-0") for name, _ in found.offsets] == [True]

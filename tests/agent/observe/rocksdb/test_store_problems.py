@@ -6,37 +6,30 @@ import pytest
 
 from agent.inventory.disk import EntryKind, FileStat
 from agent.observe.rocksdb.cache import SstCache
-from tests.agent.observe.rocksdb.test_store import in_memory, read, small
+from tests.agent.observe.rocksdb.test_store import in_memory, read, small, store_of
 from tests.oracle.table_writer import TableWriter, entry
 from tests.support.rocksdb_writer import added, counters, family, family_add, frame, string, varint
 from tests.support.tree_disk import FilesDisk
 
+ELSEWHERE = varint(65) + string(varint(1))
+HEAD = b"".join(varint(n) for n in (102, 0, 7, 1, 5))
 ON_ANOTHER_PATH = {
-    "kNewFile4": added(7, 9, size=5, custom=varint(65) + string(varint(1))),
-    "kNewFile3": varint(102)
-    + b"".join(varint(n) for n in (0, 7, 1, 5))
-    + string(b"k") * 2
-    + varint(1)
-    + varint(9),
-    "of a family": added(7, 9, size=5, custom=varint(65) + string(varint(1))) + family(2),
+    "kNewFile4": added(7, 9, size=5, custom=ELSEWHERE),
+    "kNewFile3": HEAD + string(b"k") * 2 + varint(1) + varint(9),
+    "of a family": added(7, 9, size=5, custom=ELSEWHERE) + family(2),
 }
 
 
 @pytest.mark.parametrize("form", ON_ANOTHER_PATH)
 def test_other_path(form):
-    """A file on another path of the database is not missing; its counters are unknown, which is told."""
+    """A file on another path of the database is not missing; its counters are unknown, which is reported."""
     records = [family_add(2, "other"), counters(2), ON_ANOTHER_PATH[form] + counters(8, 9)]
-    facts = read(FilesDisk({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": frame(records)}), "s")
+    facts = read(FilesDisk(store_of(frame(records))), "s")
     assert facts.missing_files == ()
     assert (facts.deletions, facts.live, facts.manifest.flushed_sequence) == (None, None, 9)
     assert [problem.split(": ")[:2] for problem in facts.problems] == [["000007.sst", "elsewhere"]]
-
-
-def test_first_path():
-    """Path 0 is the database's own directory."""
-    records = [counters(2), added(7, 9, size=5, custom=varint(65) + string(b"\0")) + counters(8, 9)]
-    facts = read(FilesDisk({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": frame(records)}), "s")
-    assert facts.missing_files == ("000007.sst",)
+    first = [counters(2), added(7, 9, size=5, custom=varint(65) + string(b"\0")) + counters(8, 9)]
+    assert read(FilesDisk(store_of(frame(first))), "s").missing_files == ("000007.sst",)  # its own directory
 
 
 LOG = "2026/11/26-14:43:35.992634 140519790474944 SST files in {} dir, Total Num: 0, files: \n"
@@ -87,61 +80,47 @@ def test_damage_is_read_again(encodings):
     assert read(disk, "s", cache=cache).problems == ()
 
 
-def test_torn_manifest_is_a_problem():
-    """What a torn manifest hides is told."""
-    disk = FilesDisk({"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small() + b"torn record"})
-    assert [x.split(": ")[:2] for x in read(disk, "s").problems] == [["MANIFEST-000005", "cut"]]
+def table(*entries: bytes) -> bytes:
+    """An SST file of the `offsets` family with one block."""
+    writer = TableWriter()
+    return writer.finish(index=[writer.add(b"".join(entries))])
 
 
-def test_undecodable_entry():
-    """An entry of `offsets` that nobody can decode is told."""
-    table = TableWriter()
-    key = b"status" + (9 << 8 | 1).to_bytes(8, "little")
-    content = table.finish(index=[table.add(entry(0, key, b"short"))])
-    records = [
-        counters(2),
-        family_add(1, "offsets"),
-        added(7, 9, size=len(content)) + family(1) + counters(8),
-    ]
-    files = {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": frame(records), "s/000007.sst": content}
-    assert read(FilesDisk(files), "s").problems == (
-        "offsets: unsupported: entry status: 5 bytes instead of 8",
+KEY = b"status" + (9 << 8 | 1).to_bytes(8, "little")
+SHORT, SENSELESS = table(entry(0, KEY, b"short")), table(entry(0, KEY, bytes(8)), entry(99, b"", b""))
+
+
+def of_offsets(content: bytes) -> bytes:
+    """A manifest that has it."""
+    return frame(
+        [counters(2), family_add(1, "offsets"), added(7, 9, size=len(content)) + family(1) + counters(8)]
     )
 
 
-@pytest.mark.parametrize(
-    ("magic", "kind"),
-    [
-        (0x8242229663BF9564, "unsupported"),
-        (0x4F3418EB7A8F13B8, "unsupported"),
-        (0x926789D0C5F17873, "unsupported"),
-        (0, "corrupt"),
-        (1234567, "corrupt"),
-    ],
-)
-def test_other_tables(magic, kind):
-    """A table of another kind, which an application may choose, is not damaged; one that ends like none is."""
-    content = bytes(92) + magic.to_bytes(8, "little")
+def other_table(magic: int) -> dict[str, bytes]:
+    """A table with this magic number."""
     records = [counters(2), added(7, 9, size=100) + counters(8, 9)]
-    files = {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": frame(records), "s/000007.sst": content}
-    assert [x.split(": ")[1] for x in read(FilesDisk(files), "s").problems] == [kind]
+    return store_of(frame(records), {7: bytes(92) + magic.to_bytes(8, "little")})
 
 
-def test_sound_and_not_understood():
-    """What has good checksums and makes no sense here may be a form of a later release: nobody calls it damaged."""
-    table = TableWriter()
-    key = b"status" + (9 << 8 | 1).to_bytes(8, "little")
-    block = table.add(entry(0, key, bytes(8)) + entry(99, b"", b""))
-    content = table.finish(index=[block])
-    records = [
-        counters(2),
-        family_add(1, "offsets"),
-        added(7, 9, size=len(content)) + family(1) + counters(8),
-    ]
-    files = {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": frame(records), "s/000007.sst": content}
-    assert [x.split(": ")[:2] for x in read(FilesDisk(files), "s").problems] == [
-        ["000007.sst", "unsupported"]
-    ]
+PROBLEMS = {
+    "what a torn manifest hides": (store_of(small() + b"torn record"), "MANIFEST-000005: cut: "),
+    "an entry of `offsets` that nobody can decode":
+        (store_of(of_offsets(SHORT), {7: SHORT}), "offsets: unsupported: entry status: 5 bytes instead of 8"),
+    "what has good checksums and makes no sense here may be a form of a later release":
+        (store_of(of_offsets(SENSELESS), {7: SENSELESS}), "000007.sst: unsupported: "),
+    **{f"a table of another kind, which an application may choose, is not damaged: {magic}":
+        (other_table(magic), "000007.sst: unsupported: ")
+       for magic in (0x8242229663BF9564, 0x4F3418EB7A8F13B8, 0x926789D0C5F17873)},
+    **{f"one that ends like none is: {magic}": (other_table(magic), "000007.sst: corrupt: ") for magic in (0, 1234567)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "problem"), PROBLEMS.values(), ids=PROBLEMS)
+def test_problems(files, problem):
+    """Each row says what it is about."""
+    (said,) = read(FilesDisk(files), "s").problems
+    assert said.startswith(problem)
 
 
 class Linked(FilesDisk):
@@ -155,5 +134,5 @@ class Linked(FilesDisk):
 
 def test_links():
     """A symbolic link is not followed, and what it leads to is not damaged for that."""
-    files = {"s/CURRENT": b"MANIFEST-000005\n", "s/MANIFEST-000005": small(7), "s/000007.sst": b"12345"}
-    assert read(Linked(files), "s").problems == ("000007.sst: unsupported: a symlink, not followed",)
+    said = read(Linked(store_of(small(7), {7: b"12345"})), "s").problems
+    assert said == ("000007.sst: unsupported: a symlink, not followed",)

@@ -28,35 +28,21 @@ def edits(*records: bytes) -> ManifestView:
 BLOB = varint(20) + varint(3) + varint(100) + string(b"m") + string(b"v") + varint(0)  # 3 values, 100 bytes
 DROPPED = varint(20) + varint(1) + varint(30) + varint(0)
 
+# fmt: off
 PARTS_OF_AN_EDIT = {
-    1: string(b"c"),
-    2: varint(4),
-    5: varint(1) + string(OTHER_KEY),
-    9: varint(0),
-    10: varint(4),
-    203: varint(7),
-    400: BLOB,
-    401: DROPPED,
-    8193: string(b"id"),
-    8194: BLOB,
-    8195: DROPPED,
-    8196: varint(4) + varint(2) + varint(100) + varint(1),
-    8197: varint(4),
-    8198: string(b"ts"),
-    8199: string(varint(4) + varint(1)),
-    8200: string(varint(4)),
-    8201: string(b"\1"),
-    8202: string(b"progress"),
-    8203: string(varint(9)),
+    1: string(b"c"), 2: varint(4), 5: varint(1) + string(OTHER_KEY), 9: varint(0), 10: varint(4), 203: varint(7),
+         400: BLOB,
+    401: DROPPED, 8193: string(b"id"), 8194: BLOB, 8195: DROPPED, 8196: varint(4) + varint(2) + varint(100) + varint(1),
+    8197: varint(4), 8198: string(b"ts"), 8199: string(varint(4) + varint(1)), 8200: string(varint(4)),
+         8201: string(b"\1"),
+    8202: string(b"progress"), 8203: string(varint(9)),
 }
 """Those that say nothing of SST files, as RocksDB writes them."""
 
 # tag = number, from `enum Tag` and `enum NewFileCustomTag` of RocksDB 11.9 (db/version_edit.h)
-TAGS = {
-    *(1, 2, 3, 4, 5, 6, 7, 9, 10, 100, 102, 103, 200, 201, 202, 203, 300, 400, 401),
-    *range(8193, 8204),
-}
+TAGS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 100, 102, 103, 200, 201, 202, 203, 300, 400, 401, *range(8193, 8204)}
 FIELDS = {*range(2, 18), 65}
+# fmt: on
 
 
 def test_every_part_is_read_or_has_a_reason():
@@ -94,18 +80,15 @@ def test_parts_of_a_later_release(what):
     assert view.unknown == (what,)
 
 
+def blob(number: int, sst: int, family_of: bytes = b"") -> bytes:
+    """An edit that adds a blob file, and an SST file that refers to it."""
+    reference = added(sst, 9, custom=varint(4) + string(varint(number))) + family_of
+    return varint(400) + varint(number) + BLOB[1:] + reference
+
+
 def with_blobs(*edit_parts: bytes) -> ManifestView:
     """Blob files 20 and 21; SST file 6 refers to 20, 7 to 21."""
-    return edits(
-        counters(5),
-        varint(400) + BLOB + added(6, 9, custom=varint(4) + string(varint(20))) + counters(21, 9),
-        varint(400)
-        + varint(21)
-        + BLOB[1:]
-        + added(7, 9, custom=varint(4) + string(varint(21)))
-        + counters(22, 9),
-        *edit_parts,
-    )
+    return edits(counters(5), blob(20, 6) + counters(21, 9), blob(21, 7) + counters(22, 9), *edit_parts)
 
 
 def test_blob_files():
@@ -133,23 +116,13 @@ def test_blob_files_that_nothing_needs(parts, left):
 
 def test_blob_files_of_families():
     """The oldest reference counts in its own family only."""
-    parts = (
-        varint(400) + varint(10) + BLOB[1:] + added(8, 9, custom=varint(4) + string(varint(10))) + family(1),
-    )
-    assert [one.number for one in with_blobs(family_add(1, "x") + counters(23), *parts).blobs] == [10, 20, 21]
+    parts = (family_add(1, "x") + counters(23), blob(10, 8, family(1)))
+    assert [one.number for one in with_blobs(*parts).blobs] == [10, 20, 21]
 
 
 def test_many_blob_files_are_forgotten_in_time():
     """A manifest of weeks names many; what nothing needs is not kept."""
-    rounds = [
-        deleted(number)
-        + varint(400)
-        + varint(number + 2)
-        + BLOB[1:]
-        + added(number + 1, 9, custom=varint(4) + string(varint(number + 2)))
-        + counters(number + 3, 9)
-        for number in range(100, 1000)
-    ]
+    rounds = [deleted(n) + blob(n + 2, n + 1) + counters(n + 3, 9) for n in range(100, 1000)]
     known = replay.Replay()
     for record in (counters(5), *rounds):
         known.apply(version_edit.parse_edit(record))
