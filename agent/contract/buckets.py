@@ -70,17 +70,7 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One RocksDB: a store, or one segment of it.
-
-    Args of the dataclass:
-        segment_ms: Start of the segment as its name says, milliseconds since the epoch; None = not segmented.
-        offset: Last record of the changelog that it says it has; None = it says nothing.
-        is_exact: Whether it holds exactly the records up to `offset`, and not some later ones, too.
-        written_us: When its newest file was written, microseconds since the epoch.
-        entries: Number of its entries.
-        buckets: Those that are not empty.
-        identity: RocksDB's IDENTITY of the incarnation; None = not known.
-    """
+    """One RocksDB: a store, or one segment of it; fields as `DATABASE_FIELDS` has them, no bucket is empty."""
 
     segment_ms: int | None
     offset: int | None
@@ -93,25 +83,9 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class StoreDigest:
-    """One store of one task on one pod.
+    """One store of one task on one pod; fields as `FIELDS` has them.
 
-    Args of the dataclass:
-        cluster: Name of the cluster or region; None = there is one only.
-        namespace: Kubernetes namespace; empty outside Kubernetes.
-        pod: Pod or host.
-        application_id: Application.
-        task_id: Task.
-        store: Store.
-        kind: Kind of its records' keys.
-        state: How it was left.
-        topic: Its changelog, or the source topic that serves as one.
-        partition: Partition of that topic.
-        offset: The largest of its databases', or of a store without any what `.checkpoint` says; None = nothing.
-            It holds for segments that are not there: what one has behind it was processed for all.
-        made_us: When the digest was made, microseconds since the epoch.
-        agent_version: Who made it.
-        buckets: Number of buckets of each database.
-        databases: One, or one per segment; none = a segmented store without a segment.
+    Its own `offset` holds for segments that are not there: what one has behind it was processed for all.
     """
 
     cluster: str | None
