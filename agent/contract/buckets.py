@@ -24,9 +24,14 @@ from typing import NamedTuple
 
 from agent.contract.field import Field, FieldType
 
-FORMAT = 1  # files of another number are not read
-SEED, SECOND = 42, 1  # Spark's seed, and the number that is hashed before the key for the second fingerprint
-BUCKETS = 4096  # buckets of a store, or of each segment; a power of two
+FORMAT = 1
+"""Files of another number are not read."""
+
+SEED, SECOND = 42, 1
+"""Spark's seed, and the number that is hashed before the key for the second fingerprint."""
+
+BUCKETS = 4096
+"""Buckets of a store, or of each segment; a power of two."""
 
 MAX_BUCKETS = 1 << 20
 
@@ -65,39 +70,39 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One RocksDB: a store, or one segment of it."""
+    """One RocksDB: a store, or one segment of it; fields as `DATABASE_FIELDS` has them, no bucket is empty."""
 
     segment_ms: int | None
-    """Start of the segment as its name says, milliseconds since the epoch; None = not segmented."""
-    offset: int | None  # last record of the changelog that it says it has; None = it says nothing
-    is_exact: bool  # whether it holds exactly the records up to `offset`, and not some later ones, too
-    written_us: int  # when its newest file was written, microseconds since the epoch
-    entries: int  # number of its entries
-    buckets: tuple[Bucket, ...]  # those that are not empty
-    identity: str | None = None  # RocksDB's IDENTITY of the incarnation; None = not known
+    offset: int | None
+    is_exact: bool
+    written_us: int
+    entries: int
+    buckets: tuple[Bucket, ...]
+    identity: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoreDigest:
-    """One store of one task on one pod."""
+    """One store of one task on one pod; fields as `FIELDS` has them.
 
-    cluster: str | None  # name of the cluster or region; None = there is one only
-    namespace: str  # Kubernetes namespace; empty outside Kubernetes
-    pod: str  # pod or host
+    Its own `offset` holds for segments that are not there: what one has behind it was processed for all.
+    """
+
+    cluster: str | None
+    namespace: str
+    pod: str
     application_id: str
     task_id: str
     store: str
-    kind: StoreKind  # kind of its records' keys
-    state: StoreState  # how it was left
-    topic: str  # its changelog, or the source topic that serves as one
-    partition: int  # partition of that topic
+    kind: StoreKind
+    state: StoreState
+    topic: str
+    partition: int
     offset: int | None
-    """The largest of its databases', or of a store without any what `.checkpoint` says; None = nothing. It holds for
-    segments that are not there: what one has behind it was processed for all."""
-    made_us: int  # when the digest was made, microseconds since the epoch
-    agent_version: str  # who made it
-    buckets: int  # number of buckets of each database
-    databases: tuple[Database, ...]  # one, or one per segment; none = a segmented store without a segment
+    made_us: int
+    agent_version: str
+    buckets: int
+    databases: tuple[Database, ...]
 
 
 _S, _L, _B = FieldType.STRING, FieldType.LONG, FieldType.BOOLEAN
@@ -120,7 +125,6 @@ DATABASE_FIELDS = (
     Field("buckets", FieldType.STRUCTS, "Buckets that are not empty.", required=True, items=BUCKET_FIELDS),
 )
 
-# fmt: off
 FIELDS = (
     Field("format", _L, f"{FORMAT}; files of another number are not read.", required=True),
     Field("cluster", _S, "Cluster or region; null = there is one only."),
@@ -133,13 +137,16 @@ FIELDS = (
     Field("state", _S, "How it was left.", required=True, values=tuple(x.value for x in StoreState)),
     Field("topic", _S, "Changelog, or the source topic that serves as one.", required=True),
     Field("partition", _L, "Partition of the topic.", required=True),
-    Field("offset", _L, "The largest of its databases'; also of segments that are not there. Null = nothing."),
+    Field(
+        "offset", _L, "The largest of its databases'; also of segments that are not there. Null = nothing."
+    ),
     Field("made_us", _L, "When the digest was made.", required=True, unit="microseconds"),
     Field("agent_version", _S, "Version of the agent that made it.", required=True),
     Field("buckets", _L, "Number of buckets of each database, a power of two.", required=True),
-    Field("databases", FieldType.STRUCTS, "The store, or its segments.", required=True, items=DATABASE_FIELDS),
+    Field(
+        "databases", FieldType.STRUCTS, "The store, or its segments.", required=True, items=DATABASE_FIELDS
+    ),
 )
-# fmt: on
 """Fields of one line, in its order."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.inventory.model import Session, Store
+from agent.inventory.model import Store
 from agent.inventory.settings import COMMIT_INTERVAL_MS, ApplicationSettings
 from agent.layout.profile import Profile, Truth
 from agent.quantities.bounds import Bounds

@@ -76,7 +76,7 @@ class ObjectPath:
         try:
             found = self._files.listStatus(self._at)
         except Py4JJavaError as error:
-            if "FileNotFoundException" in str(error.java_exception.getClass().getName()):
+            if _is_missing(error):
                 return
             raise
         for status in found:
@@ -91,7 +91,7 @@ class ObjectPath:
         try:
             stream = self._files.open(self._at)
         except Py4JJavaError as error:
-            if "FileNotFoundException" in str(error.java_exception.getClass().getName()):
+            if _is_missing(error):
                 raise FileNotFoundError(self._url) from error
             raise
         try:
@@ -118,7 +118,7 @@ class ObjectPath:
         try:
             return str(self._files.getFileStatus(self._at).getEtag())
         except Py4JJavaError as error:
-            if "FileNotFoundException" in str(error.java_exception.getClass().getName()):
+            if _is_missing(error):
                 return None
             raise
 
@@ -148,6 +148,10 @@ class ObjectPath:
             stream.write(content)
         finally:
             stream.close()
+
+
+def _is_missing(error: Py4JJavaError) -> bool:
+    return "FileNotFoundException" in str(error.java_exception.getClass().getName())
 
 
 Place = Path | ObjectPath

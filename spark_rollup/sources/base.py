@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -15,17 +15,8 @@ Ends = Mapping[str, int]
 """Place -> how far it was ingested: a file with its size (bytes), a partition with the next offset to read."""
 
 
-class Checker(Protocol):
-    """Reads files again that gave less than their names announce."""
-
-    def __call__(self, files: Sequence[str]) -> Mapping[str, str]:
-        """Return which of them could not be read now, and why; the others are really damaged."""
-        ...
-
-
-def nothing_unread(files: Sequence[str]) -> Mapping[str, str]:
-    """Return no file: the checker of sources where nothing can be cut off."""
-    return {}
+Checker = Callable[[Sequence[str]], Mapping[str, str]]
+"""Given files that gave less than their names announce: which could not be read now, and why; others are damaged."""
 
 
 def labelled(loaded: Loaded, cluster: str | None) -> Loaded:
@@ -53,7 +44,7 @@ class Batch:
     size_bytes: int
     parts: int
     ends: Ends
-    unread: Checker = nothing_unread
+    unread: Checker = lambda _: {}
     gone: Set[str] = frozenset()
     notes: Sequence[str] = field(default=())
 

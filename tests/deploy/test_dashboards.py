@@ -15,7 +15,7 @@ from agent.publish.catalogue import CATALOGUE
 from spark_rollup.report.metrics import CATALOGUE as ROLLUP_CATALOGUE
 from tests.support.boards import boards, filled, queries
 from tests.support.every import every
-from tools.alerts.recording import RECORDED
+from tools.alerts.files import RECORDED
 
 BOARDS = boards()
 UIDS = (

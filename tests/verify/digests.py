@@ -7,25 +7,24 @@ Needs what tests/lab and tests/delivery need, and the extra `verify`.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from itertools import product
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.delivery import rollups  # noqa: E402 - the path comes first
-from tests.lab.plan import ALOS, EOS, is_exposed  # noqa: E402
-from tests.lab.processes import Broker, LiveError  # noqa: E402
+from tests.lab.plan import EOS, is_exposed  # noqa: E402
 from tests.lab.stage import Stage  # noqa: E402
-from tests.verify.looking import Row, Run, Unwatched, tree  # noqa: E402
-from tests.verify.run import PLAYS, RELEASES  # noqa: E402
+from tests.verify.looking import Row, Run, tree  # noqa: E402
+from tests.verify.run import Making, main  # noqa: E402
 
 HEALTHY = {"equal", "partly-equal", "undecidable"}
 
@@ -99,44 +98,12 @@ class DigestRun(Run):
         return [json.loads(line) for line in (output / "verdicts.jsonl").read_text().splitlines()]
 
 
-def main() -> int:
-    """Play every run; exit code 1 if a word was wrong."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--releases", default=",".join(RELEASES))
-    parser.add_argument("--guarantees", default=f"{ALOS},{EOS}")
-    parser.add_argument("--work", type=Path)
-    parser.add_argument("--plays", default="healthy,lost_segment")
-    chosen = parser.parse_args()
-    wrong: list[str] = []
-    looks = 0
-    with tempfile.TemporaryDirectory(dir=chosen.work) as name:
-        broker = Broker(Path(name) / "broker")
-        try:
-            with rollups.rollup(Path(name) / "rollup.log") as rollup:
-                for release, guarantee, title in product(
-                    chosen.releases.split(","), chosen.guarantees.split(","), chosen.plays.split(",")
-                ):
-                    if not PLAYS[title].fits(release, guarantee):
-                        continue
-                    print(f"{release} {guarantee} {title}", flush=True)
-                    plan = PLAYS[title].plan(release, guarantee)
-                    stage = Unwatched(broker, Path(name) / "stage", title, plan)
-                    run = DigestRun(stage, rollup, Path(name))
-                    try:
-                        PLAYS[title].course(run)
-                    except LiveError as error:
-                        run.wrong.append(f"not played: {error}")
-                    finally:
-                        stage.close()
-                    looks += run.rows
-                    wrong += [f"{release} {guarantee} {title} {line}" for line in run.wrong]
-        finally:
-            broker.stop()
-    print(f"{looks} words, {len(wrong)} wrong")
-    for line in wrong:
-        print("WRONG", line)
-    return int(bool(wrong))
+@contextmanager
+def making(work: Path) -> Iterator[Making]:
+    """Give what makes a run, with one rollup for all of them."""
+    with rollups.rollup(work / "rollup.log") as rollup:
+        yield partial(DigestRun, rollup=rollup, work=work)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(("healthy", "lost_segment"), making))

@@ -61,11 +61,7 @@ def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
             name=f"Statewarden{camel(meta.id)}",
             meta=meta,
             severity=severity,
-            texts=(
-                f"{head} {bug}. {meta.consequence} Next: {meta.next_action}",
-                f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {meta.consequence} Next: {unsure}",
-                f"{head} {_LED.format(began=bug[0].lower() + bug[1:], kind='')} Next: {_LED_STEP}",
-            ),
+            texts=_texts(head, bug, "", meta.consequence, (meta.next_action, unsure, _LED_STEP)),
             scope=meta.scope,
         )
         for severity in pressing
@@ -85,14 +81,22 @@ def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
             name=f"StatewardenFleet{camel(meta.id)}",
             meta=meta,
             severity=severity,
-            texts=(
-                f"{head} {bug}. {consequence} Next: {_FLEET_STEP}",
-                f"{head} Suspected, not proved: {bug[0].lower()}{bug[1:]}. If so: {consequence} Next: {_FLEET_STEP}",
-                f"{head} {_LED.format(began=bug[0].lower() + bug[1:], kind='rules/')} Next: {_FLEET_STEP}",
-            ),
+            texts=_texts(head, bug, "rules/", consequence, (_FLEET_STEP,) * 3),
             scope=None,
         )
         for severity in alerted(meta.severity)
+    )
+
+
+def _texts(
+    head: str, bug: str, kind: str, consequence: str, steps: tuple[str, str, str]
+) -> tuple[str, str, str]:
+    """Write the descriptions of what is sure, of what is suspected, and of what another unit names by now."""
+    began = bug[0].lower() + bug[1:]
+    return (
+        f"{head} {bug}. {consequence} Next: {steps[0]}",
+        f"{head} Suspected, not proved: {began}. If so: {consequence} Next: {steps[1]}",
+        f"{head} {_LED.format(began=began, kind=kind)} Next: {steps[2]}",
     )
 
 
@@ -159,41 +163,35 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
     if scope is not None:
         after = _incident(unit, severity, scope, do_first="i-aaaaaaaaaaaa")
         yields = {**SAYS, "<first>": "i-aaaaaaaaaaaa"}
-        cases.append(
-            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, labels, yields)
-        )
-        cases.append(
-            Case(
-                "is the same alert, with the other step, when another incident comes first",
-                {series: f"1x{for_m + 5} stale", after: f"_x{for_m + 6} 1x50"},
-                for_m + 8,
-                labels,
-                yields,
-            )
-        )
+        cases += [
+            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, labels, yields),
+            Case("is the same alert, with the other step, when another incident comes first",
+                 {series: f"1x{for_m + 5} stale", after: f"_x{for_m + 6} 1x50"}, for_m + 8, labels, yields),
+        ]  # fmt: skip
     if for_m:
-        cases.append(Case(f"does not fire yet after {for_m - 1} minutes", {series: "1x200"}, for_m - 1))
         restart = {series: f"1x{for_m - 2} stale"}
-        cases.append(Case("stays quiet: it came with a rolling restart and went with it", restart, for_m + 2))
+        cases += [
+            Case(f"does not fire yet after {for_m - 1} minutes", {series: "1x200"}, for_m - 1),
+            Case("stays quiet: it came with a rolling restart and went with it", restart, for_m + 2),
+        ]
     else:
         quieter = _incident(unit, Severity.WARNING, scope, confidence="suspected")
-        cases.append(Case("does not fire yet: suspected is a ticket, not a page", {quieter: "1x200"}, 120))
-        gone = {series: "1x5 stale"}
-        cases.append(
-            Case("goes on over a restart of the agent", {series: "1x5 stale _x3 1x50"}, 8, labels, SAYS)
-        )
-        cases.append(Case("ends when the task was restored", gone, 7 + keep_m))
+        cases += [
+            Case("does not fire yet: suspected is a ticket, not a page", {quieter: "1x200"}, 120),
+            Case("goes on over a restart of the agent", {series: "1x5 stale _x3 1x50"}, 8, labels, SAYS),
+            Case("ends when the task was restored", {series: "1x5 stale"}, 7 + keep_m),
+        ]
     if scope is not None and severity is not Severity.CRITICAL:
         lasting = _incident(unit, severity, scope, configured_exposure="yes")
         cases.append(Case("stays quiet: an exposure by release or settings", {lasting: "1x200"}, 180))
-    benign = _incident(unit, Severity.INFO, scope)
+    why, benign = "the benign look-alike is reported as info", _incident(unit, Severity.INFO, scope)
     if severity is Severity.INFO:
-        benign = _incident("another-unit", severity, scope)
-        cases.append(Case("stays quiet: another unit reported it", {benign: "1x200"}, 180))
-    else:
-        cases.append(Case("stays quiet: the benign look-alike is reported as info", {benign: "1x200"}, 180))
-    cases.append(Case("stays quiet: the series is missing", {'up{job="statewarden-agent"}': "0x200"}, 180))
-    return tuple(cases)
+        why, benign = "another unit reported it", _incident("another-unit", severity, scope)
+    return (
+        *cases,
+        Case(f"stays quiet: {why}", {benign: "1x200"}, 180),
+        Case("stays quiet: the series is missing", {'up{job="statewarden-agent"}': "0x200"}, 180),
+    )
 
 
 def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m: int) -> tuple[Case, ...]:
@@ -205,31 +203,15 @@ def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m:
     more = {"<tasks>": "tasks 0_3, 0_4 of ", "<audited>": "tasks 0_3, 0_4 of "}
     led = _incident(unit, severity, scope, named_by="another-unit")
     return (
-        Case(
-            "says that it is only suspected", {suspected: "1x200"}, for_m + 1, labels, SAYS, confirmed=False
-        ),
-        Case(
-            "is the same alert when what was suspected is confirmed",
-            {suspected: f"1x{for_m + 2} stale", series: f"_x{for_m + 3} 1x50"},
-            for_m + 5,
-            labels,
-            SAYS,
-        ),
-        Case(
-            "is the same alert when another task joins the incident",
-            {series: f"1x{for_m} stale", later: f"_x{for_m + 1} 1x50"},
-            for_m + 2,
-            labels,
-            {**SAYS, **more},
-        ),
-        Case(
-            "is the same alert when another finding comes to name the incident",
-            {series: f"1x{for_m + 2} stale", led: f"_x{for_m + 3} 1x50"},
-            for_m + 5,
-            labels,
-            {**SAYS, "<lead>": "another-unit"},
-        ),
-    )
+        Case("says that it is only suspected", {suspected: "1x200"}, for_m + 1, labels, SAYS, confirmed=False),
+        Case("is the same alert when what was suspected is confirmed",
+             {suspected: f"1x{for_m + 2} stale", series: f"_x{for_m + 3} 1x50"}, for_m + 5, labels, SAYS),
+        Case("is the same alert when another task joins the incident",
+             {series: f"1x{for_m} stale", later: f"_x{for_m + 1} 1x50"}, for_m + 2, labels, {**SAYS, **more}),
+        Case("is the same alert when another finding comes to name the incident",
+             {series: f"1x{for_m + 2} stale", led: f"_x{for_m + 3} 1x50"}, for_m + 5, labels,
+             {**SAYS, "<lead>": "another-unit"}),
+    )  # fmt: skip
 
 
 def _twin_case(

@@ -34,26 +34,17 @@ def manifest(
 @pytest.mark.parametrize(
     ("view", "sequence", "is_last"),
     [
-        (manifest(3005), 3008, True),  # a clean close
-        (manifest(8013), 6214, False),  # data behind the offset: it runs, was killed, or closed dirty
-        (
-            manifest(3005, has_zeroed=True),
-            3008,
-            True,
-        ),  # older data has no sequences, the offset is of this session
-        (
-            manifest(90, has_zeroed=True),
-            95,
-            False,
-        ),  # nothing since the open: what the compaction hides is unknown
+        # a clean close; data behind the offset: it runs, was killed, or closed dirty
+        (manifest(3005), 3008, True),
+        (manifest(8013), 6214, False),
+        # older data has no sequences, the offset is of this session; since the open came nothing: unknown
+        (manifest(3005, has_zeroed=True), 3008, True),
+        (manifest(90, has_zeroed=True), 95, False),
         (manifest(90, has_zeroed=True, opened=None), 95, False),
-        (
-            manifest(3405, 3410),
-            0,
-            True,
-        ),  # the offset's own sequence is gone: the last flush wrote more than a status
-        (manifest(8013, 8014), 0, False),  # a dirty close
-        (manifest(90, 104), 0, False),  # no data since the open
+        # the offset's own sequence is gone: the last flush wrote more than a status; a dirty close; no data
+        (manifest(3405, 3410), 0, True),
+        (manifest(8013, 8014), 0, False),
+        (manifest(90, 104), 0, False),
         (manifest(3405, 3410, opened=None), 0, False),
     ],
 )

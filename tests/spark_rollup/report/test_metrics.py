@@ -21,6 +21,8 @@ from spark_rollup.registry import PROOFS, severities
 from spark_rollup.report import metrics
 from tests.spark_rollup.report.page.page_rows import page
 
+ROLLUP = "statewarden_rollup"
+
 
 def finding(**fields: object) -> dict[str, object]:
     """Give one row of the findings table."""
@@ -50,6 +52,16 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     return {(s.name, frozenset(s.labels.items())): s.value for family in parse(text) for s in family.samples}
 
 
+def labels_of(family: str, given: metrics.Facts) -> list[dict[str, str]]:
+    """List the labels of a family's series."""
+    return [dict(pairs) for name, pairs in samples(metrics.render(given)) if name == f"{ROLLUP}_{family}"]
+
+
+def value(name: str, given: metrics.Facts, **labels: str) -> float | None:
+    """Give the value of one series."""
+    return samples(metrics.render(given)).get((f"{ROLLUP}_{name}", frozenset(labels.items())))
+
+
 def test_catalogue_equals_the_text() -> None:
     """Every family of the catalogue is announced, in its order, also where nothing was found."""
     announced = [x.split()[2] for x in metrics.render(facts()).splitlines() if x.startswith("# TYPE ")]
@@ -58,21 +70,11 @@ def test_catalogue_equals_the_text() -> None:
 
 def test_every_rule_has_its_zeros() -> None:
     """An alert can see that nothing is open: each rule has a series for every severity that it can give."""
-    found = samples(metrics.render(facts()))
-    zeros = {
-        (labels["rule"], labels["severity"])
-        for labels in (dict(pairs) for name, pairs in found if name == "statewarden_rollup_findings_open")
-    }
-    assert zeros == {
+    assert {(x["rule"], x["severity"]) for x in labels_of("findings_open", facts())} == {
         ("missing-standby", "info"), ("missing-standby", "warning"), ("missing-standby", "critical"),
         ("unaudited", "info"), ("unaudited", "warning"),
     }  # fmt: skip
-    severities = ("info", "warning", "critical")
-    assert [found["statewarden_rollup_incidents", frozenset({("severity", x)})] for x in severities] == [
-        0,
-        0,
-        0,
-    ]
+    assert [value("incidents", facts(), severity=x) for x in ("info", "warning", "critical")] == [0, 0, 0]
 
 
 def whole(number: int = 1, **fields: object) -> dict[str, object]:
@@ -87,14 +89,14 @@ def whole(number: int = 1, **fields: object) -> dict[str, object]:
 def test_open_incidents_are_listed_with_their_ids() -> None:
     """Cluster and namespace apart: an alert carries the same labels as the agents'; resolved ones are gone."""
     rows = [whole(), whole(2, status="resolved", resolved_at="2026-11-22T04:00:00.000000Z")]
-    found = samples(metrics.render(facts(*rows, incidents=gather(rows))))
-    (labels,) = (dict(pairs) for name, pairs in found if name == "statewarden_rollup_incident_info")
+    given = facts(*rows, incidents=gather(rows))
+    (labels,) = labels_of("incident_info", given)
     assert labels == {
         "audited_cluster": "eu-1", "audited_namespace": "shop", "application_id": "orders",
         "incident_id": "i-000000000000", "tasks": "0_1", "pods": "orders-0, orders-1", "rule": "missing-standby",
         "severity": "critical", "confidence": "confirmed", "reported_by": "fleet", "named_by": "",
     }  # fmt: skip
-    assert found["statewarden_rollup_incidents", frozenset({("severity", "critical")})] == 1
+    assert value("incidents", given, severity="critical") == 1
 
 
 def test_an_incident_keeps_its_alert_when_another_rule_names_it() -> None:
@@ -104,19 +106,12 @@ def test_an_incident_keeps_its_alert_when_another_rule_names_it() -> None:
         *rows: dict[str, object], rules: tuple[str, ...] = ("cloned-process", "cloned-volume")
     ) -> list[str]:
         given = facts(*rows, incidents=gather(rows), rules=dict.fromkeys(rules, Severity.CRITICAL))
-        found = [
-            dict(pairs) for name, pairs in samples(metrics.render(given)) if name.endswith("incident_info")
-        ]
+        found = labels_of("incident_info", given)
         return [x["rule"] + "/" + x["severity"] + "/" + x.get("named_by", "") for x in found]
 
     both = {"lineage": ["same"], "mechanism": "shared-state"}
     first = {**whole(), **both, "detector": "cloned-volume", "confidence": "suspected"}
-    later = {
-        **whole(2 << 80),
-        **both,
-        "detector": "cloned-process",
-        "opened_at": "2026-11-22T04:00:00.000000Z",
-    }
+    later = whole(2 << 80) | both | {"detector": "cloned-process", "opened_at": "2026-11-22T04:00:00.000000Z"}
     assert alert(first) == ["cloned-volume/critical/"]
     assert alert(first, later) == ["cloned-volume/critical/cloned-process"]
     # what becomes critical pages by its own name, a ticket is not kept for damage, and what has no alert names none
@@ -136,11 +131,7 @@ def test_what_verify_proves_names_its_incident(meta: RuleMeta) -> None:
     def told(*rows: dict[str, object]) -> tuple[str, ...]:
         found = [{**row, **same} for row in rows]
         given = facts(*found, incidents=gather(found), rules=severities(verified=True))
-        (labels,) = (
-            dict(pairs)
-            for name, pairs in samples(metrics.render(given))
-            if name == "statewarden_rollup_incident_info"
-        )
+        (labels,) = labels_of("incident_info", given)
         return tuple(labels[x] for x in ("rule", "severity", "confidence", "reported_by", "named_by"))
 
     assert told(proof) == (meta.id, "critical", "confirmed", "fleet", "")
@@ -157,12 +148,7 @@ def test_what_verify_proves_names_its_incident(meta: RuleMeta) -> None:
 def test_without_verify_there_are_no_zeros_of_what_it_proves() -> None:
     """A zero would say that no copy differs, where nobody has compared any."""
     for verified in (False, True):
-        text = metrics.render(facts(rules=severities(verified=verified)))
-        shown = {
-            dict(labels)["rule"]
-            for name, labels in samples(text)
-            if name == "statewarden_rollup_findings_open"
-        }
+        shown = {x["rule"] for x in labels_of("findings_open", facts(rules=severities(verified=verified)))}
         assert {x.id for x in PROOFS} & shown == ({x.id for x in PROOFS} if verified else set())
         assert "diverged-replica" in shown
 
@@ -172,10 +158,9 @@ def test_listed_incidents_are_bounded() -> None:
     rows = [
         {**whole(number << 80), "task_id": f"0_{number}"} for number in range(1, metrics.INCIDENTS_LISTED + 4)
     ]
-    found = samples(metrics.render(facts(*rows, incidents=gather(rows))))
-    listed = [name for name, _ in found if name == "statewarden_rollup_incident_info"]
-    assert len(listed) == metrics.INCIDENTS_LISTED
-    assert found["statewarden_rollup_incidents_unlisted", frozenset()] == 3
+    given = facts(*rows, incidents=gather(rows))
+    assert len(labels_of("incident_info", given)) == metrics.INCIDENTS_LISTED
+    assert value("incidents_unlisted", given) == 3
 
 
 def test_a_fleet_of_agents_incidents_keeps_no_rules_out() -> None:
@@ -188,24 +173,18 @@ def test_a_fleet_of_agents_incidents_keeps_no_rules_out() -> None:
         for number in range(1, 201)
     ]  # fmt: skip
     rows.append({**whole(201 << 80), "task_id": "0_201", "severity": "warning"})
-    found = samples(metrics.render(facts(*rows, incidents=gather(rows))))
-    listed = [dict(pairs) for name, pairs in found if name == "statewarden_rollup_incident_info"]
+    listed = labels_of("incident_info", facts(*rows, incidents=gather(rows)))
     assert len(listed) == metrics.INCIDENTS_LISTED
     assert [x["tasks"] for x in listed if x["reported_by"] == "fleet"] == ["0_201"]
 
 
 def test_open_findings_are_counted_by_task_and_rule() -> None:
     """Two open findings of one task are one series of two; a resolved one is none."""
-    found = samples(
-        metrics.render(facts(finding(), finding(), finding(status="resolved"), finding(task_id=None)))
-    )
-    labels = {
-        ("audited_namespace", "shop"), ("application_id", "orders"), ("task_id", "0_1"),
-        ("rule", "missing-standby"), ("severity", "critical"), ("reported_by", "fleet"),
-    }  # fmt: skip
-    assert found["statewarden_rollup_task_findings", frozenset(labels)] == 2
-    by_rule = frozenset({("rule", "missing-standby"), ("severity", "critical"), ("reported_by", "fleet")})
-    assert found["statewarden_rollup_findings_open", by_rule] == 3
+    given = facts(finding(), finding(), finding(status="resolved"), finding(task_id=None))
+    by_rule = {"rule": "missing-standby", "severity": "critical", "reported_by": "fleet"}
+    task = {"audited_namespace": "shop", "application_id": "orders", "task_id": "0_1"}
+    assert value("task_findings", given, **task, **by_rule) == 2
+    assert value("findings_open", given, **by_rule) == 3
 
 
 def test_what_agents_say_alone_has_its_own_series() -> None:
@@ -228,38 +207,29 @@ def test_what_agents_count_and_is_not_there_is_counted() -> None:
     name = "statewarden_rollup_missed_findings"
     row = {"span_seconds": 1.0, "unknown_seconds": 0.0, "lost_events": 0, "pod": "pod-a"}
     some = [{**row, "missed_criticals": 1, "missed_warnings": n} for n in (0, 2)]
-    found = samples(metrics.render(facts(coverage=some)))
-    assert {dict(labels)["severity"]: x for (family, labels), x in found.items() if family == name} == {
-        "critical": 2.0, "warning": 2.0,
-    }  # fmt: skip
+    counted = [value("missed_findings", facts(coverage=some), severity=x) for x in ("critical", "warning")]
+    assert counted == [2.0, 2.0]
     assert f'{name}{{severity="critical"}} 0.0' in metrics.render(facts())
 
 
 def test_coverage_is_weighed_by_time() -> None:
     """Of 400 s, 50 were not watched; without any time there is no share to tell."""
-    found = samples(metrics.render(facts()))
-    assert found["statewarden_rollup_watched_ratio", frozenset()] == pytest.approx(0.875)
-    assert found["statewarden_rollup_lost_events", frozenset()] == 3
-    assert found["statewarden_rollup_pods", frozenset()] == 2
-    assert ("statewarden_rollup_watched_ratio", frozenset()) not in samples(
-        metrics.render(facts(coverage=()))
-    )
+    assert value("watched_ratio", facts()) == pytest.approx(0.875)
+    assert (value("lost_events", facts()), value("pods", facts())) == (3, 2)
+    assert value("watched_ratio", facts(coverage=())) is None
 
 
 def test_series_by_task_are_bounded_and_the_worst_stay() -> None:
     """A fleet that is on fire does not bring Prometheus down."""
     rows = [finding(task_id=f"0_{n}", severity="warning") for n in range(metrics.ROWS_LISTED + 9)]
-    found = [
-        name for name in samples(metrics.render(facts(*rows, finding()))) if name[0].endswith("task_findings")
-    ]
+    found = labels_of("task_findings", facts(*rows, finding()))
     assert len(found) == metrics.ROWS_LISTED
-    assert sum(("severity", "critical") in labels for _, labels in found) == 1
+    assert sum(x["severity"] == "critical" for x in found) == 1
 
 
 def test_hostile_names_are_escaped() -> None:
     """Quotes, line ends and broken UTF-8 in a name stay inside their label."""
-    found = samples(metrics.render(facts(finding(application_id='a"} 1\nb\\\udcff'))))
-    ours = [dict(labels) for name, labels in found if name == "statewarden_rollup_task_findings"]
+    ours = labels_of("task_findings", facts(finding(application_id='a"} 1\nb\\\udcff')))
     assert [x["application_id"] for x in ours] == ['a"} 1\nb\\\\udcff']
 
 

@@ -94,6 +94,10 @@ def test_what_is_not_seen_is_in_the_first_line_beside_incidents():
     assert headline(render(page(pods=rows))).endswith("on pod-a; not seen: pod-q")
     many = [{**pod, "pod": f"pod-{n}", "agent_state": "silent"} for n in range(9)]
     assert headline(render(page(pods=many))).endswith("; not seen: 9 pods")
+    blind = lane("unknown", 800, 900, task_id=None, application_id=None, detail="watch-limit")
+    assert headline(render(page(findings=[], timelines=[blind], coverage=[WHOLE]))) == (
+        "Nothing wrong found in what was watched (not seen: pod-a)"
+    )
 
 
 def test_the_age_is_said():
