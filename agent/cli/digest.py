@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent.cli.arguments import add_selection, add_settings
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
-from agent.cli.verify import asked_stores
+from agent.cli.verify import asked_stores, by_store
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.buckets import BUCKETS, MAX_BUCKETS, to_line
@@ -22,9 +21,6 @@ from agent.contract.codec import printable
 from agent.contract.exit_codes import answer
 from agent.errors import LayoutError, UsageError
 from agent.observe.kernel_disk import KernelDisk
-
-if TYPE_CHECKING:
-    from agent.verify.kinds import Kind
 
 
 def add_digest(
@@ -63,6 +59,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     # what it needs beside the rest is loaded only where it is asked for
     from agent.verify import buckets
     from agent.verify.digest import Origin, digest_store, skipped
+    from agent.verify.kinds import Kind
     from agent.verify.stores import load
     from agent.verify.view import more_descriptors, private_directory
 
@@ -71,7 +68,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     require_output(chosen.output, chosen.state_dir)
     if not 0 < chosen.buckets <= MAX_BUCKETS or chosen.buckets & (chosen.buckets - 1):
         raise UsageError(f"--buckets {chosen.buckets}: a power of two up to {MAX_BUCKETS} is needed")
-    kinds = dict(_kind(text) for text in chosen.kind)
+    kinds = by_store(chosen.kind, "--kind", Kind)
     load()
     buckets.load()
     stores = asked_stores(chosen, with_global=False)
@@ -118,15 +115,3 @@ def write(output: Path, lines: Iterable[str]) -> None:
         output.write_bytes(content)
     except OSError as error:
         raise UsageError(f"--output {output}: {error.strerror}") from error
-
-
-def _kind(text: str) -> tuple[str, Kind]:
-    from agent.verify.kinds import Kind
-
-    store, equals, value = text.rpartition("=")
-    if not equals or not store:
-        raise UsageError(f"--kind {text}: expected STORE=KIND")
-    try:
-        return store, Kind(value)
-    except ValueError as error:
-        raise UsageError(f"--kind {text}: {error}") from error

@@ -87,7 +87,11 @@ def print_findings(
         head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
     stream.write(f"{head}\n\n")
     for incident in listed:
-        stream.write(_text(incident, shown, paint=paint, width=width))
+        stream.write(
+            incident_text(
+                incident, paint=paint, width=width, verbose=shown.verbose, of_reading=shown.of_reading
+            )
+        )
     for finding in undecided[:MOST_UNDECIDED]:
         said = printable(finding.summary)
         if "processing_guarantee" in finding.missing_facts:
@@ -97,12 +101,6 @@ def print_findings(
     if len(undecided) > MOST_UNDECIDED:
         stream.write(f"Settings lack for {len(undecided) - MOST_UNDECIDED} more applications (--json).\n")
     return code
-
-
-def _text(incident: Incident[Finding], shown: Shown, *, paint: bool, width: int) -> str:
-    return incident_text(
-        incident, paint=paint, width=width, verbose=shown.verbose, of_reading=shown.of_reading
-    )
 
 
 def width_of(stream: TextIO) -> int:

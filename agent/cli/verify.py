@@ -150,23 +150,24 @@ def _given(chosen: argparse.Namespace) -> Given:
     from agent.verify.verify import Given
 
     return Given(
-        topics=_by_store(chosen.topic, "--topic", str),
-        kinds=_by_store(chosen.kind, "--kind", Kind),
-        retentions=_by_store(chosen.retention, "--retention", int),
+        topics=by_store(chosen.topic, "--topic", str),
+        kinds=by_store(chosen.kind, "--kind", Kind),
+        retentions=by_store(chosen.retention, "--retention", int),
         examples=chosen.explain,
     )
 
 
-def _by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> Mapping[str, T]:
+def by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> dict[str, T]:
+    """Read options of the form STORE=VALUE. Raises `UsageError`: one has another."""
     found = {}
     for text in texts:
-        store, equals, value = text.rpartition("=")
+        store, _, value = text.rpartition("=")
+        if not store:
+            raise UsageError(f"{flag} {text}: expected STORE=...")
         try:
             found[store] = read(value)
         except ValueError as error:
             raise UsageError(f"{flag} {text}: {error}") from error
-        if not equals or not store:
-            raise UsageError(f"{flag} {text}: expected STORE=...")
     return found
 
 

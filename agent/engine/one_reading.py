@@ -69,7 +69,6 @@ def _working(inventory: Inventory) -> set[str]:
 
 
 def _may_go_on(application: Application) -> bool:
-    """Return whether a process works on an application's directory, or may."""
     tasks = application.tasks.values()
     locks = {application.lock, *(task.lock for task in tasks)}
     locks.update(database.lock for t in tasks for s in t.stores.values() for database in s.databases.values())

@@ -192,7 +192,6 @@ def _clock(facts: Facts) -> Said:
 
 
 def _spool(facts: Facts) -> Said:
-    """The agent's own volume."""
     spool = facts.spool
     mount = None if isinstance(spool.mount, Unseen) else spool.mount
     if not spool.path:
@@ -244,7 +243,6 @@ def _room(own: OwnVolume) -> str:
 
 
 def _endpoint(facts: Facts) -> Said:
-    """The sink can be reached."""
     found, own = facts.endpoint, facts.endpoint.directory
     if not found.target:
         return _ok("none configured: events stay in the spool, nothing is shipped")

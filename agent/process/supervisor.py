@@ -84,14 +84,10 @@ class Supervisor:
         self._linger_until_s: float | None = None
         self._sink_refusal = ""
         origin = Origin(
-            pod_uid=settings.pod_uid or settings.pod,
-            boot_id=os.urandom(6).hex(),  # fresh with every start
-            pod=settings.pod,
-            namespace=settings.namespace,
-            cluster=settings.cluster,
-            node=settings.node,
+            pod_uid=settings.pod_uid or settings.pod, boot_id=os.urandom(6).hex(),  # fresh with every start
+            pod=settings.pod, namespace=settings.namespace, cluster=settings.cluster, node=settings.node,
             agent_version=__version__,
-        )
+        )  # fmt: skip
         self._unspooled: Counter[str] = Counter()
         self._spool = self._make_spool(config, origin)
         self._shipper = self._make_shipper(config)
@@ -100,16 +96,10 @@ class Supervisor:
         )
         disk = KernelDisk(self._root, ProcessView(self._root, self._clock).visible)
         self._pipeline = Pipeline(
-            disk,
-            config.applications,
-            self._clock.now_us(),
-            self._emit,
-            disabled=config.disabled,
-            on_fault=_log_fault,
-            stopwatch=time.perf_counter,
-            rescan_us=0,
+            disk, config.applications, self._clock.now_us(), self._emit, disabled=config.disabled,
+            on_fault=_log_fault, stopwatch=time.perf_counter, rescan_us=0,
             wants_summaries=bool(settings.spool),  # nothing else takes them; one that was refused counts them
-        )
+        )  # fmt: skip
         self._events = self._make_events(config, origin)
         self._own = self._make_own(settings, origin)
         self._baseline = (
@@ -308,19 +298,12 @@ class Supervisor:
         make = inotify_maker(self._root, mailbox, self._clock, canary.directory if canary else None)
         polls = settings.watch_mode == "poll"
         ceilings = Ceilings(settings.cpu_share, int(settings.memory_mib * 1024 * 1024))
+        rounds = replace(WATCHING, round_s=settings.rescan_seconds)
         return WatchLoop(
-            root=self._root,
-            pipeline=self._pipeline,
-            disk=disk,
-            mailbox=mailbox,
-            clock=self._clock,
-            keeper=WatchKeeper(None if polls else make, canary),
-            limits=SelfLimits(ceilings),
-            mode=Mode(
-                polls, settings.watch_mode == "auto", replace(WATCHING, round_s=settings.rescan_seconds)
-            ),
-            pause=self._stop.wait,
-        )
+            root=self._root, pipeline=self._pipeline, disk=disk, mailbox=mailbox, clock=self._clock,
+            keeper=WatchKeeper(None if polls else make, canary), limits=SelfLimits(ceilings),
+            mode=Mode(polls, settings.watch_mode == "auto", rounds), pause=self._stop.wait,
+        )  # fmt: skip
 
     def _make_shipper(self, config: Config) -> Shipper | None:
         if self._spool is None or not config.agent.ship_to:
@@ -343,16 +326,8 @@ class Supervisor:
             return None
         host, _, port = settings.listen.rpartition(":")
         exposition = Exposition(self._snapshots.latest, [reach_of(x.meta) for x in self._pipeline.detectors])
-        return HttpServer(
-            Answers(
-                metrics=exposition.answer,
-                unhealthy=self._unhealthy,
-                unready=self._unready,
-                page=self._desk.page,
-            ),
-            host,
-            int(port),
-        )
+        answers = Answers(exposition.answer, self._unhealthy, self._unready, self._desk.page)
+        return HttpServer(answers, host, int(port))
 
     def _page(self) -> PageData:
         return make_page(

@@ -90,27 +90,20 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         key=lambda x: (-max((worst[key].rank + 1 for key in worst if key[0] == x.id), default=0), x.id),
     )
     return PageData(
-        at_us=now_us,
-        agent_version=__version__,
+        at_us=now_us, agent_version=__version__,
         pod=f"{settings.namespace}/{settings.pod}" if settings.namespace else settings.pod,
-        state_dir=settings.state_dir,
-        volume=inventory.volume,
-        ready=ready,
-        started_us=inventory.started_us,
+        state_dir=settings.state_dir, volume=inventory.volume, ready=ready, started_us=inventory.started_us,
         watches=watches,
         applications=tuple(
             _application(pipeline, x, shown.get(x.id, []), worst) for x in applications[:APPLICATIONS_SHOWN]
         ),
-        applications_total=len(applications),
-        incidents=tuple(incidents[:INCIDENTS_SHOWN]),
-        counts=tuple((severity, counts[severity]) for severity in Severity),
-        blind=_blind(inventory),
-        runbooks=settings.runbooks,
-        facts_missing=len(facts),
+        applications_total=len(applications), incidents=tuple(incidents[:INCIDENTS_SHOWN]),
+        counts=tuple((severity, counts[severity]) for severity in Severity), blind=_blind(inventory),
+        runbooks=settings.runbooks, facts_missing=len(facts),
         undecided=len({detector for fact in facts for detector in silenced.get(fact, ())}),
         missing_counts=tuple((severity, missing_counts[severity]) for severity in Severity),
         disabled=tuple(sorted((id_, why.value) for id_, why in pipeline.disabled.items())),
-    )
+    )  # fmt: skip
 
 
 def _open_incidents(pipeline: Pipeline) -> list[Incident[Finding]]:
@@ -156,13 +149,9 @@ def _application(
 
 def _blind(inventory: Inventory) -> tuple[BlindRow, ...]:
     rows = [
-        BlindRow(
-            x.started_us,
-            x.ended_us,
-            x.cause,
-            "/".join(filter(None, (x.application, x.task, x.store))) or "everything",
-        )
+        BlindRow(x.started_us, x.ended_us, x.cause,
+                 "/".join(filter(None, (x.application, x.task, x.store))) or "everything")
         for x in inventory.blind
-    ]
+    ]  # fmt: skip
     rows.sort(key=lambda x: (x.ended_us is not None, -x.started_us))
     return tuple(rows[:BLIND_SHOWN])
