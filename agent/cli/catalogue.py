@@ -193,18 +193,13 @@ def _setting(name: str, value: str, origin: str) -> str:
 
 def _row(meta: DetectorMeta) -> dict[str, object]:
     return {
-        "id": meta.id,
-        "title": meta.title,
-        "level": meta.level.value,
-        "severity": meta.severity.value,
-        "kind": meta.kind.value,
-        "scope": meta.scope.value,
-        "needs": list(meta.needs),
+        "id": meta.id, "title": meta.title, "level": meta.level.value, "severity": meta.severity.value,
+        "kind": meta.kind.value, "scope": meta.scope.value, "needs": list(meta.needs),
         "upstream": [
             {"key": x.key, "affected": [str(r) for r in x.releases], "fixed": x.fixed} for x in meta.upstream
         ],
         "next_action": meta.next_action,
-    }
+    }  # fmt: skip
 
 
 def _page(asked: str) -> str | None:

@@ -59,49 +59,26 @@ def json_lines(
     for incident in shown:
         yield incident_line(incident, pod)
     is_open = [x for x in findings if x.status is Status.OPEN]
-    yield json.dumps(
-        {
-            "line": "summary",
-            "version": VERSION,
-            "pod": pod,
-            "exit_code": code.value,
-            "reason": reason,
-            "read": read,
-            "open": {severity.value: sum(x.severity is severity for x in is_open) for severity in Severity},
-            "findings": len(findings),
-            "incidents": len(incidents),
-            "left_out": len(findings) - len(kept),
-            "unread": [{"path": x, "why": why} for x, why in list(unread.items())[:MOST_LISTED]],
-            "unread_count": len(unread),
-        },
-        ensure_ascii=True,
-    )
+    summary = {
+        "line": "summary", "version": VERSION, "pod": pod, "exit_code": code.value, "reason": reason, "read": read,
+        "open": {severity.value: sum(x.severity is severity for x in is_open) for severity in Severity},
+        "findings": len(findings), "incidents": len(incidents), "left_out": len(findings) - len(kept),
+        "unread": [{"path": x, "why": why} for x, why in list(unread.items())[:MOST_LISTED]],
+        "unread_count": len(unread),
+    }  # fmt: skip
+    yield json.dumps(summary, ensure_ascii=True)
 
 
 def incident_line(incident: Incident[Finding], pod: str) -> str:
     """Write one incident; its findings are the lines that name it."""
-    return json.dumps(
-        {
-            "line": "incident",
-            "version": VERSION,
-            "id": incident.id,
-            "detector": incident.lead.detector,
-            "severity": incident.severity.value,
-            "confidence": incident.confidence.value,
-            "status": incident.status.value,
-            "configured_exposure": incident.configured_exposure.value,
-            "application_id": incident.application_id or None,
-            "tasks": incident.tasks[:MOST_LISTED],
-            "task_count": len(incident.tasks),
-            "stores": incident.stores[:MOST_LISTED],
-            "store_count": len(incident.stores),
-            "finding_count": len(incident.findings),
-            "title": incident.title,
-            "sentence": incident.sentence,
-            "next_action": incident.next_action,
-            "since": rfc3339(incident.since_us),
-            "ended": None if incident.ended_us is None else rfc3339(incident.ended_us),
-            "pod": pod,
-        },
-        ensure_ascii=True,
-    )
+    row = {
+        "line": "incident", "version": VERSION, "id": incident.id, "detector": incident.lead.detector,
+        "severity": incident.severity.value, "confidence": incident.confidence.value,
+        "status": incident.status.value, "configured_exposure": incident.configured_exposure.value,
+        "application_id": incident.application_id or None, "tasks": incident.tasks[:MOST_LISTED],
+        "task_count": len(incident.tasks), "stores": incident.stores[:MOST_LISTED],
+        "store_count": len(incident.stores), "finding_count": len(incident.findings), "title": incident.title,
+        "sentence": incident.sentence, "next_action": incident.next_action, "since": rfc3339(incident.since_us),
+        "ended": None if incident.ended_us is None else rfc3339(incident.ended_us), "pod": pod,
+    }  # fmt: skip
+    return json.dumps(row, ensure_ascii=True)

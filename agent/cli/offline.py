@@ -265,7 +265,6 @@ class EventsDirectory:
     """Takes records and writes segments; a context manager. Without a directory it takes them and writes nothing."""
 
     def __init__(self, directory: Path | None, origin: Origin) -> None:
-        """Prepare to write below `directory`."""
         self._sink = DirectorySink(directory) if directory is not None else None
         self._directory, self._origin = directory, origin
         self._encoder = Encoder(origin)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from agent.cli.incident_text import WIDTH, incident_text, wrapped
+from agent.cli.incident_text import WIDTH, wrapped
 from agent.cli.json_lines import json_lines
 from agent.contract.codec import printable
 from agent.contract.events import Severity, Status
@@ -85,14 +85,12 @@ def print_findings(
         head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
     stream.write(f"{head}\n\n")
     for incident in listed:
-        stream.write(_text(incident, shown, paint=paint, width=width))
+        stream.write(
+            incident_text(
+                incident, paint=paint, width=width, verbose=shown.verbose, of_reading=shown.of_reading
+            )
+        )
     return code
-
-
-def _text(incident: Incident[Finding], shown: Shown, *, paint: bool, width: int) -> str:
-    return incident_text(
-        incident, paint=paint, width=width, verbose=shown.verbose, of_reading=shown.of_reading
-    )
 
 
 def width_of(stream: TextIO) -> int:

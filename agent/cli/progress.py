@@ -94,7 +94,6 @@ class CountingObserver(Observer):
     """An observer that says how many tasks of a directory it has read."""
 
     def __init__(self, disk: KernelDisk, progress: ProgressLine) -> None:
-        """Read through `disk`."""
         super().__init__(disk)
         self.progress = progress
         self._read = self._of = 0  # tasks of the directory

@@ -26,7 +26,6 @@ class Output:
     """
 
     def __init__(self, stream: TextIO | None) -> None:
-        """Wrap a stream; None = the process was started without one."""
         self.plain = stream
         self._is_gone = False
 

@@ -157,21 +157,17 @@ def _given(chosen: argparse.Namespace) -> Given:
     )
 
 
-def by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> Mapping[str, T]:
-    """Read `STORE=VALUE` as often as it is given.
-
-    Raises:
-        UsageError: it is something else.
-    """
+def by_store(texts: list[str], flag: str, read: Callable[[str], T]) -> dict[str, T]:
+    """Read options of the form STORE=VALUE. Raises `UsageError`: one has another."""
     found = {}
     for text in texts:
-        store, equals, value = text.rpartition("=")
+        store, _, value = text.rpartition("=")
+        if not store:
+            raise UsageError(f"{flag} {text}: expected STORE=...")
         try:
             found[store] = read(value)
         except ValueError as error:
             raise UsageError(f"{flag} {text}: {error}") from error
-        if not equals or not store:
-            raise UsageError(f"{flag} {text}: expected STORE=...")
     return found
 
 

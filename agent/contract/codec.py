@@ -125,7 +125,6 @@ class Encoder:
     """Stamps the records of one agent process. What does not change from record to record is written once per kind."""
 
     def __init__(self, origin: Origin) -> None:
-        """Write as `origin`."""
         self._origin = origin
         self._written: dict[Kind, _Written] = {}
 

@@ -70,7 +70,6 @@ class Member(Generic[F]):
     __slots__ = ("bound", "finding", "known", "link", "mechanism", "order")
 
     def __init__(self, one: F, link: Link) -> None:
-        """Say what a finding is one with."""
         self.finding, self.link, self.mechanism = one, link, one.mechanism or one.detector
         self.known = link.about
         if link.by_agent and not link.about:

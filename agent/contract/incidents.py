@@ -167,7 +167,6 @@ def _weight(one: Member[F]) -> tuple[object, ...]:
 def _incident(
     group: Group[F], accepts: Accepts, titles: Mapping[str, str]
 ) -> tuple[Incident[F], Precedence | None]:
-    """Make an incident of a group, and what it asks for if it is open."""
     rows = group.rows or group.beside
     core = [x for x in rows if x.known] or rows  # what agents know of says where and since when
     first = min(rows, key=_weight)

@@ -30,7 +30,6 @@ class Mechanism(Enum):
     UNEQUAL_COPIES = ("unequal-copies", "A copy does not hold what another copy or the changelog has")
 
     def __init__(self, slug: str, title: str) -> None:
-        """Name it."""
         self.slug = slug
         self.title = title
 

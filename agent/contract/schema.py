@@ -43,17 +43,12 @@ def _branch(kind: Kind) -> dict[str, object]:
         "type": "object",
         "required": ["specversion", "id", "source", "type", "time", "data"],
         "properties": {
-            "specversion": {"const": "1.0"},
-            "id": {"type": "string", "minLength": 1},
-            "source": {"type": "string", "minLength": 1},
-            "type": {"const": f"io.statewarden.{kind.value}.v1"},
-            "subject": {"type": "string"},
-            "time": {"type": "string", "format": "date-time"},
-            "datacontenttype": {"const": "application/json"},
-            "dataschema": {"const": DATASCHEMA},
-            "data": data,
+            "specversion": {"const": "1.0"}, "id": {"type": "string", "minLength": 1},
+            "source": {"type": "string", "minLength": 1}, "type": {"const": f"io.statewarden.{kind.value}.v1"},
+            "subject": {"type": "string"}, "time": {"type": "string", "format": "date-time"},
+            "datacontenttype": {"const": "application/json"}, "dataschema": {"const": DATASCHEMA}, "data": data,
         },
-    }
+    }  # fmt: skip
 
 
 def _object(rows: tuple[Field, ...]) -> dict[str, object]:

@@ -183,7 +183,6 @@ class DetectorRunner:
 
 
 def _ends_of(application: Application | None) -> tuple[int, ...]:
-    """Return when processes of an application ended, as far as is known."""
     return tuple(x.ended_us for x in application.lives if x.ended_us is not None) if application else ()
 
 

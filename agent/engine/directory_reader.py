@@ -33,7 +33,6 @@ class DirectoryReader:
     """Owns the inventory and keeps it in step with the disk."""
 
     def __init__(self, disk: Disk, started_us: int) -> None:
-        """Read through `disk` from `started_us` on."""
         self.inventory = Inventory(started_us=started_us)
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()

@@ -35,7 +35,6 @@ class LockPolls:
         read_task: ReadTask,
         started_us: int,
     ) -> None:
-        """Prepare to poll what `inventory` knows."""
         self._inventory, self._observer = inventory, observer
         self._read_application, self._read_task = read_application, read_task
         self._poll_at_us = started_us + LOCK_POLL_US

@@ -13,7 +13,6 @@ class Profiles:
     """Computes profiles, and remembers each until its evidence changes."""
 
     def __init__(self, settings: SettingsBook) -> None:
-        """Use what the operator said."""
         self._settings = settings
         self._known: dict[str, tuple[Evidence, Profile]] = {}
 

@@ -63,52 +63,36 @@ def _offset_rows(application: Application, task: Task) -> list[dict[str, object]
         return []
     partition = task.partition or 0
     return [
-        {
-            "topic": f"{application.id}-{name}{names.CHANGELOG_SUFFIX}",
-            "partition": partition,
-            "offset": offset,
-        }
+        {"topic": f"{application.id}-{name}{names.CHANGELOG_SUFFIX}", "partition": partition, "offset": offset}
         for name, offset in checkpoint.offsets.items()
-    ]
+    ]  # fmt: skip
 
 
 def configuration_body(
     application: Application, settings: ApplicationSettings, releases: ReleaseRange, disabled: Disabled
 ) -> dict[str, object]:
     """Body of a `configuration` record: effective settings, each with its origin, and disabled detectors."""
-    rows: list[dict[str, object]] = []
     effective = settings.effective()
-    for key in KEYS:
-        setting = effective.get(key.name)
-        rows.append(
-            {
-                "key": key.name,
-                "value": setting.value if setting else None,
-                "origin": setting.origin if setting else "unset",
-            }
-        )
+    found = [(key.name, effective.get(key.name)) for key in KEYS]
+    rows: list[dict[str, object]] = [
+        {"key": name, "value": x.value if x else None, "origin": x.origin if x else "unset"}
+        for name, x in found
+    ]
     return {
-        "application_id": application.id,
-        "process_id": application.process_id,
+        "application_id": application.id, "process_id": application.process_id,
         "settings": rows + setting_rows(disabled),
         "release_low": str(releases.low) if releases.low else None,
         "release_high": str(releases.high) if releases.high else None,
-    }
+    }  # fmt: skip
 
 
 def heartbeat_body(inventory: Inventory, since_us: int) -> dict[str, object]:
     """Body of a `heartbeat` record: what is watched, and the blind intervals since the last one."""
     blind = [
-        {
-            "from_us": x.started_us,
-            "to_us": x.ended_us,
-            "cause": x.cause,
-            "application_id": x.application,
-            "task_id": x.task,
-        }
-        for x in inventory.blind
-        if x.ended_us is None or x.ended_us >= since_us
-    ]
+        {"from_us": x.started_us, "to_us": x.ended_us, "cause": x.cause, "application_id": x.application,
+         "task_id": x.task}
+        for x in inventory.blind if x.ended_us is None or x.ended_us >= since_us
+    ]  # fmt: skip
     applications = sorted(x.id for x in inventory.applications.values() if x.exists)
     tasks = sum(t.exists for a in inventory.applications.values() for t in a.tasks.values())
     return {"blind": blind, "applications": applications, "tasks": tasks}

@@ -26,7 +26,6 @@ class Schedule:
     """Keys with the time at which each is due; a key is due once, at its earliest wish."""
 
     def __init__(self) -> None:
-        """Start with nothing due."""
         self._due: dict[str, int] = {}
         self._heap: list[tuple[int, str]] = []
 

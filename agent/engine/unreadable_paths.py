@@ -21,7 +21,6 @@ class UnreadablePaths:
     """Begins and ends the blind intervals of places that may not be read."""
 
     def __init__(self, inventory: Inventory) -> None:
-        """Write them down in `inventory`."""
         self._inventory = inventory
         self._open: dict[str, BlindInterval] = {}
         self._inside: dict[str, set[str]] = {}  # directory -> what is open of its entries

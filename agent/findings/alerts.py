@@ -54,7 +54,6 @@ class AlertNames:
     """Remembers which detector's alert each incident raises."""
 
     def __init__(self) -> None:
-        """Know no incident."""
         self.names: Names = {}
 
     def of(self, incidents: Iterable[Incident[Finding]], wait: Waits) -> dict[str, str]:

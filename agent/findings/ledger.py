@@ -39,7 +39,6 @@ class Ledger:
     """Keeps findings; given what every judgement said, it says what changed."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._findings: dict[_Key, Finding] = {}
         # tuples of few: a set takes 216 bytes, and of a few thousand tasks each may have one
         self._open_at: dict[Place, tuple[_Key, ...]] = {}
@@ -277,38 +276,20 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
         meta.id, place.application_id, place.task_id or "", verdict.store or "",
         verdict.identity or verdict.subject, "" if is_of_reading else str(verdict.opened_at_us),
     )  # fmt: skip
+    next_action = with_proof(
+        verdict.next_action or meta.next_action, meta, verdict.confidence, place.application_id, place.task_id,
+        verdict.store, is_ahead=verdict.level is Level.EXPOSURE,
+    )  # fmt: skip
+    own = verdict.upstream or verdict.mechanism
     return Finding(
-        id=_hashed(parts),
-        detector=meta.id,
-        level=verdict.level or meta.level,
-        severity=verdict.severity,
-        confidence=verdict.confidence,
-        status=Status.OPEN,
-        application_id=place.application_id,
-        task_id=place.task_id,
-        store=verdict.store,
-        identity=verdict.identity,
-        opened_at_us=verdict.opened_at_us,
-        resolved_at_us=None,
-        upstream=verdict.upstream
-        if verdict.upstream or verdict.mechanism
-        else tuple(x.key for x in meta.upstream),
-        affected=verdict.affected,
-        missing_facts=verdict.missing_facts,
-        summary=verdict.summary,
-        evidence=tuple(sorted(verdict.evidence, key=lambda step: step.at_us)),
-        next_action=with_proof(
-            verdict.next_action or meta.next_action,
-            meta,
-            verdict.confidence,
-            place.application_id,
-            place.task_id,
-            verdict.store,
-            is_ahead=verdict.level is Level.EXPOSURE,
-        ),
-        mechanism=verdict.mechanism.slug if verdict.mechanism else meta.mechanism_slug,
-        lasting=verdict.lasting,
-    )
+        id=_hashed(parts), detector=meta.id, level=verdict.level or meta.level, severity=verdict.severity,
+        confidence=verdict.confidence, status=Status.OPEN, application_id=place.application_id,
+        task_id=place.task_id, store=verdict.store, identity=verdict.identity, opened_at_us=verdict.opened_at_us,
+        resolved_at_us=None, upstream=verdict.upstream if own else tuple(x.key for x in meta.upstream),
+        affected=verdict.affected, missing_facts=verdict.missing_facts, summary=verdict.summary,
+        evidence=tuple(sorted(verdict.evidence, key=lambda step: step.at_us)), next_action=next_action,
+        mechanism=verdict.mechanism.slug if verdict.mechanism else meta.mechanism_slug, lasting=verdict.lasting,
+    )  # fmt: skip
 
 
 def _hashed(parts: Sequence[str]) -> str:
@@ -327,18 +308,10 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
         return known  # what proved it may be gone since
     if meta.refreshed and verdict.summary != known.summary:
         known = replace(
-            known,
-            summary=verdict.summary,
-            evidence=verdict.evidence,
-            missing_facts=verdict.missing_facts,
+            known, summary=verdict.summary, evidence=verdict.evidence, missing_facts=verdict.missing_facts,
             next_action=_open(meta, place, verdict).next_action,
-        )
-    if (verdict.severity, verdict.confidence, verdict.store, verdict.lasting) == (
-        known.severity,
-        known.confidence,
-        known.store,
-        known.lasting,
-    ):
+        )  # fmt: skip
+    if all(getattr(verdict, x) == getattr(known, x) for x in ("severity", "confidence", "store", "lasting")):
         return known
     read_again = {(step.at_us, step.where) for step in verdict.evidence}
     earlier = tuple(step for step in known.evidence if (step.at_us, step.where) not in read_again)

@@ -20,7 +20,6 @@ class Lineage:
     """Remembers which incident each task, and each end of a process, belongs to."""
 
     def __init__(self) -> None:
-        """Start without incidents."""
         self._of_task: dict[tuple[str, str, str | None], tuple[str, str]] = {}
         self._of_episode: dict[tuple[str, str, int | None], str] = {}
 

@@ -17,7 +17,6 @@ class Said:
     """When each open finding was said for the first time, in its present words, and when for the last time."""
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
         self.first_us: dict[str, int] = {}
         """By id, when the present words were said first; a restarted agent goes on with it."""
         self._last_us: dict[str, int] = {}

@@ -156,7 +156,6 @@ class BaselineKeeper:
     """Keeps the baseline in step with a pipeline; used by the worker only."""
 
     def __init__(self, table: BaselineTable, pipeline: Pipeline, state_dir: str) -> None:
-        """Keep `pipeline` in `table`."""
         self._table, self._pipeline, self._state_dir = table, pipeline, state_dir
         self._lines: Iterator[Line] | None = None
         self._began_us = 0

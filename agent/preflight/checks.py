@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable
+from operator import itemgetter
 
 from agent.contract.exit_codes import Exit, answer
 from agent.inventory.disk import Unseen
@@ -16,7 +17,7 @@ from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import Release
 from agent.observe.volume import Mount, Space, VolumeKind
 from agent.preflight import telling
-from agent.preflight.facts import Directory, EndpointFacts, Facts, Identity, OwnVolume
+from agent.preflight.facts import Directory, Facts, Identity, OwnVolume
 from agent.preflight.telling import Level, Result
 from agent.watch.limits import budget, enough_instances, enough_watches
 
@@ -30,74 +31,65 @@ _RECIPE = "the application will create directories with mode 0750 and its own gr
 _SHOWN = 3
 _MIB = 1024 * 1024
 
+OK, WARNING, FAILED = Level
 Said = tuple[Level, str, str, str]  # level, what was found, where, and what to change
 
 
-def _ok(what: str, where: str = "") -> Said:
-    return Level.OK, what, where, ""
-
-
-def _warning(what: str, where: str = "", change: str = "") -> Said:
-    return Level.WARNING, what, where, change
-
-
-def _failed(what: str, where: str = "", change: str = "") -> Said:
-    return Level.FAILED, what, where, change
+def _first_of(*rules: tuple[object, Level, str, str, str]) -> Said:
+    """Say what the first rule says that holds."""
+    return next(said for holds, *said in rules if holds)  # type: ignore[return-value]
 
 
 def _identity(facts: Facts) -> Said:
     """As whom the agent runs: it needs no privileges, and should have none."""
     if facts.identity.uid == 0:
         what = "the agent runs as root; it needs no privileges, and Pod Security `restricted` refuses it"
-        return _warning(what, change=telling.NOT_ROOT)
-    return _ok(str(facts.identity))
+        return WARNING, what, "", telling.NOT_ROOT
+    return OK, str(facts.identity), "", ""
 
 
 def _state_dir(facts: Facts) -> Said:
     """The directory is there and is a state directory."""
     state, where = facts.state, facts.state_dir
-    if state.is_to_come and facts.is_early:
-        return _ok(
-            "not there yet; the volume is, and the application makes the directory when it starts", where
-        )
-    if state.is_to_come:
-        what = "no such directory, though a volume is mounted above it: the application has not started, or has another"
-        return _warning(f"{what} `state.dir`", where, telling.APPLICATION_STATE_DIR)
-    if state.outcome is Unseen.VANISHED:
-        what = "no such directory" if state.root is None else "not a directory"
-        return _failed(what, where, telling.STATE_MOUNT)
-    if state.outcome not in (None, Unseen.DENIED):
-        return _failed(f"cannot be listed: {state.outcome.value}", where, telling.STATE_MOUNT)
-    if state.is_application:
-        what = "this is an application directory; the agent wants its parent, Kafka Streams' `state.dir`"
-        return _failed(what, where, telling.STATE_DIR_ENV)
     seen = "is there" if state.root is None else f"is there, {state.root}"
     if state.may_write:
         seen += "; the agent could write to it and never does: `readOnly: true` on its mount is enough"
-    return _ok(seen, where)
+    return _first_of(
+        (state.is_to_come and facts.is_early, OK,
+         "not there yet; the volume is, and the application makes the directory when it starts", where, ""),
+        (state.is_to_come, WARNING, "no such directory, though a volume is mounted above it: the application has not"
+         " started, or has another `state.dir`", where, telling.APPLICATION_STATE_DIR),
+        (state.outcome is Unseen.VANISHED, FAILED,
+         "no such directory" if state.root is None else "not a directory", where, telling.STATE_MOUNT),
+        (state.outcome not in (None, Unseen.DENIED), FAILED, f"cannot be listed: {state.outcome}", where,
+         telling.STATE_MOUNT),
+        (state.is_application, FAILED, "this is an application directory; the agent wants its parent, Kafka Streams'"
+         " `state.dir`", where, telling.STATE_DIR_ENV),
+        (True, OK, seen, where, ""),
+    )  # fmt: skip
 
 
 def _access(facts: Facts) -> Said:
     """Rights: of the state directory, of a sample below it, and before there is one, of what will come."""
-    state, identity = facts.state, facts.identity
+    state, identity, where = facts.state, facts.identity, facts.state_dir
     if state.outcome is Unseen.DENIED and state.root is None:
         what = f"a directory above the state directory may not be entered ({identity})"
-        return _failed(what, facts.state_dir, telling.STATE_MOUNT)
+        return FAILED, what, where, telling.STATE_MOUNT
     if state.is_to_come:
-        return _ok(f"nothing to read yet; {_RECIPE} ({identity})", facts.state_dir)
+        return OK, f"nothing to read yet; {_RECIPE} ({identity})", where, ""
     if state.root is None:
-        return _warning("unknown: the state directory does not exist", facts.state_dir)
+        return WARNING, "unknown: the state directory does not exist", where, ""
     checked = (state.root, *state.below)
     denied = [one for one in checked if not one.is_readable]
     if denied:
         why, change = _explain(denied[0], identity)
         more = f" ({len(denied)} of {len(checked)} directories)" if len(checked) > 1 else ""
-        return _failed(f"cannot be read{more}: {why}", denied[0].path, change)
-    if state.below:
-        return _ok(f"{len(checked)} directories checked, all can be read", facts.state_dir)
-    if identity.uid == 0:
-        return _ok(f"{state.root}: new directories will be the agent's to read", facts.state_dir)
-    return _ok(f"{state.root}; {_RECIPE} ({identity})", facts.state_dir)
+        return FAILED, f"cannot be read{more}: {why}", denied[0].path, change
+    return _first_of(
+        (state.below, OK, f"{len(checked)} directories checked, all can be read", where, ""),
+        (identity.uid == 0, OK, f"{state.root}: new directories will be the agent's to read", where, ""),
+        (True, OK, f"{state.root}; {_RECIPE} ({identity})", where, ""),
+    )
 
 
 def _explain(denied: Directory, identity: Identity) -> tuple[str, str]:
@@ -124,110 +116,90 @@ def _file_system(facts: Facts) -> Said:
     state, where = facts.state, facts.state_dir
     if isinstance(state.mount, Unseen) or (state.outcome is Unseen.VANISHED and not state.is_to_come):
         what = "unknown: the state directory does not exist, or the table of mounts cannot be read"
-        return _warning(what, where)
+        return WARNING, what, where, ""
     kind, seen = state.mount.kind, f"{state.mount.filesystem}, mounted at {state.mount.mount_point}"
-    if kind is VolumeKind.OVERLAY and not state.applications:
-        what = f"{seen}: this is the container's own layer, no volume is mounted here"
-        return _failed(what, where, telling.STATE_MOUNT)
-    if kind in (VolumeKind.OVERLAY, VolumeKind.MEMORY):
-        what = f"{seen}: it is gone with the pod, and every start restores everything"
-        return _warning(what, where, telling.STATE_VOLUME)
-    if not state.mount.supports_inotify:
-        what = f"{seen}: it does not announce what other machines change; it will be polled"
-        return _warning(what, where, telling.STATE_VOLUME)
-    return _ok(seen, where)
+    return _first_of(
+        (kind is VolumeKind.OVERLAY and not state.applications, FAILED,
+         f"{seen}: this is the container's own layer, no volume is mounted here", where, telling.STATE_MOUNT),
+        (kind in (VolumeKind.OVERLAY, VolumeKind.MEMORY), WARNING,
+         f"{seen}: it is gone with the pod, and every start restores everything", where, telling.STATE_VOLUME),
+        (not state.mount.supports_inotify, WARNING,
+         f"{seen}: it does not announce what other machines change; it will be polled", where, telling.STATE_VOLUME),
+        (True, OK, seen, where, ""),
+    )  # fmt: skip
 
 
 def _inotify(facts: Facts) -> Said:
     """The inotify budget: queues and watches against the need."""
     found, need = facts.inotify, facts.state.directories
     watches, allowed = str(found.watches), budget(found.watches)
-    if found.queue_refusal:
-        line = telling.sysctl_line(found.instances.name, enough_instances(found.instances))
-        what = f"cannot create an inotify instance ({found.queue_refusal}); everything will be polled"
-        return _failed(what, str(found.instances), line)
+    queues = telling.sysctl_line(found.instances.name, enough_instances(found.instances))
     line = telling.sysctl_line(found.watches.name, enough_watches(need))
-    if found.watches_used_up:
-        what = f"all watches of this user on the node are taken; {need} are needed, everything will be polled"
-        return _failed(what, watches, line)
-    if found.watch_refusal and facts.state.outcome is None:
-        what = f"the state directory cannot be watched: {found.watch_refusal}"
-        return _failed(what, facts.state_dir, telling.STATE_MOUNT)
-    if allowed is not None and need > allowed:
-        what = f"{need} directories need a watch, {allowed} are available; the rest will be polled"
-        return _warning(what, watches, line)
     given = "instance is available" if found.watch_refusal else "instance and a watch are available"
-    of = "?" if allowed is None else allowed
-    return _ok(f"{need} of {of} watches needed; an inotify {given}", watches)
+    return _first_of(
+        (found.queue_refusal, FAILED, f"cannot create an inotify instance ({found.queue_refusal}); everything will be"
+         " polled", str(found.instances), queues),
+        (found.watches_used_up, FAILED, f"all watches of this user on the node are taken; {need} are needed,"
+         " everything will be polled", watches, line),
+        (found.watch_refusal and facts.state.outcome is None, FAILED,
+         f"the state directory cannot be watched: {found.watch_refusal}", facts.state_dir, telling.STATE_MOUNT),
+        (allowed is not None and need > allowed, WARNING,
+         f"{need} directories need a watch, {allowed} are available; the rest will be polled", watches, line),
+        (True, OK, f"{need} of {'?' if allowed is None else allowed} watches needed; an inotify {given}", watches, ""),
+    )  # fmt: skip
 
 
 def _clock(facts: Facts) -> Said:
     """The wall clock: against files, against the calendar, and by the kernel's word."""
     checked = (x for x in (facts.state.root, *facts.state.below) if x is not None)
-    newest = max(checked, key=lambda x: x.mtime_us, default=None)
-    if facts.now_us < _OLDEST_US:
-        what = "the clock is set before 2025; every reported age would be wrong"
-        return _failed(what, change=telling.NODE_CLOCK)
-    if newest is not None and newest.mtime_us > facts.now_us + _FUTURE_US:
-        ahead_s = (newest.mtime_us - facts.now_us) / 1_000_000
-        what = (
-            f"a directory was changed {ahead_s:.0f} s in the future: this clock is slow, or another was fast"
-        )
-        return _warning(what, newest.path, telling.NODE_CLOCK)
-    if facts.is_synchronised is False:
-        what = "the kernel reports an unsynchronised clock; times of two pods cannot be compared"
-        return _warning(what, change=telling.NODE_CLOCK)
-    kept = (
-        "synchronised by a time service"
-        if facts.is_synchronised
-        else "the kernel does not say whether it is synchronised"
-    )
-    mount = facts.state.mount
+    newest_us, place = max(((x.mtime_us, x.path) for x in checked), key=itemgetter(0), default=(0, ""))
+    ahead_s = (newest_us - facts.now_us) / 1_000_000
+    kept, mount = "the kernel does not say whether it is synchronised", facts.state.mount
+    if facts.is_synchronised:
+        kept = "synchronised by a time service"
     if isinstance(mount, Mount) and mount.kind in SERVED_VOLUMES:
         kept += (
             f"; file times on {mount.mount_point} ({mount.filesystem}) are the file server's: keep its clock in step,"
             " too. The agent measures the difference while it runs"
         )
-    return _ok(kept)
+    return _first_of(
+        (facts.now_us < _OLDEST_US, FAILED, "the clock is set before 2025; every reported age would be wrong", "",
+         telling.NODE_CLOCK),
+        (newest_us > facts.now_us + _FUTURE_US, WARNING, f"a directory was changed {ahead_s:.0f} s in the future: this"
+         " clock is slow, or another was fast", place, telling.NODE_CLOCK),
+        (facts.is_synchronised is False, WARNING,
+         "the kernel reports an unsynchronised clock; times of two pods cannot be compared", "", telling.NODE_CLOCK),
+        (True, OK, kept, "", ""),
+    )  # fmt: skip
 
 
 def _spool(facts: Facts) -> Said:
-    """The agent's own volume."""
-    spool = facts.spool
+    spool, path = facts.spool, facts.spool.path
     mount = None if isinstance(spool.mount, Unseen) else spool.mount
-    if not spool.path:
-        what = "no spool: events are only logged, nothing can be shipped, and a restart remembers nothing"
-        return _warning(what, change=telling.SPOOL_ENV)
-    if spool.is_in_state:
-        what = "is inside the state directory, where the agent never writes: it runs without a spool"
-        return _failed(what, spool.path, telling.SPOOL_ENV)
-    if spool.refusal and mount is not None and mount.read_only:
-        cause = "the root file system is read-only and no volume is mounted here"
-        return _failed(
-            f"cannot be written ({cause}): the agent runs without a spool", spool.path, telling.SPOOL_MOUNT
-        )
-    if spool.refusal:
-        change = f"{telling.SPOOL_MOUNT}; where it is one already: {telling.SPOOL_GROUP}"
-        return _failed(
-            f"cannot be written ({spool.refusal}): the agent runs without a spool", spool.path, change
-        )
-    if spool.other_format:
-        what = f"what waits here is set aside, not shipped ({spool.other_format}): run the agent that wrote it until"
-        what = f"{what} the spool is empty, or give this one another directory"
-        return _warning(what, spool.path, telling.SPOOL_ENV)
-    if mount is not None and mount.kind is VolumeKind.OVERLAY:
-        what = "on the container's own layer: events not yet shipped are gone when it restarts"
-        return _warning(what, spool.path, telling.SPOOL_MOUNT)
-    if _is_one_volume(spool.mount, facts.state.mount):
-        what = "on the application's state volume: a full spool takes room from the application"
-        return _warning(what, spool.path, telling.SPOOL_MOUNT)
-    if isinstance(spool.space, Space) and spool.space.free_bytes < spool.need_bytes:
-        what = f"{_room(spool)}, and the spool may want {spool.need_bytes / _MIB:.0f} MiB more: events will be dropped"
-        return _warning(what, spool.path, telling.SPOOL_SIZE)
-    if mount is not None and mount.kind is VolumeKind.MEMORY:
-        what = "in memory: it counts against the memory limit of the container"
-        return _warning(what, spool.path, telling.SPOOL_MOUNT)
-    return _ok(f"writable, {_room(spool)}", spool.path)
+    kind = None if mount is None else mount.kind
+    lacks_room = isinstance(spool.space, Space) and spool.space.free_bytes < spool.need_bytes
+    without = "the agent runs without a spool"
+    return _first_of(
+        (not path, WARNING, "no spool: events are only logged, nothing can be shipped, and a restart remembers nothing",
+         "", telling.SPOOL_ENV),
+        (spool.is_in_state, FAILED, "is inside the state directory, where the agent never writes: it runs without a"
+         " spool", path, telling.SPOOL_ENV),
+        (spool.refusal and mount is not None and mount.read_only, FAILED, "cannot be written (the root file system is"
+         f" read-only and no volume is mounted here): {without}", path, telling.SPOOL_MOUNT),
+        (spool.refusal, FAILED, f"cannot be written ({spool.refusal}): {without}", path,
+         f"{telling.SPOOL_MOUNT}; where it is one already: {telling.SPOOL_GROUP}"),
+        (spool.other_format, WARNING, f"what waits here is set aside, not shipped ({spool.other_format}): run the agent"
+         " that wrote it until the spool is empty, or give this one another directory", path, telling.SPOOL_ENV),
+        (kind is VolumeKind.OVERLAY, WARNING, "on the container's own layer: events not yet shipped are gone when it"
+         " restarts", path, telling.SPOOL_MOUNT),
+        (_is_one_volume(spool.mount, facts.state.mount), WARNING, "on the application's state volume: a full spool"
+         " takes room from the application", path, telling.SPOOL_MOUNT),
+        (lacks_room, WARNING, f"{_room(spool)}, and the spool may want {spool.need_bytes / _MIB:.0f} MiB more: events"
+         " will be dropped", path, telling.SPOOL_SIZE),
+        (kind is VolumeKind.MEMORY, WARNING, "in memory: it counts against the memory limit of the container", path,
+         telling.SPOOL_MOUNT),
+        (True, OK, f"writable, {_room(spool)}", path, ""),
+    )  # fmt: skip
 
 
 def _is_one_volume(own: Mount | Unseen, of_state: Mount | Unseen) -> bool:
@@ -244,40 +216,27 @@ def _room(own: OwnVolume) -> str:
 
 
 def _endpoint(facts: Facts) -> Said:
-    """The sink can be reached."""
-    found, own = facts.endpoint, facts.endpoint.directory
-    if not found.target:
-        return _ok("none configured: events stay in the spool, nothing is shipped")
-    if not facts.spool.path:
-        return _failed("nothing is shipped without a spool", found.target, telling.SPOOL_ENV)
-    if found.missing_library:
-        what = f"this image lacks what the sink needs: statewarden[{found.missing_library}]"
-        return _failed(what, found.target, telling.IMAGE_EXTRAS)
-    if found.settings_refusal:
-        return _failed(found.settings_refusal, found.target, telling.SHIP_TO)
-    if own is None:
-        return _network(found)
-    if own.is_in_state:
-        what = "is inside the state directory, where the agent never writes"
-        return _failed(what, found.target, telling.SHIP_TO)
-    if own.refusal:
-        return _failed(f"cannot be written: {own.refusal}", found.target, telling.SHIP_TO)
-    return _ok(f"writable, {_room(own)}", found.target)
-
-
-def _network(found: EndpointFacts) -> Said:
-    said = "; ".join(found.refusals)
-    if not found.tried:
-        return _ok("not checked: the client library chooses the address", found.target)
-    if not found.refusals:
-        return _ok(f"reached: {', '.join(found.tried)}", found.target)
-    if len(found.refusals) < len(found.tried):
-        what = f"{len(found.refusals)} of {len(found.tried)} addresses cannot be reached: {said}"
-        return _warning(what, found.target, telling.NETWORK)
-    if found.may_go_another_way:
-        what = f"cannot be reached directly ({said}); fine only if a proxy is configured"
-        return _warning(what, found.target, telling.NETWORK)
-    return _failed(f"cannot be reached: {said}", found.target, telling.NETWORK)
+    found, own, where = facts.endpoint, facts.endpoint.directory or OwnVolume(), facts.endpoint.target
+    said, silent, tried = "; ".join(found.refusals), len(found.refusals), len(found.tried)
+    is_far = found.directory is None
+    return _first_of(
+        (not where, OK, "none configured: events stay in the spool, nothing is shipped", "", ""),
+        (not facts.spool.path, FAILED, "nothing is shipped without a spool", where, telling.SPOOL_ENV),
+        (found.missing_library, FAILED,
+         f"this image lacks what the sink needs: statewarden[{found.missing_library}]", where, telling.IMAGE_EXTRAS),
+        (found.settings_refusal, FAILED, found.settings_refusal, where, telling.SHIP_TO),
+        (is_far and not tried, OK, "not checked: the client library chooses the address", where, ""),
+        (is_far and not silent, OK, f"reached: {', '.join(found.tried)}", where, ""),
+        (is_far and silent < tried, WARNING, f"{silent} of {tried} addresses cannot be reached: {said}", where,
+         telling.NETWORK),
+        (is_far and found.may_go_another_way, WARNING,
+         f"cannot be reached directly ({said}); fine only if a proxy is configured", where, telling.NETWORK),
+        (is_far, FAILED, f"cannot be reached: {said}", where, telling.NETWORK),
+        (own.is_in_state, FAILED, "is inside the state directory, where the agent never writes", where,
+         telling.SHIP_TO),
+        (own.refusal, FAILED, f"cannot be written: {own.refusal}", where, telling.SHIP_TO),
+        (True, OK, f"writable, {_room(own)}", where, ""),
+    )  # fmt: skip
 
 
 def _applications(facts: Facts) -> Said:
@@ -285,31 +244,25 @@ def _applications(facts: Facts) -> Said:
     state, where = facts.state, facts.state_dir
     is_listed = state.outcome is None or state.is_to_come
     is_denied = any(not one.is_readable for one in state.below)
-    if state.links:
-        what = (
-            f"symbolic links are not followed: {_first(state.links)} may be applications, and are not watched"
-        )
-        return (_warning if state.applications else _failed)(what, where, telling.LINKED)
-    if state.applications:
-        counted = f"{len(state.applications)} with {state.tasks} task directories"
-        return _ok(f"{counted}: {_first(state.applications)}", where)
-    if state.nested and not facts.is_early:
-        return _failed(in_words(state.nested, facts.pod), where, telling.STATE_DIR_OF_POD)
-    if facts.is_early and is_listed and not is_denied:
-        return _ok("none yet; the application starts after its sidecar", where)
-    if not is_listed:
-        return _warning("unknown: the state directory cannot be listed", where)
-    if is_denied:
-        return _warning("unknown: directories in the state directory cannot be read", where)
     others = f" ({len(state.strangers)} other directories)" if state.strangers else ""
-    what = (
-        f"no application directory{others}: the application has not started, has no persistent stores, or its"
-        f" `state.dir` is not on this volume. Its default is {_default_state_dir(facts.release)}"
-    )
-    return _warning(what, where, telling.APPLICATION_STATE_DIR)
+    counted = f"{len(state.applications)} with {state.tasks} task directories"
+    return _first_of(
+        (state.links, WARNING if state.applications else FAILED, f"symbolic links are not followed:"
+         f" {_some(state.links)} may be applications, and are not watched", where, telling.LINKED),
+        (state.applications, OK, f"{counted}: {_some(state.applications)}", where, ""),
+        (state.nested and not facts.is_early, FAILED, in_words(state.nested, facts.pod) if state.nested else "", where,
+         telling.STATE_DIR_OF_POD),
+        (facts.is_early and is_listed and not is_denied, OK, "none yet; the application starts after its sidecar",
+         where, ""),
+        (not is_listed, WARNING, "unknown: the state directory cannot be listed", where, ""),
+        (is_denied, WARNING, "unknown: directories in the state directory cannot be read", where, ""),
+        (True, WARNING, f"no application directory{others}: the application has not started, has no persistent stores,"
+         f" or its `state.dir` is not on this volume. Its default is {_default_state_dir(facts.release)}", where,
+         telling.APPLICATION_STATE_DIR),
+    )  # fmt: skip
 
 
-def _first(names: tuple[str, ...]) -> str:
+def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_SHOWN]) + (" ..." if len(names) > _SHOWN else "")
 
 

@@ -270,7 +270,6 @@ class _Survey:
 
 
 def _spread(things: Sequence[_T]) -> list[_T]:
-    """Choose some, evenly over all."""
     return list(things[:: max(1, len(things) // SAMPLED)][:SAMPLED])
 
 

@@ -57,7 +57,6 @@ class PreflightThread:
             pause_s = min(2 * pause_s, AGAIN_MOST_S)
 
     def _turn(self, waited_s: float) -> bool:
-        """Check once; return whether there is nothing left to check."""
         try:
             facts = self._gather(waited_s)
             results = judge(facts)

@@ -108,28 +108,19 @@ def take_snapshot(pipeline: Pipeline, now_us: int, table: TaskTable) -> MetricsS
     shown, incidents_left = incident_rows(incidents, pipeline.ledger.alert_names.of(incidents, _WAITS))
     tasks = table.update(pipeline, now_us)
     return MetricsSnapshot(
-        agent_version=__version__,
-        applications=with_tasks(there.values()),
-        tasks=tasks,
-        tasks_seen_at_us=now_us,
-        findings=by_detector,
-        reported={(*key,): x for key, x in pipeline.ledger.reported().items()},
-        task_findings=listed,
-        unlisted=unlisted,
-        incidents=shown,
-        incidents_unlisted=incidents_left,
+        agent_version=__version__, applications=with_tasks(there.values()), tasks=tasks, tasks_seen_at_us=now_us,
+        findings=by_detector, reported={(*key,): x for key, x in pipeline.ledger.reported().items()},
+        task_findings=listed, unlisted=unlisted, incidents=shown, incidents_unlisted=incidents_left,
         incident_counts=counts(incidents),
         exposures=exposures(
-            still_open,
-            {name: table.there.get(name, 0) for name in there},
-            pipeline.settings.accepts,
+            still_open, {name: table.there.get(name, 0) for name in there}, pipeline.settings.accepts,
             lambda name: str(pipeline.profiles.of(there[name]).range) if name in there else "",
         ),
         exactly_once={name: given.exactly_once for name, given in settings.items()},
         detectors={id_: replace(x) for id_, x in pipeline.stats.items()},
         disabled={id_: why.value for id_, why in pipeline.disabled.items()},
         observations=dict(pipeline.looker.outcomes),
-    )
+    )  # fmt: skip
 
 
 def with_tasks(applications: Iterable[Application]) -> tuple[str, ...]:

@@ -101,16 +101,10 @@ class Supervisor:
         )
         disk = KernelDisk(self._root, ProcessView(self._root, self._clock).visible)
         self._pipeline = Pipeline(
-            disk,
-            config.applications,
-            self._clock.now_us(),
-            self._emit,
-            disabled=config.disabled,
-            on_fault=_log_fault,
-            stopwatch=time.perf_counter,
-            rescan_us=0,
+            disk, config.applications, self._clock.now_us(), self._emit, disabled=config.disabled,
+            on_fault=_log_fault, stopwatch=time.perf_counter, rescan_us=0,
             wants_summaries=bool(settings.spool),  # nothing else takes them; one that was refused counts them
-        )
+        )  # fmt: skip
         self._events = self._make_events(config, origin)
         self._own = self._make_own(settings, origin)
         self._baseline = (
@@ -309,19 +303,12 @@ class Supervisor:
         make = inotify_maker(self._root, mailbox, self._clock, canary.directory if canary else None)
         polls = settings.watch_mode == "poll"
         ceilings = Ceilings(settings.cpu_share, int(settings.memory_mib * 1024 * 1024))
+        rounds = replace(WATCHING, round_s=settings.rescan_seconds)
         return WatchLoop(
-            root=self._root,
-            pipeline=self._pipeline,
-            disk=disk,
-            mailbox=mailbox,
-            clock=self._clock,
-            keeper=WatchKeeper(None if polls else make, canary),
-            limits=SelfLimits(ceilings),
-            mode=Mode(
-                polls, settings.watch_mode == "auto", replace(WATCHING, round_s=settings.rescan_seconds)
-            ),
-            pause=self._stop.wait,
-        )
+            root=self._root, pipeline=self._pipeline, disk=disk, mailbox=mailbox, clock=self._clock,
+            keeper=WatchKeeper(None if polls else make, canary), limits=SelfLimits(ceilings),
+            mode=Mode(polls, settings.watch_mode == "auto", rounds), pause=self._stop.wait,
+        )  # fmt: skip
 
     def _make_shipper(self, config: Config) -> Shipper | None:
         if self._spool is None or not config.agent.ship_to:

@@ -119,7 +119,6 @@ def _checked(metric: Metric, series: Series, exemplars: Exemplars) -> Rows:
 
 
 def _family(metric: Metric, rows: Rows) -> Family:
-    """Put series into the library's form."""
     match metric.kind:
         case MetricKind.INFO:
             info = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help)

@@ -35,7 +35,6 @@ class EventQueue:
     """Decides which findings become Events, and when. No clock, no network."""
 
     def __init__(self, least: Severity, origin: Origin, namespace: str) -> None:
-        """Report findings of severity `least` or above as Events of the pod `origin`."""
         self._least, self._origin, self._namespace = least, origin, namespace
         # finding -> its rank, Events so far, time of the first
         self._known: dict[str, tuple[tuple[int, int], int, int]] = {}

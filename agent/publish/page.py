@@ -140,13 +140,9 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
     wanted = escape(", ".join(lead.missing_facts))
     ordered = sorted(incident.findings, key=lambda row: row[1] is not lead)
     return _INCIDENT.substitute(
-        id=escape(incident.id),
-        severity=incident.severity,
-        confidence=incident.confidence,
+        id=escape(incident.id), severity=incident.severity, confidence=incident.confidence,
         accepted='<span class="chip">accepted by configuration</span> ' if incident.is_accepted else "",
-        detector=detector,
-        place=" · ".join(place),
-        since=moment(incident.since_us, data.at_us),
+        detector=detector, place=" · ".join(place), since=moment(incident.since_us, data.at_us),
         sentence=escape(incident.sentence),
         because=f'<p class="where">{cause}</p>' if cause else "",
         missing=f"<p>To know more, give: <code>{wanted}</code></p>" if wanted else "",
@@ -157,7 +153,7 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
         count=plural(len(ordered), "finding"),
         evidence="".join(_finding(role, finding, data) for role, finding in ordered[:EVIDENCE_SHOWN])
         + _more(len(ordered) - EVIDENCE_SHOWN, "finding"),
-    )
+    )  # fmt: skip
 
 
 def _finding(role: EvidenceRole, finding: Finding, data: PageData) -> str:
@@ -185,7 +181,6 @@ def _applications(data: PageData) -> str:
 
 
 def _application(row: ApplicationRow, data: PageData) -> str:
-    """Show one application with its tasks."""
     seen = [f"Kafka Streams {escape(row.releases)}"]
     if row.process_id:
         seen.append(f"process id <code>{escape(row.process_id)}</code>")

@@ -20,7 +20,6 @@ class PageCache:
     """
 
     def __init__(self, unhealthy: Callable[[], str | None]) -> None:
-        """Start with nothing to show; `unhealthy` says why the worker is not alive."""
         self._unhealthy = unhealthy
         self._fresh = threading.Condition()
         self.is_asked = False

@@ -83,13 +83,9 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         key=lambda x: (-max((worst[key].rank + 1 for key in worst if key[0] == x.id), default=0), x.id),
     )
     return PageData(
-        at_us=now_us,
-        agent_version=__version__,
+        at_us=now_us, agent_version=__version__,
         pod=f"{settings.namespace}/{settings.pod}" if settings.namespace else settings.pod,
-        state_dir=settings.state_dir,
-        volume=inventory.volume,
-        ready=ready,
-        started_us=inventory.started_us,
+        state_dir=settings.state_dir, volume=inventory.volume, ready=ready, started_us=inventory.started_us,
         watches=watches,
         applications=tuple(
             _application(pipeline, x, shown.get(x.id, []), worst) for x in applications[:APPLICATIONS_SHOWN]
@@ -102,7 +98,7 @@ def make_page(pipeline: Pipeline, config: Config, now_us: int, *, watches: int, 
         undecided=frozenset((x.application_id, y) for x in pipeline.worlds.decisions() for y in x.tasks),
         findings=tuple(pipeline.ledger.findings()),
         disabled=tuple(sorted((id_, why.value) for id_, why in pipeline.disabled.items())),
-    )
+    )  # fmt: skip
 
 
 def _open_incidents(pipeline: Pipeline) -> list[Incident[Finding]]:
@@ -148,13 +144,9 @@ def _application(
 
 def _blind(inventory: Inventory) -> tuple[BlindRow, ...]:
     rows = [
-        BlindRow(
-            x.started_us,
-            x.ended_us,
-            x.cause,
-            "/".join(filter(None, (x.application, x.task, x.store))) or "everything",
-        )
+        BlindRow(x.started_us, x.ended_us, x.cause,
+                 "/".join(filter(None, (x.application, x.task, x.store))) or "everything")
         for x in inventory.blind
-    ]
+    ]  # fmt: skip
     rows.sort(key=lambda x: (x.ended_us is not None, -x.started_us))
     return tuple(rows[:BLIND_SHOWN])

@@ -39,7 +39,6 @@ class MemoryDisk:
     """
 
     def __init__(self) -> None:
-        """Make an empty state directory."""
         self._next_inode = FIRST_INODE
         self._nodes = {"": self._node(EntryKind.DIRECTORY, 0)}  # by path
         self._processes: dict[int, ProcessFact] = {}

@@ -30,7 +30,6 @@ class Player:
     """
 
     def __init__(self) -> None:
-        """Start with no directory classified."""
         self._asked: dict[str, frozenset[HintKind]] = {}
 
     def hints(self, operation: Operation) -> tuple[Hint, ...]:

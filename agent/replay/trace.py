@@ -51,25 +51,10 @@ class Encoded:
 
 MAX_FILE_BYTES = 1 << 30  # larger files are not replayed: the disk is held in memory
 
-OPERATIONS = frozenset(
-    {
-        "start",
-        "exit",
-        "mkdir",
-        "rmdir",
-        "unlink",
-        "create",
-        "open_w",
-        "open_r",
-        "write",
-        "truncate",
-        "close_w",
-        "rename",
-        "utime",
-        "lock",
-        "unlock",
-    }
-)
+OPERATIONS = frozenset({
+    "start", "exit", "mkdir", "rmdir", "unlink", "create", "open_w", "open_r", "write", "truncate", "close_w",
+    "rename", "utime", "lock", "unlock",
+})  # fmt: skip
 
 
 _decode = json.JSONDecoder().raw_decode

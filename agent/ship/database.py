@@ -56,7 +56,6 @@ class Database:
     """
 
     def __init__(self, path: Path) -> None:
-        """Remember where; nothing is opened."""
         self.path = path
         self._connection: sqlite3.Connection | None = None
 

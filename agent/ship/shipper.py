@@ -65,14 +65,9 @@ class Shipper:
         self._jitter = jitter or random.Random()  # noqa: S311 - spreads load, guards nothing
         self._base_delay_s, self._max_delay_s = base_delay_s, max_delay_s
         self._failures_in_a_row = 0
-        self._not_before_s = float("-inf")
+        self.not_before_s = float("-inf")  # monotonic time before which nothing is attempted
         self._shipped_segments = self._shipped_records = 0
         self._failures: dict[str, int] = {}
-
-    @property
-    def not_before_s(self) -> float:
-        """Monotonic time before which nothing is attempted."""
-        return self._not_before_s
 
     def stats(self) -> ShipStats:
         """Count what was done."""
@@ -83,7 +78,7 @@ class Shipper:
 
         Gives what happened; a failed segment is the next one again, unless the failure is permanent.
         """
-        if now_s < self._not_before_s:
+        if now_s < self.not_before_s:
             return Outcome.WAITING
         try:
             parcel = self._spool.next_parcel()
@@ -117,7 +112,7 @@ class Shipper:
         spool for the next start.
         """
         end_s = clock.monotonic_s() + deadline_s
-        self._not_before_s = float("-inf")  # the end is near: the next attempt is worth more than patience
+        self.not_before_s = float("-inf")  # the end is near: the next attempt is worth more than patience
         try:
             self._spool.seal()
         except SpoolError as error:
@@ -126,10 +121,10 @@ class Shipper:
             outcome = self.ship_once(now_s)
             if outcome is Outcome.IDLE:
                 break
-            pause_s = self._not_before_s - now_s
+            pause_s = self.not_before_s - now_s
             if pause_s > 0:
                 wait(min(pause_s, self._base_delay_s, end_s - now_s))
-                self._not_before_s = float("-inf")
+                self.not_before_s = float("-inf")
         return self._spool.stats().segments
 
     def _refused(self, parcel: Parcel, name: str, error: PermanentShipError, now_s: float) -> Outcome:
@@ -147,7 +142,7 @@ class Shipper:
         backoff_s = min(self._max_delay_s, self._base_delay_s * 2.0 ** min(self._failures_in_a_row, 30))
         self._failures_in_a_row += 1
         wait_s = max(delay_s, backoff_s * self._jitter.uniform(0.5, 1.0))
-        self._not_before_s = now_s + wait_s
+        self.not_before_s = now_s + wait_s
         extra = {"segment": name, "reason": str(error), "retry_in_s": round(wait_s, 1)}
         _LOG.warning("ship: a segment was not delivered", extra=extra)
         return outcome

@@ -27,7 +27,6 @@ class Writer:
     """Puts records into a queue; its owner serialises the calls. Raises `StoreError` where the disk refuses."""
 
     def __init__(self, queue: Queue, origin: Origin, clock: Clock, limits: Limits) -> None:
-        """Prepare; nothing is opened."""
         self._queue, self._origin, self._clock, self._limits = queue, origin, clock, limits
         self._encoder = Encoder(origin)
         self._complain_s = float("-inf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 from agent.contract.digest import hex_digest
 from agent.delivery import ShipSettings, Target, parse_target
-from agent.errors import ConfigError
+from agent.errors import ConfigError, PermanentShipError
 
 SUFFIX = ".jsonl.gz"
 FIX_DELAY_S = 60.0  # wait after a refusal that an operator must fix: rights, an expired token, a wrong path
@@ -48,6 +49,19 @@ def object_name(pod_uid: str, segment_name: str) -> str:
 def packed(payload: bytes) -> bytes:
     """Compress a segment; the same lines give the same bytes, so no time goes into the header."""
     return gzip.compress(payload, compresslevel=6, mtime=0)
+
+
+def require_same(there: bytes, payload: bytes, path: object) -> None:
+    """Compare what is there already by content, not bytes: another zlib may compress the same lines differently.
+
+    Raises `PermanentShipError`: it is another one.
+    """
+    try:
+        same = gzip.decompress(there) == payload
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        same = False
+    if not same:
+        raise PermanentShipError(f"{path} is there already with another content")
 
 
 def read_text(path: str) -> str:

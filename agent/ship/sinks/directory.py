@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from pathlib import Path
 
 from agent.delivery import ShipSettings, Target
-from agent.errors import ConfigError, PermanentShipError, RetryableShipError
+from agent.errors import ConfigError, RetryableShipError
 from agent.ship.home import is_inside
-from agent.ship.sinks.base import SUFFIX, packed
+from agent.ship.sinks.base import SUFFIX, packed, require_same
 
 
 class DirectorySink:
@@ -37,7 +35,7 @@ class DirectorySink:
         path = self._directory / f"{name}{SUFFIX}"
         try:
             if path.exists():
-                _require_same(path, payload)
+                require_same(path.read_bytes(), payload, path)
             else:
                 self._write(path, payload)
         except OSError as error:
@@ -60,16 +58,6 @@ class DirectorySink:
 def make(target: Target, settings: ShipSettings, state_directory: Path | None) -> DirectorySink:
     """Make the sink of a target; see `Make`."""
     return DirectorySink(Path(target.url), state_directory)
-
-
-def _require_same(path: Path, payload: bytes) -> None:
-    """Compare contents, not bytes: another zlib may compress the same lines differently."""
-    try:
-        same = gzip.decompress(path.read_bytes()) == payload
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        same = False
-    if not same:
-        raise PermanentShipError(f"{path} is there already with another content")
 
 
 def sync_directory(directory: Path) -> None:

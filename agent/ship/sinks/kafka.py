@@ -22,6 +22,11 @@ from agent.ship.sinks.base import FIX_DELAY_S, read_secrets, read_text
 STRUCTURED_TYPE = b"application/cloudevents+json; charset=utf-8"
 POLL_S = 0.1
 _OWN_KEYS = frozenset({"bootstrap.servers", "enable.idempotence", "acks"})
+_PERMANENT = ("MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD")
+_FIXABLE = (
+    "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "SASL_AUTHENTICATION_FAILED",
+    "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_AUTHENTICATION",
+)  # fmt: skip
 _ATTRIBUTES = ("specversion", "id", "source", "type", "subject", "time", "dataschema")
 
 
@@ -41,20 +46,9 @@ class KafkaSink:
             ) from error
         self._kafka, self._target, self._settings = confluent_kafka, target, settings
         self._binary = settings.content_mode == "binary"
-        self._permanent = frozenset(
-            getattr(confluent_kafka.KafkaError, name)
-            for name in ("MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD")
-        )
-        self._fixable = frozenset(
-            getattr(confluent_kafka.KafkaError, name)
-            for name in (
-                "TOPIC_AUTHORIZATION_FAILED",
-                "CLUSTER_AUTHORIZATION_FAILED",
-                "SASL_AUTHENTICATION_FAILED",
-                "UNKNOWN_TOPIC_OR_PART",
-                "_UNKNOWN_TOPIC",
-                "_AUTHENTICATION",
-            )
+        self._permanent, self._fixable = (
+            frozenset(getattr(confluent_kafka.KafkaError, name) for name in names)
+            for names in (_PERMANENT, _FIXABLE)
         )
         self._last_error = ""
         self._producer: Any = self._connect()
@@ -93,9 +87,7 @@ class KafkaSink:
             try:
                 self._producer.produce(self._target.name, value, key, headers=headers, on_delivery=report)
             except BufferError:
-                self._producer.poll(
-                    POLL_S
-                )  # the queue is full: let it send; each message has its own time-out
+                self._producer.poll(POLL_S)  # the queue is full: it sends; each message has its own time-out
             except self._kafka.KafkaException as error:
                 report(error.args[0], None)
                 return

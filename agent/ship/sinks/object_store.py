@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -13,7 +11,7 @@ from typing import Any
 
 from agent.delivery import ShipSettings, Target
 from agent.errors import ConfigError, PermanentShipError, RetryableShipError
-from agent.ship.sinks.base import FIX_DELAY_S, SUFFIX, packed, read_secrets, read_text
+from agent.ship.sinks.base import FIX_DELAY_S, SUFFIX, packed, read_secrets, read_text, require_same
 
 _NOT_IMPLEMENTED = "501 Not Implemented"
 _QUERY = re.compile(r"\?\S*")
@@ -90,16 +88,11 @@ class ObjectStoreSink:
         self._obstore.put(self._store, path, content, use_multipart=False)
 
     def _require_same(self, path: str, payload: bytes) -> None:
-        """Compare contents, not bytes: another zlib may compress the same lines differently."""
         try:
             there = bytes(self._obstore.get(self._store, path).bytes())
-            same = gzip.decompress(there) == payload
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            same = False
         except self._errors.BaseError as error:
             raise RetryableShipError(f"{path}: {_brief(error)}") from error
-        if not same:
-            raise PermanentShipError(f"{path} is there already with another content")
+        require_same(there, payload, path)
 
     def _connect(self) -> Any:
         settings = self._settings

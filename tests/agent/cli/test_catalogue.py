@@ -87,12 +87,21 @@ def test_the_list_as_json(statewarden: Callable) -> None:
 # -- explain ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", IDS)
-def test_explain_prints_the_page(statewarden: Callable, repository: Path, name: str) -> None:
-    """A detector's id gives its whole page: the runbook."""
-    said = statewarden("explain", name)
-    assert (said.code, said.err) == (0, "")
-    assert said.out == printed(repository, f"detectors/{name}")
+@pytest.mark.parametrize(
+    ("asked", "page"),
+    [
+        *((name, f"detectors/{name}") for name in IDS),
+        ("detectors/unrestored-store", "detectors/unrestored-store"),
+        ("rules/unaudited", "rules/unaudited"),
+        ("StatewardenSkippedEosWipe", "detectors/skipped-eos-wipe"),
+        ("StatewardenSkippedEosWipeSuspected", "detectors/skipped-eos-wipe"),
+        ("StatewardenFleetStaleEosState", "rules/stale-eos-state"),
+    ],
+)
+def test_explain_prints_the_page(statewarden: Callable, repository: Path, asked: str, page: str) -> None:
+    """A detector's id, the annotation `runbook` of an alert, or its name: each gives the whole runbook."""
+    said = statewarden("explain", asked)
+    assert (said.code, said.err, said.out) == (0, "", printed(repository, page))
 
 
 def test_explain_takes_the_pages_that_runbooks_send_to(statewarden: Callable) -> None:
@@ -126,30 +135,6 @@ def test_a_page_keeps_a_copy_before_it_removes(repository: Path, name: str) -> N
         assert mitigation.index("cp -a ") < mitigation.index("rm -r")
         removed = re.findall(r"rm -r ([^`\s]+)", mitigation)
         assert set(removed) == {"STATE/APP/TASK"}
-
-
-@pytest.mark.parametrize("name", ["detectors/unrestored-store", "rules/unaudited"])
-def test_explain_takes_the_name_that_alerts_use(statewarden: Callable, repository: Path, name: str) -> None:
-    """The annotation `runbook` of an alert is a command that works, for rules of the fleet audit, too."""
-    said = statewarden("explain", name)
-    assert (said.code, said.err) == (0, "")
-    assert said.out == printed(repository, name)
-
-
-@pytest.mark.parametrize(
-    ("alert", "name"),
-    [
-        ("StatewardenSkippedEosWipe", "detectors/skipped-eos-wipe"),
-        ("StatewardenSkippedEosWipeSuspected", "detectors/skipped-eos-wipe"),
-        ("StatewardenFleetStaleEosState", "rules/stale-eos-state"),
-    ],
-)
-def test_explain_takes_the_name_of_an_alert(
-    statewarden: Callable, repository: Path, alert: str, name: str
-) -> None:
-    """It is what an operator on call has in hand."""
-    said = statewarden("explain", alert)
-    assert (said.code, said.out) == (0, printed(repository, name))
 
 
 def test_explain_takes_an_issue(statewarden: Callable) -> None:

@@ -166,12 +166,8 @@ def test_a_quiet_period_needs_its_unit(statewarden: Callable, traces: Path, text
 
 def test_durations() -> None:
     """Seconds, minutes and hours become microseconds."""
-    assert [parse_duration_us(x) for x in ("0s", "90s", "20m", "1h")] == [
-        0,
-        90_000_000,
-        1_200_000_000,
-        3_600_000_000,
-    ]
+    read = [parse_duration_us(x) / 1_000_000 for x in ("0s", "90s", "20m", "1h")]
+    assert read == [0, 90, 1_200, 3_600]
     with pytest.raises(UsageError):
         parse_duration_us("1h30m")
 

@@ -55,12 +55,13 @@ def one_by_one(scenario: str) -> list[Row]:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("span_us", [1_000, 20_000, 100_000])
 @pytest.mark.parametrize(
-    "scenario", ["kafka-20685-4.1.2", "kafka-7672-eos", "torn-clean-3.9.2", "kafka-20805-4.3.1"]
-)
+    "scenario",
+    ["kafka-20685-4.1.2", "kafka-7672-eos", "torn-clean-3.9.2", "kafka-20805-4.3.1", "benign-restart-alos-4.3.1"],
+)  # fmt: skip
 def test_any_batching_gives_the_same_findings(scenario: str, span_us: int, seed: int) -> None:
-    """A busy agent hears of several operations at once, later: it concludes the same."""
+    """A busy agent hears of several operations at once, later: it concludes the same, also of a quiet run."""
     expected = one_by_one(scenario)
-    assert expected
+    assert bool(expected) != scenario.startswith("benign")
     choose = random.Random(f"{scenario}/{span_us}/{seed}")
     run = run_of(scenario, "pod-a", size=lambda: choose.choice(BATCHES), span_us=span_us)
     assert story(run) == expected
@@ -76,14 +77,6 @@ def test_any_batching_finds_the_damage(scenario: str, seed: int) -> None:
     damage = [row for row in one_by_one(scenario) if row[3] == "critical"]
     assert damage
     assert [row for row in story(run) if row[3] == "critical"] == damage
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_batches_of_a_quiet_run_stay_quiet(seed: int) -> None:
-    """Batching makes no alarm out of an ordinary restart."""
-    choose = random.Random(seed)
-    run = run_of("benign-restart-alos-4.3.1", "pod-a", size=lambda: choose.choice(BATCHES), span_us=100_000)
-    assert story(run) == one_by_one("benign-restart-alos-4.3.1") == []
 
 
 @pytest.mark.parametrize("scenario", ["kafka-20685-4.1.2", "kafka-8187-stage2-2.0.1"])
@@ -304,14 +297,6 @@ def test_a_late_tick_does_what_is_due_once() -> None:
     run.pipeline.tick(late_us)
     assert run.pipeline.next_us() > late_us
     assert len(run.of(Kind.SUMMARY)) == 1
-
-
-@pytest.mark.parametrize("scenario", ["torn-clean-3.9.2", "kafka-8187-stage2-2.0.1"])
-def test_evidence_is_in_order_of_time(scenario: str) -> None:
-    """A reader follows the chain from top to bottom."""
-    for finding in run_of(scenario, "pod-a").pipeline.ledger.findings():
-        times = [step.at_us for step in finding.evidence]
-        assert times == sorted(times)
 
 
 @pytest.mark.parametrize("scenario", ["kafka-7672-eos", "kafka-7672-gap"])

@@ -70,18 +70,6 @@ def test_verdict_overrides_the_detector():
     assert (finding.level, finding.upstream, finding.next_action) == (Level.DAMAGE, ("KAFKA-2",), "other")
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_same_verdict_again_is_no_news(kind):
-    """Judging the same state any number of times changes nothing."""
-    ledger = Ledger()
-    first = settle(ledger, verdict(), kind=kind)
-    before = ledger.findings()
-    for now in (11, 12, 100):
-        assert settle(ledger, verdict(), kind=kind, now=now) == []
-    assert ledger.findings() == before
-    assert len(first) == 1
-
-
 def test_condition_comes_back_with_its_id():
     """The same condition again is the same finding, open."""
     ledger = Ledger()

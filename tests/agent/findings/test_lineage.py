@@ -80,7 +80,6 @@ def test_old_ends_are_forgotten(monkeypatch):
     one = known.assign(FIRST, goes_on=False)
     for ended in (1, 2):
         known.assign(
-            replace(FIRST, task_id=f"1_{ended}", process_ended_at_us=ended, id=f"{ended}" * 16),
-            goes_on=False,
+            replace(FIRST, task_id=f"1_{ended}", process_ended_at_us=ended, id=f"{ended}" * 16), goes_on=False
         )
     assert known.assign(replace(FIRST, task_id="0_9", id="d" * 16), goes_on=False) != one

@@ -231,18 +231,6 @@ def test_damage_whose_evidence_spans_the_absence_is_only_suspected() -> None:
     assert (finding.severity, finding.confidence.value) == (Severity.WARNING, "suspected")
 
 
-def test_restarting_again_and_again_says_nothing_new() -> None:
-    """Ten restarts of a quiet application: ten blind intervals and not one finding about it."""
-    run, _ = running("exactly_once_v2")
-    for _ in range(10):
-        with away(run):
-            run.wait(3)
-        run.wait(40)
-    assert [x.detector for x in run.loud() if x.detector != "auditor-blind"] == []
-    assert run.world.pipeline is not None
-    assert [x.cause for x in run.world.pipeline.inventory.blind] == ["agent-away"] * 10
-
-
 def recreated(run: Scenario, app: App, what: str) -> App:
     """While the agent is away, something is deleted and recreated; the task's inode number is as it was."""
     disk = run.world.disk

@@ -115,13 +115,6 @@ def test_catalogue_equals_exposition() -> None:
     assert announced(scrape(FULL)) == declared
 
 
-def test_series_use_the_declared_labels() -> None:
-    """Every series carries exactly the labels that its family declares."""
-    labels = {metric.name: set(metric.labels) for metric in CATALOGUE}
-    for name, pairs in samples(scrape(FULL)):
-        assert {label for label, _ in pairs} == labels[name]
-
-
 def test_every_family_shows_a_full_snapshot() -> None:
     """Each family has at least one sample other than zero, so no reader is wired to the wrong field."""
     shown = {name for (name, _), value in samples(scrape(FULL)).items() if value}
@@ -181,15 +174,6 @@ def by_detector(
     for row in rows:
         every.setdefault((row["application_id"], row["detector"]), set()).add(row["severity"])
     return every
-
-
-def test_what_is_not_known_is_absent() -> None:
-    """A task without a checkpoint and with an unknown holder has neither series, but keeps its severity."""
-    found = samples(scrape(MetricsSnapshot(tasks=(TaskRow("a", "0_0"),))))
-    task = frozenset({("application_id", "a"), ("task_id", "0_0")})
-    assert found["statewarden_task_severity", task] == 0
-    assert ("statewarden_task_held", task) not in found
-    assert ("statewarden_task_checkpoint_offset", task) not in found
 
 
 @pytest.mark.parametrize(
@@ -261,13 +245,6 @@ def test_a_clock_that_was_set_back_gives_no_negative_age() -> None:
     """A record from the future is as old as one of now."""
     found = samples(scrape(replace(FULL, heartbeat_at_us=1_600_000_000_000_000)))
     assert found["statewarden_agent_spool_oldest_unshipped_age_seconds", frozenset()] == 0
-
-
-def test_a_vanished_task_keeps_only_when_it_was_last_seen() -> None:
-    """A directory that is gone is told by one series, and counts nowhere else."""
-    task = ("task_id", "0_2")
-    named = [name for name, labels in samples(scrape(FULL)) if task in labels]
-    assert named == ["statewarden_task_last_seen_timestamp_seconds"]
 
 
 def test_exemplars_name_the_newest_finding() -> None:

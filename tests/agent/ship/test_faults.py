@@ -14,31 +14,23 @@ from agent.publish.families.delivery import oldest_age
 from agent.publish.snapshot import MetricsSnapshot
 from agent.ship.shipper import MAX_DELAY_S, Outcome, Shipper
 from agent.ship.spool import Spool
-from tests.agent.ship.ship_support import (
-    HandClock,
-    json_lines,
-    open_spool,
-    transition,
-)
+from tests.agent.ship.ship_support import HandClock, json_lines, open_spool, transition
 
 HOUR_S = 3_600
 TURN_S = 5
 
 
 class VirtualSink:
-    """Takes or refuses, and lets time pass meanwhile."""
+    """Takes or refuses."""
 
-    def __init__(
-        self, clock: HandClock, judge: Callable[[float], Exception | None], takes_s: float = 0.0
-    ) -> None:
-        self._clock, self._judge, self._takes_s = clock, judge, takes_s
+    def __init__(self, clock: HandClock, judge: Callable[[float], Exception | None]) -> None:
+        self._clock, self._judge = clock, judge
         self.attempts_s: list[float] = []
         self.events: list[int] = []
 
     def put(self, name: str, payload: bytes) -> None:
         """Follow the judge, who is asked with the time."""
         self.attempts_s.append(self._clock.at_s)
-        self._clock.at_s += self._takes_s
         failure = self._judge(self._clock.at_s)
         if failure is not None:
             raise failure
@@ -90,14 +82,6 @@ def test_a_sink_that_is_down_for_an_hour(spool: Spool, clock: HandClock) -> None
     assert spool.stats().records < 30
     assert age_s(spool, clock) < 60
     assert spool.stats().dropped == {}
-
-
-def test_a_slow_sink_delays_and_loses_nothing(spool: Spool, clock: HandClock) -> None:
-    """A sink that takes 20 seconds for each segment gets every record once, in order."""
-    sink = VirtualSink(clock, lambda at_s: None, takes_s=20.0)
-    live(spool, Shipper(spool, sink), clock, 2 * HOUR_S)
-    assert len(sink.events) > 150
-    assert sink.events == list(range(1, len(sink.events) + 1))
 
 
 def test_a_sink_that_fails_in_every_way(spool: Spool, clock: HandClock) -> None:

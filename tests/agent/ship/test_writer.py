@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Origin, Record
 from agent.errors import SpoolError, SpoolFullError
 from agent.ship import drops
@@ -22,7 +21,6 @@ from agent.ship.spool import Spool
 from agent.ship.values import HIGHEST, MIN_CAP_BYTES, rank_of
 from tests.agent.ship.ship_support import (
     AT_US,
-    ORIGIN,
     HandClock,
     drain,
     drop_rows,
@@ -312,12 +310,6 @@ def test_spans_are_tight(numbers: list[int]) -> None:
     """In any order, a span counts each record once and reaches from the lowest to the highest."""
     account = account_of([(number, heartbeat()) for number in numbers])
     assert account == {Key("b", "heartbeat", ""): Span(len(numbers), min(numbers), max(numbers))}
-
-
-def test_an_announcement_keeps_the_contract() -> None:
-    """A drop record can be encoded and names boot and cause."""
-    record = drops.announcement(Key("b", "summary", Cause.CAP), Span(3, 5, 9), AT_US)
-    assert '"reason":"spool-cap; boot b"' in Encoder(ORIGIN).encode(record, 1)
 
 
 def test_a_lost_announcement_hands_its_content_on() -> None:

@@ -153,7 +153,7 @@ def test_no_library_is_loaded_before_it_is_chosen(repository: Path) -> None:
 def test_every_module_is_a_sink_of_one_kind(repository: Path) -> None:
     """The table of kinds names each module beside the shared ones once, each has `make`, and no scheme has two."""
     modules = {path.stem for path in (repository / "agent/ship/sinks").glob("*.py")}
-    assert modules - {"__init__", "base", "factory"} == {kind.module for kind in KINDS}
+    assert modules - {"__init__", "base"} == {kind.module for kind in KINDS}
     assert all(callable(importlib.import_module(f"agent.ship.sinks.{kind.module}").make) for kind in KINDS)
     assert len(SCHEMES) == sum(len(kind.schemes) for kind in KINDS)
     assert all(kind in SCHEMES.values() for kind in KINDS)
