@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from agent.cli.incident_text import WIDTH, wrapped
+from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.cli.json_lines import json_lines
 from agent.contract.codec import printable
 from agent.contract.events import Severity, Status
