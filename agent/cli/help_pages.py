@@ -23,7 +23,7 @@ read on: docs/journeys.md (an alert at 3 a.m.), docs/exit-codes.md"""
 _FOUND = {
     Exit.CLEAR: "no open finding is at or above --fail-on, and all was read",
     Exit.FOUND: "at least one is",
-    Exit.UNREAD: "none is, but something could not be read: the head names it",
+    Exit.UNREAD: "none is for sure: a setting decides, or something could not be read",
 }
 _PRINTS = {Exit.CLEAR: "printed"}
 _READS = {**_PRINTS, Exit.UNREAD: "what was asked for is there and cannot be read"}
