@@ -106,7 +106,7 @@ class Jumped(KeyValue):
     @property
     def opened_at_us(self) -> int:
         """When it was said."""
-        return self.jump.end_us if self.jump else 0
+        return self.jump.end_us if self.jump else self.case.now_us
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ class Damaged(Flaw):
     @property
     def opened_at_us(self) -> int:
         """When the first of it was found."""
-        return min(self.database.problem_since_us[x] for x in self.damage)
+        return min((self.database.problem_since_us[x] for x in self.damage), default=self.since_us)
 
     @property
     def is_refused(self) -> bool:
