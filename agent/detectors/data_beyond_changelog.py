@@ -303,11 +303,11 @@ STORED = Rule[Reopened](
 OVERFILLED = Rule[Filled](
     "a new store took more than its changelog gave it",
     innocents={
+        "the store was not new, or was opened again": lambda x: not x.is_first,
         "the checkpoint claims nothing": lambda x: not is_real(x.mark.offset),
         "as many puts as there may be records": lambda x: (
             holds_uncommitted(x.store, x.case.profile, x.mark.puts, None, x.mark.offset) is not Truth.YES
         ),
-        "the store was not new, or was opened again": lambda x: not x.is_first,
     },
     unknowns={
         READS_AGAIN: lambda x: x.case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO,

@@ -12,8 +12,7 @@ Clears when the segment expires or is wiped; before a start, when the directory 
 Stays quiet after an orderly close, where exactly-once wipes, for a segment that was past when the store was opened,
 for one that was made after the offset was stored, or by the opening itself, where every record up to the offset is an
 entry of a file after an end in order, and up to 4.2.
-Blind spots: late records of a segment that was past, unless the count is short; a loss from before the agent's first
-reading.
+Blind spots: late records of a segment that was past, unless the count is short; a loss before the first reading.
 
 Source:
     AbstractSegments.committedOffset, commit and close, RocksDBStore.openDB, StateDirectory.initializeStartupStores
@@ -227,7 +226,8 @@ class Running(Segmented):
     @property
     def opened_at_us(self) -> int:
         """When the first of them was no longer the newest one."""
-        return next(one.born_us for one in self.segments if one.starts > self.waiting[0].starts)
+        later = (x.born_us for x in self.segments if self.waiting and x.starts > self.waiting[0].starts)
+        return next(later, self.case.now_us)
 
     @property
     def identity(self) -> str:

@@ -106,7 +106,7 @@ class Jumped(KeyValue):
     @property
     def opened_at_us(self) -> int:
         """When it was said."""
-        return self.jump.end_us if self.jump else 0
+        return self.jump.end_us if self.jump else self.case.now_us
 
 
 @dataclass(frozen=True)
@@ -227,6 +227,14 @@ def _no_put_came_with_it(x: Jumped) -> Proof | None:
     return Proof("nothing was put, and the offset moved", certain=False) if x.jump is not None else None
 
 
+def _more_than_may_have_ended(x: Opened) -> Proof | None:
+    return (
+        Proof("more entries are gone than there were offsets", certain=False)
+        if x.before is not None
+        else None
+    )
+
+
 def _loudness_of_made(_: Opened, proof: Proof | None) -> Loudness:
     if proof is not None and proof.certain:
         return Loudness(Severity.CRITICAL, Confidence.CONFIRMED)
@@ -311,17 +319,15 @@ JUMPED = Rule[Jumped](
 
 LESS = Rule[Opened](
     "a store holds fewer entries than when it claimed an offset as high",
-    innocents={
-        COPIED: lambda x: x.is_copy,
-        "every entry that is gone may have been deleted since": lambda x: x.before is None,
-    },
+    innocents={COPIED: lambda x: x.is_copy},
     unknowns={
         "how many entries a record of the store adds or ends": lambda x: (
             not is_countable(x.store, x.case.profile)
         ),
         "the opening may end in a wipe": lambda x: not is_settled(x.case, x.session),
     },
-    loudness=lambda _, __: _SUSPICION,
+    proofs=(_more_than_may_have_ended,),
+    loudness=lambda _, proof: _SUSPICION if proof else None,
     summary=_summary_of_less,
     evidence=_evidence_of_less,
 )

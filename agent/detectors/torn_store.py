@@ -146,7 +146,7 @@ class Damaged(Flaw):
     @property
     def opened_at_us(self) -> int:
         """When the first of it was found."""
-        return min(self.database.problem_since_us[x] for x in self.damage)
+        return min((self.database.problem_since_us[x] for x in self.damage), default=self.since_us)
 
     @property
     def is_refused(self) -> bool:
@@ -191,15 +191,14 @@ def _torn(case: TaskCase) -> Iterator[Torn]:
             left = "1 data file is left" if x.files == 1 else f"{x.files} data files are left"
             what = f"{left} without the files that make {'it' if x.files == 1 else 'them'} a database"
             yield Torn(case, store, f"incarnation {incarnation}", x.since_us, what, x.since_us, x)
-        for y in store.databases.values():
+        for y in [one for one in store.databases.values() if one.missing]:
             many = "a file that is" if len(y.missing) == 1 else f"{len(y.missing)} files that are"
             what = f"its manifest names {many} not there ({', '.join(y.missing[:3])})"
             what += (
                 "" if y.has_had_files else "; unless a RocksDBConfigSetter puts all of them on another path"
             )
-            if y.missing:
-                at = y.seen_us, what, y.missing_since_us, y
-                yield Torn(case, store, f"incarnation {incarnation}", *at)
+            at = y.seen_us, what, y.missing_since_us, y
+            yield Torn(case, store, f"incarnation {incarnation}", *at)
 
 
 def _incomplete(case: TaskCase, store: Store) -> Iterator[Torn]:

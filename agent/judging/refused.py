@@ -154,9 +154,9 @@ class Refused(NamedStoreStory):
 
     @property
     def opened_at_us(self) -> int:
-        """The opening that decided."""
+        """The opening that decided; without one, the last flush."""
         times_us, number, _ = self.counted
-        return times_us[number - 1]
+        return times_us[number - 1] if number else self.flushed_us
 
     @cached_property
     def transactional(self) -> bool:

@@ -21,6 +21,7 @@ def reached(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         said = decide(self, story)
         if isinstance(said, Silence):
             found.add((id(self), said.name))
+            assert story.opened_at_us >= 0, "`explain --why-not` dates what is silent, too"
         return said
 
     if wanted:

@@ -287,7 +287,7 @@ def test_a_store_that_was_put_back_alone(release):
     )
 
 
-ENDED = pytest.mark.twin_of(ID, "every entry that is gone may have been deleted since")
+ENDED = pytest.mark.twin_of(ID, "nothing proves it")
 WIPE = pytest.mark.twin_of(ID, "the opening may end in a wipe")
 
 
