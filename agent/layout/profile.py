@@ -174,22 +174,18 @@ def _stated(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
 
 
 def _traces(evidence: Evidence) -> list[tuple[str, ReleaseRange]]:
-    traces: list[tuple[str, ReleaseRange]] = []
-    if evidence.offsets_family:
-        traces.append((_OFFSETS_FAMILY, FACTS[Fact.OFFSETS_IN_STORE].holds[0]))
-    if evidence.plain:
-        traces.append(("stores without the column family `offsets`", FACTS[Fact.CHECKPOINT_FILE].holds[0]))
-    if evidence.task_lock_held:
-        traces.append(("a held task `.lock`", FACTS[Fact.TASK_LOCK].holds[0]))
-    if evidence.process_file is True:
+    has_file = evidence.process_file
+    rows = (
+        (evidence.offsets_family, _OFFSETS_FAMILY, FACTS[Fact.OFFSETS_IN_STORE].holds[0]),
+        (evidence.plain, "stores without the column family `offsets`", FACTS[Fact.CHECKPOINT_FILE].holds[0]),
+        (evidence.task_lock_held, "a held task `.lock`", FACTS[Fact.TASK_LOCK].holds[0]),
         # 2.7.0 is inside and has none: a range cannot say so
-        traces.append(("the process file", ReleaseRange.since("2.6.2")))
-    elif evidence.process_file is False:
-        traces.append(("open stores without a process file", ReleaseRange.until("2.7.0")))
-    if evidence.position_files:
+        (has_file is True, "the process file", ReleaseRange.since("2.6.2")),
+        (has_file is False, "open stores without a process file", ReleaseRange.until("2.7.0")),
         # 4.3 leaves the files of its predecessor behind, so they give no upper end
-        traces.append(("a position file", ReleaseRange.since("3.2.0")))
-    return traces
+        (evidence.position_files, "a position file", ReleaseRange.since("3.2.0")),
+    )
+    return [(what, releases) for is_there, what, releases in rows if is_there]
 
 
 def _shipped(versions: frozenset[str]) -> ReleaseRange | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.clock import Clock
@@ -189,8 +189,7 @@ class WatchLoop:
 
     def _know_volume(self) -> None:
         """The volume may have been mounted, or mounted over, since it was last asked."""
-        limits = asdict(read_limits())
-        self.inotify_limits = {name: value for name, value in limits.items() if value is not None}
+        self.inotify_limits = read_limits()
         self.pipeline.inventory.volume = volume_kind(self.root)
         if self.mode.forced_polling:
             self.keeper.set_polling("the settings say so (watch_mode=poll)")

@@ -116,35 +116,34 @@ class KernelDisk:
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
         """Read at most `length` bytes of a regular file from `offset`; shorter at its end."""
-        try:
-            if self._kept_file is not None and path == self._kept_file[0]:
-                return _read(self._kept_file[1], offset, min(length, self._kept_file[2] - offset))
-            descriptor, found = self._beside(path, _open_regular_file)
+        if self._kept_file is not None and path == self._kept_file[0]:
+            _, descriptor, size = self._kept_file
             try:
-                return _read(descriptor, offset, min(length, found.st_size - offset))
-            finally:
-                os.close(descriptor)
-        except (OSError, ValueError) as error:
-            return _unseen(error)
+                return _read(descriptor, offset, min(length, size - offset))
+            except (OSError, ValueError) as error:
+                return _unseen(error)
+        return self._ask_file(
+            path, lambda file, found: _read(file, offset, min(length, found.st_size - offset))
+        )
 
     def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
         """Stat a regular file and read it, unless it has more than `most_bytes`."""
-        try:
-            descriptor, found = self._beside(path, _open_regular_file)
-            try:
-                content = _read(descriptor, 0, found.st_size) if found.st_size <= most_bytes else b""
-            finally:
-                os.close(descriptor)
-        except (OSError, ValueError) as error:
-            return _unseen(error)
-        return _file_stat(found), content
+
+        def ask(file: int, found: os.stat_result) -> tuple[FileStat, bytes]:
+            return _file_stat(found), _read(file, 0, found.st_size) if found.st_size <= most_bytes else b""
+
+        return self._ask_file(path, ask)
 
     def lock_state(self, path: str) -> LockState | Unseen:
         """Ask whether a process holds a write lock on the file; takes nothing."""
+        return self._ask_file(path, lambda file, _: query_lock(file))
+
+    def _ask_file(self, path: str, ask: Callable[[int, os.stat_result], Answer]) -> Answer | Unseen:
+        """Ask about a regular file that is opened for this."""
         try:
-            descriptor, _ = self._beside(path, _open_regular_file)
+            descriptor, found = self._beside(path, _open_regular_file)
             try:
-                return query_lock(descriptor)
+                return ask(descriptor, found)
             finally:
                 os.close(descriptor)
         except (OSError, ValueError) as error:

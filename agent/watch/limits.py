@@ -25,22 +25,14 @@ class Limit:
         return f"{self.name}={'unknown' if self.value is None else self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class InotifyLimits:
-    """Limits per user; None where the kernel does not say."""
-
-    max_user_watches: int | None = None  # directories that all processes of this user may watch
-    max_user_instances: int | None = None  # queues that all processes of this user may have
-    max_queued_events: int | None = None  # notifications that one queue holds before it overflows
-
-
-def read_limits(sysctls: Path = SYSCTLS) -> InotifyLimits:
-    """Read the limits that hold now."""
-    return InotifyLimits(
-        max_user_watches=watch_limit(sysctls).value,
-        max_user_instances=instance_limit(sysctls).value,
-        max_queued_events=_read(sysctls / _QUEUED),
-    )
+def read_limits(sysctls: Path = SYSCTLS) -> dict[str, int]:
+    """Read the limits that hold now for the user, as far as the kernel says: sysctl -> value."""
+    found = {
+        "max_user_watches": watch_limit(sysctls).value,
+        "max_user_instances": instance_limit(sysctls).value,
+        "max_queued_events": _read(sysctls / _QUEUED),
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def queue_room(sysctls: Path = SYSCTLS) -> int:

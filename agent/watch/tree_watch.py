@@ -8,8 +8,8 @@ hint that names the cause, and since when something may have gone unseen.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from agent.layout import names
 from agent.layout.paths import classify, join
 from agent.watch.inotify import InotifyQueue, RawEvent
 from agent.watch.source import Cause, WatchCounters
-from agent.watch.tree import list_names, open_below, open_root
 from agent.watch.watches import OPTIONAL, Watches
 
 REST_S = 1.0
@@ -27,6 +26,9 @@ REST_S = 1.0
 
 RETRY_S = 60.0
 """How often directories that could not be watched are tried again."""
+
+_ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC  # the root itself may be configured as a symbolic link
+_BELOW = _ROOT | os.O_NOFOLLOW
 
 
 class TreeWatch:
@@ -244,6 +246,39 @@ class TreeWatch:
         self._identity = None
         self._first = Cause.ROOT_REPLACED
         self._since_us = self._since_us or self._sound_us
+
+
+@contextmanager
+def open_root(root: Path) -> Iterator[int]:
+    """Open the state directory; OSError if it is not there, not a directory, or not readable."""
+    descriptor = os.open(root, _ROOT)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def open_below(directory: int, path: str) -> Iterator[int]:
+    """Open a directory below an open one, component by component.
+
+    OSError: a component is gone, denied, a symbolic link or not a directory.
+    """
+    descriptor = os.dup(directory)
+    try:
+        for component in path.split("/"):
+            below = os.open(component, _BELOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def list_names(directory: int) -> list[tuple[str, bool]]:
+    """List an open directory: name, and whether it is a directory (a symbolic link to one is not)."""
+    with os.scandir(directory) as entries:
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
 
 
 def _is_of_interest(path: str) -> bool:

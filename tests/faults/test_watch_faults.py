@@ -53,7 +53,7 @@ class GatedClock:
 
 def test_overflow_of_the_kernels_queue(tmp_path: Path) -> None:
     """A reader that stands still: the loss is dated from the last sound moment, and every final state is seen."""
-    room = read_limits().max_queued_events or 0
+    room = read_limits().get("max_queued_events", 0)
     assert 0 < room <= 50_000, f"max_queued_events={room}: lower it for this test"
     task = make_task(tmp_path / "state")
     clock = SteppingClock()

@@ -1,4 +1,4 @@
-"""Store level of the reducer: what could not be read is never the same as nothing there."""
+"""Store level of the reducer: what could not be read, or has no IDENTITY, is never the same as nothing there."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Source
+from agent.inventory.disk import Unseen
 from agent.inventory.observations import StoreOffsets, problem_kind
 from agent.inventory.stores import Database
 from tests.support.scenario_case import at
-from tests.support.scenario_looks import FREE, HELD, Reducing, database_look, flush, lock_look, task_look
+from tests.support.scenario_looks import (
+    FREE,
+    GONE,
+    HELD,
+    Reducing,
+    database_look,
+    flush,
+    lock_look,
+    task_look,
+)
 
 SHORT = "000008.sst: corrupt: file is too short"
 TORN = "MANIFEST-000005: cut: it ends inside the record at byte 9"
@@ -149,3 +159,31 @@ def test_unread_offsets_show_no_close():
     one.see(replace(look, at_us=at(9), lock=FREE), lock_look(9, FREE))
     assert one.store.sessions[-1].released_us is not None
     assert one.store.sessions[-1].closed is None
+
+
+FOUND = database_look(1, None, lock=None, manifest=None)
+AGAIN = database_look(5, None, lock=None, manifest=None)
+
+
+@pytest.mark.parametrize(
+    ("looks", "bare"),
+    [
+        ((FOUND, AGAIN), {"s": at(1)}),  # since the first look that found it so
+        ((FOUND, database_look(7, unseen=Unseen.DENIED)), {"s": at(1)}),
+        ((FOUND, database_look(9, born=9)), {}),  # until something of a database is in it
+        ((FOUND, database_look(9, None, leftovers=2)), {}),
+        ((FOUND, database_look(9, unseen=GONE)), {}),  # or it goes
+        ((FOUND, task_look(5, unseen=GONE)), {}),
+        (
+            (database_look(1, None, path="app/0_0/w/w.0", lock=None, manifest=None),),
+            {},
+        ),  # a segment says nothing
+        ((database_look(1, born=1, lock=FREE), AGAIN), {"s": at(5)}),  # a store that was emptied
+    ],
+)
+def test_empty_directory(looks, bare):
+    """Noted with its beginning; no store is made of it."""
+    one = Reducing()
+    one.see(task_look(0.5), *looks)
+    assert one.task.bare == bare
+    assert not any(x.databases for x in one.task.stores.values() if bare)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.watch.tree import list_names, open_below, open_root
+from agent.watch.tree_watch import list_names, open_below, open_root
 
 
 def test_directory_is_opened_and_listed(tmp_path: Path) -> None:

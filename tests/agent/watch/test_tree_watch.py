@@ -20,8 +20,7 @@ from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
 from agent.layout.paths import PathRole, classify
 from agent.watch import tree_watch
 from agent.watch.inotify import InotifyQueue, RawEvent
-from agent.watch.tree import list_names
-from agent.watch.tree_watch import REST_S, RETRY_S, TreeWatch
+from agent.watch.tree_watch import REST_S, RETRY_S, TreeWatch, list_names
 from tests.agent.watch.live import HandClock
 
 pytestmark = pytest.mark.inotify
