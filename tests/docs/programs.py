@@ -241,7 +241,7 @@ def check_curl(words: Sequence[str]) -> str:
 def check_address(address: str) -> str:
     """Check that the agent serves this address's path."""
     path = "/" + address.partition("://")[2].partition("/")[2]
-    return "" if path in re.findall(r'case "(/\w*)":', SERVER.read_text("utf-8")) else f"no {path} is served"
+    return "" if path in re.findall(r'"(/\w*)"', SERVER.read_text("utf-8")) else f"no {path} is served"
 
 
 def check_grep(words: Sequence[str]) -> str:
