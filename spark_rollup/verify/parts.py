@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
@@ -23,10 +24,9 @@ from spark_rollup.verify.fold import Fold, Hashed
 from spark_rollup.verify.plan import Judged
 from spark_rollup.verify.replicas import Pair
 
-_PART = ("topic", "partition", "kind")
-_KEY = ("key", "key_2")
 _OF_COPY = ("copy", "databases", "stream_ms", "odd", "cells")
-_OF_RECORD = ("tail", "offset", "is_committed", "at_ms", "latest_ms", "first", "second")
+_OF_RECORD = ("key", "key_2", "tail", "offset", "is_committed", "at_ms", "latest_ms", "first", "second")
+"""Of every record each column goes through Java's pickler: there are few, and few are texts."""
 
 _TAIL_BYTES = 16
 
@@ -76,17 +76,19 @@ def compared(
     heads = digests.stored.join(F.broadcast(copies), "copy", "left_semi")
     if known is not None:
         heads = heads.join(known, "copy", "left")
-    rows = heads if records is None else heads.unionByName(records, allowMissingColumns=True)
-    for name in (*_KEY, *_OF_COPY, *_OF_RECORD):
+    of_copy = (F.col(name) if name in heads.columns else F.lit(None).alias(name) for name in _OF_COPY)
+    rows = heads.select(_part(), F.struct(*of_copy).alias("head"))
+    rows = rows if records is None else rows.unionByName(records, allowMissingColumns=True)
+    for name in _OF_RECORD:
         if name not in rows.columns:
             rows = rows.withColumn(name, F.lit(None))
     # the number is given: Spark must not put together, or take apart, what it is asked to bring to one place
     number = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    rows = rows.repartition(number, *_PART)
+    rows = rows.repartition(number, "part")
     if any(one.source.kind is StoreKind.VERSIONED for one in work.judged.values()):
-        rows = rows.withColumn("latest_ms", F.max("at_ms").over(W.partitionBy(*_PART)))
-    order = (*_PART, *_KEY, "offset", F.desc("is_committed"))
-    rows = rows.select(*_PART, *_KEY, *_OF_COPY, *_OF_RECORD).sortWithinPartitions(*order)
+        rows = rows.withColumn("latest_ms", F.max("at_ms").over(W.partitionBy("part")))
+    order = ("part", "key", "key_2", "offset", F.desc("is_committed"))
+    rows = rows.select("part", "head", *_OF_RECORD).sortWithinPartitions(*order)
     everywhere = spark.sparkContext.broadcast(work)
     found = rows.rdd.mapPartitions(lambda part: of_rows(part, everywhere))
     return spark.createDataFrame(found, _COMPARED, verifySchema=False)
@@ -95,7 +97,7 @@ def compared(
 def hashed(spark: SparkSession, judged: Sequence[Judged], settled: DataFrame, later: DataFrame) -> DataFrame:
     """Prepare records: committed ones up to a copy's offset, and all later ones.
 
-    Output columns: topic, partition, kind, key and key_2 (two hashes), tail (the key's last bytes, of a segmented
+    Output columns: part, key and key_2 (two hashes), tail (the key's last bytes, of a segmented
         store), offset, is_committed, at_ms, first, second (null = a tombstone).
     """
     kinds = sorted({(*one.source.part, one.source.kind.value) for one in judged})
@@ -111,7 +113,7 @@ def hashed(spark: SparkSession, judged: Sequence[Judged], settled: DataFrame, la
     is_segmented = F.col("kind").isin([kind.value for kind in StoreKind if kind.is_segmented])
     second = F.lit(SECOND).cast("bigint")
     return rows.select(
-        *_PART,
+        _part(),
         F.xxhash64("key").alias("key"), F.xxhash64(second, "key").alias("key_2"),
         F.when(is_segmented, F.substring("key", -_TAIL_BYTES, _TAIL_BYTES)).alias("tail"),
         "offset", "is_committed", at_ms.alias("at_ms"),
@@ -120,10 +122,15 @@ def hashed(spark: SparkSession, judged: Sequence[Judged], settled: DataFrame, la
     )  # fmt: skip
 
 
+def _part() -> Column:
+    """Name a partition of a changelog, read as one kind, by one number."""
+    return F.xxhash64("topic", F.col("partition").cast("long"), "kind").alias("part")
+
+
 def of_rows(rows: Iterable[Any], work: Broadcast[Work]) -> Iterator[tuple[object, ...]]:
     """Compare the copies of some partitions of changelogs; of each come its copies, then its records by key."""
-    for _, of_part in groupby(rows, key=lambda row: row[:3]):
-        yield from _of_part(groupby(of_part, key=lambda row: row[3:5]), work.value)
+    for _, of_part in groupby(map(tuple, rows), key=itemgetter(0)):  # indexing a `Row` is slow
+        yield from _of_part(groupby(of_part, key=itemgetter(2, 3)), work.value)
 
 
 def _of_part(keys: Iterator[tuple[Any, Iterator[Any]]], work: Work) -> Iterator[tuple[object, ...]]:
@@ -131,7 +138,7 @@ def _of_part(keys: Iterator[tuple[Any, Iterator[Any]]], work: Work) -> Iterator[
     stored: dict[int, dict[Place, Cell]] = {}
     expected: dict[int, Expected] = {}
     folds = []
-    for row in heads:
+    for _, row, *_ in heads:
         stored[row.copy] = {
             (segment, bucket.bucket): cell_of(bucket) for segment, bucket in buckets_of(row.databases)
         }
@@ -155,7 +162,7 @@ def _fold(keys: Iterator[tuple[Any, Iterator[Any]]], folds: Sequence[Fold]) -> N
     latest_ms = None
     for (key, _), records in keys:
         is_first = True
-        for *_, tail, offset, is_committed, at_ms, latest_ms, first, second in records:  # noqa: B007 - the same in all
+        for _, _, _, _, tail, offset, is_committed, at_ms, latest_ms, first, second in records:  # noqa: B007 - the same in all
             if is_first:
                 for fold in folds:
                     fold.begin(key, tail)
