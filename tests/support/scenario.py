@@ -105,8 +105,8 @@ class Scenario:
         return [x for x in self.world.findings() if detector in (None, x.detector)]
 
     def loud(self) -> list[Finding]:
-        """Findings of warning or above."""
-        return [x for x in self.findings() if x.severity.rank >= 1]
+        """Findings of warning or above; a question is none."""
+        return [x for x in self.findings() if x.severity.rank >= 1 and x.detector != UNDECIDED]
 
     def only(self, detector: str) -> Finding:
         """The one finding of a detector."""
