@@ -123,3 +123,17 @@ def _loudest(said: frozenset[Said]) -> str:
     if any(x.is_certain for x in said):
         return "confirmed"
     return "suspected" if said else "silent"
+
+
+def let_pass(era: Era, miss: Miss, script: Script) -> bool:
+    """Nothing on disk decides these, or nothing that the model has.
+
+    A wipe that was interrupted, with no task beside it: a revocation looks the same. Not mended, KAFKA-16017: records
+    that were aborted, or commit markers, make the same offset as records that were not restored, and `unrestored-store`
+    calls it confirmed; where few are missing, it is silent. A restoration that is suspended writes that offset, too,
+    and goes on.
+    """
+    names = "-".join(word[0] for word in script)
+    if miss is Miss.SILENT_MIXED and "ckpt-shut-kill-start-open" in names:
+        return True
+    return era.stale_recorder and miss is not Miss.LOUD_BENIGN and "rm-open-ckpt" in names

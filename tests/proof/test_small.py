@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent.detectors import DETECTORS
-from tests.proof.classes import Classes, Script, kind
-from tests.proof.eras import ALOS_2_6, ALOS_3_8, EOS_2_6_0, EOS_2_6_2, EOS_3_6_2, EOS_3_8, EOS_4_2_2, Era
-from tests.proof.figures import Miss, Plan, judge
+from tests.proof.classes import Classes, kind
+from tests.proof.eras import ALOS_2_6, ALOS_3_8, EOS_2_6_0, EOS_2_6_2, EOS_3_6_2, EOS_3_8, EOS_4_2_2
+from tests.proof.figures import Miss, Plan, judge, let_pass
 from tests.proof.life import DAMAGED, EXPOSED
 from tests.proof.play import Told
 
@@ -30,19 +30,6 @@ def test_no_class_misses_a_goal(era):
         miss: [x for x in scripts if not let_pass(era, miss, x)] for miss, scripts in found.misses.items()
     }
     assert unsaid == {miss: [] for miss in Miss}
-
-
-def let_pass(era: Era, miss: Miss, script: Script) -> bool:
-    """Nothing on disk decides these, or nothing that the model has.
-
-    A wipe that was interrupted, with no task beside it: a revocation looks the same. KAFKA-16017 after a part of the
-    restoration: as many commit markers as records are lost make the same offset; and a restoration that is suspended
-    writes that offset, and goes on: not mended, `unrestored-store` calls it confirmed as soon as it is written.
-    """
-    names = "-".join(word[0] for word in script)
-    if miss is Miss.SILENT_MIXED and "ckpt-shut-kill-start-open" in names:
-        return True
-    return era.stale_recorder and miss is not Miss.LOUD_BENIGN and "rm-open-ckpt" in names
 
 
 @pytest.mark.parametrize(
