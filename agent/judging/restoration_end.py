@@ -33,7 +33,7 @@ class RestorationEnd:
     Args of the dataclass:
         offset: Its entry for the store.
         certain: More than 10,000 records were flushed after it without another; otherwise the restoration may have
-            been paused there, or be stalled.
+            been paused there, or be stalled, or on 2.6 be that of a copy that warms up.
     """
 
     offset: int
@@ -49,7 +49,8 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     leaves it standing for certain but a task that flushes more than 10,000 records while commits go by.
 
     Source:
-        DefaultStateUpdater.pauseTask, maybeCompleteRestoration, maybeCheckpointTasks (3.8.0 to 4.2.1).
+        DefaultStateUpdater.pauseTask, maybeCompleteRestoration, maybeCheckpointTasks (3.8.0 to 4.2.1);
+        StandbyTask.postCommit (2.6.1: written whenever the offsets changed), HighAvailabilityTaskAssignor (2.6.0).
     """
     end_us = case.now_us if after.released_us is None else after.released_us
     fact = _last_before_the_close(task, store, after, end_us)
@@ -72,7 +73,8 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
-        return RestorationEnd(offset, certain=True)
+        # 2.6: a copy that warms up, which no setting announces, writes at every commit, however far it is
+        return RestorationEnd(offset, certain=case.says(Fact.BULK_LOAD_REOPEN) is not Truth.NO)
     if passing and not (alone and unchanged_us >= RESTORING_US):
         return None  # a standby goes on from there without another one, for up to 10,000 records
     if _was_worked_after(store, after, fact, until_us) or _is_alone(case, store, after, fact):

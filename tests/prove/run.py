@@ -1,7 +1,8 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
-Parts: the evaluation with notifications followed late; every recording replayed with less knowledge; the RocksDB
-reader against its oracles, beside a busy writer and on damaged files; every parser fuzzed; 2,000 damaged stores
+Parts: the evaluation with notifications followed late; short lives of a task, all judged (`tests/proof`); every
+recording replayed with less knowledge; the RocksDB reader against its oracles, beside
+a busy writer and on damaged files; every parser fuzzed; 2,000 damaged stores
 scanned and read by RocksDB itself; the fleet audit on
 recordings disturbed thousands of times, killed at random, and on a standalone Spark cluster; the heavy tests; alert
 noise over a simulated fleet; every Python and Spark that is promised (`tests/prove/matrix.py`); the image in
@@ -28,6 +29,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         f"evaluation, up to {late} ms late": ("tests/evaluate/run.py", "--delay-ms", str(late))
         for late in (5, 20, 50, 100, 300)
     },
+    "short lives": ("tests/proof/page.py",),
     "less known": ("tests/prove/less_known.py",),
     "fleet audit: injected truth": ("tests/bench/recall.py",),
     "fleet audit: disturbed recordings": ("tests/prove/disturbed.py",),

@@ -1,0 +1,108 @@
+"""Is what was recorded a run of the model? Order, and amounts as far as they decide what comes next.
+
+Amounts are compared by what they mean: whether a checkpoint is the first, unknown, went on by up to 10,000 offsets or
+by more, stayed, or fell; whether puts went with it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tests.proof.eras import MANY_OFFSETS, Era
+from tests.proof.life import COMMITTED, OPEN, UNKNOWN, Life, Word, lasts, of, to_apply
+from tests.proof.steps import is_due, moves
+
+NO_LIMIT = 1_000_000
+
+
+class Seen(NamedTuple):
+    """What of the words before decides how the next one is read."""
+
+    offset: int = -1
+    held: bool = False
+
+
+def sketch(word: Word, seen: Seen) -> tuple[Word | None, Seen]:
+    """Give the meaning of a word; None = a file system does not show it."""
+    match word:
+        case ("age",) | ("long",):
+            return None, seen
+        case ("open", _):
+            return word, seen._replace(held=True)
+        case ("flush", _):
+            return ("flush",), seen
+        case ("shut", puts):
+            return ("shut", puts > 0), seen._replace(held=False)
+        case ("ckpt", offset, puts):
+            if offset == UNKNOWN:
+                return ("ckpt", "unknown", puts > 0), seen
+            moved = offset - seen.offset
+            how = "many" if moved > MANY_OFFSETS else "few" if moved > 0 else "none" if moved == 0 else "back"
+            return ("ckpt", how, puts > 0), seen._replace(offset=offset)
+        case ("kill",) | ("exit",):
+            return ("kill" if seen.held else "exit",), seen._replace(held=False)
+    return word, seen
+
+
+def sketched(words: Sequence[Word]) -> list[Word]:
+    """Give the meanings of a recording's words."""
+    found, seen = [], Seen()
+    for word in words:
+        meaning, seen = sketch(word, seen)
+        found += [meaning] if meaning is not None else []
+    return found
+
+
+def accepts(era: Era, text: Sequence[Word]) -> int | None:
+    """Follow a recording through the model: None = it is a run; else how many words were understood.
+
+    Args:
+        era: The era.
+        text: The meanings of its words (`sketched`).
+    """
+    count = itertools.count()
+    front = [(0, 0, next(count), Life(), Seen())]
+    known = {_key(era, 0, Life(), Seen())}
+    furthest = 0
+    while front:  # the furthest first, of these the one with the shortest changelog
+        at, life, seen = -front[0][0], *heapq.heappop(front)[3:]
+        if at == len(text):
+            return None
+        for move in moves(era, life, NO_LIMIT):
+            step = _matches(text, at, move.seen, seen)
+            if step is None:
+                continue
+            furthest = max(furthest, step[0])
+            key = _key(era, step[0], move.life, step[1])
+            if key not in known:
+                known.add(key)
+                heapq.heappush(front, (-step[0], len(move.life.log), next(count), move.life, step[1]))
+    return furthest
+
+
+def _matches(text: Sequence[Word], at: int, words: Sequence[Word], seen: Seen) -> tuple[int, Seen] | None:
+    for word in words:
+        meaning, seen = sketch(word, seen)
+        if meaning is None:
+            continue
+        if at >= len(text) or text[at] != meaning:
+            return None
+        at += 1
+    return at, seen
+
+
+def _key(era: Era, at: int, life: Life, seen: Seen) -> tuple[object, ...]:
+    """Tell lives apart as far as what may come next differs."""
+    todo, ends = to_apply(life), lasts(life.log)
+    moved = life.position - seen.offset
+    return (
+        at, life.role, life.alive, life.directory, life.store, life.paused, is_due(era, life), bool(life.memory),
+        life.checkpoint is None or (life.checkpoint >= 0, life.checkpoint == life.position),
+        life.recorded is None, min(len(todo), 2), min(len(of(life, OPEN)), 2),
+        min(sum(ends[x] <= seen.offset for x in of(life, COMMITTED)), 2), (moved > 0) - (moved < 0),
+        moved > MANY_OFFSETS, life.position < 0, any(life.log[x].records > MANY_OFFSETS for x in todo),
+        life.offset, life.status,
+    )  # fmt: skip

@@ -1,0 +1,109 @@
+"""The eras of a task's life: rows of booleans, each asked of `agent.layout.facts` for one release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from agent.layout.facts import Fact
+from agent.layout.profile import Profile, Truth
+from agent.layout.releases import ReleaseRange
+
+MANY_OFFSETS = 10_000
+"""StateManagerUtil.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT, 2.7.0 to 4.2.x."""
+
+
+@dataclass(frozen=True)
+class Era:
+    """One release under one guarantee, with or without transactional stores."""
+
+    name: str
+    release: str
+    eos: bool
+    transactional: bool = False
+
+    @cached_property
+    def _profile(self) -> Profile:
+        transactional = Truth.YES if self.transactional else Truth.NO
+        return Profile(ReleaseRange.of(self.release), transactional=transactional)
+
+    def _holds(self, fact: Fact) -> bool:
+        answer = self._profile.says(fact)
+        assert answer is not Truth.MAYBE, f"{fact} of {self.release}"
+        return answer is Truth.YES
+
+    @cached_property
+    def updater(self) -> bool:
+        """A state updater restores: it writes checkpoints on its way, at a pause and at a removal."""
+        return self._holds(Fact.STATE_UPDATER)
+
+    @cached_property
+    def pauses(self) -> bool:
+        """A pause writes a checkpoint."""
+        return self.updater and self._holds(Fact.PAUSE)
+
+    @cached_property
+    def in_store(self) -> bool:
+        """Stores keep their offsets themselves."""
+        return self._holds(Fact.OFFSETS_IN_STORE)
+
+    @cached_property
+    def status(self) -> bool:
+        """Stores say whether they were closed."""
+        return self._holds(Fact.STATUS_MARKER)
+
+    @cached_property
+    def every_change(self) -> bool:
+        """A commit after any change writes a checkpoint; else only after 10,000 offsets."""
+        return self._holds(Fact.CHECKPOINT_AT_CHANGED_COMMIT)
+
+    @cached_property
+    def restored_checkpoints(self) -> int:
+        """How many checkpoints the end of a restoration writes."""
+        if self.in_store:
+            return 0
+        if self.eos:
+            return int(self._holds(Fact.CHECKPOINT_AT_RESTORE_END_EOS))
+        return int(self._holds(Fact.CHECKPOINT_AT_RESTORE_END_ALOS)) + int(self.updater)
+
+    @cached_property
+    def kept(self) -> bool:
+        """The checkpoint of a restoration's end stays while the task processes."""
+        return not self.eos or self._holds(Fact.CHECKPOINT_KEPT_IN_RUNNING)
+
+    @cached_property
+    def kept_at_resume(self) -> bool:
+        """The checkpoint of a suspension stays after it."""
+        return not self.eos or self._holds(Fact.CHECKPOINT_KEPT_AT_RESUME)
+
+    @cached_property
+    def deleted_at_init(self) -> bool:
+        """The initialization of a task deletes the checkpoint that it read."""
+        fact = Fact.CHECKPOINT_DELETED_AT_INIT_EOS if self.eos else Fact.CHECKPOINT_DELETED_AT_INIT_ALOS
+        return self._holds(fact)
+
+    @cached_property
+    def stale_recorder(self) -> bool:
+        """A revived task still knows the offset from before its wipe."""
+        return self.eos and self._holds(Fact.STALE_RECORDER_OFFSETS)
+
+    @cached_property
+    def wiped_without_offset(self) -> bool:
+        """A store that is not empty and has no offset is wiped."""
+        return self.eos and self._holds(Fact.WIPE_ON_MISSING_CHECKPOINT)
+
+    @cached_property
+    def corrupted_checkpoint(self) -> bool:
+        """A corrupted running task writes its present offset just before its wipe."""
+        return self._holds(Fact.CHECKPOINT_AT_CORRUPTED_CLOSE)
+
+
+EOS_3_8 = Era("exactly-once 3.8 to 4.2.1", "4.1.2", eos=True)
+EOS_3_6_2 = Era("exactly-once 3.6.2 to 3.7", "3.6.2", eos=True)
+EOS_2_6_2 = Era("exactly-once 2.6.2 to 3.6.1", "3.4.1", eos=True)
+EOS_4_2_2 = Era("exactly-once 4.2.2", "4.2.2", eos=True)
+EOS_2_6_0 = Era("exactly-once 2.6.0 and 2.6.1", "2.6.1", eos=True)
+ALOS_3_8 = Era("at-least-once 3.8 to 4.2", "3.9.2", eos=False)
+ALOS_2_6 = Era("at-least-once 2.7 to 3.4", "3.4.1", eos=False)
+
+ERAS = (EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6)

@@ -1,0 +1,139 @@
+"""Judge the classes of an era: how far the agent's words are from the best that the disk allows."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agent.detectors import DETECTORS
+from agent.judging.base import Detector
+from tests.proof.classes import Classes, Lives, Script, kind
+from tests.proof.eras import Era
+from tests.proof.life import DAMAGED
+from tests.proof.play import Said, Told, play
+
+MORE_WRITES = 2
+"""With so many writes more a class that misses a goal is followed again: a twin may need them."""
+
+
+class Miss(StrEnum):
+    """What a class may miss; the goal of each is 0."""
+
+    FALSE_CERTAINTY = "false certainty"
+    SILENT_DAMAGE = "silent, all damaged"
+    LOUD_BENIGN = "loud, all benign"
+    SILENT_MIXED = "silent, mixed"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which classes of an era are judged.
+
+    Args of the dataclass:
+        all_words: All classes of at most so many words.
+        damaged_words: The damaged and mixed ones of at most so many words.
+        most_writes: How often records are written in a life.
+        sampled: So many of the others of at most `damaged_words`, drawn.
+        most: At most so many of the damaged and mixed ones, the shortest first; None = all.
+    """
+
+    all_words: int
+    damaged_words: int
+    most_writes: int = 3
+    sampled: int = 0
+    most: int | None = None
+
+
+@dataclass
+class Figures:
+    """What came out for one era at one level of knowledge."""
+
+    era: Era
+    told: Told
+    plan: Plan
+    lives: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
+    misses: dict[Miss, list[Script]] = field(default_factory=lambda: {miss: [] for miss in Miss})
+
+    def shortest(self, miss: Miss) -> Script | None:
+        """Give the shortest class that misses a goal."""
+        return min(self.misses[miss], key=lambda script: (len(script), str(script)), default=None)
+
+
+def judge(
+    era: Era, told: Told, plan: Plan, *, sibling: bool = False, detectors: tuple[Detector, ...] = DETECTORS
+) -> Figures:
+    """Play the classes of an era that a plan names, and count."""
+    classes = Classes(era, plan.most_writes)
+    found = Figures(era, told, plan)
+    more = Classes(era, plan.most_writes + MORE_WRITES)
+    for script, lives in _chosen(classes, plan, found):
+        said = play(era, script, told, sibling=sibling, detectors=detectors)
+        what = kind(lives)
+        found.judged[what] += 1
+        found.words[_loudest(said)] += 1
+        for miss in missed(lives, said):
+            if miss in missed(more.along(script), said):
+                found.misses[miss].append(script)
+    return found
+
+
+def _chosen(classes: Classes, plan: Plan, found: Figures) -> Iterator[tuple[Script, Lives]]:
+    dice = random.Random(f"{classes.era.name}{plan}")
+    left, severe, others = plan.most, [], []
+    for script, lives in classes.up_to(max(plan.all_words, plan.damaged_words)):
+        what = kind(lives)
+        found.classes[what] += 1
+        found.lives += len(lives)
+        if len(script) <= plan.all_words:
+            yield script, lives
+        elif what in ("damaged", "mixed"):
+            severe.append((script, lives))
+        else:
+            others.append((script, lives))
+    yield from severe if left is None else dice.sample(severe, min(left, len(severe)))
+    yield from dice.sample(others, min(plan.sampled, len(others)))
+
+
+def missed(lives: Lives, said: Iterable[Said]) -> set[Miss]:
+    """Tell which goals a class misses."""
+    what, misses = kind(lives), set()
+    if any(x.is_certain and not _holds_for_all(lives, x) for x in said):
+        misses.add(Miss.FALSE_CERTAINTY)
+    if what == "damaged" and not said:
+        misses.add(Miss.SILENT_DAMAGE)
+    if what == "benign" and any(x.at_end for x in said):
+        misses.add(Miss.LOUD_BENIGN)
+    if what == "mixed" and not said:
+        misses.add(Miss.SILENT_MIXED)
+    return misses
+
+
+def _holds_for_all(lives: Lives, said: Said) -> bool:
+    """Damage must be there in every life, an exposure must at least have been."""
+    return all(DAMAGED in life.truth if said.level == "damage" else life.truth for life in lives)
+
+
+def _loudest(said: frozenset[Said]) -> str:
+    if any(x.is_certain for x in said):
+        return "confirmed"
+    return "suspected" if said else "silent"
+
+
+def let_pass(era: Era, miss: Miss, script: Script) -> bool:
+    """Nothing on disk decides these, or nothing that the model has.
+
+    A wipe that was interrupted, with no task beside it: a revocation looks the same. Not mended, KAFKA-16017: records
+    that were aborted, or commit markers, make the same offset as records that were not restored, and `unrestored-store`
+    calls it confirmed; where few are missing, it is silent. A restoration that is suspended writes that offset, too,
+    and goes on.
+    """
+    names = "-".join(word[0] for word in script)
+    if miss is Miss.SILENT_MIXED and "ckpt-shut-kill-start-open" in names:
+        return True
+    return era.stale_recorder and miss is not Miss.LOUD_BENIGN and "rm-open-ckpt" in names

@@ -1,0 +1,177 @@
+"""One task on one disk, with one logged key-value store: what is true of it, seen or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+COMMITTED, ABORTED, OPEN, UNSENT, MARKER = "committed", "aborted", "open", "unsent", "marker"
+"""Kinds of a block of records: OPEN = of a transaction that runs, or not acknowledged; UNSENT = in the store only."""
+
+NOBODY, RESTORING, RUNNING, STANDBY, SUSPENDED = "nobody", "restoring", "running", "standby", "suspended"
+UNKNOWN = -4
+"""OffsetCheckpoint.OFFSET_UNKNOWN, 2.6.0 and later."""
+
+FEW, MANY = 100, 10_500
+"""How many records are written at once: below and above the rule of 10,000."""
+
+DAMAGED, EXPOSED = "damaged", "exposed"
+
+Word = tuple
+"""What an agent sees: a name and amounts."""
+
+
+class Block(NamedTuple):
+    """Records of the changelog that are written, committed or lost together; `each` = offsets that one takes.
+
+    Two where each is a transaction of its own: its marker takes one, too.
+    """
+
+    kind: str
+    records: int
+    each: int = 1
+
+
+class Life(NamedTuple):
+    """The hidden state.
+
+    Args of the tuple:
+        log: The changelog.
+        alive: Whether the process runs.
+        role: What the process does with the task.
+        directory: Whether the task's directory exists.
+        store: Whether its store does.
+        disk: Blocks (their numbers) in SST files.
+        memory: Blocks in the memtable.
+        checkpoint: The offset that a start would trust, on disk; None = there is none.
+        position: The last offset applied; -1 = none.
+        snapshot: The offset at the task's last checkpoint; 0 = it has written none.
+        recorded: The offset that the recorder of a revived task still knows; None = none.
+        paused: Whether the state updater was paused.
+        truth: DAMAGED, EXPOSED: what was ever the case.
+        offset: 4.3+: the offset in the memtable; None = none.
+        late: 4.3+: blocks of the memtable that were put after it.
+        status: 4.3+: 1 = a reopening finds the store open, 0 = closed, None = not told.
+    """
+
+    log: tuple[Block, ...] = ()
+    alive: bool = False
+    role: str = NOBODY
+    directory: bool = False
+    store: bool = False
+    disk: frozenset[int] = frozenset()
+    memory: frozenset[int] = frozenset()
+    checkpoint: int | None = None
+    position: int = -1
+    snapshot: int = 0
+    recorded: int | None = None
+    paused: bool = False
+    truth: frozenset[str] = frozenset()
+    offset: int | None = None
+    late: frozenset[int] = frozenset()
+    status: int | None = None
+
+
+class Move(NamedTuple):
+    """One step: its name, what an agent sees of it, and the life after it."""
+
+    name: str
+    seen: tuple[Word, ...]
+    life: Life
+
+
+NONE: frozenset[int] = frozenset()
+
+
+# -- the changelog ----------------------------------------------------------------------------------------
+
+
+def lasts(log: tuple[Block, ...]) -> list[int]:
+    """Give the last offset of each block; that of an unsent one is the one before it."""
+    found, end = [], -1
+    for kind, records, each in log:
+        end += 0 if kind == UNSENT else records * each
+        found.append(end)
+    return found
+
+
+def end(log: tuple[Block, ...]) -> int:
+    """Give the last offset."""
+    return sum(records * each for kind, records, each in log if kind != UNSENT) - 1
+
+
+def of(life: Life, *kinds: str) -> frozenset[int]:
+    """List blocks of these kinds."""
+    return frozenset(number for number, block in enumerate(life.log) if block.kind in kinds)
+
+
+def size(life: Life, blocks: Iterable[int]) -> int:
+    """Count records."""
+    return sum(life.log[number].records for number in blocks)
+
+
+def written(life: Life, records: int, kind: str, *, marker: bool = False) -> Life:
+    """Append records."""
+    return life._replace(log=(*life.log, Block(kind, records), *([Block(MARKER, 1)] if marker else [])))
+
+
+def resolved(life: Life, kind: str, *, marker: bool) -> Life:
+    """End the open transaction, or have what was sent acknowledged."""
+    if not of(life, OPEN):
+        return life
+    log = tuple(block._replace(kind=kind) if block.kind == OPEN else block for block in life.log)
+    return life._replace(log=log + ((Block(MARKER, 1),) if marker else ()))
+
+
+def writes(life: Life) -> int:
+    """Count how often records were written."""
+    return sum(block.kind != MARKER for block in life.log)
+
+
+def to_apply(life: Life) -> list[int]:
+    """List committed blocks beyond the position, in order."""
+    ends = lasts(life.log)
+    return [x for x in sorted(of(life, COMMITTED)) if ends[x] > life.position]
+
+
+def applied(life: Life, blocks: Iterable[int]) -> Life:
+    """Put blocks of the changelog into the memtable."""
+    chosen = frozenset(blocks)
+    if not chosen:
+        return life
+    ends = lasts(life.log)
+    position = max(ends[x] for x in chosen)
+    return life._replace(memory=life.memory | chosen, late=life.late | chosen, position=position)
+
+
+# -- the truth --------------------------------------------------------------------------------------------
+
+
+def told(life: Life, *truth: str) -> Life:
+    """Add to what was the case."""
+    return life._replace(truth=life.truth | set(truth))
+
+
+def uncommitted(life: Life) -> frozenset[int]:
+    """List blocks on disk that were never committed."""
+    return life.disk & of(life, ABORTED, UNSENT)
+
+
+def beyond(life: Life) -> frozenset[int]:
+    """List blocks on disk beyond the checkpoint."""
+    ends = lasts(life.log)
+    return frozenset(x for x in life.disk if ends[x] > max(life.checkpoint or -1, -1))
+
+
+def missing(life: Life) -> frozenset[int]:
+    """List committed blocks up to the position that the store does not hold."""
+    ends = lasts(life.log)
+    held = life.disk | life.memory
+    return frozenset(x for x in of(life, COMMITTED) if ends[x] <= life.position and x not in held)
+
+
+def trusted(life: Life, *, eos: bool) -> Life:
+    """A task was opened on what is on disk: tell what is wrong with it."""
+    if missing(life) or (eos and uncommitted(life)):
+        return told(life, DAMAGED)
+    return life

@@ -1,0 +1,222 @@
+"""Play a script with the scenarios of this repository through the agent, and ask what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from agent.contract.events import Kind, Severity
+from agent.detectors import DETECTORS
+from agent.judging.base import Detector
+from tests.proof.classes import Script
+from tests.proof.eras import Era
+from tests.proof.life import UNKNOWN, Word
+from tests.support.scenario import TIMESTAMPED, App, Scenario
+from tests.support.scenario_database import SimDatabase
+
+TASK, SIBLING = "0_0", "0_1"
+CHANGELOG = "app-s-changelog-0"
+
+
+class Told(StrEnum):
+    """What an operator says."""
+
+    ALL = "everything"
+    TWO = "guarantee and release"
+
+
+class Said(NamedTuple):
+    """A finding of warning or above, in one of its states; `at_end` = not before the last word."""
+
+    detector: str
+    level: str
+    severity: str
+    confidence: str
+    at_end: bool
+
+    @property
+    def is_certain(self) -> bool:
+        return (self.severity, self.confidence) == ("critical", "confirmed")
+
+
+EVERYTHING = {
+    "state_cleanup_delay_ms": 600_000,
+    "delete_retention_ms": 86_400_000,
+    "session_timeout_ms": 45_000,
+    "max_warmup_replicas": 2,
+    "probing_rebalance_interval_ms": 600_000,
+}
+GAP_S = 5.0
+AGED_S = 1_300
+LONG_S = 130
+DECIDED_S = 75
+"""What a detector waits for at most, once a process is gone."""
+SOON_S = {
+    ("start", "open"): 1.0,
+    ("start", "pass"): 1.0,
+    ("start", "refused"): 1.0,
+    ("ckpt", "ckpt"): 0.05,
+    ("ckpt", "shut"): 0.02,
+    ("ckpt", "delck"): 0.02,
+    ("open", "shut"): 0.02,
+    ("refused", "rm"): 0.005,
+    ("shut", "rm"): 0.005,
+    ("shut", "ckpt"): 0.005,
+    ("rm", "open"): 0.4,
+    ("shut", "exit"): 0.05,
+    ("shut", "kill"): 0.02,
+    ("torn", "kill"): 0.01,
+    ("age", "rm"): 0.5,
+    ("age", "torn"): 0.5,
+}
+"""What follows within one action of Kafka Streams; everything else is five seconds apart."""
+
+
+def play(
+    era: Era,
+    script: Script,
+    told: Told,
+    *,
+    sibling: bool = False,
+    detectors: tuple[Detector, ...] = DETECTORS,
+) -> frozenset[Said]:
+    """Give what the agent says of a class, at any time.
+
+    Args:
+        era: The era.
+        script: What happens.
+        told: What the operator says.
+        sibling: The process has a second task that does nothing.
+        detectors: Of the agent.
+    """
+    run = scenario(era, told, detectors)
+    stage, earlier = Stage(run, sibling=sibling), 0
+    for word in script:
+        earlier = len(run.world.records)
+        stage.plays(word)
+    run.wait(DECIDED_S)
+    assert not run.world.faults, run.world.faults
+    return frozenset(loud(run, earlier))
+
+
+def scenario(era: Era, told: Told, detectors: tuple[Detector, ...]) -> Scenario:
+    """Begin a scenario of an era."""
+    settings: dict[str, object] = {"enable_transactional_statestores": "true"} if era.transactional else {}
+    if told is Told.ALL:
+        settings |= {**EVERYTHING, "commit_interval_ms": 30_000}
+    run = Scenario(
+        era.release,
+        "exactly_once_v2" if era.eos else "at_least_once",
+        0 if told is Told.ALL else None,
+        stores={"s": TIMESTAMPED},
+        told=settings,
+        detectors=detectors,
+    )
+    run.transactional = era.transactional
+    return run
+
+
+def loud(run: Scenario, earlier: int) -> Iterator[Said]:
+    """List findings of warning or above, but for those that only ask for a fact."""
+    for number, record in enumerate(run.world.records):
+        body = record.body
+        if (
+            record.kind is Kind.FINDING
+            and body["severity"] != Severity.INFO
+            and body["detector"] != "missing-fact"
+        ):
+            detector, level = str(body["detector"]), str(body["level"])
+            severity, confidence = str(body["severity"]), str(body["confidence"])
+            yield Said(detector, level, severity, confidence, at_end=number >= earlier)
+
+
+class Stage:
+    """Plays words: each has a method of its name."""
+
+    def __init__(self, run: Scenario, *, sibling: bool) -> None:
+        """Begin with an empty disk."""
+        self.run, self.sibling = run, sibling
+        self.app: App
+        self.before = ""
+
+    def plays(self, word: Word) -> None:
+        """Play one word, as long after the one before as it comes."""
+        self.run.wait(SOON_S.get((self.before, word[0]), GAP_S))
+        getattr(self, f"_{word[0]}")(*word[1:])
+        self.before = word[0]
+
+    def _databases(self) -> list[SimDatabase]:
+        return list(self.run.task(TASK).databases.values())
+
+    def _start(self) -> None:
+        self.app = self.run.start()
+        if self.sibling:
+            self.run.wait(0.5)
+            self.app.opens(SIBLING)
+            self.app.restores(SIBLING, UNKNOWN, puts=0)
+
+    def _exit(self) -> None:
+        if self.sibling:
+            self.app.closes(SIBLING, UNKNOWN)
+        self.app.ends()
+
+    def _kill(self) -> None:
+        self.app.crash()
+
+    def _open(self, _deletes: bool = False) -> None:
+        self.app.opens(TASK)
+
+    def _pass(self) -> None:
+        self.app.startup_pass()
+
+    def _refused(self) -> None:
+        for database in self._databases():
+            self.app._open_database(database)
+            database.crash()
+            self.run.world.unlock(f"{database.path}/LOCK")
+
+    def _flush(self, *amounts: int | None) -> None:
+        self._puts(*amounts)
+        self.app.flushes(TASK)
+
+    def _shut(self, *amounts: int | None) -> None:
+        self._puts(*amounts)
+        for database in self._databases():
+            database.put_status(0)  # 4.3 and later
+        self.app._close_stores(TASK)
+        self.app.unlocks(TASK)
+
+    def _ckpt(self, offset: int, puts: int) -> None:
+        self._puts(puts)
+        self.app.checkpoints(TASK, offset)
+
+    def _delck(self) -> None:
+        self.app._delete_checkpoint(self.run.task(TASK))
+
+    def _rm(self) -> None:
+        if self.before == "age":
+            self.app.cleaner.deletes(TASK)
+        else:
+            self.app.deletes_directory(TASK)
+
+    def _torn(self) -> None:
+        self.app.cleaner.deletes(TASK, stop_after="rocksdb")
+        self.run.task(TASK).databases.clear()
+
+    def _age(self) -> None:
+        self.run.wait(AGED_S)
+
+    def _long(self) -> None:
+        self.run.wait(LONG_S)
+
+    def _puts(self, puts: int | None = 0, offset: int | None = None, late: int | None = 0) -> None:
+        """Put records: those before the offset, the offset (4.3 and later), those after it."""
+        if puts:
+            self.app.puts(TASK, puts)
+        if offset is not None:
+            for database in self._databases():
+                database.put_offset(CHANGELOG, offset)
+                database.put_position()
+        if late:
+            self.app.puts(TASK, late)

@@ -1,0 +1,151 @@
+"""A recording in the words of the model: what each task did, in order, with puts and offsets."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.inventory.disk import Unseen
+from agent.layout.checkpoint import parse_checkpoint
+from agent.observe.rocksdb.manifest import read_manifest
+from agent.observe.rocksdb.replay import ManifestView
+from agent.replay.memory_disk import MemoryDisk
+from agent.replay.trace import read_trace
+from tests.proof.life import UNKNOWN, Word
+
+IN_TASK = re.compile(r"([^/]+/\d+_\d+)(?:/(.*))?$")
+SOON_S = 1.0
+LONG_WALK_S = 10.0
+"""A deletion on the slow volume of some recordings."""
+
+
+@dataclass
+class History:
+    """What one task did."""
+
+    task: str
+    words: list[tuple[float, Word]] = field(default_factory=list)
+    held: set[str] = field(default_factory=set)
+    puts: dict[str, int] = field(default_factory=dict)
+    stores: set[str] = field(default_factory=set)
+
+    def says(self, at: float, *word: object) -> None:
+        """Add a word; several stores open, flush and close as one."""
+        last_at, last = self.words[-1] if self.words else (0.0, ("",))
+        soon = at - last_at < SOON_S
+        if (
+            word[0] == "open"
+            and soon
+            and last == ("shut", 0)
+            and len(self.words) > 1
+            and self.words[-2][1][0] == "open"
+        ):
+            del self.words[-1]  # a new timestamped store opens twice
+        elif word == last and word in (("rm",), ("torn",)) and at - last_at < LONG_WALK_S:
+            pass
+        elif word[0] == "delck" and last[0] == "open":
+            self.words[-1] = (at, ("open", True))
+        elif word[0] in ("ckpt", "shut", "flush") and last[0] == "flush" and soon:
+            self.words[-1] = (at, (*word[:-1], word[-1] + last[1]))
+        else:
+            self.words.append((at, word))
+
+
+def histories(trace: Path) -> dict[str, History]:
+    """Read all tasks of one pod."""
+    disk, alive = MemoryDisk(), None
+    found: dict[str, History] = {}
+    exits = [b'"exit"' in line for line in gzip.decompress(trace.read_bytes()).splitlines()]
+    for by_exit, operation in zip(exits, read_trace(trace), strict=True):
+        if operation.op == "start":
+            alive = operation.at_us / 1e6
+        disk.apply(operation)
+        match = IN_TASK.match(operation.path)
+        at = operation.at_us / 1e6
+        if operation.op in ("start", "exit"):
+            for one in found.values():
+                _process(one, disk, at, operation.op)
+            alive = None if operation.op == "exit" else alive
+        elif match is not None and not operation.nameless:
+            task = match[1]
+            if task not in found:
+                found[task] = History(task)
+                if alive is not None:
+                    found[task].says(alive, "start")
+            if operation.op in ("lock", "unlock"):
+                if not by_exit:
+                    _lock(found[task], at, operation.op, match[2] or "")
+            else:
+                _file(found[task], disk, at, operation.op, match[2] or "", operation.to)
+    return found
+
+
+def _process(one: History, disk: MemoryDisk, at: float, op: str) -> None:
+    """A process starts or ends; one that ends and holds the store is as good as killed."""
+    if (
+        one.words
+        and one.words[-1][1] == ("rm",)
+        and not isinstance(disk.stat(f"{one.task}/.checkpoint"), Unseen)
+    ):
+        one.words[-1] = (at, ("torn",))
+    one.says(at, "start" if op == "start" else "kill" if one.held else "exit")
+    one.held.clear()
+
+
+def _lock(one: History, at: float, op: str, name: str) -> None:
+    folder, _, last = name.rpartition("/")
+    if last != "LOCK":
+        return
+    if op == "lock":
+        if not one.held:
+            one.says(at, "open", False)
+        one.held.add(folder)
+        one.stores.add(folder)
+    else:
+        one.held.discard(folder)
+        if not one.held:
+            one.says(at, "shut", 0)
+
+
+def _file(one: History, disk: MemoryDisk, at: float, op: str, name: str, to: str) -> None:
+    folder, _, last = name.rpartition("/")
+    if op == "write" and last.startswith("MANIFEST-"):
+        _flush(one, disk, at, folder)
+    elif op == "rename" and to.endswith("/.checkpoint"):
+        one.says(at, "ckpt", _offset(disk, f"{one.task}/.checkpoint"), 0)
+    elif op == "rename" and to.endswith("/IDENTITY"):
+        one.puts[folder] = 0
+    elif op == "unlink" and name == ".checkpoint":
+        if not (
+            one.words and one.words[-1][1] in (("rm",), ("torn",)) and at - one.words[-1][0] < LONG_WALK_S
+        ):
+            one.says(at, "delck")
+    elif op == "unlink" and last == "CURRENT" and folder not in one.held:
+        one.says(at, "torn")
+    elif op == "rmdir" and name in ("rocksdb", ""):
+        while (
+            one.words and one.words[-1][1] in (("delck",), ("torn",)) and at - one.words[-1][0] < LONG_WALK_S
+        ):
+            del one.words[-1]
+        one.puts.clear()
+        one.says(at, "rm")
+
+
+def _flush(one: History, disk: MemoryDisk, at: float, folder: str) -> None:
+    view = read_manifest(disk, f"{one.task}/{folder}")
+    if not isinstance(view, ManifestView):
+        return
+    before = one.puts.setdefault(folder, 0)
+    if view.flushed_sequence > before:
+        one.puts[folder] = view.flushed_sequence
+        one.says(at, "flush", view.flushed_sequence - before)
+
+
+def _offset(disk: MemoryDisk, path: str) -> int:
+    """Add up the entries: the rule of 10,000 does so, too."""
+    content = disk.read_at(path, 0, 1 << 20)
+    assert isinstance(content, bytes)
+    known = [entry.offset for entry in parse_checkpoint(content) if entry.offset >= 0]
+    return sum(known) if known else UNKNOWN

@@ -1,0 +1,87 @@
+"""Every recorded task is a run of the model of its era, and of no other era's where they differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.evaluate.run import TRACES
+from tests.proof.conform import accepts, sketched
+from tests.proof.eras import ALOS_3_8, EOS_3_6_2, EOS_3_8, EOS_4_2_2, Era
+from tests.proof.recorded import histories
+
+NOT_A_RUN = {
+    ("benign-window-expiry-3.9.2", "0_0"): "a windowed store is opened with its first segment only",
+    ("benign-window-expiry-3.9.2", "0_1"): "a windowed store is opened with its first segment only",
+    ("changelog-truncated-3.9.2", "0_0"): "its changelog was cut: the model has no offset out of range",
+    ("changelog-truncated-3.9.2", "0_1"): "its changelog was cut: the model has no offset out of range",
+}
+"""(recording, task) -> why the model has no such life."""
+FIRST, LAST = (2, 6), (4, 3)
+
+
+@cache
+def recorded() -> dict[tuple[str, str, str], tuple[Era, tuple]]:
+    """(recording, pod, task) -> its era and its words, of every recording of one release from 2.6 to 4.2."""
+    found = {}
+    for path in sorted(TRACES.glob("*/scenario.json")):
+        scenario = json.loads(path.read_text("utf-8"))
+        releases = {
+            scenario["kafka_streams_version"],
+            *(x for pod in scenario["pods"] for x in pod.get("versions", [])),
+        }
+        release = min(releases)
+        if len(releases) > 1 or not FIRST <= tuple(int(x) for x in release.split(".")) < LAST:
+            continue
+        era = Era(release, release, eos=scenario["guarantee"] != "at_least_once")
+        for pod in scenario["pods"]:
+            for task, history in histories(Path(path.parent, pod["trace"])).items():
+                if history.stores:
+                    words = tuple(word for _, word in history.words)
+                    found[scenario["id"], pod["name"], task.rpartition("/")[2]] = era, words
+    return found
+
+
+@cache
+def understood(era: Era, text: tuple) -> int | None:
+    """The same words of the same release are followed once."""
+    return accepts(era, text)
+
+
+def test_recorded_tasks_are_runs_of_the_model():
+    """Each is accepted, or listed with its reason."""
+    rejected = {
+        (recording, task)
+        for (recording, _, task), (era, words) in recorded().items()
+        if understood(era, tuple(sketched(words))) is not None
+    }
+    assert rejected == set(NOT_A_RUN)
+    assert len(recorded()) >= 235
+
+
+def runs_of(other: Era, which: Callable[[Era], bool]) -> tuple[int, int]:
+    """Count recorded tasks of some releases, and how many of them another era would accept."""
+    chosen = [tuple(sketched(words)) for era, words in recorded().values() if which(era)]
+    return sum(understood(other, text) is None for text in chosen), len(chosen)
+
+
+@pytest.mark.parametrize(
+    ("other", "which", "most", "of"),
+    [
+        (EOS_3_6_2, lambda x: x.eos and x.kept, 1, 140),
+        (ALOS_3_8, lambda x: x.eos and x.kept, 10, 140),
+        (EOS_3_8, lambda x: not x.eos and x.updater, 20, 56),
+        (EOS_3_8, lambda x: x.stale_recorder, 9, 15),
+        (EOS_3_6_2, lambda x: x.stale_recorder, 10, 15),
+        (EOS_4_2_2, lambda x: x.eos and x.kept, 140, 146),
+    ],
+)
+def test_another_era_rejects_it(other, which, most, of):
+    """What tells eras apart is in the recordings; the last row is weak: most runs could be a standby's."""
+    accepted, count = runs_of(other, which)
+    assert accepted <= most
+    assert count >= of

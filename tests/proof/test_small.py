@@ -1,0 +1,62 @@
+"""Short lives of one task, judged: no word is surer than the disk allows, and no damage is passed over in silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.detectors import DETECTORS
+from tests.proof.classes import Classes, kind
+from tests.proof.eras import ALOS_2_6, ALOS_3_8, EOS_2_6_0, EOS_2_6_2, EOS_3_6_2, EOS_3_8, EOS_4_2_2
+from tests.proof.figures import Miss, Plan, judge, let_pass
+from tests.proof.life import DAMAGED, EXPOSED
+from tests.proof.play import Told
+
+PLANS = {
+    EOS_3_8: Plan(all_words=4, damaged_words=8, most_writes=2, most=120, sampled=40),
+    EOS_2_6_0: Plan(all_words=3, damaged_words=8, most_writes=2, most=40, sampled=10),
+    EOS_2_6_2: Plan(all_words=4, damaged_words=7, most_writes=2, sampled=20),
+    EOS_3_6_2: Plan(all_words=4, damaged_words=6, most_writes=2, sampled=20),
+    EOS_4_2_2: Plan(all_words=4, damaged_words=6, most_writes=2, sampled=20),
+    ALOS_3_8: Plan(all_words=4, damaged_words=6, most_writes=2, sampled=20),
+    ALOS_2_6: Plan(all_words=4, damaged_words=6, most_writes=2, sampled=20),
+}
+
+
+@pytest.mark.parametrize("era", PLANS, ids=lambda era: era.name)
+def test_no_class_misses_a_goal(era):
+    """All facts told; what is let pass is said, and nothing else."""
+    found = judge(era, Told.ALL, PLANS[era])
+    unsaid = {
+        miss: [x for x in scripts if not let_pass(era, miss, x)] for miss, scripts in found.misses.items()
+    }
+    assert unsaid == {miss: [] for miss in Miss}
+
+
+@pytest.mark.parametrize(
+    "blind", [("skipped-eos-wipe", "stale-eos-checkpoint"), ("resurrected-checkpoint", "torn-store")]
+)
+def test_a_bug_that_no_detector_knows_is_a_silent_class(blind):
+    """The model finds what is taken away."""
+    detectors = tuple(x for x in DETECTORS if x.meta.id not in blind)
+    plan = Plan(all_words=0, damaged_words=9 if blind[0].startswith("res") else 8, most_writes=1, most=40)
+    found = judge(EOS_3_8, Told.ALL, plan, detectors=detectors)
+    assert found.misses[Miss.SILENT_DAMAGE] or found.misses[Miss.SILENT_MIXED]
+
+
+def test_shortest_story():
+    """KAFKA-20685 in the words of the model: what an agent sees, and one life behind it."""
+    script = (
+        ("start",), ("open", False), ("ckpt", -4, 0), ("flush", 100), ("kill",), ("start",), ("open", True),
+    )  # fmt: skip
+    classes = Classes(EOS_3_8, most_writes=1)
+    assert kind(classes.along(script)) == "mixed"
+    assert classes.shortest(script, frozenset({DAMAGED, EXPOSED})) == (
+        "a process starts",
+        "assigned",
+        "restored, runs",
+        "processes few records",
+        "flush",
+        "SIGKILL; its records: aborted",
+        "a process starts",
+        "assigned",
+    )
