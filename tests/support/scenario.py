@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager
 from agent.contract.finding import Finding
 from agent.detectors import DETECTORS
 from agent.judging.base import Detector
+from agent.judging.decision import UNDECIDED
 from tests.support.scenario_app import App
 from tests.support.scenario_release import Habits
 from tests.support.scenario_tasks import IN_MEMORY, KEY_VALUE, TIMESTAMPED, UNLOGGED, WINDOWED, SimTask
