@@ -193,13 +193,13 @@ def audit_spans(
     looks = range(begin_us + every_us, end_us - AFTER_US + 1, every_us)
     for number, as_of_us in enumerate(looks, 1):
         started = time.monotonic()
-        past, loaded, _ = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
-        tables = audit.tables(past, loaded, options, as_of_us)
-        found = [row.asDict(recursive=True) for row in tables.findings.collect()]
+        read, about = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
+        told = audit.tell(read, audit.asking(spark, options, about))
+        found = told.of("findings")
         facts = metrics.Facts(
             findings=found,
             incidents=incidents.gather(found),
-            coverage=[row.asDict(recursive=True) for row in tables.coverage.collect()],
+            coverage=told.of("coverage"),
             rules=severities(verified=False),
             as_of_us=as_of_us,
             finished_us=as_of_us,
