@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from agent.contract.codec import rfc3339
+from agent.contract.names import not_here
 from spark_rollup import audit
-from spark_rollup.config import FLEET, AuditOptions
-from spark_rollup.correlate import RULES
+from spark_rollup.bronze.latest import Latest
+from spark_rollup.config import FLEET, AuditOptions, named_in
 from spark_rollup.errors import UsageError
-from spark_rollup.facts import coverage, gaps, heartbeats, levels, settings
-from spark_rollup.judging.base import last_local_findings
-from spark_rollup.judging.job import judged
-from spark_rollup.report import lanes, story
+from spark_rollup.fleet.judge import FINDINGS
+from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.reduce import COVERAGE, LOCAL, UNSEEN, Question, tell_pods
+from spark_rollup.report import story
 from spark_rollup.report.missed import in_words
-from spark_rollup.spark.rows import rows_of
-
-Row = Mapping[str, object]
+from spark_rollup.report.write import by
 
 
 def why(
@@ -42,35 +41,36 @@ def why(
     Raises:
         UsageError: no such task, or several applications have it and none was named.
     """
-    events, _, as_of_us = audit.prepare(spark, options)
-    of_task = events.where(F.col("task_id") == task)
-    places = of_task.select("namespace", "application_id").distinct().collect()
-    tasks = [] if places else _tasks(events)
-    named = [(str(x[0]), str(x[1])) for x in places]
+    read, found = audit.prepare(spark, options)
+    known = read.tasks()
+    named = sorted({(space, name) for space, name, one, _ in known if one == task})
+    tasks = [] if named else _in_order({one for _, _, one, _ in known})
     space, application = _one_place(task, named, namespace, application, tasks)
-    own = F.col("application_id").isNull() | (F.col("application_id") == application)
-    about = events.where((F.col("namespace") == space) & own)
-    of_task = of_task.where(F.col("namespace") == space)
-    facts = audit.gather(about, options, as_of_us)
-    drawn = lanes.timelines(facts)
-    (found,) = audit.compute_all(judged(facts, RULES, None).findings)
-    found = found.where(F.col("reported_by") == FLEET)
-    pods = [str(row[0]) for row in of_task.select("pod").distinct().collect()]
-    here = (F.col("task_id") == task) & (F.col("application_id") == application)
-    of_pod = F.col("task_id").isNull() & F.col("pod").isin(pods)
-    lived = (F.col("lane") == "process") & (F.col("application_id") == application)
-    around = of_pod & ((F.col("lane") == "unknown") | lived)
-    steps = rows_of(drawn.where(here | around).orderBy("from_us", "pod", "lane"))
-    whole = F.col("task_id").isNull() & (F.col("application_id") == application)
-    said = story.about_task(rows_of(facts.local.where(here | whole).orderBy("opened_at_us", "pod")), pods)
-    verdicts = story.about_task(rows_of(found.where(here | whole).orderBy("opened_at", "detector")), pods)
+    pods = [pod for where, _, one, pod in sorted(known) if (where, one) == (space, task)]
+    asked = audit.asking(spark, options, Latest(found.as_of_us))
+    told = audit.tell(read.about(space, application), replace(asked, proofs=None))
+
+    def here(row: Row) -> bool:
+        return row["application_id"] == application and row["task_id"] in (task, None)
+
+    def is_shown(row: Row) -> bool:
+        lane = row["lane"] == "unknown" or (row["lane"] == "process" and row["application_id"] == application)
+        of_pod = row["task_id"] is None and row["pod"] in pods and lane
+        return bool(of_pod or (row["task_id"] == task and row["application_id"] == application))
+
+    steps = by([row for row in told.lanes(task) if is_shown(row)], "from_us", "pod", "lane")
+    local = by([row for row in told.of(LOCAL) if here(row)], "opened_at_us", "pod")
+    said = story.about_task(local, pods)
+    of_rules = [row for row in told.of(FINDINGS) if row["reported_by"] == FLEET and here(row)]
+    verdicts = story.about_task(by(of_rules, "opened_at", "detector"), pods)
+    unused = not_here("--set", named_in(options.overrides), sorted({name for _, name, _, _ in known if name}))
     address = f"{space + '/' if space else ''}{application}/{task}"
     return [
-        story.headline(address, pods, as_of_us, verdicts, said),
+        story.headline(address, sorted(set(pods)), found.as_of_us, verdicts, said),
         *story.verdict_lines(verdicts),
         *story.said_lines(said),
         *story.story_lines(steps),
-        *([unused] if (unused := settings.unused(events, options.overrides)) else []),
+        *([unused] if unused else []),
     ]
 
 
@@ -103,9 +103,8 @@ def _one_place(
     raise UsageError(f"task {task}: name one of its applications with --application: {names}")
 
 
-def _tasks(events: DataFrame) -> list[str]:
-    rows = events.select("task_id").where(F.col("task_id").isNotNull()).distinct().collect()
-    return sorted((str(row[0]) for row in rows), key=lambda name: [int(x) for x in re.findall(r"\d+", name)])
+def _in_order(tasks: Iterable[str]) -> list[str]:
+    return sorted(tasks, key=lambda name: [int(x) for x in re.findall(r"\d+", name)])
 
 
 def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = None) -> list[str]:
@@ -114,13 +113,15 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
     Raises:
         UsageError: no event up to the time asked about, or none of this namespace.
     """
-    events, _, as_of_us = audit.prepare(spark, options)
-    (counted,) = audit.compute_all(heartbeats.beats(events))
-    (unseen,) = audit.compute_all(gaps.find_gaps(events, counted, as_of_us))
-    said = last_local_findings(events)
-    heard = levels.with_missed(heartbeats.last_words(counted), counted, events, said)
-    table = rows_of(coverage.coverage(heard, unseen, as_of_us).orderBy("namespace", "pod"))
-    table = [row for row in table if namespace in (None, row["namespace"])]
+    read, found = audit.prepare(spark, options)
+    asked, as_of_us = Question(found.as_of_us), found.as_of_us
+    told = list(tell_pods(read.alone().stories(asked), {}, asked))
+
+    def rows(table: str, *order: str) -> list[Row]:
+        named = (row for name, row in told if name == table)
+        return by([row for row in named if namespace in (None, row["namespace"])], *order)
+
+    table = rows(COVERAGE, "namespace", "pod")
     if not table:
         raise UsageError(
             f"no event up to {rfc3339(as_of_us)}{f' of namespace {namespace}' if namespace else ''}"
@@ -135,8 +136,7 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
     ]
     if missed := in_words(table):
         lines.append(f"  {missed}")
-    here = unseen if namespace is None else unseen.where(F.col("namespace") == namespace)
-    for row in rows_of(here.orderBy("namespace", "pod", "from_us").limit(story.MAX_LINES)):
+    for row in rows(UNSEEN, "namespace", "pod", "from_us")[: story.MAX_LINES]:
         lines.append(
             f"  {story.pod_name(row, several)}: {story.moment(row['from_us'])} to"
             f" {story.moment(row['to_us'])}: {row['cause']}"

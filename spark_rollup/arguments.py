@@ -210,6 +210,10 @@ def _add_jars(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--names", action="store_true", help="print the Maven coordinates and fetch nothing")
 
 
+def _add_warm_up(parser: argparse.ArgumentParser) -> None:
+    """Take nothing."""
+
+
 def _add_bronze(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bronze", required=True, metavar="WHERE", help="bronze: a directory, or s3a://bucket/prefix"
@@ -289,4 +293,5 @@ _ADD: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "verify": _add_verify,
     "forget": _add_forget,
     "jars": _add_jars,
+    "warm-up": _add_warm_up,
 }

@@ -162,6 +162,13 @@ def _jars(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _warm_up(parsed: argparse.Namespace) -> int:
+    from spark_rollup import warm_up
+
+    print(warm_up.run())
+    return 0
+
+
 def _compact(parsed: argparse.Namespace) -> int:
     from spark_rollup.history import day
     from spark_rollup.intake import compact
@@ -363,6 +370,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "ingest": _ingest,
     "jars": _jars,
+    "warm-up": _warm_up,
     "compact": _compact,
     "forget": _forget,
     "audit": _audit,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import SparkSession
 
 from agent.contract.events import Severity
 from agent.contract.exit_codes import Exit
+from agent.contract.names import not_here
 from spark_rollup import audit
-from spark_rollup.config import AuditOptions
+from spark_rollup.config import AuditOptions, named_in
 from spark_rollup.correlate import RULES
-from spark_rollup.facts import settings
-from spark_rollup.judging.job import judged
+from spark_rollup.fleet.judge import RESTARTS
+from spark_rollup.fleet.reduce import DISABLED, KNOWN_PODS, RELEASES
 from spark_rollup.report.restart_answer import Question, answer
-from spark_rollup.spark.rows import rows_of
-
-Row = Mapping[str, object]
+from spark_rollup.report.write import by
 
 
 def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Question) -> tuple[list[str], Exit]:
@@ -28,18 +25,21 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     Raises:
         UsageError: no such pod in the input, or several of its name.
     """
-    events, loaded, as_of_us = audit.prepare(spark, options)
-    facts = audit.gather(events, options, as_of_us, loaded.carried, loaded.ahead)
+    read, about = audit.prepare(spark, options)
     # what no rule of these says can never be critical
     rules = [rule for rule in RULES if rule.meta.severity is Severity.CRITICAL]
-    found = judged(facts, rules, audit.proofs_of(facts, options))
+    told = audit.tell(read, audit.asking(spark, options, about, rules))
     lines, code = answer(
-        rows_of(found.restarts.orderBy("namespace", "pod", "application_id", "task_id")),
-        rows_of(found.known_pods.orderBy("namespace", "pod")),
-        as_of_us,
+        by(told.of(RESTARTS), "namespace", "pod", "application_id", "task_id"),
+        by(told.of(KNOWN_PODS), "namespace", "pod"),
+        about.as_of_us,
         question,
-        rows_of(settings.disabled(facts.settings).orderBy("detector", "namespace", "pod")),
+        by(told.of(DISABLED), "detector", "namespace", "pod"),
         verified=options.verified is not None,
     )
-    unused = settings.unused(facts.settings, options.overrides)
+    unused = not_here(
+        "--set",
+        named_in(options.overrides),
+        sorted({str(row["application_id"]) for row in told.of(RELEASES)}),
+    )
     return [*lines, unused] if unused else lines, code

@@ -171,5 +171,19 @@ examples:
 
 read on: docs/rollup.md""",
     ),
+    "warm-up": HelpPage(
+        "let Java start faster from now on",
+        "",
+        """\
+Writes an archive of Spark's classes (about 200 MB) into the user's cache
+directory. Later commands use it; one of another Java is ignored. The image has
+one.""",
+        _DONE,
+        """\
+examples:
+  statewarden-rollup warm-up
+
+read on: docs/rollup.md""",
+    ),
 }
 """By the name of the command, in the order of the list. Lines of `examples:` are commands."""

@@ -123,23 +123,6 @@ TIMELINE = _columns(
 Sizes and checkpoints of tasks that no rule asks about are thinned out: the last of each per ten minutes.
 """
 
-GAP = _columns(
-    namespace=_TEXT,
-    pod=_TEXT,
-    application_id=_TEXT,
-    task_id=_TEXT,
-    from_us=_LONG,
-    to_us=_LONG,
-    until_us=_LONG,
-    cause=_TEXT,
-    missing=_LONG,
-)
-"""One row per interval in which nothing may be concluded about a pod.
-
-Up to `until_us` (`to_us` or later) what was missed may still be missing from the picture: the next round of summaries
-repairs it.
-"""
-
 HEARD = _columns(
     namespace=_TEXT,
     pod=_TEXT,
@@ -172,7 +155,7 @@ UNWATCHED = _columns(
     from_us=_LONG,
     until_us=_LONG,
 )
-"""What `gaps.merged` gives: one row per time (closed interval) that was not watched."""
+"""Times that were not watched, as a snapshot carries them: one row per closed interval."""
 
 COVERAGE = _columns(
     namespace=_TEXT,

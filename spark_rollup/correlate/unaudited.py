@@ -15,7 +15,8 @@ from collections.abc import Iterator
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import MICROS, Application
+from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, has_ended
 from spark_rollup.fleet.rows import Entry, Gap, Heard

@@ -1,1 +1,1 @@
-"""What events come to: heartbeats, gaps, timelines, sizes, settings, coverage. Nothing is judged here."""
+"""What Spark thins events to: counts, holds, points, readings. Nothing is judged here."""

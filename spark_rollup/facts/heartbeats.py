@@ -8,11 +8,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rollup.columns import MICROS
-from spark_rollup.config import SILENT_AFTER_S
-
-SLOT_US = SILENT_AFTER_S * MICROS
-"""Two events with more than the silence limit between them never share a slot (microseconds)."""
+from agent.contract.events import Kind
+from spark_rollup.fleet.events import SLOT_US
 
 BOOT = ("namespace", "pod", "pod_uid", "boot_id")
 
@@ -45,45 +42,43 @@ def beats(events: DataFrame) -> DataFrame:
     )
 
 
-def stretches(events: DataFrame, counted: DataFrame) -> DataFrame:
-    """List runs of sequences without a hole; slots with a hole inside are taken apart, event by event.
+def torn(events: DataFrame, counted: DataFrame) -> DataFrame:
+    """Take slots with a hole inside apart, event by event.
 
-    Input columns: `EVENT_ROW`; those of `heartbeats`.
-    Output columns: `BOOT`, first, last (sequences), at_first_us, at_last_us.
-    Grain: one row per slot without a hole, or per event.
+    Input columns: `EVENT_ROW`; those of `beats`.
+    Output columns: `BOOT`, first, last (both the sequence), at_first_us, at_last_us (both when it was observed).
     """
-    shown = (*BOOT, "first", "last", "at_first_us", "at_last_us")
-    whole = F.col("last") - F.col("first") + 1 == F.col("events")
-    torn = counted.where(~whole).select(*BOOT, "slot")
-    single = (
-        events.select(
-            *BOOT, "sequence", "observed_at_us",
-            F.floor(F.col("observed_at_us") / F.lit(SLOT_US)).alias("slot"),
-        )
-        .join(torn, [*BOOT, "slot"], "left_semi")
-        .select(
-            *BOOT, F.col("sequence").alias("first"), F.col("sequence").alias("last"),
-            F.col("observed_at_us").alias("at_first_us"), F.col("observed_at_us").alias("at_last_us"),
-        )
+    slots = counted.where(F.col("last") - F.col("first") + 1 != F.col("events")).select(*BOOT, "slot")
+    own = events.select(
+        *BOOT, "sequence", "observed_at_us",
+        F.floor(F.col("observed_at_us") / F.lit(SLOT_US)).alias("slot"),
     )  # fmt: skip
-    return counted.where(whole).select(*shown).unionByName(single)
+    return own.where(F.col("sequence").isNotNull()).join(slots, [*BOOT, "slot"], "left_semi").select(
+        *BOOT, F.col("sequence").alias("first"), F.col("sequence").alias("last"),
+        F.col("observed_at_us").alias("at_first_us"), F.col("observed_at_us").alias("at_last_us"),
+    )  # fmt: skip
 
 
-def last_words(counted: DataFrame, since_us: int = 0) -> DataFrame:
-    """Say when each pod was last heard, by whom, and whether its agent had announced its end.
+def newest_levels(counted: DataFrame) -> DataFrame:
+    """Find the newest heartbeat of each pod's newest boot that counts what is open.
 
-    Input columns: those of `heartbeats`.
-    Output columns: namespace, pod, first_us, last_us, stopped, pod_uid, node, agent_version, boots and events (of
-        the look-back).
+    Input columns: those of `beats`.
+    Output columns: `BOOT`, level_last (null = it counts nothing: its agent is older than contract 1.3), level_us.
     Grain: one row per pod.
     """
-    order = F.struct("last_us", "at_last_us", "last", "boot_id")
-    recent = F.col("last_us") >= since_us
-    return counted.groupBy("namespace", "pod").agg(
-        F.min("first_us").alias("first_us"),
-        F.max("last_us").alias("last_us"),
-        F.coalesce(F.max("stop_us") >= F.max("last_us"), F.lit(False)).alias("stopped"),
-        F.max_by(F.struct("pod_uid", "node", "agent_version"), order).alias("who"),
-        F.count_distinct(F.when(recent, F.struct("pod_uid", "boot_id"))).alias("boots"),
-        F.sum(F.when(recent, F.col("events")).otherwise(F.lit(0))).alias("events"),
-    ).select("namespace", "pod", "first_us", "last_us", "stopped", "who.*", "boots", "events")  # fmt: skip
+    boots = counted.groupBy(*BOOT).agg(
+        F.max(F.struct("last_us", "at_last_us", "last")).alias("newest"),
+        F.max_by(F.struct("level_last", "level_us"), "level_last").alias("level"),
+    )
+    whole = F.struct("pod_uid", "boot_id", "level")
+    newest = boots.groupBy("namespace", "pod").agg(
+        F.max_by(whole, F.struct("newest", "boot_id")).alias("boot")
+    )
+    return newest.select("namespace", "pod", "boot.pod_uid", "boot.boot_id", "boot.level.*")
+
+
+def naming_open(events: DataFrame, counted: DataFrame) -> DataFrame:
+    """Take the heartbeats of `newest_levels` that name what is open: events."""
+    named = events.where((F.col("kind") == Kind.HEARTBEAT.value) & (F.size("open_ids") > 0))
+    newest = F.broadcast(newest_levels(counted).select(*BOOT, F.col("level_last").alias("sequence")))
+    return named.join(newest, [*BOOT, "sequence"], "left_semi")

@@ -11,15 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change
-from spark_rollup.columns import MICROS, TASK, summary
+from spark_rollup.columns import TASK, summary
 from spark_rollup.facts.timeline import marks
+from spark_rollup.fleet.sizes import GLOBAL, SLOT_US
 from spark_rollup.spark.single_partition import single_partition
-
-SLOT_US = 600 * MICROS
-"""The curve of a copy has one point per slot (microseconds)."""
-
-GLOBAL = "global"
-"""Task of the global stores. They follow topics that others cut: copies at one offset may differ."""
 
 COPY = (*TASK, "store", "offset", "pod", "identity", "entries_low", "entries_high")
 """What is compared between pods."""

@@ -11,45 +11,9 @@ from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind
 from spark_rollup.columns import MICROS, TASK, is_notable, summary
-from spark_rollup.facts.heartbeats import last_words
 from spark_rollup.spark.materialize import materialize
-from spark_rollup.spark.single_partition import single_partition
 
 HOUR_US = 3600 * MICROS
-
-FREQUENT = (Change.CHECKPOINT_WRITTEN.value, Change.STORE_FLUSHED.value)
-"""Transitions that every working task makes with every commit."""
-
-CLEANER_MARGIN_US = 2 * MICROS
-"""A lock that goes free this shortly before or after a cleaner deleted the directory was the cleaner's own."""
-
-
-def holders(events: DataFrame, counted: DataFrame) -> DataFrame:
-    """Find who held a task when, from `task-held`, `task-released` and the summaries between them.
-
-    A holder is visible through an open RocksDB or a held task lock; a task whose locks no agent can see has no row.
-    The cleaner takes the lock of a directory that it deletes: such an interval has `cleaner` set, it is no owner.
-
-    Input columns: `EVENT_ROW`, one row per id; those of `heartbeats.beats`.
-    Output columns: `TASK`, pod, from_us, to_us, lasting (still held when the pod was last heard), cleaner.
-    Grain: one row per interval.
-    """
-    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
-    changes = flips(events)
-    heard = last_words(counted).select("namespace", "pod", "last_us")
-    intervals = (
-        changes.withColumn("until_us", F.lead("observed_at_us").over(order))
-        .where(F.col("now_held"))
-        .join(heard, ["namespace", "pod"], "inner")
-        .select(
-            *TASK, "pod",
-            F.col("observed_at_us").alias("from_us"),
-            F.coalesce("until_us", "last_us").alias("to_us"),
-            F.col("until_us").isNull().alias("lasting"),
-        )
-    )  # fmt: skip
-    cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
-    return _mark_cleaners(single_partition(intervals), cleaned)
 
 
 def flips(events: DataFrame) -> DataFrame:
@@ -60,7 +24,7 @@ def flips(events: DataFrame) -> DataFrame:
     """
     order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
     return (
-        _points(events)
+        points(events)
         .withColumn("was_held", F.lag("now_held").over(order))
         .where(F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held")))
         .drop("was_held")
@@ -70,7 +34,7 @@ def flips(events: DataFrame) -> DataFrame:
 _SLOT = (*TASK, "pod", "boot_id", "slot")
 
 
-def _points(events: DataFrame) -> DataFrame:
+def points(events: DataFrame) -> DataFrame:
     """List who was seen to hold what when, without summaries that only repeat.
 
     Where all summaries of a slot agree, or changed once, and no transition came between, the first of each
@@ -118,21 +82,6 @@ def _points(events: DataFrame) -> DataFrame:
     return plain.unionByName(single).unionByName(steps.drop("slot"))
 
 
-def _mark_cleaners(intervals: DataFrame, cleaned: DataFrame) -> DataFrame:
-    ends = cleaned.where(F.col("change") == Change.TASK_DELETED.value).groupBy(*TASK, "pod").agg(
-        F.collect_list("at_us").alias("cleaned_us")
-    )  # fmt: skip
-    own = F.exists(
-        "cleaned_us",
-        lambda at: (at >= F.col("from_us")) & (at >= F.col("to_us") - CLEANER_MARGIN_US)
-        & (at <= F.col("to_us") + CLEANER_MARGIN_US),
-    )  # fmt: skip
-    short = ~F.col("lasting")
-    return intervals.join(ends, [*TASK, "pod"], "left").select(
-        *TASK, "pod", "from_us", "to_us", "lasting", F.coalesce(short & own, F.lit(False)).alias("cleaner")
-    )
-
-
 def marks(events: DataFrame) -> DataFrame:
     """List what changed on disk, with the artefact's own time where that is earlier than the reading.
 
@@ -146,39 +95,6 @@ def marks(events: DataFrame) -> DataFrame:
         "observed_at_us", "sequence", "change", "store", "segment", "identity", "identity_before", "offset_before",
         "offset_after", "puts", "puts_before", "bytes", "entries_low", "entries_high", "comparable", "shape", "detail",
     )  # fmt: skip
-
-
-def lives(events: DataFrame, held: DataFrame, counted: DataFrame) -> DataFrame:
-    """Find when each pod's Streams process lived, as far as is known.
-
-    Process transitions decide where the agent sees them. Otherwise a process lived at least from its first hold to
-    its last sign: a lock it held, or a directory its cleaner deleted.
-
-    Output columns: namespace, application_id, pod, from_us, to_us.
-    Grain: one row per life.
-    """
-    app_pod = ("namespace", "application_id", "pod")
-    process = events.where(
-        is_notable() & F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
-    ).select(*app_pod, "observed_at_us", "boot_id", "sequence", "change")  # fmt: skip
-    order = W.partitionBy(*app_pod).orderBy("observed_at_us", "boot_id", "sequence")
-    heard = last_words(counted).select("namespace", "pod", "last_us")
-    seen = (
-        process.withColumn("next_us", F.lead("observed_at_us").over(order))
-        .where(F.col("change") == Change.PROCESS_STARTED.value)
-        .join(heard, ["namespace", "pod"], "inner")
-        .select(
-            *app_pod,
-            F.col("observed_at_us").alias("from_us"),
-            F.coalesce("next_us", "last_us").alias("to_us"),
-        )
-    )
-    cleaned = marks(events).where(F.col("shape") == "cleaner-walk")
-    signs = held.select(*app_pod, "from_us", "to_us").unionByName(
-        cleaned.select(*app_pod, F.col("at_us").alias("from_us"), F.col("at_us").alias("to_us"))
-    )
-    inferred = signs.groupBy(*app_pod).agg(F.min("from_us").alias("from_us"), F.max("to_us").alias("to_us"))
-    return seen.unionByName(inferred.join(process.select(*app_pod).distinct(), list(app_pod), "left_anti"))
 
 
 def members(events: DataFrame) -> DataFrame:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from agent.contract.events import Change, Severity, Status
+from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import (
     Copy,
@@ -29,8 +30,6 @@ from spark_rollup.fleet.rows import (
     Unwatched,
 )
 from spark_rollup.fleet.words import clock, entry
-
-MICROS = 1_000_000
 
 SKEW_US = 10 * MICROS
 """Clocks of two pods differ by less than this (microseconds): what is shorter says nothing about their order."""

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agent.contract.events import Change
-from spark_rollup.fleet.application import MICROS, SKEW_US, Application, Spans, Task, by_pod
+from spark_rollup.fleet.application import SKEW_US, Application, Spans, Task, by_pod
+from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Hold, Mark
 

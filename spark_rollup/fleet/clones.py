@@ -8,7 +8,8 @@ from functools import cache
 from typing import NamedTuple
 
 from agent.contract.mechanisms import Mechanism
-from spark_rollup.fleet.application import MICROS, SKEW_US, Application
+from spark_rollup.fleet.application import SKEW_US, Application
+from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.rows import Life, Sighting
 
 PROCESS, STORE = "process", "store"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from agent.contract.events import Level, Severity, Status
 from spark_rollup.fleet.alone import is_refuted, wrong_copies
 from spark_rollup.fleet.application import SKEW_US, Application, Task
-from spark_rollup.fleet.pods import SLOT_US, is_silent
+from spark_rollup.fleet.events import SLOT_US
+from spark_rollup.fleet.pods import is_silent
 
 LAG_RECORDS = 20_000
 """A copy this many records behind is not recent: acceptable.recovery.lag (10,000), and as many again that an active may

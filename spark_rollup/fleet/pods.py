@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from spark_rollup.config import SILENT_AFTER_S
-from spark_rollup.fleet.application import MICROS, Pod
+from spark_rollup.fleet.application import Pod
+from spark_rollup.fleet.events import SLOT_US
 from spark_rollup.fleet.rows import Heard, Unwatched
 from spark_rollup.fleet.words import clock
 
 LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
 SILENT, STOPPED = "silent-agent", "agent-not-running"
 FAST = "clock-ahead"
-
-SLOT_US = SILENT_AFTER_S * MICROS
-"""A pod that says nothing for longer is silent (microseconds)."""
 
 
 def has_ended(heard: Heard, as_of_us: int) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of an application, as rows: the columns that `facts` computes, under their names.
+"""What is known of an application, as rows: each kind with its columns.
 
 All times are microseconds since the epoch; None = not known.
 """
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """A pod held a task (`timeline.holders`)."""
+    """A pod held a task."""
 
     task_id: str
     pod: str
@@ -32,7 +32,7 @@ class Hold(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Something changed on disk (`timeline.marks`)."""
+    """Something changed on disk."""
 
     task_id: str
     pod: str
@@ -47,10 +47,12 @@ class Mark(NamedTuple):
     offset_after: int | None
     puts: int | None
     shape: str | None
+    detail: str | None = None
+    bytes: int | None = None
 
 
 class Reading(NamedTuple):
-    """How far a copy of a store had come (`sizes.sizes`)."""
+    """How far a copy of a store had come."""
 
     task_id: str
     pod: str
@@ -62,10 +64,15 @@ class Reading(NamedTuple):
     entries_low: int | None
     unsaved_puts: int | None
     anchor: bool
+    bytes: int | None = None
+    entries_high: int | None = None
+    segmented: bool = False
+    comparable: bool = False
+    checkpoint: bool = False
 
 
 class Copy(NamedTuple):
-    """A copy whose offset and files are of the same moment (`sizes.settled_copies`)."""
+    """A copy whose offset and files are of the same moment."""
 
     task_id: str
     store: str | None
@@ -82,7 +89,7 @@ class Copy(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """What is known last of a copy of a store (`sizes.latest`)."""
+    """What is known last of a copy of a store."""
 
     task_id: str
     store: str | None
@@ -93,15 +100,16 @@ class Latest(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """The last checkpoint of a copy of a task in a slot of time (`sizes.saved`)."""
+    """The last checkpoint of a copy of a task in a slot of time."""
 
     task_id: str
     pod: str
     at_us: int
+    offset: int | None = None
 
 
 class Life(NamedTuple):
-    """A Streams process lived on a pod (`timeline.lives`)."""
+    """A Streams process lived on a pod."""
 
     pod: str
     from_us: int
@@ -109,7 +117,7 @@ class Life(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A process id or a store's IDENTITY was before an agent's eyes (`timeline.sightings`)."""
+    """A process id or a store's IDENTITY was before an agent's eyes."""
 
     what: str
     key: str
@@ -121,7 +129,7 @@ class Sighting(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Effective settings of an application (`settings.effective_settings`)."""
+    """Effective settings of an application."""
 
     num_standby_replicas: int | None
     processing_guarantee: str | None
@@ -130,10 +138,24 @@ class Settings(NamedTuple):
     release_high: Release | None
     session_ms: int
     probing_ms: int
+    not_given: Sequence[str] = ()
+    disabled: Sequence[tuple[str, str, str | None]] = ()
+
+    @property
+    def release(self) -> str:
+        """Name the release for people: one, a range, or unknown."""
+        low, high = (
+            None if x is None else ".".join(map(str, x)) for x in (self.release_low, self.release_high)
+        )
+        if low is None:
+            return "unknown" if high is None else f"up to {high}"
+        if high is None:
+            return f"{low} or later"
+        return low if low == high else f"{low} to {high}"
 
 
 class Said(NamedTuple):
-    """An agent's finding, as it was said last (`base.last_local_findings`, `levels.settled`)."""
+    """An agent's finding, as it was said last."""
 
     finding_id: str
     detector: str
@@ -156,10 +178,14 @@ class Said(NamedTuple):
     next_action: str
     mechanism: str | None
     incident_id: str | None
+    application_id: str | None = None
+    heard_us: int = 0
+    heard_boot: str = ""
+    heard_sequence: int = 0
 
 
 class Gap(NamedTuple):
-    """Nothing may be concluded about a pod in this time (`gaps.find_gaps`)."""
+    """Nothing may be concluded about a pod in this time."""
 
     pod: str
     application_id: str | None
@@ -171,7 +197,7 @@ class Gap(NamedTuple):
 
 
 class Unwatched(NamedTuple):
-    """A pod was not watched in this closed interval (`gaps.merged`)."""
+    """A pod was not watched in this closed interval."""
 
     pod: str
     application_id: str | None
@@ -181,7 +207,7 @@ class Unwatched(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """When a pod was heard last, and what its agent counts (`levels.with_missed`)."""
+    """When a pod was heard last, and what its agent counts."""
 
     pod: str
     last_us: int

@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agent.contract.events import Change
-from spark_rollup.fleet.application import MICROS, Application, Spans, Task
+from spark_rollup.fleet.application import Application, Spans, Task
+from spark_rollup.fleet.events import MICROS
 
 SETTLE_US = 5 * MICROS
 """A deletion this long after the shortage ended still belongs to it: readings are not instants."""

@@ -7,9 +7,10 @@ becomes a few events that say the same (`condense`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as W
@@ -18,13 +19,20 @@ from pyspark.sql import functions as F
 from agent.contract.events import Change, Kind, Status
 from spark_rollup.bronze.snapshots import DAY_US, Carried
 from spark_rollup.columns import ROUTINE, TASK, is_notable, summary
-from spark_rollup.facts import gaps, heartbeats, levels, timeline
+from spark_rollup.facts import heartbeats, timeline
 from spark_rollup.facts.heartbeats import BOOT
+from spark_rollup.fleet import gaps
+from spark_rollup.fleet.holds import FREQUENT
+from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.rows import Unwatched
+from spark_rollup.fleet.thin import OfPod
 from spark_rollup.history import condense, nearby
 from spark_rollup.judging.base import last_local_findings
+from spark_rollup.judging.job import Wide, by_pods
 from spark_rollup.judging.past import Past
-from spark_rollup.schemas import EVENT_ROW, GAP, HEARD, UNWATCHED
+from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
 from spark_rollup.spark.materialize import materialize
+from spark_rollup.spark.rows import frame_of
 
 HELD = (Change.TASK_HELD.value, Change.TASK_RELEASED.value)
 LIVES = (Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
@@ -63,7 +71,7 @@ def kinds() -> tuple[Keep, ...]:
     of_task = (kind == Kind.TRANSITION.value) & F.col("task_id").isNotNull()
     return (
         Keep(
-            of_task & ~change.isin(*timeline.FREQUENT, *HELD), (*TASK, "pod", "change", "store"), 32, 1,
+            of_task & ~change.isin(*FREQUENT, *HELD), (*TASK, "pod", "change", "store"), 32, 1,
             "the deletion with its offset, the store made since; whose cleaner took what; the hour before, which store "
             "was the first; what moved",
         ),
@@ -90,7 +98,7 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
     events = read.unionByName(earlier.events) if earlier else read
     own = heartbeats.beats(read)
     counted = materialize(own.unionByName(earlier.heard) if earlier else own)
-    newest = materialize(levels.newest_levels(counted))
+    newest = materialize(heartbeats.newest_levels(counted))
     kept = materialize(_notable(events, newest))
     flips = materialize(condense.newest_flips(timeline.flips(events), kept))
     rows = (
@@ -105,7 +113,7 @@ def carry(read: DataFrame, earlier: Carried | None, to_us: int, pasts: Sequence[
     return Carried(
         reduce(DataFrame.unionByName, map(shaped, rows)).dropDuplicates(["id"]),
         _heard(counted, to_us),
-        _unwatched(events, counted, earlier, to_us),
+        _unwatched(read, earlier, to_us),
     )
 
 
@@ -125,8 +133,8 @@ def shaped(rows: DataFrame) -> DataFrame:
 
 
 def _notable(events: DataFrame, level: DataFrame) -> DataFrame:
-    """Keep events that are not routine: by `kinds`, findings, settings; `level`: those of `levels.newest_levels`."""
-    seldom = F.col("change").isNull() | ~F.col("change").isin(*timeline.FREQUENT, *HELD)
+    """Keep events that are not routine: by `kinds`, findings, settings; `level`: `heartbeats.newest_levels`."""
+    seldom = F.col("change").isNull() | ~F.col("change").isin(*FREQUENT, *HELD)
     rare = events.where(is_notable() & seldom)
     ids = [_counted(rare.where(row.where), row) for row in kinds()]
     wanted = reduce(DataFrame.unionByName, (*ids, _findings(rare, level), _settings(rare))).distinct()
@@ -209,18 +217,27 @@ def _heard(counted: DataFrame, to_us: int) -> DataFrame:
     )
 
 
-def _unwatched(events: DataFrame, counted: DataFrame, earlier: Carried | None, to_us: int) -> DataFrame:
+def _unwatched(read: DataFrame, earlier: Carried | None, to_us: int) -> DataFrame:
     """Collect the times that were not watched and are over; what lasts is found again by the next audit.
 
     Output columns: `UNWATCHED`.
     """
-    whole = gaps.find_gaps(events, counted, to_us).where(F.col("to_us") < to_us)
-    if earlier:
-        whole = whole.unionByName(earlier.unwatched, allowMissingColumns=True).select(*GAP.names)
-    whose = ("namespace", "pod", "application_id", "task_id")
-    newest = W.partitionBy(*whose).orderBy(F.desc("from_us"))
-    islands = gaps.merged(whole).withColumn("rank", F.least(F.row_number().over(newest), F.lit(ISLANDS)))
-    joined = islands.groupBy(*whose, "rank").agg(
-        F.min("from_us").alias("from_us"), F.max("until_us").alias("until_us")
-    )
-    return joined.select(*UNWATCHED.names)
+    rows = by_pods(Wide(read, read.limit(0), earlier), partial(_islands, to_us))
+    return frame_of(read.sparkSession, rows, UNWATCHED)
+
+
+def _islands(to_us: int, where: tuple[str, str], given: OfPod) -> Iterator[Row]:
+    if not given.beats:
+        return
+    found = gaps.gaps_of(given.beats, given.torn, given.events, to_us, None)
+    over = [x for x in found if x.to_us < to_us]
+    whose: dict[tuple[str | None, str | None], list[Unwatched]] = defaultdict(list)
+    for x in gaps.merged(where[1], over, given.unwatched):
+        whose[x.application_id, x.task_id].append(x)
+    for own in whose.values():
+        own.sort(key=lambda x: x.from_us, reverse=True)
+        rest = own[ISLANDS - 1 :]
+        joined = rest[:1] and [
+            rest[0]._replace(from_us=rest[-1].from_us, until_us=max(x.until_us for x in rest))
+        ]
+        yield from ({"namespace": where[0], **x._asdict()} for x in (*own[: ISLANDS - 1], *joined))

@@ -1,1 +1,1 @@
-"""What several rules need: their form, and the questions that they ask alike."""
+"""Small inputs and large ones, and what is asked of the past."""

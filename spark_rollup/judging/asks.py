@@ -5,7 +5,7 @@ Of all other tasks a summary is enough; what a snapshot keeps is the sum of what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -17,10 +17,8 @@ from spark_rollup.columns import MICROS, TASK
 from spark_rollup.facts import timeline
 from spark_rollup.facts.sizes import settled_copies
 from spark_rollup.fleet.application import MOVES, SETTLE_US, SKEW_US
-from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.judging.past import PLACE, Past, Seen, Window, last, most, neighbours
 from spark_rollup.spark.materialize import materialize
-from spark_rollup.spark.single_partition import single_partition
 
 ROLE_US = 24 * 3600 * MICROS
 """So long before a crash whose owner's role the agent does not know all readings and steps are remembered: what each
@@ -34,64 +32,6 @@ _COPY = (
     "seen_from_us", "seen_to_us",
 )  # fmt: skip
 """What is known of each copy of a pair."""
-
-
-def questioned(
-    metas: Sequence[RuleMeta], local: DataFrame, held: DataFrame, marks: DataFrame, settings: DataFrame
-) -> DataFrame:
-    """List the tasks of which some rule needs every reading and every transition.
-
-    Those with a finding that a rule asks about, those whose copy was deleted under an offset, and those that more pods
-    hold than are promised.
-
-    Args:
-        metas: Who asks about agents' findings (`RuleMeta.asks`).
-        local: `Facts.local`.
-        held: `Facts.held`.
-        marks: `timeline.marks` without the frequent ones.
-        settings: `Facts.settings`.
-
-    Returns:
-        `TASK`, each once.
-    """
-    detectors = sorted({detector for meta in metas for detector in meta.asks})
-    suspects = local.where(F.col("detector").isin(detectors) & F.col("task_id").isNotNull())
-    deleted = marks.where((F.col("change") == Change.TASK_DELETED.value) & (F.col("offset_before") > 0))
-    frames = (suspects, deleted, crowded(held, settings))
-    return reduce(DataFrame.unionByName, (frame.select(*TASK) for frame in frames)).distinct()
-
-
-def crowded(held: DataFrame, settings: DataFrame) -> DataFrame:
-    """List the tasks that more pods hold than owner and promised standbys, for longer than the session timeout.
-
-    Output columns: `TASK`.
-    """
-    owners = held.where(~F.col("cleaner"))
-    names = ("pod", "from_us", "to_us")
-    other = owners.select(*TASK, *(F.col(name).alias(f"other_{name}") for name in names))
-    third = owners.select(*TASK, *(F.col(name).alias(f"held_{name}") for name in names))
-    known = settings.select(
-        "namespace", "application_id", F.coalesce("num_standby_replicas", F.lit(0)).alias("standbys"),
-        (F.col("session_ms") * 1_000).alias("session_us"),
-    )  # fmt: skip
-    pairs = (
-        single_partition(owners.join(other, list(TASK), "inner"))
-        .where(F.col("pod") < F.col("other_pod"))
-        .select(
-            *TASK,
-            F.greatest("from_us", "other_from_us").alias("begin_us"),
-            F.least("to_us", "other_to_us").alias("end_us"),
-        )
-        .join(known, ["namespace", "application_id"], "inner")
-        .where(F.col("end_us") - F.col("begin_us") > F.col("session_us"))
-        .distinct()
-    )
-    through = (F.col("held_from_us") <= F.col("begin_us")) & (F.col("held_to_us") >= F.col("end_us"))
-    there = single_partition(single_partition(pairs).join(third, list(TASK), "inner")).where(through)
-    counted = there.groupBy(*TASK, "begin_us", "end_us", "standbys").agg(
-        F.count_distinct("held_pod").alias("through")
-    )
-    return counted.where(F.col("through") > 1 + F.col("standbys")).select(*TASK)
 
 
 def carried_over(marks: DataFrame) -> DataFrame:

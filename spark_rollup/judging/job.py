@@ -1,191 +1,328 @@
-"""Facts -> applications -> what rules say of them: plain Python, on the driver or in Spark's Python workers.
+"""A large input: Spark thins it, and Python workers reduce and judge each pod and each application.
 
-An input that fits one partition is judged where it is: no worker has to be started. Of a larger one each application
-is judged by one worker, with pickled rows: that needs neither pandas nor pyarrow.
+Rows are handed over pickled: that needs neither pandas nor pyarrow.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from pyspark import RDD, StorageLevel
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from spark_rollup.fleet.application import Pods
-from spark_rollup.fleet.gathered import (
-    OF_APPLICATION,
-    OF_POD,
-    OF_TASK,
-    Place,
-    application_of,
-    pods_of,
-    row_of,
-)
-from spark_rollup.fleet.judge import CHURN, FINDINGS, RESTARTS, judge
+from agent.contract.events import Change, Kind
+from spark_rollup.bronze import latest
+from spark_rollup.bronze.later import latest_minor
+from spark_rollup.bronze.snapshots import Carried
+from spark_rollup.columns import TASK, is_notable
+from spark_rollup.facts import heartbeats, sizes, timeline
+from spark_rollup.fleet import holds, reduce
+from spark_rollup.fleet.beats import STOPPING, Beat, Stretch
+from spark_rollup.fleet.events import Event
+from spark_rollup.fleet.gathered import Place
 from spark_rollup.fleet.meta import Row
-from spark_rollup.fleet.pods import known_pods
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.judging.base import Facts
-from spark_rollup.schemas import CHURN as CHURN_TABLE
-from spark_rollup.schemas import FINDING, KNOWN_PODS
-from spark_rollup.schemas import RESTARTS as RESTARTS_TABLE
+from spark_rollup.fleet.reduce import PODS, TIMELINES, Question, Story
+from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting, Unwatched
+from spark_rollup.fleet.thin import OfApplication, OfPod
+from spark_rollup.judging.told import Told
+from spark_rollup.schemas import TIMELINE
+from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.py4j_cache import run_parallel
-from spark_rollup.spark.rows import frame_of, rows_of
-from spark_rollup.spark.single_partition import is_whole
 
-FRAMES: Mapping[str, str] = {
-    "holds": "held", "marks": "marks", "readings": "sizes", "copies": "settled", "latest": "latest", "saved": "saved",
-    "said": "said", "lives": "lives", "sightings": "sightings", "settings": "settings",
-    "heard": "heard", "gaps": "gaps", "unwatched": "unwatched",
+OF_POD: Mapping[str, Callable[..., Any]] = {
+    "beats": Beat, "torn": Stretch, "events": Event, "unwatched": Unwatched, "applications": str, "tasks": int,
 }  # fmt: skip
-"""Field of a task, an application or a pod -> the frame of `Facts` with its rows."""
+"""Field of `OfPod` -> what makes one of its parts."""
 
-TABLES: Mapping[str, T.StructType] = {FINDINGS: FINDING, RESTARTS: RESTARTS_TABLE, CHURN: CHURN_TABLE}
+OF_APPLICATION: Mapping[str, Callable[..., Any]] = {
+    "events": Event, "marks": Mark, "points": holds.Point, "sightings": Sighting, "readings": Reading,
+    "latest": Latest, "saved": Saved, "copies": Copy,
+}  # fmt: skip
+"""Field of `OfApplication` -> its rows."""
 
-PROOFS = "proofs"
+SAID = "said"
 
-Keyed = tuple[Place, tuple[str, Any]]
+Part = tuple[str, Any]
+"""Field and row."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What was found.
+class Wide:
+    """Events where Spark has them.
 
     Args of the dataclass:
-        findings: `FINDING`: of rules, of `verify`, and what agents say alone.
-        restarts: `RESTARTS`.
-        churn: `CHURN`.
-        known_pods: `KNOWN_PODS`.
+        events: `EVENT_ROW` and routine, one row per id: those that were read.
+        quarantine: `QUARANTINE`.
+        carried: What is known from before them.
     """
 
-    findings: DataFrame
-    restarts: DataFrame
-    churn: DataFrame
-    known_pods: DataFrame
+    events: DataFrame
+    quarantine: DataFrame
+    carried: Carried | None = None
+
+    def last_words(self) -> dict[latest.Pod, latest.Last]:
+        """Say what each pod reported last."""
+        at = F.col("observed_at_us")
+        stop_us = F.max(F.when(F.col("phase") == STOPPING, at))
+        ends = (F.max(at).alias("at_us"), F.min(at).alias("first_us"), stop_us.alias("stop_us"))
+        return {
+            (str(row["namespace"]), str(row["pod"])): latest.Last(
+                int(row["at_us"]), int(row["first_us"]), row["stop_us"] == row["at_us"]
+            )
+            for row in self.events.groupBy("namespace", "pod").agg(*ends).collect()
+        }
+
+    def began_us(self, pod: latest.Pod, after_us: int) -> int:
+        """Return the first time after a given one that a pod reported."""
+        at = F.col("observed_at_us")
+        of_pod = (F.col("namespace") == pod[0]) & (F.col("pod") == pod[1]) & (at > after_us)
+        row = self.events.where(of_pod).agg(F.min(at).alias("at_us")).first()
+        return int(row["at_us"]) if row else after_us
+
+    def latest_minor(self) -> int | None:
+        """Find the latest minor version of the contract that is not known here."""
+        row = self.events.agg(latest_minor("schema_version").alias("minor")).first()
+        return row["minor"] if row else None
+
+    def complaint(self) -> Mapping[str, object] | None:
+        """Return the first line that could not be used."""
+        row = self.quarantine.orderBy("file", "line").first()
+        return row.asDict() if row else None
+
+    def until(self, as_of_us: int) -> Wide:
+        """Leave out what is later."""
+        return replace(self, events=self.events.where(F.col("observed_at_us") <= as_of_us))
+
+    def alone(self) -> Wide:
+        """Leave out what is known from before the first event that was read."""
+        return replace(self, carried=None)
+
+    def about(self, namespace: str, application: str) -> Wide:
+        """Leave out other applications."""
+        own = F.col("application_id").isNull() | (F.col("application_id") == application)
+        return Wide(self.events.where((F.col("namespace") == namespace) & own), self.quarantine)
+
+    def tasks(self) -> set[tuple[str, str, str, str]]:
+        """List namespace, application, task and pod of all that is known of tasks."""
+        names = ("namespace", "application_id", "task_id", "pod")
+        known = self.events.where(F.col("task_id").isNotNull()).select(*names).distinct()
+        return {(str(row[0]), row[1] or "", str(row[2]), str(row[3])) for row in known.collect()}
+
+    def stories(self, asked: Question) -> list[Story]:
+        """Reduce what is known of pods."""
+        return by_pods(self, partial(_story, asked))
+
+    def told(self, asked: Question) -> Told:
+        """Tell all there is to tell."""
+        return _told(self, asked)
+
+    def all_events(self) -> DataFrame:
+        """Give the events, and those that were kept of days before them."""
+        return self.events.unionByName(self.carried.events) if self.carried else self.events
+
+
+def _story(asked: Question, where: tuple[str, str], given: OfPod) -> Iterator[Story]:
+    found = reduce.story(where, given, asked)
+    if found:
+        yield found
+
+
+def by_pods(wide: Wide, work: Callable[[tuple[str, str], OfPod], Iterator[Any]]) -> list[Any]:
+    """Give each pod's thinned rows to a worker, and collect what it makes of them."""
+    frames = pod_frames(wide)
+    context = wide.events.sparkSession.sparkContext
+    parts = [frame.rdd.map(partial(_part, OF_POD, field)) for field, frame in frames.items()]
+    grouped = context.union(parts).groupByKey(_partitions(wide))
+    return grouped.flatMap(partial(_of_pod, work)).collect()
+
+
+def _partitions(wide: Wide) -> int:
+    """Return how many parts rows are grouped in; of a union Spark would take the sum of all."""
+    return int(str(wide.events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+
+
+def pod_frames(wide: Wide) -> Mapping[str, DataFrame]:
+    """Thin out what is about pods: by field of `OfPod`, namespace, pod, and the columns of its rows."""
+    events, carried = wide.all_events(), wide.carried
+    read = heartbeats.beats(wide.events)
+    counted = materialize(read.unionByName(carried.heard) if carried else read)
+    kinds = [kind.value for kind in (Kind.DROP, Kind.HEARTBEAT, Kind.FINDING)]
+    tasks = events.where(F.col("task_id").isNotNull()).groupBy("namespace", "pod")
+    frames = {
+        "beats": counted,
+        "torn": heartbeats.torn(events, counted),
+        "events": events.where(is_notable() & F.col("kind").isin(*kinds)).unionByName(
+            heartbeats.naming_open(events, counted)
+        ),
+        "applications": timeline.members(events).where(F.col("application_id").isNotNull()),
+        "tasks": tasks.agg(F.count_distinct("application_id", "task_id").alias("tasks")),
+    }
+    if carried:
+        frames["unwatched"] = carried.unwatched
+    names = {"applications": ("application_id",), "tasks": ("tasks",)}
+    return {
+        field: frame.select("namespace", "pod", *names.get(field, getattr(OF_POD[field], "_fields", ())))
+        for field, frame in frames.items()
+    }
+
+
+def _part(kinds: Mapping[str, Callable[..., Any]], field: str, row: Sequence[Any]) -> tuple[Place, Part]:
+    return (row[0], row[1]), (field, kinds[field](*row[2:]))
+
+
+def _of_pod(
+    work: Callable[[tuple[str, str], OfPod], Iterator[Any]], group: tuple[Any, Iterable[Part]]
+) -> Iterator[Any]:
+    given = OfPod()
+    for field, row in group[1]:
+        if field == "applications":
+            given.applications.add(row)
+        elif field == "tasks":
+            given.tasks = row
+        else:
+            getattr(given, field).append(row)
+    yield from work(group[0], given)
 
 
 @dataclass(frozen=True, slots=True)
 class _Common:
     """What every application is judged with: small, and sent to each worker."""
 
-    pods: Mapping[str, Pods]
-    as_of_us: int
-    since_us: int
-    rules: Sequence[Rule]
-    verified: bool
+    pods: Mapping[str, Mapping[str, Any]]
+    asked: Question
 
 
-def judged(facts: Facts, rules: Sequence[Rule], proofs: DataFrame | None) -> Judged:
-    """Judge all applications.
+def _told(wide: Wide, asked: Question) -> Told:
+    spark = wide.events.sparkSession
+    context, stories = spark.sparkContext, wide.stories(asked)
+    asked = reduce.believing(asked, stories)
+    common = context.broadcast(_Common(reduce.by_namespace(stories), asked))
+    said = reduce.said_of(stories)
+    known: list[tuple[Place, Part]] = [(place, (SAID, x)) for place, own in said.items() for x in own]
+    known += [(place, (SAID, None)) for place in {*reduce.places(common.value.pods), *(asked.proofs or ())}]
+    thin = Thin(wide.all_events())
 
-    Args:
-        facts: All facts.
-        rules: Those that are asked.
-        proofs: What `verify` found, `FINDING`; None = it was not asked.
-    """
-    spark = facts.said.sparkSession
-    pods = _pods(spark, facts)
-    common = _Common(pods, facts.as_of_us, facts.since_us, rules, proofs is not None)
-    frames = {field: facts_frame(facts, field) for field in (*OF_TASK, *OF_APPLICATION)}
-    tables = (_here if is_whole(spark) else _by_workers)(spark, common, frames, proofs)
-    known = [row for namespace, named in pods.items() for row in known_pods(namespace, named, facts.as_of_us)]
-    return Judged(**tables, known_pods=frame_of(spark, known, KNOWN_PODS))
+    def grouped(frames: Mapping[str, DataFrame]) -> RDD[tuple[Place, Iterable[Part]]]:
+        parts = [frame.rdd.map(partial(_part, OF_APPLICATION, field)) for field, frame in frames.items()]
+        return context.union([*parts, context.parallelize(known)]).groupByKey(_partitions(wide))
 
-
-def facts_frame(facts: Facts, field: str) -> DataFrame:
-    """Select a field's rows: namespace, application unless it is about pods, and the row's own columns."""
-    of_pod = field in OF_POD
-    kind = {**OF_TASK, **OF_APPLICATION, **OF_POD}[field]
-    frame: DataFrame = getattr(facts, FRAMES[field])
-    return frame.select("namespace", *(() if of_pod else ("application_id",)), *kind._fields)
-
-
-def _pods(spark: SparkSession, facts: Facts) -> Mapping[str, Pods]:
-    members = facts.members.select("namespace", "application_id", "pod")
-    frames = [members, *(facts_frame(facts, field) for field in OF_POD)]
-    first, *rest = run_parallel(spark, lambda frame: [tuple(row) for row in frame.collect()], frames)
-    rows = [
-        (row[0], field, row_of(field, row[1:]))
-        for field, found in zip(OF_POD, rest, strict=True)
-        for row in found
-    ]
-    return pods_of(first, rows)
+    tasks = grouped(thin.first()).flatMap(lambda group: _questioned(common.value, group)).collect()
+    rest = thin.rest(tasks)
+    found = grouped(rest).flatMap(lambda group: _of_group(common.value, group))
+    found = found.persist(StorageLevel.MEMORY_AND_DISK)
+    rows: dict[str, list[Row]] = defaultdict(list)
+    held: dict[tuple[str, str], int] = defaultdict(int)
+    for table, row in found.filter(lambda one: one[0] != TIMELINES).collect():
+        if table == PODS:
+            held[row["namespace"], row["pod"]] += row["tasks_held"]
+        else:
+            rows[table].append(row)
+    for table, row in reduce.tell_pods(stories, held, asked):
+        rows[table].append(row)
+    names = TIMELINE.names
+    lanes = found.filter(lambda one: one[0] == TIMELINES).map(lambda one: tuple(one[1][x] for x in names))
+    return Told(rows, spark.createDataFrame(lanes, TIMELINE).unionByName(thin.drawn(tasks)))
 
 
-def _places(common: _Common) -> set[Place]:
-    """List what only pods are known of: all of a namespace, and applications of which only blindness is reported."""
-    return {
-        (namespace, application)
-        for namespace, pods in common.pods.items()
-        for application in (None, *(gap.application_id for pod in pods.values() for gap in pod.gaps))
-    }
+def _given(group: tuple[Place, Iterable[Part]]) -> tuple[OfApplication, list[Any]]:
+    given, said = OfApplication(), []
+    for field, row in group[1]:
+        if field != SAID:
+            getattr(given, field).append(row)
+        elif row is not None:
+            said.append(row)
+    return given, said
 
 
-def _here(
-    spark: SparkSession, common: _Common, frames: Mapping[str, DataFrame], proofs: DataFrame | None
-) -> dict[str, DataFrame]:
-    """Judge on the driver."""
-    found = run_parallel(spark, lambda frame: [tuple(row) for row in frame.collect()], frames.values())
-    rows: dict[Place, list[tuple[str, Any]]] = defaultdict(list, {place: [] for place in _places(common)})
-    for field, group in zip(frames, found, strict=True):
-        for namespace, application, *values in group:
-            rows[namespace, application].append((field, row_of(field, values)))
-    for row in rows_of(proofs) if proofs is not None else ():
-        rows[str(row["namespace"]), row["application_id"]].append((PROOFS, row))  # type: ignore[index]
-    tables: dict[str, list[Row]] = {name: [] for name in TABLES}
-    for place, named in rows.items():
-        for table, row in _of_group(common, (place, named)):
-            tables[table].append(row)
-    return {name: frame_of(spark, tables[name], schema) for name, schema in TABLES.items()}
+def _questioned(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[tuple[str, str, str]]:
+    place, (given, said) = group[0], _given(group)
+    if place[1] is not None:
+        _, tasks = reduce.application(place, given, said, common.pods.get(place[0], {}), common.asked)
+        yield from ((place[0], place[1], task) for task in tasks)
 
 
-def _by_workers(
-    spark: SparkSession, common: _Common, frames: Mapping[str, DataFrame], proofs: DataFrame | None
-) -> dict[str, DataFrame]:
-    """Judge in Spark's Python workers, one application at a time."""
-    parts = [frame.rdd.map(partial(_keyed, field)) for field, frame in frames.items()]
-    if proofs is not None:
-        parts.append(proofs.rdd.map(_keyed_proof))
-    context = spark.sparkContext
-    parts.append(context.parallelize([(place, (PROOFS, None)) for place in _places(common)]))
-    sent = context.broadcast(common)
-    groups: RDD[tuple[Place, Iterable[tuple[str, Any]]]] = context.union(parts).groupByKey()
-    found = groups.flatMap(lambda group: _of_group(sent.value, group)).persist(StorageLevel.MEMORY_AND_DISK)
-    return {
-        name: spark.createDataFrame(
-            found.filter(partial(_is_of, name)).map(partial(_values, schema.names)), schema
+def _of_group(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[tuple[str, Row]]:
+    place, (given, said) = group[0], _given(group)
+    app, tasks = reduce.application(place, given, said, common.pods.get(place[0], {}), common.asked)
+    yield from reduce.tell(app, tasks, given, common.asked)
+
+
+class Thin:
+    """What is about applications, thinned: by field of `OfApplication`, each with namespace and application."""
+
+    def __init__(self, events: DataFrame) -> None:
+        """Thin out what all tasks need, in what is computed once."""
+        frequent = F.col("change").isin(*holds.FREQUENT)
+        marks = timeline.marks(events)
+        (single,) = _computed(sizes.single_stores(events))
+        self._readings = sizes.sizes(events, single)
+        process = F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
+        whole = is_notable() & (
+            (F.col("kind") == Kind.CONFIGURATION.value) | F.coalesce(process, F.lit(False))
         )
-        for name, schema in TABLES.items()
+        self._close = marks.where(frequent)
+        self._first = dict(
+            zip(
+                ("events", "marks", "points"),
+                _computed(events.where(whole), marks.where(~frequent), timeline.points(events)),
+                strict=True,
+            )
+        )
+        self._saved = sizes.saved(marks)
+        self._sightings = timeline.sightings(events)
+        (self._curve,) = _computed(sizes.curve(self._readings))
+
+    def first(self) -> Mapping[str, DataFrame]:
+        """Give what says which tasks are in question."""
+        return _selected(self._first)
+
+    def rest(self, tasks: Sequence[tuple[str, str, str]]) -> Mapping[str, DataFrame]:
+        """Give all, with every reading and mark of tasks in question."""
+        asked, ends = self._asked(tasks), sizes.latest(self._curve)
+        several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
+        close = self._close.join(asked, list(TASK), "left_semi")
+        compared = self._readings.join(several, [*TASK, "store"], "left_semi")
+        more = {
+            "marks": self._first["marks"].unionByName(close),
+            "sightings": self._sightings,
+            "readings": self._readings.join(asked, list(TASK), "left_semi"),
+            "latest": ends.where(F.col("task_id").isNotNull()),
+            "saved": self._saved.withColumnRenamed("offset_after", "offset"),
+            "copies": sizes.settled_copies(compared),
+        }
+        return _selected({**self._first, **more})
+
+    def drawn(self, tasks: Sequence[tuple[str, str, str]]) -> DataFrame:
+        """Draw the curve of tasks that are not in question: `TIMELINE`, as `lanes` draws that of a small input."""
+        points = self._curve.join(self._asked(tasks), list(TASK), "left_anti")
+        given = {
+            "lane": F.lit("size"),
+            "from_us": F.col("at_us"),
+            "detail": F.when(
+                F.col("puts").isNotNull() & F.col("offset").isNotNull(),
+                F.format_string("%d puts at offset %d", "puts", "offset"),
+            ),
+        }
+        there = {**{name: F.col(name) for name in points.columns}, **given}
+        rows = (there.get(x.name, F.lit(None).cast(x.dataType)).alias(x.name) for x in TIMELINE.fields)
+        return points.where(F.col("task_id").isNotNull()).select(*rows)
+
+    def _asked(self, tasks: Sequence[tuple[str, str, str]]) -> DataFrame:
+        spark = self._curve.sparkSession
+        return spark.createDataFrame(list(tasks), ", ".join(f"{name} string" for name in TASK))
+
+
+def _selected(frames: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
+    return {
+        field: frame.select("namespace", "application_id", *OF_APPLICATION[field]._fields)  # type: ignore[attr-defined]
+        for field, frame in frames.items()
     }
 
 
-def _keyed(field: str, row: Sequence[Any]) -> Keyed:
-    return (row[0], row[1]), (field, row_of(field, row[2:]))
-
-
-def _keyed_proof(row: Any) -> Keyed:
-    found = row.asDict(recursive=True)
-    return (found["namespace"], found["application_id"]), (PROOFS, found)
-
-
-def _is_of(table: str, found: tuple[str, Row]) -> bool:
-    return found[0] == table
-
-
-def _values(names: Sequence[str], found: tuple[str, Row]) -> tuple[object, ...]:
-    return tuple(found[1][name] for name in names)
-
-
-def _of_group(common: _Common, group: tuple[Place, Iterable[tuple[str, Any]]]) -> Iterator[tuple[str, Row]]:
-    place, found = group[0], list(group[1])
-    rows = [row for row in found if row[0] != PROOFS]
-    proofs = [row for field, row in found if field == PROOFS and row is not None] if common.verified else None
-    pods = common.pods.get(place[0], {})
-    yield from judge(
-        application_of(place, rows, pods, common.as_of_us, common.since_us, proofs), common.rules
-    )
+def _computed(*frames: DataFrame) -> list[DataFrame]:
+    return run_parallel(frames[0].sparkSession, materialize, frames)

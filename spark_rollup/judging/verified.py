@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence
 from spark_rollup.errors import UsageError
+from spark_rollup.fleet.gathered import Place
+from spark_rollup.fleet.meta import Row
 from spark_rollup.schemas import FINDING
 from spark_rollup.spark.outputs import MARKER, VERIFY, is_ours
+from spark_rollup.spark.rows import rows_of
 
 
 def check(output: Path) -> None:
@@ -24,29 +28,16 @@ def check(output: Path) -> None:
         raise UsageError(f"--verified {output} is not an output of `verify`")
 
 
-def verified(spark: SparkSession, output: Path, said: DataFrame, as_of_us: int) -> DataFrame:
-    """Read the findings of `verify`. What an agent has confirmed since is no longer refuted.
+def verified(spark: SparkSession, output: Path, as_of_us: int) -> Mapping[Place, list[Row]]:
+    """Read the findings of `verify`, by namespace and application.
 
     Args:
         spark: The session.
         output: Where `verify` wrote.
-        said: `last_local_findings`.
         as_of_us: What was found later is left out.
-
-    Output columns: `FINDING`.
     """
-    found = spark.read.schema(FINDING).parquet(str(output / "findings"))
-    found = found.where(F.col("opened_at") <= rfc3339(as_of_us))
-    sure = said.where(F.col("confidence") == Confidence.CONFIRMED.value).select(
-        F.col("namespace").alias("of"), F.col("finding_id").alias("sure")
-    )
-    refuted = found.select("id", "namespace", F.explode("refutes").alias("refuted"))
-    is_same = (F.col("namespace") == F.col("of")) & (F.col("refuted") == F.col("sure"))
-    left = (
-        refuted.join(sure, is_same, "left_anti")
-        .groupBy("id")
-        .agg(F.sort_array(F.collect_set("refuted")).alias("left"))
-    )
-    # a finding that refutes nothing any more has nothing to say
-    rows = found.join(left, "id", "left").where((F.size("refutes") == 0) | F.col("left").isNotNull())
-    return rows.withColumn("refutes", F.coalesce("left", "refutes")).select(*FINDING.names)
+    found: dict[Place, list[Row]] = defaultdict(list)
+    for row in rows_of(spark.read.schema(FINDING).parquet(str(output / "findings"))):
+        if str(row["opened_at"]) <= rfc3339(as_of_us):
+            found[str(row["namespace"]), cast("str | None", row["application_id"])].append(row)
+    return found

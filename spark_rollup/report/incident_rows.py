@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from collections.abc import Iterable
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
 from spark_rollup.judging.incidents import FleetIncident, Row
-from spark_rollup.schemas import EVIDENCE, FINDING, INCIDENT
-from spark_rollup.spark.rows import frame_of
+from spark_rollup.schemas import EVIDENCE
 
 _KEY = ("namespace", "id", "pod")
 """What distinguishes rows of `findings`: several agents may report one finding, of a volume that moved."""
@@ -35,20 +30,6 @@ def homes(incidents: Iterable[FleetIncident]) -> dict[tuple[object, ...], str]:
 def key(row: Row) -> tuple[object, ...]:
     """Return what distinguishes a row of `findings`."""
     return tuple(row[name] for name in _KEY)
-
-
-def with_incidents(findings: DataFrame, of: dict[tuple[object, ...], str]) -> DataFrame:
-    """Fill in `incident_id`.
-
-    Output columns: `FINDING`.
-    """
-    names = [f"of_{name}" for name in _KEY]
-    schema = T.StructType([T.StructField(name, T.StringType()) for name in (*names, "of_incident")])
-    homes = [dict(zip(schema.names, (*place, incident), strict=True)) for place, incident in of.items()]
-    known = frame_of(findings.sparkSession, homes, schema)
-    same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in _KEY]
-    rows = findings.join(F.broadcast(known), same, "left").withColumn("incident_id", F.col("of_incident"))
-    return rows.select(*FINDING.names)
 
 
 def row_of(one: FleetIncident) -> dict[str, object]:
@@ -79,11 +60,6 @@ def row_of(one: FleetIncident) -> dict[str, object]:
             for role, found in one.findings
         ],
     }
-
-
-def frame(findings: DataFrame, rows: Sequence[dict[str, object]]) -> DataFrame:
-    """Make the table `incidents`."""
-    return frame_of(findings.sparkSession, rows, INCIDENT)
 
 
 def count_open(incidents: Iterable[FleetIncident]) -> dict[str, int]:

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import Window as W
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Severity, Status
+from agent.contract.events import Level, Severity, Status
 from agent.contract.mechanisms import TITLES
 from spark_rollup import __version__, clock
 from spark_rollup.config import AGENT, FLEET
+from spark_rollup.fleet import judge, reduce
+from spark_rollup.fleet.meta import Row
 from spark_rollup.judging.incidents import FleetIncident, gather
+from spark_rollup.judging.told import Told
 from spark_rollup.report import incident_rows, last_audit, page
 from spark_rollup.report.missed import missed
-from spark_rollup.schemas import FINDING, LOCAL_FINDING
+from spark_rollup.schemas import (
+    CHURN,
+    COVERAGE,
+    FINDING,
+    INCIDENT,
+    LOCAL_FINDING,
+    PODS,
+    QUARANTINE,
+    RESTARTS,
+    TIMELINE,
+)
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
 from spark_rollup.spark.py4j_cache import run_parallel
-from spark_rollup.spark.rows import rows_of
+from spark_rollup.spark.rows import frame_of, rows_of
 
 MAX_TASKS_DRAWN = 200
 """The page draws the timelines of at most this many tasks, the worst first; the table has all."""
@@ -36,25 +51,22 @@ MAX_GAPS_DRAWN = 50
 """Of a pod the page draws this many unwatched intervals, the longest, and those that last: there may be very many."""
 
 
+Rows = Sequence[Row]
+
+Quarantine = Rows | DataFrame
+"""A large input may have more lines that cannot be used than the driver can hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything an audit computes, not yet evaluated. `local`, `releases` and `disabled` are only shown.
+    """Everything an audit computes.
 
     `verified` says whether what `verify` found is in them; `titles` are those of rules that are a mechanism by
     themselves, by their ids.
     """
 
-    findings: DataFrame
-    timelines: DataFrame
-    coverage: DataFrame
-    pods: DataFrame
-    churn: DataFrame
-    restarts: DataFrame
-    known_pods: DataFrame
-    quarantine: DataFrame
-    local: DataFrame
-    releases: DataFrame
-    disabled: DataFrame
+    told: Told
+    quarantine: Quarantine
     as_of_us: int
     since_us: int = 0
     verified: bool = False
@@ -76,10 +88,11 @@ class Outcome:
         return max((*levels, *missed(self.data.coverage)), key=lambda level: level.rank, default=None)
 
 
-def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
-    """Evaluate and write; the same tables give the same findings, line by line.
+def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) -> Outcome:
+    """Write; the same tables give the same findings, line by line.
 
     Args:
+        spark: The session.
         tables: What to write.
         output: Where.
         began_us: When the run began, microseconds since the epoch; 0 = not known.
@@ -88,33 +101,24 @@ def write(tables: Tables, output: Path, began_us: int = 0) -> Outcome:
         UsageError: the output directory cannot be written, or holds files of others.
     """
     place = outputs.begin(output)
-    rank = F.when(F.col("severity") == "critical", 0).when(F.col("severity") == "warning", 1).when(
-        F.col("severity") == "info", 2
-    )  # fmt: skip
-    order = (F.col("status"), rank, F.col("detector"), F.col("reported_by"), F.col("namespace"),
-             F.col("application_id"), F.col("task_id"),
-             F.col("pod"), F.col("opened_at"), F.col("id"))  # fmt: skip
-    # one partition is sorted in place; to sort more, Spark would read them twice
-    ordered = tables.findings.coalesce(1).sortWithinPartitions(*order)
-    findings = rows_of(ordered.select(*FINDING.names))
+    rank = {level.value: -level.rank for level in Severity}
+    order = ("detector", "reported_by", "namespace", "application_id", "task_id", "pod", "opened_at", "id")
+    findings = sorted(
+        ({name: row[name] for name in FINDING.names} for row in tables.told.of(judge.FINDINGS)),
+        key=lambda row: (row["status"], rank.get(row["severity"], -len(rank)), _key(row, order)),
+    )
     incidents = gather(findings, {**TITLES, **tables.titles})
     of = incident_rows.homes(incidents)
     for row in findings:
         row["incident_id"] = of[incident_rows.key(row)]
-    whole = replace(tables, findings=incident_rows.with_incidents(tables.findings, of))
     listed = [incident_rows.row_of(one) for one in incidents]
-    frames = {
-        name: frame.coalesce(1).sortWithinPartitions(*order_by)
-        for name, (frame, order_by) in _frames(whole).items()
-    }
-    frames["incidents"] = incident_rows.frame(tables.findings, listed).coalesce(1)
-    run_parallel(tables.findings.sparkSession, partial(_write_table, place), frames.items())
+    frames = _frames(spark, tables, findings)
+    frames["incidents"] = frame_of(spark, listed, INCIDENT).coalesce(1)
+    run_parallel(spark, partial(_write_table, place), frames.items())
     for name, rows in (("findings", findings), ("incidents", listed)):
         lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in rows]
         (place / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-    reasons = {
-        str(row["reason"]): int(row["count"]) for row in tables.quarantine.groupBy("reason").count().collect()
-    }
+    reasons = _reasons(tables.quarantine)
     shown = _page_data(tables, findings, incidents, reasons, began_us)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     written = rfc3339(shown.written_us)
@@ -156,16 +160,51 @@ def _open(findings: Sequence[Mapping[str, object]], reporter: str) -> dict[str, 
     return dict(sorted(Counter(str(row["severity"]) for row in rows).items()))
 
 
-def _frames(tables: Tables) -> dict[str, tuple[DataFrame, tuple[str, ...]]]:
-    return {
-        "findings": (tables.findings, ("id",)),
-        "timelines": (tables.timelines, ("namespace", "application_id", "task_id", "pod", "lane", "from_us")),
-        "coverage": (tables.coverage, ("namespace", "pod")),
-        "pods": (tables.pods, ("namespace", "pod")),
-        "churn": (tables.churn, ("namespace", "application_id", "task_id", "hour_us")),
-        "restarts": (tables.restarts, ("namespace", "pod", "application_id", "task_id")),
-        "quarantine": (tables.quarantine, ("file", "reason", "line")),
-    }
+def _key(row: Row, names: Iterable[str]) -> tuple[tuple[bool, Any], ...]:
+    """Order rows by columns; what is not known comes first."""
+    return tuple((row[name] is not None, row[name]) for name in names)
+
+
+def by(rows: Rows, *names: str) -> list[Row]:
+    """Put rows into the order of some columns; what is not known comes first."""
+    return sorted(rows, key=lambda row: _key(row, names))
+
+
+_TABLES: Mapping[str, tuple[T.StructType, tuple[str, ...]]] = {
+    "findings": (FINDING, ("id",)),
+    "timelines": (TIMELINE, ("namespace", "application_id", "task_id", "pod", "lane", "from_us")),
+    "coverage": (COVERAGE, ("namespace", "pod")),
+    "pods": (PODS, ("namespace", "pod")),
+    "churn": (CHURN, ("namespace", "application_id", "task_id", "hour_us")),
+    "restarts": (RESTARTS, ("namespace", "pod", "application_id", "task_id")),
+    "quarantine": (QUARANTINE, ("file", "reason", "line")),
+}
+"""Table -> its columns, and what its rows are ordered by."""
+
+
+def _frames(spark: SparkSession, tables: Tables, findings: Rows) -> dict[str, DataFrame]:
+    rows = {**tables.told.rows, "findings": findings}
+    many = {"timelines": tables.told.timelines}
+    if isinstance(tables.quarantine, DataFrame):
+        many["quarantine"] = tables.quarantine
+    else:
+        rows["quarantine"] = tables.quarantine
+    found = {}
+    for name, (schema, order) in _TABLES.items():
+        few = frame_of(spark, by(rows.get(name, ()), *order), schema)
+        more = many.get(name)
+        found[name] = (
+            few.coalesce(1)
+            if more is None
+            else few.unionByName(more).coalesce(1).sortWithinPartitions(*order)
+        )
+    return found
+
+
+def _reasons(quarantine: Quarantine) -> dict[str, int]:
+    if isinstance(quarantine, DataFrame):
+        return {str(x["reason"]): int(x["count"]) for x in quarantine.groupBy("reason").count().collect()}
+    return dict(Counter(str(row["reason"]) for row in quarantine))
 
 
 def _page_data(
@@ -180,62 +219,49 @@ def _page_data(
             (row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"]
         )
     )[:MAX_TASKS_DRAWN]
-    frames = (
-        _sorted(tables.coverage, "namespace", "pod"),
-        _sorted(tables.pods, "namespace", "pod"),
-        _drawn(tables.timelines, keys, tables.as_of_us),
-        _local(tables.local),
-        _sorted(tables.releases, "namespace", "application_id"),
-        _sorted(tables.disabled, "detector", "namespace", "pod", "application_id"),
-        _sorted(tables.restarts, "namespace", "pod", "application_id", "task_id"),
-        _sorted(tables.known_pods, "namespace", "pod"),
-    )
-    coverage, pods, drawn, local, releases, disabled, restarts, known_pods = run_parallel(
-        tables.findings.sparkSession, rows_of, frames
-    )
+    of = tables.told.of
     return page.PageData(
         as_of_us=tables.as_of_us,
         version=__version__,
         incidents=incidents,
         findings=findings,
-        coverage=coverage,
-        pods=pods,
-        timelines=drawn,
-        local=local,
+        coverage=by(of(reduce.COVERAGE), "namespace", "pod"),
+        pods=by(of(reduce.PODS), "namespace", "pod"),
+        timelines=_drawn(tables.told, keys, tables.as_of_us),
+        local=_local(of(reduce.LOCAL)),
         quarantine=reasons,
-        releases=releases,
-        disabled=disabled,
-        restarts=restarts,
-        known_pods=known_pods,
+        releases=by(of(reduce.RELEASES), "namespace", "application_id"),
+        disabled=by(of(reduce.DISABLED), "detector", "namespace", "pod", "application_id"),
+        restarts=by(of(judge.RESTARTS), "namespace", "pod", "application_id", "task_id"),
+        known_pods=by(of(reduce.KNOWN_PODS), "namespace", "pod"),
         written_us=(written_us := clock.now_us()),
         took_s=(written_us - began_us) / 1e6 if began_us else None,
     )
 
 
-def _drawn(timelines: DataFrame, keys: Sequence[tuple[object, ...]], as_of_us: int) -> DataFrame:
+def _drawn(told: Told, keys: Sequence[tuple[object, ...]], as_of_us: int) -> Rows:
     """Keep the timeline rows of the drawn tasks, and what concerns their pods as a whole: what lasts, however short."""
-    applications = sorted({str(key[1]) for key in keys})
-    tasks = sorted({str(key[2]) for key in keys})
-    of_task = F.col("application_id").isin(applications) & F.col("task_id").isin(tasks)
-    of_pod = F.col("task_id").isNull() & (F.col("lane") == "unknown")
-    longest = W.partitionBy("namespace", "pod").orderBy(
-        F.desc(F.col("to_us") - F.col("from_us")), "from_us", "detail"
-    )
-    ranked = timelines.where(of_pod).withColumn("rank", F.row_number().over(longest))
-    lasts = F.col("to_us").isNull() | (F.col("to_us") >= as_of_us)
-    kept = ranked.where((F.col("rank") <= MAX_GAPS_DRAWN) | lasts).drop("rank")
-    return (
-        timelines.where(of_task)
-        .unionByName(kept)
-        .orderBy("namespace", "application_id", "task_id", "pod", "from_us", "lane")
-    )
+    applications, tasks = ({str(key[part]) for key in keys} for part in (1, 2))
+    rows = list(told.of(reduce.TIMELINES))
+    if told.timelines is not None:
+        one = F.col("application_id").isin(*applications) & F.col("task_id").isin(*tasks)
+        rows += rows_of(told.timelines.where(one))
+    kept = [row for row in rows if row["application_id"] in applications and row["task_id"] in tasks]
+    pods: dict[tuple[object, object], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["task_id"] is None and row["lane"] == "unknown":
+            pods[row["namespace"], row["pod"]].append(row)
+    for own in pods.values():
+        own.sort(key=lambda row: (row["from_us"] - row["to_us"], row["from_us"], row["detail"]))
+        kept += own[:MAX_GAPS_DRAWN]
+        kept += [row for row in own[MAX_GAPS_DRAWN:] if row["to_us"] >= as_of_us]
+    return by(kept, "namespace", "application_id", "task_id", "pod", "from_us", "lane")
 
 
-def _local(local: DataFrame) -> DataFrame:
-    chosen = local.where((F.col("severity") != "info") | (F.col("level") == "damage"))
+def _local(local: Rows) -> Rows:
+    chosen = [
+        row for row in local if row["severity"] != Severity.INFO.value or row["level"] == Level.DAMAGE.value
+    ]
     order = ("severity", "detector", "application_id", "task_id", "pod")
-    return chosen.select(*LOCAL_FINDING.names).orderBy(*order).limit(MAX_LOCAL_FINDINGS)
-
-
-def _sorted(frame: DataFrame, *names: str) -> DataFrame:
-    return frame.coalesce(1).sortWithinPartitions(*names)
+    shown = ({name: row[name] for name in LOCAL_FINDING.names} for row in by(chosen, *order))
+    return list(islice(shown, MAX_LOCAL_FINDINGS))

@@ -96,8 +96,13 @@ def pins(release: str, kind: str) -> tuple[Pin, ...]:
 
 def default_directory(environment: Mapping[str, str], release: str, kind: str) -> Path:
     """Return where jars are kept unless configured otherwise: below the user's cache directory, by release of Spark."""
+    return cache_directory(environment) / f"jars-spark-{release}" / kind
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """Return the directory of what can be made again."""
     cache = environment.get("XDG_CACHE_HOME") or f"{environment.get('HOME') or Path.home()}/.cache"
-    return Path(cache) / "statewarden" / f"jars-spark-{release}" / kind
+    return Path(cache) / "statewarden"
 
 
 def jars_in(directory: Path) -> list[Path]:

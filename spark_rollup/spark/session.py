@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rollup.errors import UsageError
-from spark_rollup.spark import java, materialize, py4j_cache, quiet
+from spark_rollup.spark import archive, java, materialize, py4j_cache, quiet
 
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
@@ -121,6 +121,7 @@ def build_session(
     delta: bool = False,
     debug: bool = False,
     lasting: bool = False,
+    archived: bool = True,
 ) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
 
@@ -137,6 +138,7 @@ def build_session(
         delta: Whether Delta tables are read or written.
         debug: Whether Spark logs its errors, at length.
         lasting: Whether many commands are to run in it: both of Java's compilers pay off then.
+        archived: Whether the archive of classes is used, if there is one; False = this session makes it.
 
     Raises:
         JavaNotFoundError: no Java runtime, or only one that is too old.
@@ -162,7 +164,7 @@ def build_session(
     else:
         settings |= {
             "spark.master": master or "local[*]",
-            **_jvm_settings(input_bytes, scratch, debug, lasting),
+            **_jvm_settings(input_bytes, scratch, debug, lasting, _archive(archived)),
         }
         if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
             settings.pop("spark.driver.defaultJavaOptions", None)
@@ -241,10 +243,17 @@ def check_spark_home(environment: Mapping[str, str], release: str) -> None:
     )
 
 
-def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool, lasting: bool) -> dict[str, str]:
+def _archive(archived: bool) -> list[str]:
+    place = archive.place(os.environ, pyspark.__version__)
+    return archive.options(place) if archived else archive.made_by(place)
+
+
+def _jvm_settings(
+    input_bytes: int | None, scratch: Path, debug: bool, lasting: bool, more: Sequence[str]
+) -> dict[str, str]:
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
-    options = [f"-Dlog4j2.configurationFile=file:{logging}", QUIET_JVM]
+    options = [f"-Dlog4j2.configurationFile=file:{logging}", QUIET_JVM, *more]
     if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
         return {"spark.driver.memory": "4g", _JVM: " ".join(options)}
     options += [_ONE_COLLECTOR] if lasting else [_ONE_COLLECTOR, _ONE_COMPILER]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Severity, Status
 from spark_rollup.fleet.meta import RuleMeta
-from spark_rollup.judging.base import finding
+from spark_rollup.fleet.rows import Entry
+from spark_rollup.fleet.words import finding
 from spark_rollup.proofs import replicas_differ, state_differs, state_equal
 from spark_rollup.schemas import FINDING
+from spark_rollup.spark.rows import frame_of
 from spark_rollup.verify.digests import Copy
 from spark_rollup.verify.replicas import Difference
 from spark_rollup.verify.suspicions import Refuted, Suspicion, proved, refuted
@@ -26,8 +27,6 @@ _GIVEN = (
     "namespace", "application_id", "task_id", "store", "pod", "severity", "confidence", "summary", "evidence",
     "next_action", "pods", "status", "confirms", "refutes",
 )  # fmt: skip
-
-_ROW = T.StructType([*(FINDING[name] for name in _GIVEN), T.StructField("opened_at_us", T.LongType())])
 
 
 def findings(
@@ -77,12 +76,14 @@ def repair(one: Verdict, brokers: str | None) -> str:
 
 
 def _frame(spark: SparkSession, meta: RuleMeta, rows: Sequence[tuple[object, ...]]) -> DataFrame:
-    frame = spark.createDataFrame(rows, _ROW)
-    return finding(
-        frame,
-        meta,
-        {name: F.col(name) for name in (*_GIVEN, "opened_at_us")} | {"ended_us": F.col("opened_at_us")},
-    )
+    found = []
+    for *values, opened_us in rows:
+        namespace, application, *rest = values
+        given: dict[str, Any] = dict(zip(_GIVEN[2:], rest, strict=True))
+        given["evidence"] = [Entry(*one)._asdict() for one in given["evidence"]]
+        where, opened_at_us = (str(namespace), str(application)), int(str(opened_us))
+        found.append(finding(meta, where, opened_at_us, **given, ended_us=opened_at_us))
+    return frame_of(spark, found, FINDING)
 
 
 def _state(one: Verdict, borne_out: Sequence[Suspicion], brokers: str | None) -> tuple[object, ...]:

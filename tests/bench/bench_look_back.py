@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession  # noqa: E402 - path first
 
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze import snapshots  # noqa: E402
+from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.history import day  # noqa: E402
 from spark_rollup.judging.asks import PASTS  # noqa: E402
@@ -101,13 +102,13 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, floa
     summed = meter.timed("sum", lambda: day.run(spark, bronze, PASTS))
     recent = meter.timed("look_back", lambda: audit.run(spark, look_back))
     whole = meter.timed("all", lambda: audit.run(spark, everything))
-    read, loaded, _ = audit.prepare(spark, look_back)
+    loaded = load(spark, bronze, audit.reading(look_back))
     assert loaded.carried is not None
     return {
         **meter.seconds,
         "days": len(days),
-        "events": audit.prepare(spark, everything)[0].count(),
-        "read": read.count(),
+        "events": load(spark, bronze).events.count(),
+        "read": loaded.events.count(),
         "carried": loaded.carried.events.count(),
         "summed": len(summed),
         "open_all": _open(whole),

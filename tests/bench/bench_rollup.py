@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -28,11 +28,17 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from spark_rollup import audit  # noqa: E402 - path first
+from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.columns import TASK  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.facts import gaps, heartbeats, sizes, timeline  # noqa: E402 - path first
+from spark_rollup.facts import sizes, timeline  # noqa: E402 - path first
+from spark_rollup.fleet import gaps  # noqa: E402
+from spark_rollup.fleet.reduce import Question  # noqa: E402
+from spark_rollup.fleet.rows import Gap  # noqa: E402
+from spark_rollup.fleet.thin import OfPod  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402 - path first
 from spark_rollup.judging.asks import pairs, shared  # noqa: E402
+from spark_rollup.judging.job import Wide, by_pods  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet, hand_written  # noqa: E402
@@ -157,9 +163,10 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = 
     meter = Meter(spark)
     result = meter.timed("audit", lambda: audit.run(spark, AuditOptions(bronze, work / "out")))
     sys.stderr.write(f"{len(result.data.findings)} findings\n")
-    past, _, _ = audit.prepare(spark, AuditOptions(bronze, work / "out"))
-    meter.seconds["events"] = past.count()
-    for name, frame in questions(past).items():
+    about = audit.prepare(spark, AuditOptions(bronze, work / "out"))[1]
+    read = wide(spark, bronze).until(about.as_of_us)
+    meter.seconds["events"] = read.events.count()
+    for name, frame in questions(read, about.as_of_us).items():
         meter.timed(f"spark {name}", partial(_write, frame, work / "spark" / name))
     peer = _ask_duckdb(bronze, work)
     if peer["duckdb_cpu_s"]:
@@ -184,6 +191,12 @@ def make(spark: SparkSession, size: fleet.Size, work: Path) -> None:
             fleet.fill(spark, shapes, size, work / "bronze", wave)
 
 
+def wide(spark: SparkSession, bronze: Path) -> Wide:
+    """Read bronze as a large input, whatever its size."""
+    loaded = load(spark, bronze)
+    return Wide(loaded.events.drop("line"), loaded.quarantine)
+
+
 class Meter:
     """Seconds of wall time and of the driver's CPU, by name."""
 
@@ -204,12 +217,22 @@ class Meter:
         return result
 
 
-def questions(events: DataFrame) -> dict[str, Callable[[], DataFrame]]:
+def questions(read: Wide, as_of_us: int) -> dict[str, Callable[[], DataFrame]]:
     """Ask what `ask_duckdb.py` asks, with the rollup's own stages; columns in its order."""
-    gap = ("namespace", "pod", "cause", "from_us", "to_us", "missing")
-    holder = (*TASK, "pod", "from_us", "to_us", "lasting")
+    events, spark = read.events, read.events.sparkSession
     pair = (*TASK, "store", "less_pod", "more_pod", "offset")
     clone = ("namespace", "application_id", "pod", "other_pod", "from_us", "to_us", "processes", "stores")
+    gap = "namespace string, pod string, cause string, from_us long, to_us long, missing long"
+
+    def holders() -> DataFrame:
+        lanes = read.told(Question(as_of_us)).timelines
+        assert lanes is not None
+        held = lanes.where(F.col("lane").isin("holder", "cleaner"))
+        lasting = F.coalesce(F.col("detail") == "lasting", F.lit(False)).alias("lasting")
+        return held.select(*TASK, "pod", "from_us", "to_us", lasting)
+
+    def gaps_of(find: Callable[[OfPod], Iterable[Gap]]) -> DataFrame:
+        return spark.createDataFrame(by_pods(read, partial(_gaps, find)), gap)
 
     def diverged() -> DataFrame:
         looks = sizes.sizes(events, sizes.single_stores(events))
@@ -231,12 +254,27 @@ def questions(events: DataFrame) -> dict[str, Callable[[], DataFrame]]:
         )  # fmt: skip
 
     return {
-        "holders": lambda: timeline.holders(events, heartbeats.beats(events)).select(*holder),
-        "holes": lambda: gaps.sequence_holes(events, heartbeats.beats(events)).select(*gap),
-        "pauses": lambda: gaps.pauses(heartbeats.beats(events)).select(*gap),
+        "holders": holders,
+        "holes": lambda: gaps_of(_holes),
+        "pauses": lambda: gaps_of(_pauses),
         "clones": lambda: clones().select(*clone),
         "diverged": lambda: diverged().select(*pair),
     }
+
+
+def _holes(given: OfPod) -> Iterable[Gap]:
+    return gaps.sequence_holes(given.beats, given.torn, given.events)
+
+
+def _pauses(given: OfPod) -> Iterable[Gap]:
+    return gaps.pauses(given.beats)
+
+
+def _gaps(
+    find: Callable[[OfPod], Iterable[Gap]], where: tuple[str, str], given: OfPod
+) -> Iterator[tuple[object, ...]]:
+    for x in find(given):
+        yield (*where, x.cause, x.from_us, x.to_us, x.missing)
 
 
 def _write(frame: Callable[[], DataFrame], target: Path) -> None:

@@ -20,6 +20,7 @@ if str(ROOT) not in sys.path:
 from pyspark.sql import SparkSession  # noqa: E402 - path first
 
 from spark_rollup import audit  # noqa: E402
+from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
@@ -125,7 +126,7 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, floa
     meter, since_ms = Meter(spark), time.time() * 1000
     options = AuditOptions(work / "bronze", work / "out")
     meter.timed("audit", lambda: audit.run(spark, options))
-    until_s = {"events": audit.prepare(spark, options)[0].count()}
+    until_s = {"events": load(spark, work / "bronze").events.count()}
     spark.stop()  # the log is whole only then
     (log,) = (work / "log").iterdir()
     with log.open(encoding="utf-8") as lines:

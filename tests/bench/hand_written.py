@@ -2,8 +2,7 @@
 
     python -m tests.bench.hand_written WORK [--size '{"pods": 20, "hours": 2}'] [--taken]
 
-Spark computes what all rules read (`audit.gather`), then these two; DuckDB only what these two need. So the facts of
-Spark are shared by eleven rules, which the comparison tells apart.
+The rollup tells all tables with these two rules; DuckDB only finds what the two find.
 """
 
 from __future__ import annotations
@@ -14,19 +13,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from spark_rollup import audit
 from spark_rollup.config import FLEET, AuditOptions
 from spark_rollup.correlate import split_owner, unrestored_task
-from spark_rollup.judging.base import Facts
-from spark_rollup.judging.job import judged
+from spark_rollup.judging.told import Told
+from spark_rollup.schemas import FINDING
 from spark_rollup.spark import needs
+from spark_rollup.spark.rows import frame_of
 from spark_rollup.spark.session import build_session
 from tests.bench.versions import ROOT
 
@@ -56,11 +54,12 @@ def measure(
         limits: Threads and memory of DuckDB.
     """
     options = AuditOptions(work / "bronze", work / "out")
-    past, loaded, as_of_us = audit.prepare(spark, options)
-    facts = timed("rules facts", lambda: audit.gather(past, options, as_of_us, loaded.carried, loaded.ahead))
+    read, about = audit.prepare(spark, options)
+    asked = audit.asking(spark, options, about, list(RULES.values()))
+    told = timed("rules", lambda: audit.tell(read, asked))
     for name in RULES:
-        timed(f"rules {name}", partial(_write, facts, name, work / "rules" / name))
-    words = (work / "bronze", work / "rules-by-hand", *limits, as_of_us, work / "rules")
+        _write(spark, told, name, work / "rules" / name)
+    words = (work / "bronze", work / "rules-by-hand", *limits, about.as_of_us, work / "rules")
     done = subprocess.run(
         [sys.executable, "-m", "tests.bench.ask_rules", *map(str, words)],
         cwd=ROOT,
@@ -68,37 +67,31 @@ def measure(
         check=True,
         text=True,
     )
-    told = json.loads(done.stdout.splitlines()[-1])
+    answer = json.loads(done.stdout.splitlines()[-1])
     sys.stderr.write(f"{done.stdout}\n")
-    by_hand = {key: cpu_s for key, (_, cpu_s) in told["seconds"].items()}
+    by_hand = {key: cpu_s for key, (_, cpu_s) in answer["seconds"].items()}
     return {
-        "rules_facts_cpu_s": seconds["rules facts_cpu_s"],
-        "rules_cpu_s": sum(seconds[f"rules {name}_cpu_s"] for name in RULES),
+        "rules_cpu_s": seconds["rules_cpu_s"],
         "hand_facts_cpu_s": by_hand.pop("facts"),
         "hand_cpu_s": sum(by_hand.values()),
-        "rules_findings": sum(count for count, _, _ in told["different"].values()),
-        "rules_different": sum(mine + theirs for _, mine, theirs in told["different"].values()),
+        "rules_findings": sum(count for count, _, _ in answer["different"].values()),
+        "rules_different": sum(mine + theirs for _, mine, theirs in answer["different"].values()),
     }
 
 
-def _write(facts: Facts, name: str, target: Path) -> None:
-    found = judged(facts, [RULES[name]], None).findings.where(F.col("reported_by") == FLEET)
-    found = found.withColumnRenamed("detector", "id_of")
-    found.select(*(F.col(column) for column in COLUMNS)).coalesce(1).write.mode("overwrite").parquet(
-        str(target)
-    )
+def _write(spark: SparkSession, told: Told, name: str, target: Path) -> None:
+    rows = [row for row in told.of("findings") if row["reported_by"] == FLEET and row["detector"] == name]
+    found = frame_of(spark, rows, FINDING).withColumnRenamed("detector", "id_of")
+    found.select(*COLUMNS).coalesce(1).write.mode("overwrite").parquet(str(target))
 
 
 def note(one: Mapping[str, float]) -> str:
     """Say in a sentence what came of it."""
-    spark_s, hand_s = (
-        one["rules_facts_cpu_s"] + one["rules_cpu_s"],
-        one["hand_facts_cpu_s"] + one["hand_cpu_s"],
-    )
+    spark_s, hand_s = one["rules_cpu_s"], one["hand_facts_cpu_s"] + one["hand_cpu_s"]
     return (
         f"`unrestored-task` and `split-owner` by hand in DuckDB, {one['events']:,.0f} events: {hand_s:.1f} CPU s"
-        f" ({one['hand_facts_cpu_s']:.1f} of them for facts); Spark {spark_s:.1f} ({one['rules_facts_cpu_s']:.1f} for"
-        f" the facts of all rules): {spark_s / hand_s:.1f} x. {one['rules_findings']:.0f} findings, of which"
+        f" ({one['hand_facts_cpu_s']:.1f} of them for facts); Spark {spark_s:.1f}:"
+        f" {spark_s / hand_s:.1f} x. {one['rules_findings']:.0f} findings, of which"
         f" {one['rules_different']:.0f} differ."
     )
 
@@ -121,7 +114,7 @@ def main() -> int:
         bench_rollup.make(spark, fleet.Size(**chosen.size), chosen.work)
     meter = bench_rollup.Meter(spark)
     told = measure(spark, chosen.work, meter.timed, meter.seconds, limits)
-    events = audit.prepare(spark, AuditOptions(chosen.work / "bronze", chosen.work / "out"))[0].count()
+    events = bench_rollup.wide(spark, chosen.work / "bronze").events.count()
     sys.stdout.write(f"{note(told | {'events': events})}\n")
     return 0
 

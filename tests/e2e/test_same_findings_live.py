@@ -22,8 +22,7 @@ import pytest
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import Scenario, load_scenario
-from tests.spark_rollup.oracle.facts import world_of
-from tests.spark_rollup.oracle.verdicts import ORACLES
+from tests.spark_rollup.support.plain import events_of_data, tables
 from tests.support.recorded_fleet import EXPECTED
 from tests.support.shipped import Data, last_findings, shipped_records
 
@@ -160,25 +159,25 @@ def test_nothing_is_missing_from_what_was_shipped(live: LiveRun) -> None:
 def test_the_fleet_confirms_what_live_agents_shipped(
     scenarios: Mapping[str, Scenario], live: LiveRun
 ) -> None:
-    """By the rules' twins in plain Python: each bug by the rule and on the pod that the recording is known for."""
+    """Without Spark: each bug by the rule and on the pod that the recording is known for."""
     for scenario in scenarios.values():
         pods = {pod_name(scenario, name): name for name in scenario.traces}
         records = [data for data in live.records if data["pod"] in pods]
-        world = world_of(records, max(data["observed_at_us"] for data in records))
-        loud = [
-            verdict for judge in ORACLES.values() for verdict in judge(world) if verdict[3] != "info"
-        ]  # rule, task, pod, severity, confidence
-        found = {(rule, task, pods[pod] if pod else None, loudness) for rule, task, pod, loudness, *_ in loud}
+        as_of_us = max(data["observed_at_us"] for data in records)
+        told = tables(events_of_data(records), as_of_us)["findings"]
+        loud = [row for row in told if row["reported_by"] == "fleet" and row["severity"] != "info"]
+        found = {
+            (row["detector"], row["task_id"], pods[row["pod"]] if row["pod"] else None, row["severity"])
+            for row in loud
+        }
         assert found == EXPECTED.get(scenario.id, set()), scenario.id
         # as sure as the agent, whose recording ends before it can be: see the tests of the recordings
-        unsure = {
-            rule for rule, *_, confidence in (verdict[:5] for verdict in loud) if confidence != "confirmed"
-        }
+        unsure = {row["detector"] for row in loud if row["confidence"] != "confirmed"}
         assert unsure <= {"stale-eos-state"}, scenario.id
 
 
 @pytest.mark.spark
-@pytest.mark.slow  # a Java of its own that plans every rule; the twins above say the same in a second
+@pytest.mark.slow  # a Java of its own; the rules above say the same in a second
 @pytest.mark.timeout(600)  # it may be the first, for which the run is played
 def test_the_fleet_audit_confirms_what_live_agents_shipped(
     scenarios: Mapping[str, Scenario], live: LiveRun, tmp_path: Path

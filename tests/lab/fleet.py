@@ -1,6 +1,6 @@
 """What the rollup says of what a run's agents shipped.
 
-By the twins of its rules in plain Python, a second, not a minute; and by its audit, in one Spark session for all runs.
+By its rules without Spark, a second, not a minute; and by its audit, in one Spark session for all runs.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from spark_rollup.config import FLEET
+from spark_rollup.correlate import RULES, missing_standby, unprotected_task
 from spark_rollup.judging.incidents import FleetIncident
 from tests.lab.said import Said
-from tests.spark_rollup.oracle.clones import cloned, cloned_processes
-from tests.spark_rollup.oracle.facts import world_of
-from tests.spark_rollup.oracle.standbys import missing, unprotected
-from tests.spark_rollup.oracle.verdicts import ORACLES
+from tests.spark_rollup.support.plain import events_of_data, tables
 from tests.support.shipped import Data
 
 
@@ -33,14 +32,13 @@ def _audit(records: Iterable[Data], kind: str, standbys: bool) -> Iterable[Said]
     if not events:
         return
     as_of = max(data["observed_at_us"] for data in events)
-    world = world_of(events, as_of)
-    rules = [*ORACLES.values(), cloned, cloned_processes, *((missing, unprotected) if standbys else ())]
-    for rule in rules:
-        for name, task, pod, severity, confidence, *_ in rule(world):
-            where = task or "-"
-            yield Said(
-                f"rollup-{kind}", name, where, "-", severity, confidence, "-", f"{name} of {pod}", "", as_of
-            )
+    without = () if standbys else (missing_standby.RULE, unprotected_task.RULE)
+    rules = [rule for rule in RULES if rule not in without]
+    for row in tables(events_of_data(events), as_of, rules)["findings"]:
+        if row["reported_by"] == FLEET:
+            name, where = row["detector"], row["task_id"] or "-"
+            words = (row["severity"], row["confidence"])
+            yield Said(f"rollup-{kind}", name, where, "-", *words, "-", f"{name} of {row['pod']}", "", as_of)
 
 
 def audited(home: Path) -> Sequence[FleetIncident]:

@@ -194,11 +194,10 @@ def audit_spans(
     looks = range(begin_us + every_us, end_us - AFTER_US + 1, every_us)
     for number, as_of_us in enumerate(looks, 1):
         started = time.monotonic()
-        past, loaded, _ = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
-        tables = audit.tables(past, loaded, options, as_of_us)
-        found = [row.asDict(recursive=True) for row in tables.findings.collect()]
-        coverage = [row.asDict(recursive=True) for row in tables.coverage.collect()]
-        data = PageData(as_of_us, "", incidents.gather(found), found, coverage)
+        read, about = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
+        told = audit.tell(read, audit.asking(spark, options, about))
+        found = told.of("findings")
+        data = PageData(as_of_us, "", incidents.gather(found), found, told.of("coverage"))
         facts = metrics.Facts(data, severities(verified=False), as_of_us)
         loud = Counter(str(row["severity"]) for row in found)
         took_s = time.monotonic() - started

@@ -1,10 +1,10 @@
-"""Recordings told to the rules' oracle thousands of times: clocks that differ, events lost, the end cut off.
+"""Recordings told to the rules thousands of times: clocks that differ, events lost, the end cut off.
 
     python tests/prove/disturbed.py [SECONDS] [SEED]     default 300 1: by chance
     python tests/prove/disturbed.py each [SEED]          every event lost in turn, alone: some minutes
 
-`tests/bench/recall.py` asks the same of Spark, a few times per recording. The oracle says what the rules say
-(`tests/spark_rollup/test_oracle.py`) in milliseconds, so that here the unlucky differences of clocks are met.
+`tests/bench/recall.py` asks the same of Spark, a few times per recording. Without Spark the rules take milliseconds, so
+that here the unlucky differences of clocks are met.
 Exit code 1: something was confirmed at warning or above that is not true of its recording.
 """
 
@@ -20,20 +20,25 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Kind  # noqa: E402 - path first
+from spark_rollup.config import FLEET  # noqa: E402
+from spark_rollup.correlate import RULES  # noqa: E402
+from spark_rollup.fleet.meta import Row  # noqa: E402
 from tests.bench.fleet import BENIGN, BUGS  # noqa: E402
 from tests.bench.recall import lasting  # noqa: E402
-from tests.spark_rollup.oracle.facts import Event, S, World, world_of  # noqa: E402
-from tests.spark_rollup.oracle.registry import ORACLES  # noqa: E402
-from tests.spark_rollup.oracle.verdicts import Said  # noqa: E402
+from tests.spark_rollup.support.plain import events_of_data, tables  # noqa: E402
 from tests.support.recorded_fleet import EXPECTED, replayed  # noqa: E402
 
 NAMES = (*BUGS, *BENIGN)
+S = 1_000_000
+Event = dict[str, Any]
+
 SKEW_S = 3.0
 """A pod's clock is off by up to this much, either way."""
 
@@ -115,11 +120,13 @@ def one_by_one(
                 yield name, with_clocks(left, dice)
 
 
-def verdicts(world: World) -> Iterator[Said]:
+def verdicts(told: Sequence[Event]) -> Iterator[Row]:
     """Ask every rule but `unaudited`, which speaks of the disturbance itself."""
-    for rule, oracle in ORACLES.items():
-        if rule != "unaudited":
-            yield from oracle(world)
+    rules = [rule for rule in RULES if rule.meta.id != "unaudited"]
+    as_of_us = max(event["observed_at_us"] for event in told)
+    for row in tables(events_of_data(told), as_of_us, rules)["findings"]:
+        if row["reported_by"] == FLEET:
+            yield row
 
 
 def main() -> int:
@@ -140,10 +147,9 @@ def main() -> int:
         if not events:
             continue
         true = lasting({(rule, str(task)) for rule, task, _, _ in EXPECTED.get(name, ())})
-        for rule, task, _, severity, confidence, *_ in verdicts(
-            world_of(events, max(event["observed_at_us"] for event in events))
-        ):
-            if severity != "info" and confidence == "confirmed":
+        for row in verdicts(events):
+            rule, task = row["detector"], row["task_id"]
+            if row["severity"] != "info" and row["confidence"] == "confirmed":
                 if (rule, str(task)) in true:
                     right[rule] += 1
                 else:

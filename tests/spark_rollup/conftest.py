@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from spark_rollup import audit, clock
-from spark_rollup.bronze import dedupe, load
-from spark_rollup.columns import ROUTINE, is_routine
-from spark_rollup.config import AGENT, AuditOptions
+from spark_rollup import clock
+from spark_rollup.config import AGENT
 from spark_rollup.correlate import RULES
-from spark_rollup.facts import coverage, sizes
-from spark_rollup.judging.base import Facts
-from spark_rollup.judging.job import judged
-from spark_rollup.report import lanes
+from spark_rollup.fleet import reduce, thin
+from spark_rollup.fleet.events import Event
+from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.reduce import Question
 from spark_rollup.spark import jars, session
 from tests.conftest import TABLES
-from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, at_us
-
-Row = Mapping[str, object]
-
+from tests.spark_rollup.support.fleet import HORIZON_S, MORE, STORIES, Fleet, at_us
+from tests.spark_rollup.support.plain import events_of
 
 DELTA_JARS = Path(sys.prefix) / "spark-jars" / "delta"
 
@@ -76,13 +74,14 @@ def delta(spark: SparkSession) -> SparkSession:
 
 @dataclass(frozen=True)
 class Audited:
-    """Rows of every frame, by story; and the facts that they were made of."""
+    """Rows of every table, by story; and the events that they were made of."""
 
     frames: Mapping[str, Sequence[Row]]
-    facts: Facts
+    events: Sequence[Event]
+    asked: Question
 
     def rows(self, frame: str, story: str) -> list[Row]:
-        """Take a frame's rows of one story."""
+        """Take a table's rows of one story."""
         return [row for row in self.frames[frame] if row["namespace"] == story]
 
     def findings(self, story: str, rule: str) -> list[Row]:
@@ -95,47 +94,42 @@ class Audited:
         return row
 
 
+def told() -> list[Fleet]:
+    """Collect all stories of the imported test modules."""
+    return [*STORIES.values(), *(fleet for tell in MORE for fleet in tell())]
+
+
 @pytest.fixture(scope="session")
-def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
-    """Audit all stories of the imported test modules in one go."""
-    source = tmp_path_factory.mktemp("segments")
-    for fleet in STORIES.values():
-        fleet.write(source)
-    for tell in MORE:
-        for fleet in tell():
-            fleet.write_as_one(source)
-    loaded = load.load(spark, source)
-    once = dedupe.one_row_per_id(loaded.events).drop("line")
-    events = once.withColumn(ROUTINE, is_routine()).localCheckpoint()
+def audited() -> Audited:
+    """Audit all stories of the imported test modules in one go, without Spark."""
     as_of_us = at_us(HORIZON_S)
-    facts = audit.gather(events, AuditOptions(source, Path("unused"), as_of_us), as_of_us)
-    frames: dict[str, DataFrame] = {
-        "held": facts.held,
-        "heard": facts.heard,
-        "sizes": sizes.sizes(events, sizes.single_stores(events)),
-        "lives": facts.lives,
-        "members": facts.members,
-        "sightings": facts.sightings,
-        "gaps": facts.gaps,
-        "settings": facts.settings,
-        "local": facts.local,
-        "timelines": lanes.timelines(facts),
-        "coverage": coverage.coverage(facts.heard, facts.gaps, as_of_us),
-        "pods": coverage.pods(facts.members, facts.held, facts.heard, facts.gaps, as_of_us),
-    }
-    found = judged(facts, RULES, None)
-    rows = {
-        name: collected(frame)
-        for name, frame in zip(frames, audit.compute_all(*frames.values()), strict=True)
-    }
-    everything = collected(found.findings)
-    rows["findings"] = [row for row in everything if row["reported_by"] != AGENT]
-    rows["alone"] = [row for row in everything if row["reported_by"] == AGENT]
-    rows["restarts"] = collected(found.restarts)
-    rows["doubts"] = [row for row in collected(found.known_pods) if row["doubt"] is not None]
-    return Audited(rows, facts)
-
-
-def collected(frame: DataFrame) -> list[Row]:
-    """Collect a frame as plain values."""
-    return [row.asDict(recursive=True) for row in frame.collect()]
+    asked = Question(as_of_us, rules=RULES)
+    events = events_of(line for fleet in told() for line in fleet.lines())
+    events = [x for x in events if x.observed_at_us <= as_of_us]
+    pods = thin.of_pods(events)
+    stories = [one for where, given in pods.items() if (one := reduce.story(where, given, asked))]
+    applications = thin.of_applications(events)
+    known, said = reduce.by_namespace(stories), reduce.said_of(stories)
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for one in stories:
+        if one.pod.heard:
+            rows["heard"].append({"namespace": one.namespace, **one.pod.heard._asdict()})
+    for place in {*reduce.places(known), *applications}:
+        where = dict(zip(("namespace", "application_id"), place, strict=True))
+        given = applications.get(place) or thin.OfApplication()
+        app, _ = reduce.application(place, given, said.get(place, []), known.get(place[0], {}), asked)
+        found: Mapping[str, Sequence[Any]] = {
+            "held": [x for task in app.tasks.values() for x in task.holds],
+            "sizes": given.readings,
+            "lives": app.lives,
+            "sightings": app.sightings,
+            "settings": [app.settings] if app.settings else [],
+        }
+        for name, own in found.items():
+            rows[name] += [where | x._asdict() for x in own]
+    everything = reduce.tables(stories, applications, asked)
+    frames = {**rows, **everything}
+    frames["findings"] = [row for row in everything["findings"] if row["reported_by"] != AGENT]
+    frames["alone"] = [row for row in everything["findings"] if row["reported_by"] == AGENT]
+    frames["doubts"] = [row for row in everything["known_pods"] if row["doubt"] is not None]
+    return Audited(frames, events, asked)

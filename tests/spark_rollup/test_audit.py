@@ -16,38 +16,23 @@ from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.latest import Latest
 from spark_rollup.config import MARKER, AuditOptions
 from spark_rollup.correlate import unaudited
-from spark_rollup.facts import heartbeats, levels
-from spark_rollup.facts.gaps import fast_clocks
-from spark_rollup.fleet.application import Application
-from spark_rollup.fleet.gathered import pods_of, row_of
+from spark_rollup.fleet.beats import beats
+from spark_rollup.fleet.gaps import gaps_of
+from spark_rollup.fleet.judge import FINDINGS
 from spark_rollup.fleet.pods import FAST
-from spark_rollup.fleet.rows import Gap, Heard
-from spark_rollup.judging.base import last_local_findings
-from tests.spark_rollup.support.fleet import Fleet, at_us
+from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
+from tests.spark_rollup.support.plain import events_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def told(spark: SparkSession, source: Path) -> tuple[int, dict[str, str]]:
     """Give the audit's time, and what `unaudited` says of which pod."""
-    events, loaded, as_of_us = audit.prepare(spark, AuditOptions(source, source))
-    counted = heartbeats.beats(events)
-    unseen = audit.unseen_by(events, counted, as_of_us, loaded.ahead)
-    last = heartbeats.last_words(counted)
-    heard = levels.with_missed(last, counted, events, last_local_findings(events))
-    columns = {
-        "heard": heard.select("namespace", *Heard._fields),
-        "gaps": unseen.select("namespace", *Gap._fields),
-    }
-    told = [
-        (row[0], field, row_of(field, row[1:])) for field, frame in columns.items() for row in frame.collect()
-    ]
-    pods = pods_of((), told)
-    rows = [
-        x for name, named in pods.items() for x in unaudited.find(Application(name, None, as_of_us, 0, named))
-    ]
-    assert all(row["severity"] == "warning" for row in rows)
-    return as_of_us, {row["pod"]: row["summary"] for row in rows}
+    options = AuditOptions(source, source)
+    read, about = audit.prepare(spark, options)
+    found = audit.tell(read, audit.asking(spark, options, about, [unaudited.RULE])).of(FINDINGS)
+    assert all(row["severity"] == "warning" for row in found)
+    return about.as_of_us, {row["pod"]: row["summary"] for row in found}
 
 
 def test_one_fast_clock_silences_no_other_agent(spark, tmp_path):
@@ -92,15 +77,14 @@ def test_segments_of_a_later_contract_ask_for_an_upgrade(spark, tmp_path, capsys
     assert said.count("upgrade statewarden") == 1
 
 
-def test_what_a_fast_clock_said_last_is_in_doubt(spark):
+def test_what_a_fast_clock_said_last_is_in_doubt():
     """It may have been earlier by as much as the clock is ahead, a day at most."""
-    as_of_us, day_us = at_us(900), 86_400_000_000
-    ahead = {("shop", "pod-c"): 5_000_000, ("shop", "pod-d"): 2**60}
-    rows = fast_clocks(spark.range(1), ahead, as_of_us).collect()
-    assert {row["pod"]: (as_of_us - row["from_us"], row["to_us"], row["cause"]) for row in rows} == {
-        "pod-c": (5_000_000, as_of_us, FAST),
-        "pod-d": (day_us, as_of_us, FAST),
-    }
+    fleet = Fleet("shop")
+    fleet.pod("pod-c")
+    events, as_of_us, day_us = events_of(fleet.lines()), at_us(HORIZON_S), 86_400_000_000
+    for ahead_us, doubted_us in ((5_000_000, 5_000_000), (2**60, day_us)):
+        (gap,) = gaps_of(beats(events), [], [], as_of_us, ahead_us)
+        assert (as_of_us - gap.from_us, gap.to_us, gap.cause) == (doubted_us, as_of_us, FAST)
 
 
 def test_a_fast_clock_past_midnight_hides_no_day_of_the_look_back(tmp_path: Path, monkeypatch) -> None:
@@ -117,12 +101,12 @@ def test_a_fast_clock_past_midnight_hides_no_day_of_the_look_back(tmp_path: Path
 
     def load(_: object, place: Path, what: snapshots.Reading) -> SimpleNamespace:
         read.append(what.after)
-        return SimpleNamespace(events=whole, unique=True)
+        return SimpleNamespace(events=whole, quarantine=whole, carried=None, unique=True)
 
     about = Latest(snapshots.end_us("2026-11-20") - 1)
     monkeypatch.setattr(audit, "load", load)
     monkeypatch.setattr(audit, "newest", lambda *_: about)
     options = AuditOptions(tmp_path, tmp_path / "out", look_back_days=1)
     spark = SimpleNamespace(conf={"spark.sql.shuffle.partitions": "8"})
-    assert audit.read_for_its_time(spark, options)[2] == about  # type: ignore[arg-type]
+    assert audit.read_for_its_time(spark, options)[1] == about  # type: ignore[arg-type]
     assert read == ["2026-11-19", "2026-11-18"]

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rollup.bronze.load import load
-from spark_rollup.facts import gaps, heartbeats, sizes, timeline
+from spark_rollup.facts import heartbeats, sizes, timeline
 from spark_rollup.intake import ingest
 from spark_rollup.judging.base import last_local_findings
 from tests.spark_rollup.support.fleet import Fleet
@@ -21,14 +21,13 @@ TEXTS = {"line", "evidence", "summary", "next_action", "detail", "id"}
 
 STAGES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
     "beats": (heartbeats.beats, 1),
-    "pauses": (lambda events: gaps.pauses(heartbeats.beats(events)), 2),
     "sightings": (timeline.sightings, 1),
     "marks": (timeline.marks, 0),
     "looks at whole stores": (sizes.whole_stores, 0),
     "curve of whole stores": (lambda events: sizes.curve(sizes.whole_stores(events)), 1),
     "findings of agents": (last_local_findings, 1),
 }
-"""Stage and how often it moves data: one aggregation each; gaps sort the slots of each pod once more."""
+"""Stage and how often it moves data: one aggregation each."""
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from agent.contract.events import Kind
 from agent.contract.fields import FIELDS
 from spark_rollup.bronze.dedupe import one_row_per_id
 from spark_rollup.bronze.load import AHEAD_US, load
-from spark_rollup.columns import ROUTINE, is_routine
-from spark_rollup.facts import gaps, heartbeats
-from spark_rollup.judging.base import last_local_findings
+from spark_rollup.fleet.levels import last_words
+from spark_rollup.fleet.reduce import Question
+from spark_rollup.judging.plain import collected
 from spark_rollup.schemas import EVENT
 from tests.spark_rollup.conftest import LATER_US
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
@@ -133,9 +133,8 @@ def test_words_of_a_newer_version_have_a_default(spark, tmp_path):
         lines.replace('"open"', '"acknowledged"').replace('"damage"', '"omen"').replace('"yes"', '"perhaps"')
     )
     (tmp_path / "a.jsonl").write_text(lines.replace('"schema_version":"1.0"', '"schema_version":"1.99"'))
-    events = load(spark, tmp_path).events.withColumn(ROUTINE, is_routine())
-    (row,) = last_local_findings(events).collect()
-    said = (row["severity"], row["confidence"], row["status"], row["level"], row["affected"])
+    (row,) = last_words(collected(load(spark, tmp_path)).events)
+    said = (row.severity, row.confidence, row.status, row.level, row.affected)
     assert said == ("warning", "unknown", "open", "event", "possibly")
 
 
@@ -149,8 +148,8 @@ def test_kinds_that_are_not_known_leave_no_holes(spark, tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     found = load(spark, tmp_path)
     assert found.quarantine.count() == 0
-    events = found.events.withColumn(ROUTINE, is_routine())
-    assert gaps.find_gaps(events, heartbeats.beats(events), at_us(HORIZON_S)).collect() == []
+    (story,) = collected(found).stories(Question(at_us(HORIZON_S)))
+    assert story.pod.gaps == []
 
 
 def test_repeats_are_dropped_once(loaded, events):

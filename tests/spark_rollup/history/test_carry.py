@@ -14,21 +14,19 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from agent.contract.events import Change
 from spark_rollup import audit
 from spark_rollup.bronze import snapshots
 from spark_rollup.config import FLEET, AuditOptions
-from spark_rollup.correlate import RULES
+from spark_rollup.fleet.judge import FINDINGS
 from spark_rollup.history import condense, day
 from spark_rollup.intake import ingest
 from spark_rollup.judging.asks import PASTS
-from spark_rollup.judging.job import judged
 from tests.spark_rollup.support import stretched
+from tests.spark_rollup.support.drawn import fleet_of
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us
 from tests.spark_rollup.support.stretched import DAY_US, FIRST_US, Event, S
-from tests.spark_rollup.test_oracle import fleet_of
 from tests.support.recorded_fleet import EXPECTED, replayed
 
 pytestmark = [
@@ -127,11 +125,10 @@ def audits(
 
 def findings(spark: SparkSession, options: AuditOptions) -> list[Finding]:
     """Audit without writing anything."""
-    events, loaded, as_of_us = audit.prepare(spark, options)
-    facts = audit.gather(events, options, as_of_us, loaded.carried)
-    found = judged(facts, RULES, None).findings.where(F.col("reported_by") == FLEET).collect()
+    read, about = audit.prepare(spark, options)
+    found = audit.tell(read, audit.asking(spark, options, about)).of(FINDINGS)
     spark.catalog.clearCache()
-    return [row.asDict(recursive=True) for row in found]
+    return [row for row in found if row["reported_by"] == FLEET]
 
 
 def still_open(rows: Iterable[Finding]) -> Counter[str]:

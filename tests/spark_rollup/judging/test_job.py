@@ -1,76 +1,61 @@
-"""Wherever applications are judged, and in whatever order their rows come, the same is said of them."""
+"""However Spark thins an input, the plain reduction makes the same of it: `reduce(thin(x)) == reduce(x)`."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from random import Random
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
 
+from spark_rollup.bronze import dedupe, load
+from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.correlate import RULES
-from spark_rollup.fleet.application import Application
-from spark_rollup.fleet.gathered import OF_APPLICATION, OF_TASK, Place, application_of, row_of
-from spark_rollup.fleet.judge import judge
-from spark_rollup.fleet.rows import Hold, Life, Settings
-from spark_rollup.judging import job
+from spark_rollup.fleet.reduce import Question
+from spark_rollup.judging.job import Wide
+from spark_rollup.judging.plain import collected
+from spark_rollup.spark.rows import rows_of
+from tests.spark_rollup.support.drawn import drawn
+from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us, story
+
+FLEETS = 20
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
-def lines(frame: DataFrame) -> Counter[str]:
-    """Write each row as text."""
-    return Counter(json.dumps(row.asDict(recursive=True), sort_keys=True) for row in frame.collect())
+@story
+def hours_of_summaries(fleet: Fleet) -> None:
+    """Hours in which summaries agree, change once, contradict each other, or meet transitions."""
+    looks = [*((10 * n, True) for n in range(1, 50)), (500, True), (510, False), (520, True), (530, False)]
+    pod = fleet.pod("pod-a")
+    for at, is_held in looks:
+        pod.measures("0_0", at, held=is_held)
+    pod.releases("0_0", 600).holds("0_0", 610).releases("0_1", 50).measures("0_1", 70, held=True)
 
 
-def test_workers_say_what_the_driver_says(audited, monkeypatch):
-    """All stories: one application after the other here, and many side by side in Spark's Python workers."""
-    here = job.judged(audited.facts, RULES, None)
-    monkeypatch.setattr(job, "is_whole", lambda spark: False)
-    there = job.judged(audited.facts, RULES, None)
-    for name in ("findings", "restarts", "churn", "known_pods"):
-        assert lines(getattr(here, name)) == lines(getattr(there, name)), name
+def texts(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Write each row as text, its columns by name."""
+    return Counter(json.dumps(row, sort_keys=True) for row in rows)
 
 
-def test_the_order_of_rows_says_nothing(audited):
-    """Spark hands them over in any."""
-    facts = audited.facts
-    pods = job._pods(facts.said.sparkSession, facts)
-    rows: dict[Place, list[tuple[str, object]]] = {}
-    for field in (*OF_TASK, *OF_APPLICATION):
-        for namespace, application, *values in job.facts_frame(facts, field).collect():
-            rows.setdefault((namespace, application), []).append((field, row_of(field, values)))
-
-    def said(place: Place, given: list[tuple[str, object]]) -> Counter[str]:
-        app = application_of(place, given, pods[place[0]], facts.as_of_us, facts.since_us, None)
-        return Counter(json.dumps(found, sort_keys=True) for found in judge(app, RULES))
-
-    dice = Random(7)
-    for place, given in rows.items():
-        expected = said(place, given)
-        mixed = dice.sample(given, len(given))
-        assert said(place, mixed) == expected, place
-
-
-@pytest.mark.slow  # it takes ten seconds; a loop over all tasks for each task takes minutes
-def test_twenty_thousand_tasks_are_short_at_once():
-    """A rolling restart of a large application: no rule asks every task about every other one."""
-    tasks, minute = 20_000, 60_000_000
-    app = Application("shop", "orders", 60 * minute, 0, {})
-    app.settings = Settings(1, "at_least_once", None, (2, 2, 1), (2, 2, 1), 10_000, 0)
-    rows: list[tuple[str, object]] = [("settings", app.settings)]
-    rows += [("lives", Life(f"pod-{number}", 0, 60 * minute)) for number in range(200)]
-    for number in range(tasks):
-        task, pod = f"{number % 7}_{number // 7}", f"pod-{number % 200}"
-        rows.append(("holds", Hold(task, pod, number, 60 * minute, lasting=True, cleaner=False)))
-        left = 5 * minute + number
-        rows.append(
-            ("holds", Hold(task, f"pod-{(number + 1) % 200}", number, left, lasting=False, cleaner=False))
-        )
-    found = Counter(
-        row["detector"]
-        for table, row in judge(application_of(app.where, rows, {}, app.as_of_us, 0, None), RULES)
-        if table == "findings"
-    )
-    assert found["missing-standby"] == tasks
+def test_what_spark_thins_and_workers_judge_is_what_the_driver_says(spark, tmp_path):
+    """All stories, each told twice, split over partitions: every table is the same."""
+    for copy in ("one", "two"):
+        (tmp_path / copy).mkdir()
+        fleets = [*STORIES.values(), *drawn()[:FLEETS]]
+        text = "".join(f"{line}\n" for fleet in fleets for line in fleet.lines())
+        (tmp_path / copy / "all.jsonl").write_text(text)
+    once = dedupe.one_row_per_id(load.load(spark, tmp_path).events).drop("line")
+    wide = Wide(once.withColumn(ROUTINE, is_routine()).repartition(3).localCheckpoint(), spark.range(0))
+    # a clock that is ahead, too: any will do
+    pod = (f"{__name__.rpartition('.')[2]}.hours_of_summaries", "pod-a")
+    asked = Question(at_us(HORIZON_S), rules=RULES, ahead={pod: 5_000_000})
+    there = wide.until(asked.as_of_us).told(asked)
+    here = collected(load.load(spark, tmp_path)).until(asked.as_of_us).told(asked)
+    assert there.rows.keys() | {"timelines"} == here.rows.keys()
+    assert there.timelines is not None
+    lanes = [*there.of("timelines"), *rows_of(there.timelines)]
+    assert texts(lanes) == texts(here.of("timelines"))
+    for name in there.rows.keys() - {"timelines"}:
+        assert texts(there.of(name)) == texts(here.of(name)), name

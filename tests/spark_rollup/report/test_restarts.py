@@ -8,9 +8,10 @@ import pytest
 
 from agent.contract.exit_codes import Exit
 from spark_rollup.errors import UsageError
+from spark_rollup.fleet.meta import Row
 from spark_rollup.report import restart_answer
 from spark_rollup.report.restart_answer import Question
-from tests.spark_rollup.conftest import Audited, Row
+from tests.spark_rollup.conftest import Audited
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, Pod, at_us, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

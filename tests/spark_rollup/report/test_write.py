@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from spark_rollup.fleet.reduce import TIMELINES
+from spark_rollup.judging.told import Told
 from spark_rollup.report import write
-from spark_rollup.schemas import TIMELINE
 from tests.spark_rollup.report.page.page_rows import START_US, lane
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-
-def test_a_pod_that_is_blind_now_is_not_cut_off_behind_longer_gaps(spark):
+def test_a_pod_that_is_blind_now_is_not_cut_off_behind_longer_gaps():
     """The page takes from these rows which pods are not seen now; a lossy pod has very many gaps."""
     whole: Any = {"application_id": None, "task_id": None}
     over = [lane("unknown", 100 * n, 100 * n + 90, **whole) for n in range(write.MAX_GAPS_DRAWN + 5)]
     now = lane("unknown", 9000, 9001, **whole)
-    rows = [tuple(row[name] for name in TIMELINE.names) for row in (*over, now)]
-    found = write._drawn(spark.createDataFrame(rows, TIMELINE), [], START_US + 9_001_000_000).collect()
+    found = write._drawn(Told({TIMELINES: [*over, now]}), [], START_US + 9_001_000_000)
     assert len(found) == write.MAX_GAPS_DRAWN + 1
     assert found[-1]["to_us"] == now["to_us"]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
@@ -18,14 +17,11 @@ from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import Kind, Severity
 from agent.contract.packed import body_of
 from spark_rollup.bronze import load
-from spark_rollup.columns import ROUTINE, is_routine
-from spark_rollup.fleet import alone
-from spark_rollup.fleet.gathered import application_of, row_of
-from spark_rollup.fleet.rows import Said
+from spark_rollup.fleet.reduce import Question
 from spark_rollup.intake import ingest
 from spark_rollup.intake.opening import Opening
 from spark_rollup.judging import verified
-from spark_rollup.judging.base import last_local_findings
+from spark_rollup.judging.plain import Plain, collected
 from spark_rollup.sources import changelogs
 from spark_rollup.sources.brokers import Part
 from spark_rollup.sources.changelogs import Ends, Topic
@@ -138,19 +134,20 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs, capsys)
     assert "4 suspicions of agents: 2 proved, 2 refuted" in run.readable(outcome)
 
     # meanwhile one agent found what proves its own suspicion
-    said = last_local_findings(load.load(spark, source).events.withColumn(ROUTINE, is_routine()))
-    is_sure = F.col("finding_id") == "skipped-eos-wipe-pod-good-0_0"
-    said = said.withColumn("confidence", F.when(is_sure, "confirmed").otherwise(F.col("confidence")))
-    shown = verified.verified(spark, tmp_path / "out", said, NOW_US).localCheckpoint()
-    rows = [("said", row_of("said", row)) for row in said.select(*Said._fields).collect()]
-    app = application_of(("shop", "orders"), rows, {}, NOW_US, 0, None)
-    left = alone.alone(app, [row.asDict(recursive=True) for row in shown.collect()])
+    read = collected(load.load(spark, source))
+    is_sure = "skipped-eos-wipe-pod-good-0_0"
+    events = [x._replace(confidence="confirmed") if x.finding_id == is_sure else x for x in read.events]
+    proofs = verified.verified(spark, tmp_path / "out", NOW_US)
+    found = Plain(events).told(Question(NOW_US, proofs=proofs)).of("findings")
+    left = [row for row in found if row["reported_by"] == "agent"]
     assert {(row["detector"], row["pod"]) for row in left} == {
         ("skipped-eos-wipe", "pod-good"), ("lost-segment", "pod-good"), ("lost-segment", "pod-bad"),
         ("stale-eos-checkpoint", "pod-good"), ("stale-eos-checkpoint", "pod-bad"),
     }  # fmt: skip
-    assert {row["detector"] for row in shown.collect()} == {"state-differs", "state-equal"}
-    assert verified.verified(spark, tmp_path / "out", said, at_us(60)).isEmpty()
+    shown = [row for row in found if row["reported_by"] != "agent"]
+    assert {row["detector"] for row in shown} == {"state-differs", "state-equal"}
+    assert is_sure not in {one for row in shown for one in row["refutes"]}
+    assert verified.verified(spark, tmp_path / "out", at_us(60)) == {}
 
 
 @pytest.mark.slow  # three runs; what may be used again is decided without Spark: test_kept

@@ -9,10 +9,11 @@ import pytest
 from agent.contract.events import Kind
 from agent.contract.reporting import DISABLED_PREFIX
 from spark_rollup.config import Override
-from spark_rollup.facts.settings import effective_settings, releases
+from spark_rollup.fleet.events import Event
+from spark_rollup.fleet.rows import Settings
+from spark_rollup.fleet.settings import effective
 from tests.spark_rollup.support.fleet import Fleet, story
-
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+from tests.spark_rollup.support.plain import event_of
 
 
 @story
@@ -75,7 +76,7 @@ def test_pods_of_two_releases_widen_the_range(audited):
 def test_disabled_detectors_by_each_pods_newest_report(audited):
     """What a pod enabled again is not listed; what others report takes nothing away."""
     row = only(audited, disabled_detectors)
-    assert [tuple(one.values()) for one in row["disabled"]] == [
+    assert row["disabled"] == [
         ("pod-a", "zombie-state", "by design"),
         ("pod-b", "zombie-state", "by design"),
     ]
@@ -89,33 +90,39 @@ def test_nothing_known_is_null(audited):
     assert (row["session_ms"], row["probing_ms"]) == (45_000, 600_000)
 
 
-def test_an_override_for_one_application_wins(spark):
+def report(*settings: tuple[str, str]) -> Event:
+    """A report of one application's settings."""
+    rows = [{"key": key, "value": value, "origin": "flag"} for key, value in settings]
+    origin = {"namespace": "n", "pod": "p", "application_id": "one", "observed_at_us": 1, "sequence": 1}
+    return event_of("1", {"kind": "configuration", "settings": rows, **origin})
+
+
+def test_an_override_for_one_application_wins():
     """`--set ID:KEY` wins over `--set KEY`, which wins over the agents' report."""
-    columns = (
-        "namespace string, application_id string, kind string, pod string, observed_at_us long, sequence long, "
-        "settings array<struct<key:string,value:string,origin:string>>, release_low string, release_high string"
-    )
-    told = [("num_standby_replicas", "1", "flag")]
-    rows = [("n", app, "configuration", "p", 1, 1, told, None, None, False) for app in ("one", "two")]
+    told = [report(("num_standby_replicas", "1"))]
     overrides = [Override("one", "num_standby_replicas", "3"), Override(None, "num_standby_replicas", "2")]
-    events = spark.createDataFrame(rows, f"{columns}, routine boolean")
-    found = effective_settings(events, events.select("namespace", "application_id", "pod"), overrides)
-    assert {row["application_id"]: row["num_standby_replicas"] for row in found.collect()} == {
+    assert {name: effective(name, told, overrides).num_standby_replicas for name in ("one", "two")} == {
         "one": 3,
         "two": 2,
     }
 
 
-def test_what_agents_were_not_given_stays_so(spark):
+def test_what_agents_were_not_given_stays_so():
     """`--set` gives a guarantee to the rules, not to the agents' detectors: these stayed silent without it."""
-    columns = (
-        "namespace string, application_id string, kind string, pod string, observed_at_us long, sequence long, "
-        "settings array<struct<key:string,value:string,origin:string>>, release_low string, release_high string"
-    )
-    told = [("kafka_streams_version", "4.1.2", "flag")]
-    rows = [("n", "one", "configuration", "p", 1, 1, told, None, None, False)]
-    events = spark.createDataFrame(rows, f"{columns}, routine boolean")
     overrides = [Override(None, "processing_guarantee", "exactly_once_v2")]
-    members = events.select("namespace", "application_id", "pod")
-    (row,) = releases(effective_settings(events, members, overrides)).collect()
-    assert (row["release"], row["not_given"]) == ("4.1.2", ["processing_guarantee"])
+    found = effective("one", [report(("kafka_streams_version", "4.1.2"))], overrides)
+    assert (found.release, found.not_given) == ("4.1.2", ["processing_guarantee"])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (None, None, "unknown"),
+        ([3, 9], None, "3.9 or later"),
+        (None, [4, 0], "up to 4.0"),
+        ([3, 1], [3, 2], "3.1 to 3.2"),
+    ],
+)
+def test_a_range_of_releases_has_words(low, high, text):
+    """As exact as it is known."""
+    assert Settings(None, None, None, low, high, 1, 1).release == text

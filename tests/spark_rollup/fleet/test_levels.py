@@ -7,8 +7,6 @@ import pytest
 from agent.contract.events import Kind
 from tests.spark_rollup.support.fleet import Fleet, at_us, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 BUG = "resurrected-checkpoint"
 
 

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from agent.contract.events import Kind
-from spark_rollup.bronze.load import load
-from spark_rollup.columns import ROUTINE, is_routine
-from spark_rollup.facts import heartbeats, timeline
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us, story
 
 Row = Mapping[str, Any]
-
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @story
@@ -132,28 +125,3 @@ def test_the_timeline_has_every_lane(audited):
     assert lanes == {"holder", "cleaner", "process", "deleted"}
     lanes = {row["lane"] for row in audited.rows("timelines", checkpoints_of_one_and_of_two_stores)}
     assert lanes == {"checkpoint", "created", "incarnation", "size"}
-
-
-def test_slots_of_summaries_show_what_single_summaries_show(spark, tmp_path):
-    """Hours in which summaries agree, change once, contradict each other, or meet transitions: the same holders."""
-    fleet = Fleet("hours")
-    looks = [
-        *((60 * n, True) for n in range(1, 50)),
-        (3700, True),
-        (3800, False),
-        (3900, True),
-        (4000, False),
-    ]
-    looks += [(7300, False), (7400, True), (10_900, True), (11_000, True), (14_500, False), (14_600, False)]
-    pod = fleet.pod("pod-a", ends_s=20_000)
-    for at, is_held in looks:
-        pod.measures("0_0", at, held=is_held)
-    pod.releases("0_0", 10_930).holds("0_0", 10_940).releases("0_1", 50).measures("0_1", 70, held=True)
-    once = load(spark, fleet.write(tmp_path)).events
-    events = once.withColumn(ROUTINE, is_routine())
-    held: list[Row] = [row.asDict() for row in timeline.holders(events, heartbeats.beats(events)).collect()]
-    first = [row for row in held if row["task_id"] == "0_0"]
-    assert seconds(first, "from_us", "to_us") == [
-        (60, 3800), (3900, 4000), (7400, 10_930), (10_940, 14_500)
-    ]  # fmt: skip
-    assert seconds([row for row in held if row["task_id"] == "0_1"], "from_us", "to_us") == [(70, 20_000)]

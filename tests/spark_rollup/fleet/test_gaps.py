@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Kind
-from spark_rollup.facts.gaps import merged
+from spark_rollup.fleet.gaps import merged
+from spark_rollup.fleet.pods import SILENT
+from spark_rollup.fleet.rows import Gap, Unwatched
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us, story
-
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 @story
@@ -114,16 +114,12 @@ def test_a_pod_says_how_its_agent_is(audited, name, state):
     assert pod["agent_state"] == state
 
 
-def test_gaps_that_overlap_or_meet_are_one(spark):
-    """Rules ask whether a pod was watched, not how often it was not; whose gap it is stays apart."""
-    columns = (
-        "namespace string, pod string, application_id string, task_id string, from_us long, until_us long"
-    )
-    rows = [
-        ("n", "a", None, None, 10, 20), ("n", "a", None, None, 15, 17), ("n", "a", None, None, 20, 30),
-        ("n", "a", None, None, 31, 40), ("n", "a", "orders", "0_0", 12, 50), ("n", "b", None, None, 10, 20),
-    ]  # fmt: skip
-    found = merged(spark.createDataFrame(rows, columns)).collect()
-    assert sorted((row["pod"], row["task_id"] or "", row["from_us"], row["until_us"]) for row in found) == [
-        ("a", "", 10, 30), ("a", "", 31, 40), ("a", "0_0", 12, 50), ("b", "", 10, 20),
+def test_gaps_that_overlap_or_meet_are_one():
+    """Rules ask whether a pod was watched, not how often it was not; what it is about stays apart."""
+    whole = [(10, 20), (15, 17), (20, 30), (31, 40)]
+    rows = [Gap("a", None, None, *times, SILENT, None) for times in whole]
+    rows.append(Gap("a", "orders", "0_0", 12, 50, SILENT, None))
+    found = merged("a", rows, [Unwatched("a", None, None, 50, 60)])
+    assert sorted((x.task_id or "", x.from_us, x.until_us) for x in found) == [
+        ("", 10, 30), ("", 31, 40), ("", 50, 60), ("0_0", 12, 50),
     ]  # fmt: skip

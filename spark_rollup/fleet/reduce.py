@@ -1,0 +1,217 @@
+"""Few rows of each pod and application -> the application as rules see it, and rows of all tables."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.contract.events import Confidence, Status
+from spark_rollup.config import Override
+from spark_rollup.fleet import beats, coverage, gaps, holds, lanes, levels, settings
+from spark_rollup.fleet.application import Application, Pod, Pods
+from spark_rollup.fleet.beats import LastWord
+from spark_rollup.fleet.gathered import Place, application_of
+from spark_rollup.fleet.judge import judge
+from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.pods import known_pods
+from spark_rollup.fleet.questioned import in_question, questioned
+from spark_rollup.fleet.rows import Said
+from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.thin import OfApplication, OfPod
+
+TIMELINES, COVERAGE, PODS, KNOWN_PODS = "timelines", "coverage", "pods", "known_pods"
+RELEASES, DISABLED, LOCAL, UNSEEN = "releases", "disabled", "local", "gaps"
+"""Tables beside those of `judge`; what `releases`, `disabled`, `local` and `gaps` hold is only shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What decides what is found.
+
+    Args of the dataclass:
+        as_of_us: The audit's time.
+        since_us: When the look-back began; 0 = there is none.
+        rules: Those that are asked.
+        overrides: `--set`.
+        ahead: Clocks that are ahead of all others, by namespace and pod, and how far (microseconds).
+        proofs: What `verify` found, by namespace and application; None = it was not asked.
+    """
+
+    as_of_us: int
+    since_us: int = 0
+    rules: Sequence[Rule] = ()
+    overrides: Sequence[Override] = ()
+    ahead: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    proofs: Mapping[Place, list[Row]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What is known of a pod: when it was heard and watched, and what its agent says."""
+
+    namespace: str
+    pod: Pod
+    last: LastWord
+    said: list[Said]
+
+
+def story(where: tuple[str, str], given: OfPod, asked: Question) -> Story | None:
+    """Reduce what is known of a pod; None = of its time nothing is."""
+    if not given.beats:
+        return None
+    name, level = where[1], beats.level_of(given.beats)
+    open_ids = max(
+        (
+            list(x.open_ids or ()) for x in given.events
+            if beats.names_open(x) and (x.pod_uid, x.boot_id, x.sequence) == (level.pod_uid, level.boot_id, level.last)
+        ),
+        default=[],
+    )  # fmt: skip
+    said = levels.settled(levels.last_words(given.events), level, open_ids)
+    last = beats.last_word(given.beats, asked.since_us)
+    unseen = gaps.gaps_of(given.beats, given.torn, given.events, asked.as_of_us, asked.ahead.get(where))
+    pod = Pod(
+        name,
+        given.applications,
+        levels.heard(name, last, level, open_ids, said, given.tasks),
+        coverage.shown_gaps(unseen, asked.since_us),
+        gaps.merged(name, unseen, given.unwatched),
+    )
+    return Story(where[0], pod, last, said)
+
+
+def by_namespace(stories: Iterable[Story]) -> Mapping[str, Pods]:
+    """Sort pods into namespaces."""
+    found: dict[str, dict[str, Pod]] = defaultdict(dict)
+    for one in stories:
+        found[one.namespace][one.pod.name] = one.pod
+    return found
+
+
+def said_of(stories: Iterable[Story]) -> Mapping[Place, list[Said]]:
+    """Sort what agents say into applications."""
+    found: dict[Place, list[Said]] = defaultdict(list)
+    for one in stories:
+        for x in one.said:
+            found[one.namespace, x.application_id].append(x)
+    return found
+
+
+def places(pods: Mapping[str, Pods]) -> set[Place]:
+    """List what pods name: all of a namespace, their applications, and those of which only blindness is reported."""
+    return {
+        (namespace, application)
+        for namespace, named in pods.items()
+        for application in (
+            None,
+            *(name for pod in named.values() for name in pod.applications),
+            *(gap.application_id for pod in named.values() for gap in pod.gaps),
+        )
+    }
+
+
+def application(
+    place: Place, given: OfApplication, said: Sequence[Said], pods: Pods, asked: Question
+) -> tuple[Application, set[str]]:
+    """Reduce what is known of an application.
+
+    Returns:
+        The application as rules see it; its tasks in question.
+    """
+    name = place[1]
+    last_us = {pod.name: pod.heard.last_us for pod in pods.values() if pod.heard}
+    held = list(holds.holders(given.points, given.marks, last_us))
+    is_named = name is not None and any(name in pod.applications for pod in pods.values())
+    known = settings.effective(name, given.events, asked.overrides) if name is not None and is_named else None
+    local = [x for x in said if x.status == Status.OPEN.value or x.observed_at_us >= asked.since_us]
+    tasks = questioned([rule.meta for rule in asked.rules], local, held, given.marks, known)
+    rows: Mapping[str, Sequence[object]] = {
+        "holds": held,
+        "marks": in_question(tasks, given.marks, holds.FREQUENT),
+        "readings": [x for x in given.readings if x.task_id in tasks],
+        "copies": given.copies, "latest": given.latest, "saved": given.saved, "said": said,
+        "lives": list(holds.lives(given.events, held, given.marks, last_us)),
+        "sightings": given.sightings, "settings": [] if known is None else [known],
+    }  # fmt: skip
+    proofs = None if asked.proofs is None else asked.proofs.get(place, [])
+    named = ((field, row) for field, found in rows.items() for row in found)
+    return application_of(place, named, pods, asked.as_of_us, asked.since_us, proofs), tasks
+
+
+def tell(
+    app: Application, tasks: set[str], given: OfApplication, asked: Question
+) -> Iterator[tuple[str, Row]]:
+    """Judge an application: (table, row)."""
+    yield from judge(app, asked.rules)
+    yield from ((TIMELINES, row) for row in lanes.timelines(app, tasks, given.curve))
+    where = {"namespace": app.namespace, "application_id": app.name}
+    if app.settings is not None:
+        yield RELEASES, where | {"release": app.settings.release, "not_given": list(app.settings.not_given)}
+        for pod, detector, reason in app.settings.disabled:
+            yield DISABLED, where | {"pod": pod, "detector": detector, "reason": reason}
+    held = {
+        (x.pod, x.task_id) for task in app.tasks.values() for x in task.holds if x.lasting and not x.cleaner
+    }
+    for pod, number in Counter(pod for pod, _ in held).items():
+        if app.name is not None:
+            yield PODS, {"namespace": app.namespace, "pod": pod, "tasks_held": number}
+
+
+def tell_pods(
+    stories: Iterable[Story], held: Mapping[tuple[str, str], int], asked: Question
+) -> Iterator[tuple[str, Row]]:
+    """Tell what is about pods: (table, row).
+
+    Args:
+        stories: Of all pods.
+        held: How many tasks each holds.
+        asked: The question.
+    """
+    for one in stories:
+        where, pod = one.namespace, one.pod
+        yield COVERAGE, coverage.coverage(where, pod, one.last, asked.as_of_us, asked.since_us)
+        number = held.get((where, pod.name), 0)
+        yield PODS, coverage.described(where, pod, one.last, number, asked.as_of_us)
+        yield from ((KNOWN_PODS, row) for row in known_pods(where, {pod.name: pod}, asked.as_of_us))
+        yield from ((TIMELINES, row) for row in lanes.gaps(where, pod.gaps))
+        yield from ((UNSEEN, {"namespace": where, **x._asdict()}) for x in pod.gaps)
+        for x in one.said:
+            if x.status == Status.OPEN.value or x.observed_at_us >= asked.since_us:
+                yield LOCAL, {"namespace": where, **x._asdict()}
+
+
+def tables(
+    stories: Sequence[Story], applications: Mapping[Place, OfApplication], asked: Question
+) -> Mapping[str, list[Row]]:
+    """Tell all there is to tell: rows by table."""
+    pods, said, asked = by_namespace(stories), said_of(stories), believing(asked, stories)
+    found: dict[str, list[Row]] = defaultdict(list)
+    held: dict[tuple[str, str], int] = Counter()
+    for place in sorted({*places(pods), *applications, *said, *(asked.proofs or ())}, key=str):
+        given = applications.get(place) or OfApplication()
+        app, tasks = application(place, given, said.get(place, ()), pods.get(place[0], {}), asked)
+        for table, row in tell(app, tasks, given, asked):
+            if table == PODS:
+                held[row["namespace"], row["pod"]] += row["tasks_held"]
+            else:
+                found[table].append(row)
+    for table, row in tell_pods(stories, held, asked):
+        found[table].append(row)
+    return found
+
+
+def believing(asked: Question, stories: Iterable[Story]) -> Question:
+    """Take back what `verify` refuted and an agent has confirmed since; what refutes nothing then is left out."""
+    if asked.proofs is None:
+        return asked
+    sure = {
+        (one.namespace, x.finding_id) for one in stories for x in one.said if x.confidence == Confidence.CONFIRMED.value
+    }  # fmt: skip
+    proofs: dict[Place, list[Row]] = defaultdict(list)
+    for place, rows in asked.proofs.items():
+        for row in rows:
+            left = sorted({one for one in row["refutes"] if (place[0], one) not in sure})
+            if left or not row["refutes"]:
+                proofs[place].append(row | {"refutes": left})
+    return replace(asked, proofs=proofs)
