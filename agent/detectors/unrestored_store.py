@@ -5,7 +5,8 @@ of bulk-load reopens that every restoration makes is missing or half, or when a 
 is used without any (KAFKA-7672), suspected as soon as it has puts, or as a running task commits while its store is
 still open for bulk loading; under exactly-once up to 3.5.2 and 3.6.1 when the
 process that wiped a store closes the new one with the old offset or a later one, but not with what the old one held
-(KAFKA-16017). The same of a store whose changelog is its source topic, from 2.6 on, is suspected (KAFKA-20416, D13).
+(KAFKA-16017): suspected, as records that were all aborted leave the same. The same of a store whose changelog is its
+source topic, from 2.6 on, is suspected, too (KAFKA-20416, D13).
 Offset jumps without a missing step are quiet: aborted transactions and compaction make them too. Where RocksDB leaves
 no old LOG files that step cannot be seen: unknown.
 
@@ -18,7 +19,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -193,10 +194,12 @@ def _claims_the_old_offset(x: Abandoned) -> Proof:
 
 
 def _loudness_of_abandoned(x: Abandoned, proof: Proof | None) -> Loudness | None:
+    """Never confirmed: records that were all aborted leave as few puts behind the same offset."""
     release = x.affected is Affected.POSSIBLY
     guarantee = x.case.settings.exactly_once is None
     missing = (*(("kafka_streams_version",) * release), *(("processing_guarantee",) * guarantee))
-    return graded(proof, missing)
+    found = graded(proof, missing)
+    return found and replace(found, confidence=Confidence.SUSPECTED)
 
 
 def _loudness_of_not_refilled(x: Refilled, _: Proof | None) -> Loudness:

@@ -192,8 +192,8 @@ def _compare(outcome: Outcome, expected: list[dict[str, object]], allowed: list[
         else:
             outcome.missed.append(told)
     for i, (pod, finding) in enumerate(outcome.found):
-        if i in used or finding.severity is Severity.INFO:
-            continue
+        if i in used or finding.severity is Severity.INFO or finding.detector == UNDECIDED:
+            continue  # a question is no alarm
         loud = finding.severity is Severity.CRITICAL and outcome.verdict != "bug"
         outside = finding.affected is Affected.NO and finding.level in (Level.DAMAGE, Level.EXPOSURE)
         if finding.detector not in allowed or loud or outside:

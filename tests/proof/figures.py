@@ -128,12 +128,12 @@ def _loudest(said: frozenset[Said]) -> str:
 def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     """Nothing on disk decides these, or nothing that the model has.
 
-    A wipe that was interrupted, with no task beside it: a revocation looks the same. Not mended, KAFKA-16017: records
-    that were aborted, or commit markers, make the same offset as records that were not restored, and `unrestored-store`
-    calls it confirmed; where few are missing, it is silent. A restoration that is suspended writes that offset, too,
-    and goes on.
+    A wipe that was interrupted, with no task beside it: a revocation looks the same. KAFKA-16017: records that were
+    aborted, or commit markers, make the same offset as records that were not restored; where few are missing,
+    `unrestored-store` is silent. A restoration that is suspended writes that offset, too, and goes on.
     """
     names = "-".join(word[0] for word in script)
     if miss is Miss.SILENT_MIXED and "ckpt-shut-kill-start-open" in names:
         return True
-    return era.stale_recorder and miss is not Miss.LOUD_BENIGN and "rm-open-ckpt" in names
+    quiet = (Miss.SILENT_DAMAGE, Miss.SILENT_MIXED)
+    return era.stale_recorder and miss in quiet and "rm-open-ckpt" in names
