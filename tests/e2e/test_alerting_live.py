@@ -122,6 +122,9 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
     assert "var-pod=orders-0" in said["dashboard_url"]
     with urllib.request.urlopen(f"{proof.agents['orders-0'].url}/", timeout=60) as answer:
         assert f'id="{labels["incident_id"]}"' in answer.read().decode()
+    served = f"{proof.agents['orders-0'].url}/runbooks/detectors/skipped-eos-wipe"
+    with urllib.request.urlopen(served, timeout=60) as answer:
+        assert answer.read().decode().startswith("# ")
 
 
 def test_no_other_alert_fires(proof: Proof) -> None:
