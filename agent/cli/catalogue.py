@@ -69,7 +69,7 @@ def explain(chosen: Namespace, config: Config) -> int:
     Raises `UsageError`: nothing is known by that name; it says which one is spelt like it.
     """
     asked: str = of_alert(chosen.id) or chosen.id
-    page = _page(asked) or _alert(chosen.id) or _log_line(chosen.id)
+    page = runbook(asked) or _alert(chosen.id) or _log_line(chosen.id)
     if page is not None:
         sys.stdout.write(page)
         return 0
@@ -202,7 +202,7 @@ def _row(meta: DetectorMeta) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _page(asked: str) -> str | None:
+def runbook(asked: str) -> str | None:
     """Give a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
     if asked in _BESIDE:
         beside = PAGES / _BESIDE[asked]

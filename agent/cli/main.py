@@ -136,7 +136,7 @@ def _run(chosen: argparse.Namespace) -> int:
         config = config_of(chosen, {**flags, "pod": socket.gethostname()})
     offline.require_state_dir_name(config.agent.state_dir, "run")
     logs.configure(config.agent.log_level.upper(), log_stream())
-    return Supervisor(config).run()
+    return Supervisor(config, runbook=catalogue.runbook).run()
 
 
 def _shown(chosen: argparse.Namespace) -> Shown:

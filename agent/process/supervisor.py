@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -64,17 +65,22 @@ YOUNG_OBJECTS = 50_000
 class Supervisor:
     """One run of the agent on one state directory."""
 
-    def __init__(self, config: Config, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock | None = None,
+        runbook: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         """Wire everything; nothing runs before `run`.
 
         Spool, own directory or sink that cannot be used are reported, and the agent runs without them: a sidecar
         that does not start keeps the application from starting. Raises `ConfigError`: the address of /metrics
         cannot be used, or digests are asked for and cannot be made. Raises `SpoolInUseError`: another agent uses
-        the spool: one of the two is a mistake.
+        the spool: one of the two is a mistake. `runbook`: id -> its text; None = there is none.
         """
         settings = config.agent
         self._config, self._settings, self._clock = config, settings, clock or SystemClock()
-        self._desk = PageCache(self._unhealthy)
+        self._desk, self._runbook = PageCache(self._unhealthy), runbook
         self._root = Path(settings.state_dir)
         self._stop = threading.Event()
         self._reason = "stopped"
@@ -338,6 +344,7 @@ class Supervisor:
                 unready=self._unready,
                 page=self._desk.page,
                 findings=partial(self._desk.findings, self._origin),
+                runbook=self._runbook,
             ),
             host,
             int(port),

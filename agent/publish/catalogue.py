@@ -31,12 +31,15 @@ ALLOWED_LABELS = frozenset(
         "configured_exposure",
         "do_first",
         "named_by",
+        "summary",
+        "next_step",
         "accepted",
         "release",
     }
 )
-"""`incident_id`, `tasks`, `do_first` and `named_by` only of incidents, which are bounded; `release` only of exposures;
-`store` only where an operator opted in; `reason` only of disabled detectors; `version` only of the agent itself."""
+"""Only of incidents, which are bounded: `incident_id`, `tasks`, `do_first`, `named_by`, `summary`, `next_step`.
+`release` only of exposures; `store` only where an operator opted in; `reason` only of disabled detectors; `version`
+only of the agent itself."""
 
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", STATE), ("Watching and reading", WATCH), ("Spool and shipping", SHIPPING),

@@ -42,6 +42,7 @@ _GUARDS = (
 Headers = tuple[tuple[str, str], ...]
 _LINES = (("Content-Type", "application/jsonl; charset=utf-8"),)
 _TEXT, _HTML = ((("Content-Type", f"text/{x}; charset=utf-8"),) for x in ("plain", "html"))
+_RUNBOOKS = "/runbooks/"
 _CLOCK = SystemClock()
 
 
@@ -55,10 +56,13 @@ class Answers:
     unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
     page: Callable[[], str]  # the agent's own page as HTML; it may wait, a few seconds
     findings: Callable[[], str] = str  # what was found, as lines of the event contract; it may wait as long
+    runbook: Callable[[str], str | None] = lambda _: (
+        None
+    )  # id -> what `statewarden explain` prints; None = there is none
 
 
 class HttpServer(ThreadingHTTPServer):
-    """Serves `/metrics`, `/healthz`, `/readyz`, `/findings` and `/`, each connection on a thread. A context manager."""
+    """Serves `/metrics`, `/healthz`, `/readyz`, `/findings`, `/runbooks/ID`, `/`: a thread each. A context manager."""
 
     daemon_threads = True
     block_on_close = False  # a client that dawdles must not hold up the agent's end
@@ -195,6 +199,9 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.OK, _HTML, self.server.known.page().encode("utf-8", "backslashreplace")
         if path == "/findings":
             return HTTPStatus.OK, _LINES, self.server.known.findings().encode("utf-8", "backslashreplace")
+        runbook = self.server.known.runbook(path[len(_RUNBOOKS) :]) if path.startswith(_RUNBOOKS) else None
+        if runbook is not None:
+            return HTTPStatus.OK, _TEXT, runbook.encode("utf-8", "backslashreplace")
         return HTTPStatus.NOT_FOUND, _TEXT, b"not found\n"
 
     def _say(self, status: HTTPStatus, line: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from agent.contract.alert_text import step_of, summary_of
 from agent.contract.events import Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Configured, Incident
@@ -62,5 +63,5 @@ def _row(incident: Incident[Finding], alert: str) -> IncidentRow:
     return IncidentRow(
         incident.id, incident.application_id, named(incident.like_the_lead), alert, incident.severity,
         incident.confidence, incident.lead.level, incident.configured_exposure, incident.do_first,
-        "" if alert == lead else lead,
+        "" if alert == lead else lead, summary_of(incident), step_of(incident),
     )  # fmt: skip

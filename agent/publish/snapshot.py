@@ -39,6 +39,8 @@ class IncidentRow:
     named_by: str = ""
     """Detector of the finding that names it by now, if it is another; severity, confidence, level and tasks are of
     that finding."""
+    summary: str = ""  # one line for a chat
+    next_step: str = ""  # whole, or where to read it
 
 
 @dataclass(frozen=True, slots=True)

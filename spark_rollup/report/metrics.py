@@ -16,6 +16,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agent.contract.alert_text import step_of, summary_of
 from agent.contract.events import Severity, Status
 from agent.contract.wording import named
 from spark_rollup import __version__
@@ -115,11 +116,18 @@ def _incidents(facts: Facts) -> Series:
 
 
 def _incident_info(facts: Facts) -> Series:
+    return {_names(one, facts.rules): 1.0 for one in _listed(facts)}
+
+
+def _incident_text(facts: Facts) -> Series:
+    return {(x.application_id, x.id, summary_of(x), step_of(x)): 1.0 for x in _listed(facts)}
+
+
+def _listed(facts: Facts) -> list[FleetIncident]:
     # what agents report alone has alerts without this list: it must not keep out what only the audit knows
-    listed = sorted(
+    return sorted(
         _open_incidents(facts), key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent)
-    )
-    return {_names(one, facts.rules): 1.0 for one in listed[:INCIDENTS_LISTED]}
+    )[:INCIDENTS_LISTED]
 
 
 def _unlisted(facts: Facts) -> Series:
@@ -215,6 +223,12 @@ CATALOGUE: tuple[Metric, ...] = (
             "reported_by",
             "named_by",
         ),
+    ),
+    Metric(
+        "statewarden_rollup_incident_text",
+        "What alerts say of each incident of statewarden_rollup_incident_info, and its one next step.",
+        _incident_text,
+        labels=("application_id", "incident_id", "summary", "next_step"),
     ),
     Metric(
         "statewarden_rollup_incidents_unlisted",

@@ -15,7 +15,6 @@ import pytest
 from agent.contract.events import Severity
 from agent.contract.runbooks import NAMES, address_of
 from agent.detectors import ACCEPTABLE, BY_ID, DETECTORS
-from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import Detector, DetectorMeta
 from agent.publish.catalogue import CATALOGUE
 from spark_rollup.fleet.meta import RuleMeta
@@ -23,8 +22,8 @@ from spark_rollup.registry import NAMING, PROOFS, REFUTING
 from spark_rollup.report import metrics as rollup_metrics
 from tests.support.every import every
 from tools.alerts import files
-from tools.alerts.model import DASHBOARDS, RUNBOOKS, Alert
-from tools.alerts.of_units import SAYS, camel
+from tools.alerts.model import DASHBOARDS, RUNBOOKS, Alert, notification
+from tools.alerts.of_units import camel
 
 GROUPS = dict(files.groups())
 ALERTS = [alert for alerts in GROUPS.values() for alert in alerts]
@@ -73,52 +72,33 @@ def test_an_alert_says_what_its_unit_says(meta: Any) -> None:
         assert f'severity="{alert.severity}"' in alert.expr
         assert alert.runbook == f"{'detectors' if local else 'rules'}/{meta.id}"
         assert meta.title[1:] in alert.summary
-        assert not local or meta.next_action in alert.description
         assert "incident_id" in alert.expr
-        assert "<incident>" in alert.description
+        assert "`statewarden explain <incident> --events SOURCE`" in alert.description
 
 
 @every("meta", METAS)
-def test_what_is_suspected_is_not_said_to_be_so(meta: Any) -> None:
-    """The text by which a suspicion is read asserts nothing, and asks for the proof where there is one."""
+def test_what_an_incident_says_now_is_what_the_agent_or_audit_exports(meta: Any) -> None:
+    """Sentence and step are joined, never labels; of itself the alert neither says that it is so nor has a step.
+
+    Another finding may name the incident by now, it may be suspected only, and another incident's step may come first.
+    """
+    family = "statewarden_incident_text" if meta in OF_DETECTORS else "statewarden_rollup_incident_text"
     for alert in unit_alerts(meta):
         if alert.name.endswith("Exposed"):
             continue
-        assert "Suspected, not proved: " in alert.suspected
-        assert "If so: " in alert.suspected
-        assert alert.summary.startswith("Suspected: ") == alert.name.endswith("Suspected")
-        if meta in OF_DETECTORS and can_be_proved(meta):
-            how = f"`statewarden verify` (`statewarden explain {meta.id}` has the whole command)"
-            assert alert.suspected.endswith(f" Next: {proof_first(how, meta.next_action)}")
-
-
-@every("meta", METAS)
-def test_an_alert_that_keeps_its_name_claims_nothing_of_its_own_any_more(meta: Any) -> None:
-    """Where another finding names the incident, its confidence says nothing of the first; the step is the other's."""
-    for alert in unit_alerts(meta):
-        if alert.name.endswith("Exposed"):
-            continue
-        head, lead, rest = alert.template().partition("{{ if $lead }}")
-        assert 'label "named_by"' in head
-        assert (bool(lead), rest.count("{{ else if (printf ")) == (True, 1)
-        said = alert.said({**SAYS, "<lead>": "some-other"})
-        assert "By now some-other names it (`statewarden explain " in said
-        assert meta.title[1:] in said
-        next_step = said.partition(" Next: ")[2]
-        assert next_step
+        shown = notification(alert)
+        for name in ("summary", "next_step"):
+            assert f"printf `{family}{{incident_id=%q}}` $labels.incident_id | query" in shown[name]
+            assert f'label "{name}"' in shown[name]
+        assert ", reported as: " in shown["description"]
+        assert " If that is so: " in shown["description"]
+        assert not set(alert.labels) & {"summary", "next_step"}
+        assert ("suspected: " in alert.summary) == alert.name.endswith("Suspected")
         if meta in OF_DETECTORS:
-            assert meta.next_action not in said
-            assert "some-other asks for" in next_step
-
-
-def test_an_alert_about_several_tasks_says_so() -> None:
-    """By the list itself: one task is a task, several are tasks, and of a pod as a whole there are none."""
-    place = '{{ with . | first | label "tasks" }}task{{ if match ", " . }}s{{ end }} {{ . }} of {{ end }}'
-    for alert in (x for meta in METAS for x in unit_alerts(meta) if not x.name.endswith("Exposed")):
-        if "<tasks>" in alert.description or "<audited>" in alert.description:
-            assert alert.template().count(place) == 3
-        joined = [x for x in alert.cases if x.name.endswith("when another task joins the incident")]
-        assert [x.says["<tasks>"] for x in joined] == ["tasks 0_3, 0_4 of "]
+            assert meta.next_action not in str(shown)
+        texts = [case.text for case in alert.cases if case.labels is not None]
+        assert () in texts
+        assert len({*texts}) == (5 if meta in OF_DETECTORS else 4)
 
 
 def unit_alerts(meta: Any) -> tuple[Alert, ...]:
@@ -193,14 +173,16 @@ def test_few_page() -> None:
 
 @every("alert", ALERTS, ids=lambda x: x.name)
 def test_an_alert_is_fit_for_a_notification(repository: Path, alert: Alert) -> None:
-    """The summary is static and short, the description names the place and the next step, links lead somewhere."""
-    assert "<" not in alert.summary
-    assert "{{" not in alert.summary
-    assert len(alert.summary) <= 90
-    assert "Next: " in alert.description or alert.severity == "none"
+    """What is said without the incident's text is short, each step is a text of its own, links lead somewhere."""
+    assert len(alert.summary) <= 110
+    shown = notification(alert)
+    assert ("next_step" in shown) == (alert.severity != "none")
+    assert "Next: " not in shown["description"]
     page, _, anchor = address_of(alert.runbook, ".md").partition("#")
     assert f'<a id="{anchor}"></a>' in (repository / f"docs/{page}").read_text(encoding="utf-8")
-    assert (repository / f"deploy/dashboards/{alert.board}.json").is_file()
+    board = json.loads((repository / f"deploy/dashboards/{alert.board}.json").read_text(encoding="utf-8"))
+    variables = {x["name"] for x in board["templating"]["list"]}
+    assert set(re.findall(r"[?&]var-([a-z]+)=", shown["dashboard_url"])) <= variables
     assert set(re.findall(r"statewarden_\w+", alert.expr)) <= SHOWN
 
 

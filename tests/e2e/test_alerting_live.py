@@ -112,20 +112,19 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
     assert (labels["alertname"], labels["severity"]) == ("StatewardenSkippedEosWipe", "critical")
     assert (labels["namespace"], labels["pod"], labels["reporter"]) == ("shop", "orders-0", "agent")
     said = alert["annotations"]
-    for words in (
-        f"Incident {labels['incident_id']}: task {expected.task_id} of",
-        scenario.application_id,
-        "shop/orders-0",
-        "KAFKA-20685",
-        "Suspected, not proved: ",
-        "Next: Prove it first",
-        "Unless it is refuted: Stop this instance",
-    ):
-        assert words in said["description"]
+    where = f"shop/orders-0: {scenario.application_id} {expected.task_id}"
+    assert said["summary"].startswith(f"{where} (skipped-eos-wipe, suspected): ")
+    assert said["description"].startswith(f"Incident {labels['incident_id']}, reported as: ")
+    assert "KAFKA-20685" in said["description"]
+    assert said["next_step"].startswith("Prove it first")
+    assert "Unless it is refuted: Stop this instance" in said["next_step"]
     assert said["runbook_url"].endswith("/runbooks/uncommitted-data.html#skipped-eos-wipe")
     assert "var-pod=orders-0" in said["dashboard_url"]
     with urllib.request.urlopen(f"{proof.agents['orders-0'].url}/", timeout=60) as answer:
         assert f'id="{labels["incident_id"]}"' in answer.read().decode()
+    served = f"{proof.agents['orders-0'].url}/runbooks/detectors/skipped-eos-wipe"
+    with urllib.request.urlopen(served, timeout=60) as answer:
+        assert answer.read().decode().startswith("# ")
 
 
 def test_no_other_alert_fires(proof: Proof) -> None:

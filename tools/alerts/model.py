@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.contract.runbooks import address_of
@@ -19,20 +19,11 @@ The annotation `runbook` says how to read the page without any.
 INCIDENTS, FLEET_INCIDENTS = "statewarden_incident_info", "statewarden_rollup_incident_info"
 """Series of incidents, of agents and of the fleet audit."""
 
-_CONFIRMED = '(printf `FAMILY{incident_id=%q,confidence="confirmed"}` $labels.incident_id | query)'
-"""How sure an incident is changes while it lasts: as a label it would make an alert another one, beside the old one."""
+TEXTS = {"agent": "statewarden_incident_text", "fleet": "statewarden_rollup_incident_text"}
+"""Who reports an incident -> the series with its text.
 
-_TASKS = (
-    "{{ with printf `FAMILY{incident_id=%q}` $labels.incident_id | query }}"
-    '{{ with . | first | label "tasks" }}task{{ if match ", " . }}s{{ end }} {{ . }} of {{ end }}{{ end }}'
-)
-"""The tasks of an incident change while it lasts: as a label they would make an alert another one each time."""
-
-_LEAD = (
-    '{{ $lead := "" }}{{ with printf `FAMILY{incident_id=%q}` $labels.incident_id | query }}'
-    '{{ $lead = . | first | label "named_by" }}{{ end }}'
-)
-"""What names an incident changes while it lasts: the alert stays the same and says what it is by now."""
+What an incident says changes while it lasts: as labels its texts would make an alert another one, beside the old one.
+"""
 
 WHERE = {
     "<application>": "{{ $labels.application_id }}",
@@ -40,12 +31,11 @@ WHERE = {
     "<pod>": "{{ $labels.namespace }}/{{ $labels.pod }}",
     "<incident>": "{{ $labels.incident_id }}",
     "<release>": "{{ with $labels.release }}, Kafka Streams {{ . }}{{ end }}",
-    "<tasks>": _TASKS.replace("FAMILY", INCIDENTS),
-    "<audited>": _TASKS.replace("FAMILY", FLEET_INCIDENTS),
     "<count>": "{{ $value }}",
-    "<lead>": "{{ $lead }}",
 }
-"""Placeholders of a description -> Prometheus template."""
+"""Placeholders of an alert's texts -> Prometheus template."""
+
+_STEP = " Next: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +46,8 @@ class Case:
         series: Series -> values in promtool's notation, one per minute.
         at_m: When the alert is checked, minutes.
         labels: Labels of the alert that must fire (with what the rule adds); None = it must not.
-        says: Placeholder -> text that the description must show.
-        confirmed: Whether the incident is confirmed when the alert is checked.
+        says: Placeholder -> text that the alert must show.
+        text: Summary and next step of the incident when the alert is checked; empty = no series has them.
     """
 
     name: str
@@ -65,7 +55,7 @@ class Case:
     at_m: int
     labels: Mapping[str, str] | None = None
     says: Mapping[str, str] = field(default_factory=dict)
-    confirmed: bool = True
+    text: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +66,10 @@ class Alert:
         name: CamelCase, beginning with Statewarden.
         severity: `critical` pages, `warning` is a ticket, `info` is for reading; `none` is the dead man's.
         keep_m: How long it stays after the series is gone, minutes.
-        suspected: The description where the incident is not confirmed; empty = the same.
-        led: The description where the finding of another unit names the incident by now, which is `<lead>`.
-        description: Task, pod, bug, consequence, next safe action; with placeholders.
+        summary: One line; of an alert about an incident what it says where the incident's own is missing.
+        description: What it is about and what follows, then `Next: ` and the step, as it is where the incident's own is
+            missing; with placeholders.
+        place: Of an alert about an incident, where it is: a placeholder.
         runbook: What `statewarden explain` prints: `detectors/ID` or `rules/ID`.
         board: Uid of the dashboard to open.
     """
@@ -93,76 +84,51 @@ class Alert:
     board: str
     cases: tuple[Case, ...]
     keep_m: int = 0
-    suspected: str = ""
-    led: str = ""
+    place: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    def template(self) -> str:
-        """Write the description as Prometheus takes it: by what names it now, how sure, and whose step comes first."""
-        if not self.suspected:
-            return fill(self.description, WHERE)
-        texts = [self.led, self.description, self.suspected]
-        if self.labels.get("reporter") == "agent":  # the audit has put together what belongs together
-            texts = [_yielding(x) for x in texts]
-        led, sure, unsure = (fill(x, WHERE) for x in texts)
-        family = FLEET_INCIDENTS if self.labels.get("reporter") == "fleet" else INCIDENTS
-        by_confidence = f"{{{{ else if {_CONFIRMED} }}}}{sure}{{{{ else }}}}{unsure}{{{{ end }}}}"
-        return f"{_LEAD}{{{{ if $lead }}}}{led}{by_confidence}".replace("FAMILY", family)
 
-    def said(self, words: Mapping[str, str], *, confirmed: bool = True) -> str:
-        """Write the description as it reads with these words for the placeholders."""
-        text = self.suspected if self.suspected and not confirmed else self.description
-        if words.get("<lead>"):
-            text = self.led
-        if words.get("<first>"):
-            text = f"{text.partition(_STEP)[0]}{_STEP}{_first(words['<first>'])}"
-        return fill(text, words)
+def notification(
+    alert: Alert, words: Mapping[str, str] = WHERE, text: Sequence[str] | None = None
+) -> dict[str, str]:
+    """Everything that a notification shows; the links are attached here and nowhere else.
 
-
-def notification(alert: Alert) -> dict[str, str]:
-    """Everything that a notification shows; the links are attached here and nowhere else."""
-    variables = [
-        f"var-{name}={{{{ $labels.{label} }}}}"
-        for name, label, word in _VARIABLES
-        if word in alert.description
-    ]
-    board = f"{DASHBOARDS}/{alert.board}"
+    `words`: for placeholders. `text`: the incident's, where it is known whether there is one; else it is asked for.
+    """
+    description, _, step = alert.description.partition(_STEP)
+    shown = {"summary": alert.summary, "description": description, "next_step": step[:1].upper() + step[1:]}
+    family = TEXTS.get(alert.labels.get("reporter", ""))
+    if family:
+        for label, known in zip(("summary", "next_step"), text or ("", ""), strict=True):
+            shown[label] = _exported(family, label, shown[label]) if text is None else known or shown[label]
+        shown["summary"] = f"{alert.place}: {shown['summary']}"
     return {
-        "summary": alert.summary,
-        "description": alert.template(),
+        **{name: fill(said, words) for name, said in shown.items() if said},
         "runbook": f"statewarden explain {alert.runbook} (in any agent's container)",
         "runbook_url": f"{RUNBOOKS}/{address_of(alert.runbook, '.html')}",
-        "dashboard_url": f"{board}?{'&'.join(variables)}" if variables else board,
+        "dashboard_url": f"{DASHBOARDS}/{alert.board}{_chosen(alert)}",
     }
 
 
-_VARIABLES = (
-    ("namespace", "namespace", "<pod>"),
-    ("namespace", "namespace", "<namespace>"),
-    ("application", "application_id", "<application>"),
-    ("pod", "pod", "<pod>"),
-)
-"""Variable of the boards, label that fills it, placeholder that shows that the alert has the label."""
+def _exported(family: str, label: str, instead: str) -> str:
+    """Join a text of the incident, as it is now."""
+    found = f"with printf `{family}{{incident_id=%q}}` $labels.incident_id | query"
+    return f'{{{{ {found} }}}}{{{{ . | first | label "{label}" }}}}{{{{ else }}}}{instead}{{{{ end }}}}'
 
 
-_STEP = " Next: "
-_FIRST = "{{ $first }}"
-_ASKS_FIRST = (
-    '{{ $first := "" }}{{ with printf `statewarden_incident_info{incident_id=%q}` $labels.incident_id | query }}'
-    '{{ $first = . | first | label "do_first" }}{{ end }}'
-)
-"""As a label it would make an alert another one: beside it the old one, with the old step, would go on for a while."""
+_CLUSTER = "{{ with $labels.cluster }}&var-cluster={{ . }}{{ end }}"
 
 
-def _first(named: str) -> str:
-    return f"first do what {named} asks for (`statewarden explain {named}`); remove nothing before."
-
-
-def _yielding(text: str) -> str:
-    """Let the step yield to that of the incident that comes first."""
-    head, _, step = text.partition(_STEP)
-    condition = f"{_ASKS_FIRST}{{{{ if $first }}}}{_first(_FIRST)}{{{{ else }}}}{step}{{{{ end }}}}"
-    return f"{head}{_STEP}{condition}"
+def _chosen(alert: Alert) -> str:
+    """Fill in the variables of the alert's board, as far as the alert has the labels."""
+    text = f"{alert.place} {alert.description}"
+    if "<pod>" in text:
+        chosen = "?var-namespace={{ $labels.namespace }}&var-pod={{ $labels.pod }}"
+    elif "<namespace>" in text:
+        chosen = "?var-namespace={{ $labels.namespace }}&var-application={{ $labels.application_id }}"
+    else:
+        return ""
+    return f"{chosen}{_CLUSTER}"
 
 
 def fill(text: str, words: Mapping[str, str]) -> str:
@@ -207,14 +173,14 @@ def _case_lines(alert: Alert, case: Case) -> list[str]:
     labels = {**case.labels, "severity": alert.severity, **alert.labels}
     lines += [f"        {name}: {quoted(value)}" for name, value in labels.items()]
     lines.append("      exp_annotations:")
-    shown = notification(alert)
-    shown["description"] = alert.said(case.says, confirmed=case.confirmed)
+    shown = notification(alert, case.says, case.text)
     lines += [f"        {key}: {quoted(_as_shown(value, labels))}" for key, value in shown.items()]
     return lines
 
 
 def _as_shown(text: str, labels: Mapping[str, str]) -> str:
     """Fill in labels as Prometheus does."""
+    text = text.replace(_CLUSTER, f"&var-cluster={labels['cluster']}" if "cluster" in labels else "")
     return re.sub(r"{{ \$labels\.([a-z_]+) }}", lambda found: labels.get(found[1], ""), text)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from agent.contract.alert_text import where_to_read
 from agent.contract.events import Level, Severity
 from agent.contract.units import Twin
 from agent.findings.alerts import alerted, wait_m
-from agent.findings.proof import can_be_proved, proof_first
 from agent.judging.base import DetectorMeta, Scope
 from spark_rollup.config import FLEET
 from spark_rollup.fleet.meta import RuleMeta
 from tools.alerts.exposed import exposed_alert
-from tools.alerts.model import FLEET_INCIDENTS, INCIDENTS, Alert, Case
+from tools.alerts.model import FLEET_INCIDENTS, INCIDENTS, TEXTS, Alert, Case
 
 KEEP_M = 10
 """A page stays over a restart of the agent, instead of paging twice."""
@@ -31,73 +33,37 @@ SAME = "cluster, namespace, application_id, incident_id"
 _SHOWS = {LOCAL: "statewarden_tasks", OF_FLEET: "statewarden_rollup_lost_events"}
 """What is there beside incidents, so that the quiet is not that of an empty Prometheus."""
 
-_FLEET_STEP = (
-    "open the newest report of the rollup at this incident; it names pods, evidence and the next safe action. Do not "
-    "delete any copy before."
-)
-_LED = "It was reported as: {began}. By now <lead> names it (`statewarden explain {kind}<lead>`)."
-_LED_STEP = (
-    "do what <lead> asks for; the agent's page has it, and so has `statewarden explain <incident> --events SOURCE`. Remove "
-    "nothing before."
-)
-_PROOF = "`statewarden verify` (`statewarden explain {id}` has the whole command)"
 SAYS = {
-    "<application>": "orders", "<pod>": "shop/orders-0", "<namespace>": "shop", "<incident>": "i-0123456789ab",
-    "<tasks>": "task 0_3 of ", "<audited>": "task 0_3 of ",
-}  # fmt: skip
+    "<application>": "orders",
+    "<pod>": "shop/orders-0",
+    "<namespace>": "shop",
+    "<incident>": "i-0123456789ab",
+}
 
 
 def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
     """Make the alerts of a detector: one per severity that needs an operator, and one for what lasts."""
-    upstream = ", ".join(dict.fromkeys(x.key for x in meta.upstream if "no upstream" not in x.key))
-    bug = _bug(meta.title, upstream)
-    where = "The agent on pod <pod>." if meta.scope is Scope.AGENT else "<tasks><application> on pod <pod>."
-    head = f"Incident <incident>: {where}"
-    proof = _PROOF.format(id=meta.id)
-    unsure = proof_first(proof, meta.next_action) if can_be_proved(meta) else meta.next_action
-    pressing = alerted(meta.severity)
+    upstream = tuple(dict.fromkeys(x.key for x in meta.upstream if "no upstream" not in x.key))
+    name = f"Statewarden{camel(meta.id)}"
     alerts = tuple(
-        _alert(
-            name=f"Statewarden{camel(meta.id)}",
-            meta=meta,
-            severity=severity,
-            texts=_texts(head, bug, "", meta.consequence, (meta.next_action, unsure, _LED_STEP)),
-            scope=meta.scope,
-        )
-        for severity in pressing
+        _alert(name, meta, severity, _says(meta, upstream, meta.consequence), meta.scope)
+        for severity in alerted(meta.severity)
     )
-    return (
-        (*alerts, exposed_alert(f"Statewarden{camel(meta.id)}Exposed", meta)) if meta.lowers_risk else alerts
-    )
+    return (*alerts, exposed_alert(f"{name}Exposed", meta)) if meta.lowers_risk else alerts
 
 
 def rule_alerts(meta: RuleMeta) -> tuple[Alert, ...]:
     """Make the alerts of a rule of the rollup, or of what `verify` proves."""
-    consequence = meta.consequence or BY_LEVEL[meta.level]
-    bug = _bug(meta.title, ", ".join(meta.upstream))
-    head = "Incident <incident>: <audited><application> in namespace <namespace>."
-    return tuple(
-        _alert(
-            name=f"StatewardenFleet{camel(meta.id)}",
-            meta=meta,
-            severity=severity,
-            texts=_texts(head, bug, "rules/", consequence, (_FLEET_STEP,) * 3),
-            scope=None,
-        )
-        for severity in alerted(meta.severity)
-    )
+    says = _says(meta, meta.upstream, meta.consequence or BY_LEVEL[meta.level])
+    name = f"StatewardenFleet{camel(meta.id)}"
+    return tuple(_alert(name, meta, severity, says, None) for severity in alerted(meta.severity))
 
 
-def _texts(
-    head: str, bug: str, kind: str, consequence: str, steps: tuple[str, str, str]
-) -> tuple[str, str, str]:
-    """Write the descriptions of what is sure, of what is suspected, and of what another unit names by now."""
-    began = bug[0].lower() + bug[1:]
-    return (
-        f"{head} {bug}. {consequence} Next: {steps[0]}",
-        f"{head} Suspected, not proved: {began}. If so: {consequence} Next: {steps[1]}",
-        f"{head} {_LED.format(began=began, kind=kind)} Next: {steps[2]}",
-    )
+def _says(meta: DetectorMeta | RuleMeta, upstream: Sequence[str], consequence: str) -> str:
+    """Say what stays so while an incident lasts: as what it began, and what follows; and where its step is."""
+    bug = f"{meta.title[0].lower()}{meta.title[1:]}" + (f" ({', '.join(upstream)})" if upstream else "")
+    step = f"Read it before you remove or start anything: {where_to_read('<incident>')}."
+    return f"Incident <incident>, reported as: {bug}. If that is so: {consequence} Next: {step}"
 
 
 def camel(unit: str) -> str:
@@ -105,20 +71,11 @@ def camel(unit: str) -> str:
     return "".join(part.capitalize() for part in unit.split("-"))
 
 
-def _bug(title: str, upstream: str) -> str:
-    return f"{title} ({upstream})" if upstream else title
-
-
 def _alert(
-    *,
-    name: str,
-    meta: DetectorMeta | RuleMeta,
-    severity: Severity,
-    texts: tuple[str, str, str],
-    scope: Scope | None,
+    name: str, meta: DetectorMeta | RuleMeta, severity: Severity, says: str, scope: Scope | None
 ) -> Alert:
     is_lesser = severity is not meta.severity
-    title = meta.title if scope is not None else f"{meta.title} (fleet audit)"
+    title = f"suspected: {meta.title[0].lower()}{meta.title[1:]}" if is_lesser else meta.title
     for_m = wait_m(meta.level, severity, meta.alert_after_m)
     keep_m = KEEP_M if severity is Severity.CRITICAL else 0
     return Alert(
@@ -127,13 +84,12 @@ def _alert(
         severity=severity.value,
         for_m=for_m,
         keep_m=keep_m,
-        summary=f"Suspected: {meta.title[0].lower()}{meta.title[1:]}" if is_lesser else title,
-        description=texts[0],
-        suspected=texts[1],
-        led=texts[2],
-        runbook=f"{'detectors' if scope is not None else 'rules'}/{meta.id}",
-        board="statewarden-application" if scope is None else "statewarden-pod",
-        labels={"reporter": "fleet" if scope is None else "agent"},
+        place="<pod>" if scope else "<namespace>",
+        summary=f"{'the agent' if scope is Scope.AGENT else '<application>'}: {title}{'' if scope else ' (fleet audit)'}",
+        description=says,
+        runbook=f"{'detectors' if scope else 'rules'}/{meta.id}",
+        board="statewarden-pod" if scope else "statewarden-application",
+        labels={"reporter": "agent" if scope else "fleet"},
         cases=(
             *_cases(meta.id, severity, scope, for_m, keep_m),
             *_twin_case(meta.id, severity, scope, for_m, meta.twin),
@@ -157,17 +113,9 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
     labels = _labels(unit, scope)
     series = _incident(unit, severity, scope)
     cases = [
-        Case("fires", {series: "1x200"}, for_m + 1, labels, SAYS),
+        Case("fires, and says so without the incident's text", {series: "1x200"}, for_m + 1, labels, SAYS),
         *_same_alert_cases(unit, severity, scope, for_m),
     ]
-    if scope is not None:
-        after = _incident(unit, severity, scope, do_first="i-aaaaaaaaaaaa")
-        yields = {**SAYS, "<first>": "i-aaaaaaaaaaaa"}
-        cases += [
-            Case("sends to the incident that comes first", {after: "1x200"}, for_m + 1, labels, yields),
-            Case("is the same alert, with the other step, when another incident comes first",
-                 {series: f"1x{for_m + 5} stale", after: f"_x{for_m + 6} 1x50"}, for_m + 8, labels, yields),
-        ]  # fmt: skip
     if for_m:
         restart = {series: f"1x{for_m - 2} stale"}
         cases += [
@@ -196,22 +144,40 @@ def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_
 
 def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m: int) -> tuple[Case, ...]:
     """Let what is known of an incident change: the alert stays, and its text says what is so now."""
-    labels = _labels(unit, scope)
-    series = _incident(unit, severity, scope)
-    later = _incident(unit, severity, scope, tasks="0_3, 0_4")
-    suspected = _incident(unit, severity, scope, confidence="suspected")
-    more = {"<tasks>": "tasks 0_3, 0_4 of ", "<audited>": "tasks 0_3, 0_4 of "}
-    led = _incident(unit, severity, scope, named_by="another-unit")
-    return (
-        Case("says that it is only suspected", {suspected: "1x200"}, for_m + 1, labels, SAYS, confirmed=False),
-        Case("is the same alert when what was suspected is confirmed",
-             {suspected: f"1x{for_m + 2} stale", series: f"_x{for_m + 3} 1x50"}, for_m + 5, labels, SAYS),
-        Case("is the same alert when another task joins the incident",
-             {series: f"1x{for_m} stale", later: f"_x{for_m + 1} 1x50"}, for_m + 2, labels, {**SAYS, **more}),
-        Case("is the same alert when another finding comes to name the incident",
-             {series: f"1x{for_m + 2} stale", led: f"_x{for_m + 3} 1x50"}, for_m + 5, labels,
-             {**SAYS, "<lead>": "another-unit"}),
-    )  # fmt: skip
+    changes = {
+        "what was suspected is confirmed": {"confidence": "suspected"},
+        "another task joins the incident": {"tasks": "0_3, 0_4"},
+        "another finding comes to name the incident": {"named_by": "another-unit"},
+    }
+    if scope is not None:
+        changes["another incident comes first"] = {"do_first": "i-aaaaaaaaaaaa"}
+    labels, was = _labels(unit, scope), _incident(unit, severity, scope)
+    cases = []
+    for what, label in changes.items():
+        other = _incident(unit, severity, scope, **label)
+        before, after = (other, was) if "confidence" in label else (was, other)
+        now = (f"orders 0_3 (now: {what}).", f"The step since {what}.")
+        until, since = f"1x{for_m + 2} stale", f"_x{for_m + 3} 1x50"
+        series = {
+            before: until,
+            _text(scope, "It was.", "It was asked."): until,
+            after: since,
+            _text(scope, *now): since,
+        }
+        cases.append(Case(f"is the same alert when {what}", series, for_m + 5, labels, SAYS, now))
+    return tuple(cases)
+
+
+def _text(scope: Scope | None, summary: str, next_step: str) -> str:
+    """Give the series with the text of the incident."""
+    place = {"namespace": "shop", "pod": "orders-0"} if scope else {"namespace": "statewarden"}
+    said = {
+        "application_id": "orders",
+        "incident_id": "i-0123456789ab",
+        "summary": summary,
+        "next_step": next_step,
+    }
+    return _series(TEXTS["agent" if scope else "fleet"], {**place, **said})
 
 
 def _twin_case(

@@ -72,6 +72,10 @@ def _incident_info(snapshot: MetricsSnapshot) -> Series:
     )  # fmt: skip
 
 
+def _incident_text(snapshot: MetricsSnapshot) -> Series:
+    return {(x.application_id, x.incident_id, x.summary, x.next_step): 1.0 for x in snapshot.incidents}
+
+
 # fmt: off
 STATE = (
     Metric("statewarden_tasks", "Task directories on disk.", _tasks, labels=_APP),
@@ -96,6 +100,9 @@ STATE = (
             "named_by",
         ),
     ),
+    Metric("statewarden_incident_text",
+           "What alerts say of each incident of statewarden_incident_info, and its one next step.", _incident_text,
+           labels=(*_APP, "incident_id", "summary", "next_step")),
     Metric("statewarden_incidents_unlisted",
            "Incidents not exported by statewarden_incident_info, which is limited to the 100 worst.",
            lambda s: s.incidents_unlisted),

@@ -52,7 +52,13 @@ def state() -> State:
 def server(state: State, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
     """Start a server on a free port of the loopback; it is patient, because the machine may be busy."""
     monkeypatch.setattr(agent.publish.http, "DEADLINE_S", 600.0)
-    answers = Answers(state.metrics, lambda: state.unhealthy, lambda: state.unready, lambda: "<p>\udcff</p>")
+    answers = Answers(
+        state.metrics,
+        lambda: state.unhealthy,
+        lambda: state.unready,
+        lambda: "<p>\udcff</p>",
+        runbook={"detectors/x": "# x"}.get,
+    )
     with HttpServer(answers, "127.0.0.1", 0) as running:
         yield running
 
@@ -112,11 +118,14 @@ def test_head_has_no_body(server: HttpServer) -> None:
     assert (status, headers["Content-Length"], body) == (200, "10", b"")
 
 
-@pytest.mark.parametrize(("path", "code"), [("/", 200), ("/etc/passwd", 404), ("/metrics/x", 404)])
+@pytest.mark.parametrize(
+    ("path", "code"), [("/", 200), ("/runbooks/detectors/x", 200), ("/etc/passwd", 404), ("/runbooks/", 404)]
+)
 def test_other_paths(server: HttpServer, path: str, code: int) -> None:
     """The page is there; whatever is not known is not found."""
     status, headers, body = ask(server, path)
-    assert (status, body) == (code, b"<p>\\udcff</p>" if path == "/" else b"not found\n")
+    said = {"/": b"<p>\\udcff</p>", "/runbooks/detectors/x": b"# x"}
+    assert (status, body) == (code, said.get(path, b"not found\n"))
     assert headers["Server"] == "statewarden"
 
 

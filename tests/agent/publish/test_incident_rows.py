@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.contract.alert_text import STEP_CHARACTERS, SUMMARY_CHARACTERS
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Configured, gather
@@ -44,6 +45,37 @@ def test_an_alert_that_keeps_its_name_says_what_names_the_incident() -> None:
     assert (row.detector, row.named_by, row.tasks) == ("false-clean-store", "skipped-eos-wipe", "0_2")
     (row,), _ = incident_rows(gather([EXPOSED, DAMAGED], accepts), {"i-1": "skipped-eos-wipe"})
     assert (row.detector, row.named_by) == ("skipped-eos-wipe", "")
+
+
+def test_the_text_of_a_page_names_the_tasks_and_whose_step_comes_first() -> None:
+    """One line for a chat; the step is that of all tasks, in the right order, or of the incident that comes first."""
+    step = "BEFORE the next start: keep a copy of the task directory, remove that directory only, then start."
+    told = replace(DAMAGED, summary="Task 0_2: bad.", next_action=step)
+    other = replace(told, id="c" * 16, task_id="0_3", summary="Task 0_3: bad.")
+    (row,), _ = incident_rows(gather([told, other], accepts))
+    assert row.summary == (
+        "orders 0_2, 0_3 (skipped-eos-wipe, confirmed): Task 0_2: bad. The same in task 0_3."
+    )
+    assert row.next_step == f"{step} Before the start do the same for 0_3."
+    shared = replace(told, id="d" * 16, detector="setup", mechanism="shared-state", incident_id="i-2")
+    rows, _ = incident_rows(gather([told, shared], accepts))
+    assert {x.next_step for x in rows} == {
+        step, "First do what incident i-2 (setup) asks for; remove nothing before.",
+    }  # fmt: skip
+
+
+def test_a_step_is_whole_or_where_to_read_it() -> None:
+    """A sentence is cut between words; of a step that is too long nothing is left that could be followed."""
+    long = replace(
+        DAMAGED, summary="bad " * 200, next_action="Remove it. " * 100 + "But never before a copy."
+    )
+    (row,), _ = incident_rows(gather([long], accepts))
+    assert len(row.summary) <= SUMMARY_CHARACTERS
+    assert row.summary.endswith("bad ...")
+    assert "Remove it" not in row.next_step
+    assert "`statewarden explain i-1 --events SOURCE`" in row.next_step
+    whole = replace(DAMAGED, next_action="x" * STEP_CHARACTERS)
+    assert incident_rows(gather([whole], accepts))[0][0].next_step == "x" * STEP_CHARACTERS
 
 
 def test_incidents_are_bounded_and_the_worst_stay() -> None:

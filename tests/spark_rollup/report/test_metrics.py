@@ -97,6 +97,10 @@ def test_open_incidents_are_listed_with_their_ids() -> None:
         "severity": "critical", "confidence": "confirmed", "reported_by": "fleet", "named_by": "",
     }  # fmt: skip
     assert value("incidents", given, severity="critical") == 1
+    assert labels_of("incident_text", given) == [{
+        "application_id": "orders", "incident_id": "i-000000000000", "next_step": "Look.",
+        "summary": "orders 0_1 on orders-0, orders-1 (missing-standby, confirmed): A copy lacks.",
+    }]  # fmt: skip
 
 
 def test_an_incident_keeps_its_alert_when_another_rule_names_it() -> None:
