@@ -12,12 +12,12 @@ from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.cli.incident_text import incident_text
 from agent.cli.lookup import is_issue, names_of, of_alert, section_about, slug_of
 from agent.cli.output import width_of
 from agent.cli.page_text import page_text, section_of
-from agent.cli.recorded import Recorded
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
@@ -30,6 +30,9 @@ from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UnreadError, UsageError
 from agent.inventory.settings import KEYS
 from agent.judging.base import DetectorMeta
+
+if TYPE_CHECKING:
+    from agent.cli.recorded import Recorded
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
@@ -77,6 +80,8 @@ def explain(chosen: Namespace, config: Config) -> int:
         return _explain_issue(asked.upper())
     if chosen.events is None:
         raise UsageError(f"{chosen.id}: {_RECORDED if _RECORDED_ID.fullmatch(asked) else _unknown(asked)}")
+    from agent.cli.recorded import Recorded  # it loads what reads from a network
+
     return _explain_recorded(chosen, Recorded(chosen.events, config))
 
 

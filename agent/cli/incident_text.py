@@ -12,8 +12,9 @@ from agent.contract.events import Affected, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.wording import named
+from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
-from agent.judging.decision import UNDECIDED, in_kafkas_words
+from agent.judging.decision import in_kafkas_words
 
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
@@ -38,7 +39,7 @@ def incident_text(
     if paint:
         mark = f"{_COLOURS[incident.severity]}{mark}{_RESET}"
     what = incident.lead.detector
-    if incident.lead.detector == UNDECIDED:
+    if incident.lead.detector == UNDECIDED.id:
         return _question(incident, width=width, verbose=verbose)
     state = [incident.confidence.value, incident.status.value]
     state += ["accepted by configuration"] if incident.is_accepted else []
@@ -79,7 +80,7 @@ def _question(incident: Incident[Finding], *, width: int, verbose: bool) -> str:
     if verbose:
         lines += [_finding(role, finding, width) for role, finding in incident.findings[:MOST_FINDINGS]]
     lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
-    lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {UNDECIDED}")
+    lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {UNDECIDED.id}")
     return "\n".join(lines) + "\n\n"
 
 

@@ -15,10 +15,11 @@ from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Incident, gather
+from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
 from agent.engine.pipeline import Pipeline
 from agent.engine.unread import how_much, unread, which
-from agent.judging.decision import UNDECIDED, Decision
+from agent.judging.decision import Decision
 
 MOST_INCIDENTS = 1_000  # incidents that are printed at most where `--top` does not say
 
@@ -104,7 +105,7 @@ def width_of(stream: TextIO) -> int:
 
 def is_undecided(incident: Incident[Finding]) -> bool:
     """Return whether an incident is a question."""
-    return incident.lead.detector == UNDECIDED
+    return incident.lead.detector == UNDECIDED.id
 
 
 def is_severe(incident: Incident[Finding]) -> bool:
@@ -153,7 +154,7 @@ def exit_code(
     severe = [
         x
         for x in findings
-        if x.severity.rank >= limit and x.status is Status.OPEN and x.detector != UNDECIDED
+        if x.severity.rank >= limit and x.status is Status.OPEN and x.detector != UNDECIDED.id
     ]
     count = sum((x.application_id, x.task_id) not in depends for x in severe)
     undecided = bool(doubtful) and not may_be_undecided

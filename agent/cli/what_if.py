@@ -12,9 +12,9 @@ from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.events import Severity
 from agent.contract.finding import Finding
+from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import coverage, judge_once
 from agent.inventory.settings import Setting, SettingsBook
-from agent.judging.decision import UNDECIDED
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import LATEST, Release
 from agent.preflight.telling import Level, Result
@@ -69,5 +69,5 @@ def _findings(config: Config) -> tuple[list[Finding], str]:
 
 def _result(finding: Finding, words: str) -> Result:
     place = "/".join(x for x in (finding.application_id, finding.task_id) if x)
-    level = Level.WARNING if finding.detector == UNDECIDED else Level.FAILED
+    level = Level.WARNING if finding.detector == UNDECIDED.id else Level.FAILED
     return Result(CHECK, level, f"with {words}: {finding.summary}", place, finding.next_action)

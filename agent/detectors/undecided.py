@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
-from agent.judging.decision import UNDECIDED, next_action, summary
+from agent.judging.decision import next_action, summary
 
 META = DetectorMeta(
-    id=UNDECIDED,
+    id="undecided",
     title="Damaged or not, by a setting that was not given",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,

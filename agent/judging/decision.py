@@ -13,8 +13,6 @@ GUARANTEE = "processing_guarantee"
 RELEASE = "kafka_streams_version"
 STANDBYS = "num_standby_replicas"
 TRANSACTIONAL = "enable_transactional_statestores"
-UNDECIDED = "undecided"
-"""Id of the finding that asks."""
 ASKED = (GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL)
 """Settings that decide verdicts, the one first whose value an operator knows best."""
 

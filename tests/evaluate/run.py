@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT))
 from agent.contract.events import Affected, Level, Record, Severity  # noqa: E402 - the repository goes on the path first
 from agent.contract.finding import Finding  # noqa: E402
 from agent.detectors import BY_ID, DETECTORS  # noqa: E402
+from agent.detectors.undecided import META as UNDECIDED  # noqa: E402
 from agent.judging.base import Detector  # noqa: E402
-from agent.judging.decision import UNDECIDED  # noqa: E402
 from tests.support.replays import replayed  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
@@ -125,7 +125,7 @@ def _name_missing_facts(outcome: Outcome, settings: dict[str, object]) -> None:
 
     A remark and an event of less than a minute are not asked about: then the setting is one that the detector needs.
     """
-    asked = [(pod, x) for pod, x in outcome.found if x.detector == UNDECIDED]
+    asked = [(pod, x) for pod, x in outcome.found if x.detector == UNDECIDED.id]
     for row in list(outcome.missed) if outcome.told is not Told.ALL else ():
         names, task, _, pod = row.split(" ")
         questions = [
@@ -192,7 +192,7 @@ def _compare(outcome: Outcome, expected: list[dict[str, object]], allowed: list[
         else:
             outcome.missed.append(told)
     for i, (pod, finding) in enumerate(outcome.found):
-        if i in used or finding.severity is Severity.INFO or finding.detector == UNDECIDED:
+        if i in used or finding.severity is Severity.INFO or finding.detector == UNDECIDED.id:
             continue  # a question is no alarm
         loud = finding.severity is Severity.CRITICAL and outcome.verdict != "bug"
         outside = finding.affected is Affected.NO and finding.level in (Level.DAMAGE, Level.EXPOSURE)

@@ -20,8 +20,8 @@ from contextlib import AbstractContextManager
 
 from agent.contract.finding import Finding
 from agent.detectors import DETECTORS
+from agent.detectors.undecided import META as UNDECIDED
 from agent.judging.base import Detector
-from agent.judging.decision import UNDECIDED
 from tests.support.scenario_app import App
 from tests.support.scenario_release import Habits
 from tests.support.scenario_tasks import IN_MEMORY, KEY_VALUE, TIMESTAMPED, UNLOGGED, WINDOWED, SimTask
@@ -107,7 +107,7 @@ class Scenario:
 
     def loud(self) -> list[Finding]:
         """Findings of warning or above; a question is none."""
-        return [x for x in self.findings() if x.severity.rank >= 1 and x.detector != UNDECIDED]
+        return [x for x in self.findings() if x.severity.rank >= 1 and x.detector != UNDECIDED.id]
 
     def only(self, detector: str) -> Finding:
         """The one finding of a detector."""

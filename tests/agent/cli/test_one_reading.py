@@ -104,7 +104,7 @@ def test_a_scan_says_how_the_agents_incident_is_found(
     offline.scan(torn, load_config(sets=PLAIN[1::2]), shown=Shown(), fail_on="critical", pause=no_pause)
     said = capsys.readouterr().out
     assert "torn-store  app/0_1" in said
-    assert "    as an agent knows it: statewarden explain app/0_1 --events DIR\n" in said
+    assert "    as an agent knows it: statewarden explain app/0_1 --events SOURCE\n" in said
 
 
 @pytest.mark.parametrize("lock", LOCKS)

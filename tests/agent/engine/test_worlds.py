@@ -23,7 +23,6 @@ from agent.judging.decision import ASKED, GUARANTEE, RELEASE, STANDBYS, summary
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import LAST_PATCHES, LATEST, Release, ReleaseRange
 from agent.observe.kernel_disk import KernelDisk
-from tests.support.scenario import Scenario
 
 DATA = Path(__file__).parents[2] / "data"
 SNAPSHOTS = sorted(x.name.removesuffix(".tar.gz") for x in (DATA / "snapshots").iterdir())
@@ -109,35 +108,6 @@ def test_exit_codes(name: str, fail_on: str, told: dict[str, str], code: Exit, t
     if code is Exit.UNREAD:
         may = exit_code(pipeline.ledger.findings(), fail_on, reading, may_be_undecided=True)
         assert may[0] is Exit.CLEAR
-
-
-def test_the_agent_asks_and_settles() -> None:
-    """A crash with uncommitted data, nothing told: one warning; a wipe by the next start answers it."""
-    run = Scenario("4.1.2", EOS, hidden=[GUARANTEE, STANDBYS])
-    app = run.start()
-    app.opens("0_0")
-    app.commits("0_0", 100)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(5)
-    app.crash()
-    run.wait(130)
-    finding = run.only("undecided")
-    assert (finding.severity, finding.status.value) == (Severity.WARNING, "open")
-    assert finding.missing_facts[0] == GUARANTEE
-    run.world.play("unlink", f"{run.task('0_0').path}/.checkpoint")
-    run.wait(130)
-    assert run.only("undecided").status.value == "resolved"
-
-
-def test_what_changes_nothing_is_not_asked() -> None:
-    """An application that runs on, nothing told: no question."""
-    run = Scenario("4.1.2", ALOS, hidden=list(ASKED))
-    app = run.start()
-    app.opens("0_0")
-    app.commits("0_0", 100)
-    run.wait(130)
-    assert run.findings("undecided") == []
 
 
 def test_worlds_are_those_that_disk_allows() -> None:

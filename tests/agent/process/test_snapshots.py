@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Severity
-from agent.contract.incidents import Configured
+from agent.contract.events import Confidence, Severity
+from agent.detectors import torn_store
+from agent.findings.ledger import Place
+from agent.judging.base import Verdict
 from agent.process import snapshots as module
 from agent.process.snapshots import FULL_EVERY_S, FULL_SHARE, IDLE_EVERY_S, Snapshots, take_snapshot
 from agent.publish.task_table import TaskTable
-from tests.agent.engine.playing import Run, application, checkpoint, opening
+from tests.agent.engine.playing import Run, application, opening
 from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint
 
 pytestmark = pytest.mark.inotify
@@ -67,13 +69,13 @@ def test_an_incident_keeps_its_alert_from_snapshot_to_snapshot(monkeypatch: pyte
     run = Run(sets=["processing_guarantee=exactly_once_v2", "num_standby_replicas=0"])
     run.play(*application(1))
     run.play(*opening(2))
-    run.play(*checkpoint(5, 7))
-    run.rest(60_000_000)
+    verdict = Verdict("once", run.now_us, "It is so.", (), Severity.INFO, Confidence.CONFIRMED)
+    run.pipeline.ledger.settle(torn_store.META, Place("torn-store", "app", "0_0"), [verdict], run.now_us)
     table = TaskTable()
     monkeypatch.setattr(module, "_WAITS", lambda detector, severity: 0)  # every detector has that alert
     shown = take_snapshot(run.pipeline, run.now_us, table).incidents
     assert [x.named_by for x in shown] == [""] * len(shown)
-    one = next(x for x in shown if x.severity is Severity.INFO and x.configured_exposure is Configured.NO)
+    (one,) = shown
     run.pipeline.ledger.alert_names.names[one.incident_id] = {"info": "overlaid-store"}
     (after,) = (
         x

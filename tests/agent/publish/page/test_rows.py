@@ -127,7 +127,7 @@ def test_a_worker_that_hangs_does_not_hang_the_page(monkeypatch: pytest.MonkeyPa
 
 
 def test_findings_are_lines_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `explain --events http://...` reads: each finding as the agent ships it."""
+    """What `explain` reads of a running agent: each finding as the agent ships it."""
     monkeypatch.setattr(page_cache, "WAIT_S", 0.01)
     desk = PageCache(lambda: None)
     assert desk.findings(Origin("uid", "boot", "pod-a")) == ""

@@ -1,0 +1,57 @@
+"""Something is wrong under one setting and not under another: one question, and what it becomes."""
+
+from __future__ import annotations
+
+from agent.contract.events import Confidence, Severity
+from agent.judging.decision import ASKED, GUARANTEE, STANDBYS
+from tests.support.scenario import Scenario
+
+ID = "undecided"
+
+
+def killed(*hidden: str) -> Scenario:
+    """A crash with uncommitted data under 4.1.2; `hidden` settings are not told."""
+    run = Scenario("4.1.2", "exactly_once_v2", hidden=list(hidden))
+    app = run.start()
+    app.opens("0_0")
+    app.commits("0_0", 100)
+    app.puts("0_0", 500)
+    app.flushes("0_0")
+    run.wait(5)
+    app.crash()
+    run.wait(130)
+    return run
+
+
+def test_the_agent_asks_and_settles():
+    """One warning that names the guarantee first; when disk decides (the checkpoint is gone) it is over."""
+    run = killed(GUARANTEE, STANDBYS)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence, finding.status.value) == (
+        Severity.WARNING,
+        Confidence.UNKNOWN,
+        "open",
+    )
+    assert finding.missing_facts[0] == GUARANTEE
+    assert finding.summary.startswith("If it runs exactly-once")
+    assert "--set app:processing_guarantee=VALUE" in finding.next_action
+    run.world.play("unlink", f"{run.task('0_0').path}/.checkpoint")
+    run.wait(130)
+    assert run.only(ID).status.value == "resolved"
+
+
+def test_nothing_is_asked_where_everything_is_told():
+    """The finding itself is there instead."""
+    run = killed()
+    assert run.findings(ID) == []
+    assert run.loud()
+
+
+def test_what_changes_nothing_is_not_asked():
+    """An application that runs on, nothing told: no question."""
+    run = Scenario("4.1.2", "at_least_once", hidden=list(ASKED))
+    app = run.start()
+    app.opens("0_0")
+    app.commits("0_0", 100)
+    run.wait(130)
+    assert run.findings(ID) == []
