@@ -43,7 +43,7 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
                 one.since_us,
                 f"{', '.join(branch.answers)}: {one.severity}, {one.confidence}"
                 f" {one.lead.detector}: {one.sentence}",
-                "/".join((case.application.id, *one.tasks[:1])),
+                f"{case.application.id}/{', '.join(one.tasks)}",
             )
             for branch, one in incidents
         ),

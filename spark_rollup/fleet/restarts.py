@@ -24,6 +24,9 @@ wipe (KAFKA-10362, KAFKA-20685)."""
 WALKS_AWAY = ((4, 3), (4, 3, 1))
 """First and last release on which a task that moves away may be deleted before it comes back (KAFKA-20805)."""
 
+UNDECIDED = "undecided"
+"""Detector of agents that asks for a setting."""
+
 _TRUSTED = "the next start trusts what is there, committed or not (KAFKA-20685)"
 
 
@@ -146,8 +149,22 @@ def _add_doubt(app: Application, task: Task, state: _State) -> None:
     if pod is None:
         return
     unseen = max((x.from_us for x in unrepaired(pod) if app.concerns(x, task.id)), default=None)
-    state.doubt = doubt(pod, app.as_of_us) or (None if unseen is None else f"not watched at {clock(unseen)}")
+    state.doubt = (
+        doubt(pod, app.as_of_us)
+        or (None if unseen is None else f"not watched at {clock(unseen)}")
+        or _undecided(app, task, state.pod)
+    )
     state.gone = pod.heard is not None and has_ended(pod.heard, app.as_of_us)
+
+
+def _undecided(app: Application, task: Task, pod: str) -> str | None:
+    """Name the settings without which the pod's agent cannot tell whether the copy is damaged."""
+    for x in app.local:
+        if x.detector == UNDECIDED and x.status == Status.OPEN.value and x.pod == pod:
+            tasks = {one for entry in x.evidence or () for one in entry.where.partition("/")[2].split(", ")}
+            if task.id in tasks:
+                return f"undecided: {' and '.join(x.missing_facts or ())} not given"
+    return None
 
 
 def _answered(app: Application, task: Task, state: _State, others: list[_State], saved: bool | None) -> Row:

@@ -172,6 +172,17 @@ def dead_and_damaged_long_ago(fleet: Fleet) -> None:
     fleet.pod("pod-b").holds("0_0", 5).measures("0_0", 800, offset=100, puts=100)
 
 
+@story
+def damaged_by_a_setting_that_nobody_gave(fleet: Fleet) -> None:
+    """One of two agents cannot tell whether its copy is damaged."""
+    two_copies(fleet)
+    step = {"at": "2026-11-18T11:06:40.000000Z", "what": "exactly-once: critical", "where": "orders/0_0, 0_7"}
+    fleet.pods[0].finds(
+        "undecided", None, 100, level="exposure", severity="warning", confidence="unknown",
+        missing_facts=["processing_guarantee"], evidence=[step],
+    )  # fmt: skip
+
+
 def answer(audited: Audited, name: str, pod: str = "pod-a", task: str = "0_0") -> Row:
     """Take the answer for a task on a pod."""
     (row,) = [row for row in audited.rows("restarts", name) if (row["pod"], row["task_id"]) == (pod, task)]
@@ -252,6 +263,14 @@ def test_a_pod_that_no_one_watches_is_unknown(audited, name, pod, why):
     lines, code = asked(audited, name, pod)
     assert code is Exit.UNREAD
     assert lines[1].startswith(f"{pod}: unknown: {why}")
+
+
+def test_a_copy_that_a_setting_decides_about_is_unknown(audited):
+    """Nothing is safe beside an open question, and the other pod has no copy to rely on."""
+    row = answer(audited, damaged_by_a_setting_that_nobody_gave)
+    assert (row["answer"], row["doubt"]) == ("unknown", "undecided: processing_guarantee not given")
+    other = answer(audited, damaged_by_a_setting_that_nobody_gave, "pod-b")
+    assert other["ill_elsewhere"] == ["pod-a (undecided: processing_guarantee not given)"]
 
 
 def test_what_was_lost_long_ago_has_been_reported_again(audited):

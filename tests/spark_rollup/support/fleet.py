@@ -76,7 +76,7 @@ class Pod:
         row = {"store": "s", "held": held, **limit, **store}
         return self.tells(Kind.SUMMARY, at, task_id=task, source="timer", held=held, stores=[row], **process)
 
-    def finds(self, detector: str, task: str, at: float, **body: object) -> Pod:
+    def finds(self, detector: str, task: str | None, at: float, **body: object) -> Pod:
         """Report a finding of the agent."""
         given: dict[str, object] = {
             "finding_id": f"{detector}-{self.name}-{task}",
@@ -93,7 +93,8 @@ class Pod:
             "next_action": "look",
             "evidence": [{"at": "2026-11-18T11:06:40.000000Z", "what": "seen by the agent", "where": task}],
         }
-        return self.tells(Kind.FINDING, at, task_id=task, **(given | body))
+        place = {} if task is None else {"task_id": task}
+        return self.tells(Kind.FINDING, at, **(place | given | body))
 
     def repeats(self, detector: str, task: str, at: float, said: float, **body: object) -> Pod:
         """Report once more what was reported before."""
