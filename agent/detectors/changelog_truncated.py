@@ -24,16 +24,12 @@ Cost: a few comparisons per store.
 Source: AbstractSegments.committedOffset and commit (4.3.1); StoreChangelogReader.hasRestoredToEnd and
 pollRecordsFromRestoreConsumer, DefaultStateUpdater.handleTaskCorruptedException (3.9.1, 4.3.1),
 AbstractColumnFamilyAccessor.commit (4.3.1): a position beyond the end is out of range, which drops the offset and keeps
-the files under at-least-once, or counts as restored;
-docs/state-format.md#d11.
+the files under at-least-once, or counts as restored; docs/state-format.md#d11.
 """
 
 from __future__ import annotations
 
-from agent.contract.events import Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
-from agent.judging.base import DetectorMeta, Kind, Scope
+from agent.judging.base import DetectorMeta, Mechanism, Twin
 from agent.judging.changelog_ends import DOCKETS
 from agent.judging.falls import DOCKETS as FALLS
 from agent.judging.rule import detector, first_of
@@ -42,10 +38,6 @@ META = DetectorMeta(
     id="changelog-truncated",
     title="Changelog ends before what the store holds",
     mechanism=Mechanism.SHORT_CHANGELOG,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("kafka_streams_version", "processing_guarantee"),
     next_action=(
         "Delete no copy yet. Find out whether the application was reset, or its changelog recreated or cut"

@@ -27,8 +27,7 @@ def let_commits_pass(case: TaskCase, since_us: int, until_us: int) -> bool:
     """
     if not commits_passed(case.settings, case.passed_us(since_us, until_us)):
         return False
-    due_us = since_us + COMMITS * commit_interval_us(case.settings)
-    return was_at_work(case, due_us, until_us - LATE_US)
+    return was_at_work(case, since_us + COMMITS * commit_interval_us(case.settings), until_us - LATE_US)
 
 
 def _wrote(task: Task, from_us: int, until_us: int) -> bool:

@@ -21,15 +21,10 @@ ASKED = (GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL)
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What holds under some answers.
+    """What holds under some answers."""
 
-    Args of the dataclass:
-        answers: In words, one setting after the other: "exactly-once", "without standbys".
-        incidents: What is wrong then, the worst first; empty = nothing.
-    """
-
-    answers: tuple[str, ...]
-    incidents: tuple[Incident[Finding], ...]
+    answers: tuple[str, ...]  # in words, one setting after the other: "exactly-once", "without standbys"
+    incidents: tuple[Incident[Finding], ...]  # what is wrong then, the worst first; empty = nothing
 
     @property
     def severity(self) -> Severity | None:
@@ -39,23 +34,15 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is undecided of an application.
+    """What is undecided of an application."""
 
-    Args of the dataclass:
-        application_id: The application.
-        question: The one or two settings that decide, the most telling first.
-        branches: What holds under which answers, the worst first. Findings that hold in every world are in none.
-        least: The worst severity that every world has; None = in some world nothing is wrong.
-        sure: Whether the question decides all of it.
-        unasked: Tasks that look suspicious, too, and were not judged in every world.
-    """
-
-    application_id: str
-    question: tuple[str, ...]
+    application_id: str  # the application
+    question: tuple[str, ...]  # the one or two settings that decide, the most telling first
+    # what holds under which answers, the worst first. Findings that hold in every world are in none.
     branches: tuple[Branch, ...]
-    least: Severity | None
-    sure: bool
-    unasked: int = 0
+    least: Severity | None  # the worst severity that every world has; None = in some world nothing is wrong
+    sure: bool  # whether the question decides all of it
+    unasked: int = 0  # tasks that look suspicious, too, and were not judged in every world
 
     @property
     def severity(self) -> Severity:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, CheckpointFact, Session, Store, Task
 from agent.judging.alive import let_commits_pass
-from agent.judging.base import TaskCase
+from agent.judging.base import Fact, TaskCase, Truth
 from agent.judging.role import may_be_on_the_way, moved_by, was_deleted_in
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.changelog import TEN_THOUSAND
 from agent.quantities.flushed import commits_passed, due_flush
 
@@ -28,15 +26,11 @@ WORKED_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RestorationEnd:
-    """A checkpoint at which a restoration ended.
+    """A checkpoint at which a restoration ended."""
 
-    Args of the dataclass:
-        offset: Its entry for the store.
-        certain: More than 10,000 records were flushed after it without another; otherwise the restoration may have
-            been paused there, or be stalled.
-    """
-
-    offset: int
+    offset: int  # its entry for the store
+    # more than 10,000 records were flushed after it without another; otherwise the restoration may have been
+    # paused there, or be stalled
     certain: bool
 
 

@@ -6,9 +6,7 @@ from enum import StrEnum
 
 from agent.inventory.model import CheckpointClaim, CheckpointFact, Session, Store, Task
 from agent.judging.alive import let_commits_pass
-from agent.judging.base import TaskCase
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
+from agent.judging.base import Fact, TaskCase, Truth
 from agent.quantities.changelog import TEN_THOUSAND, base_offset
 from agent.quantities.flushed import due_flush
 

@@ -26,6 +26,22 @@ C_co = TypeVar("C_co", bound=AgentCase, covariant=True)
 S = TypeVar("S", bound="Story[Any]")
 
 
+class _Derived:
+    def __init__(self, ask: Callable[[Any], object]) -> None:
+        self._ask = ask
+
+    def __get__(self, story: Any, owner: type | None = None) -> object:
+        return self if story is None else self._ask(story)
+
+    def __set__(self, story: Any, value: object) -> None:
+        """Drop the default of the field that it stands for."""
+
+
+def derived(ask: Callable[[Any], object]) -> Any:
+    """In a story: derive what goes into its verdict, once there is one."""
+    return _Derived(ask)
+
+
 @dataclass(frozen=True)
 class Story(Generic[C_co]):
     """What a rule judges. It knows its case, so that no function hands the case on beside it.
@@ -33,17 +49,10 @@ class Story(Generic[C_co]):
     A subclass says what happened, in fields and properties; what is here goes into the verdict as it is.
     """
 
-    case: C_co
-
-    @property
-    def subject(self) -> str:
-        """Distinguishes episodes of one detector on one task or store."""
-        return ""
-
-    @property
-    def opened_at_us(self) -> int:
-        """Time of the deciding operation."""
-        return self.case.now_us
+    case: C_co  # where it happened
+    # distinguishes episodes of one detector on one task or store
+    subject: str = field(default="", kw_only=True)
+    opened_at_us: int = field(default=0, kw_only=True)  # time of the deciding operation
 
     @property
     def place(self) -> str:
@@ -115,6 +124,11 @@ class StoreStory(TaskStory):
         return where(self.task, self.store)
 
     @property
+    def named(self) -> str:
+        """The store, for a sentence."""
+        return f"Task {self.task.id}: store {self.store.name}"
+
+    @property
     def identity(self) -> str | None:
         """Identity of the incarnation that is there."""
         return self.store.identity
@@ -134,10 +148,7 @@ class NamedStoreStory(StoreStory):
 class IncarnationStory(NamedStoreStory):
     """A story of one incarnation of a store: whatever shows it, it is found once."""
 
-    @property
-    def subject(self) -> str:
-        """The incarnation."""
-        return self.store.identity or ""
+    subject = derived(lambda x: x.store.identity or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,27 +206,19 @@ class Silence:
 
 @dataclass(frozen=True)
 class Rule(Generic[S]):
-    """One mechanism, as an expert checks it beside the source.
+    """One mechanism, as an expert checks it beside the source."""
 
-    Args of the dataclass:
-        name: What it finds, one line for people.
-        innocents: Look-alikes: name -> whether the story is one; the first that holds ends the judgement.
-        unknowns: What cannot be told, or not yet: name -> whether it is so; asked after the innocents.
-        proofs: The first that holds is the proof; each says why.
-        about: Kind of story that it judges; others are passed over.
-        loudness: Severity and confidence by proof and role alone; None = without a proof nothing is said.
-        summary: One sentence.
-        evidence: Ordered chain.
-    """
-
-    name: str
+    name: str  # what it finds, one line for people
+    # look-alikes: name -> whether the story is one; the first that holds ends the judgement
     innocents: Mapping[str, Callable[[S], bool]]
+    # severity and confidence by proof and role alone; None = without a proof nothing is said
     loudness: Callable[[S, Proof | None], Loudness | None]
-    summary: Callable[[S, Proof | None], str]
-    evidence: Callable[[S, Proof | None], Iterable[Evidence]]
-    proofs: tuple[Callable[[S], Proof | None], ...] = ()
+    summary: Callable[[S, Proof | None], str]  # one sentence
+    evidence: Callable[[S, Proof | None], Iterable[Evidence]]  # ordered chain
+    proofs: tuple[Callable[[S], Proof | None], ...] = ()  # the first that holds is the proof; each says why
+    # what cannot be told, or not yet: name -> whether it is so; asked after the innocents
     unknowns: Mapping[str, Callable[[S], bool]] = field(default_factory=dict)
-    about: type[Story[Any]] = Story
+    about: type[Story[Any]] = Story  # kind of story that it judges; others are passed over
 
     def decide(self, story: S) -> Verdict | Silence:
         """Judge a story."""
@@ -261,8 +264,8 @@ def everything(heard: Heard) -> Iterator[Verdict]:
     return (verdict for _, verdict in heard)
 
 
-def first_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict]]:
-    """Keep the first verdict of the stories with the same key."""
+def first_of(key: Callable[[Any], object] = lambda _: "") -> Callable[[Heard], Iterator[Verdict]]:
+    """Keep the first verdict of the stories with the same key; without a key one for the task."""
 
     def keep(heard: Heard) -> Iterator[Verdict]:
         known: set[object] = set()
@@ -274,38 +277,26 @@ def first_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict
     return keep
 
 
-def worst_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict]]:
-    """Keep the most severe verdict of the stories with the same key, the first of equals."""
+def worst_of(key: Callable[[Any], object] = lambda _: "") -> Callable[[Heard], Iterator[Verdict]]:
+    """Keep the most severe verdict of the stories with the same key (else of the task), the first of equals."""
 
     def keep(heard: Heard) -> Iterator[Verdict]:
         worst: dict[object, Verdict] = {}
         for story, verdict in heard:
-            known = worst.setdefault(key(story), verdict)
-            if verdict.severity.rank > known.severity.rank:
+            if verdict.severity.rank > worst.setdefault(key(story), verdict).severity.rank:
                 worst[key(story)] = verdict
         yield from worst.values()
 
     return keep
 
 
-def one_for_the_task(_: Story[Any]) -> str:
-    """Key for `first_of` and `worst_of`: one verdict for the whole task."""
-    return ""
-
-
 @dataclass(frozen=True)
 class Docket(Generic[S]):
-    """Stories and the rules that judge them.
+    """Stories and the rules that judge them."""
 
-    Args of the dataclass:
-        stories: Lists what there is to judge in a case.
-        rules: The first that speaks of a story is heard.
-        keep: Which verdicts are kept.
-    """
-
-    stories: Callable[[Any], Iterable[S]]
-    rules: tuple[Rule[Any], ...]
-    keep: Callable[[Heard], Iterable[Verdict]] = everything
+    stories: Callable[[Any], Iterable[S]]  # lists what there is to judge in a case
+    rules: tuple[Rule[Any], ...]  # the first that speaks of a story is heard
+    keep: Callable[[Heard], Iterable[Verdict]] = everything  # which verdicts are kept
 
     def heard(self, case: AgentCase) -> list[tuple[S, Verdict]]:
         """Judge every story of a case."""

@@ -37,9 +37,7 @@ KAFKA_20685 = Upstream(
     "4.2.2; on the 4.1 branch since 2026-08-21; 4.3 keeps offsets in the store",
 )
 KAFKA_20805 = Upstream(
-    "KAFKA-20805",
-    FACTS[Fact.CLEANER_SEES_CREATION_TIME].holds,
-    "4.4.0, and on the 4.3 branch",
+    "KAFKA-20805", FACTS[Fact.CLEANER_SEES_CREATION_TIME].holds, "4.4.0, and on the 4.3 branch"
 )
 KAFKA_21034 = Upstream(
     "KAFKA-21034", (_since("4.3.0"),), "not fixed; a fix was proposed on 2026-09-07 (pull request 23390)"
