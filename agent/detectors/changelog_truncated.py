@@ -20,7 +20,6 @@ to 4.2 a changelog that has grown past it before the first orderly close, if a k
 on a changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
 from commits there), a removal in a task with a windowed store or a source topic in place of a changelog, and a windowed
 store whose segment that answered has expired since.
-Cost: a few comparisons per store.
 Source: AbstractSegments.committedOffset and commit (4.3.1); StoreChangelogReader.hasRestoredToEnd and
 pollRecordsFromRestoreConsumer, DefaultStateUpdater.handleTaskCorruptedException (3.9.1, 4.3.1),
 AbstractColumnFamilyAccessor.commit (4.3.1): a position beyond the end is out of range, which drops the offset and keeps
@@ -54,6 +53,5 @@ META = DetectorMeta(
         "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
     ),
 )
-
 
 DETECTOR = detector(META, *FALLS, *DOCKETS, keep=first_of(lambda x: x.store.name))

@@ -27,24 +27,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Confidence, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Store
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
 from agent.judging.reopening import encloses_restoration, present_sessions, reopenings
 from agent.judging.restoration_end import RestorationEnd, restoration_end
-from agent.judging.rule import (
-    Docket,
-    Loudness,
-    NamedStoreStory,
-    Proof,
-    Rule,
-    by_proof,
-    derived,
-    detector,
-    first_of,
-)
+from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.wording import checkpoint_of
 from agent.quantities.changelog import is_real, records_between
 from agent.quantities.flushed import dirty_puts, dirty_since, flushed_beyond
@@ -229,7 +218,6 @@ REPLAYED = Rule[Reopened](
         )
     },
     proofs=(_replayed,),
-    loudness=by_proof,
     summary=_summary,
     evidence=_evidence,
 )
@@ -247,7 +235,6 @@ CHECKPOINTED = Rule[Reopened](
         "where the restoration ended": lambda x: x.end is None,
     },
     proofs=(_checkpointed,),
-    loudness=by_proof,
     summary=_summary,
     evidence=_evidence,
 )
@@ -269,7 +256,6 @@ STORED = Rule[Reopened](
         ),
     },
     proofs=(_stored,),
-    loudness=by_proof,
     summary=_summary,
     evidence=_evidence,
 )
@@ -287,7 +273,6 @@ OVERFILLED = Rule[Filled](
         READS_AGAIN: lambda x: x.case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO,
         "whether the store took them before the checkpoint": lambda x: x.mark.unsure,
     },
-    loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=lambda x, _: f"{x.named} took more than its changelog gave it: {x.why}.",
     evidence=lambda x, _: (
         Evidence(x.session.opened_us, "made empty, and not opened again since", x.place),

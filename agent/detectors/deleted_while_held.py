@@ -111,7 +111,6 @@ def _is_forgotten(x: Taken) -> bool:
 
 SWEPT_FILE = Rule[Swept](
     "a file that RocksDB needs was removed under the process that holds the store",
-    innocents={},
     loudness=lambda _x, _: Loudness(
         Severity.WARNING, Confidence.SUSPECTED, next_action=SWEPT, gives_way=False
     ),
@@ -131,7 +130,6 @@ TAKEN = Rule[Taken](
         "why an earlier process held that segment is forgotten": _is_forgotten,
         "the end of its owner may be heard of yet": lambda x: x.case.waited_us(x.at_us) < GOES_ON_US,
     },
-    loudness=lambda _x, _: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=lambda x, _: f"Task {x.task.id}: store {x.store} was deleted while a process holds it.",
     evidence=lambda x, _: (
         Evidence(x.at_us, "deleted; it was held, and no close of its LOCK was announced", x.path),

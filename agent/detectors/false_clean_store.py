@@ -90,18 +90,16 @@ class Trusted(Closed):
 class AtRest(Closed):
     """It is free, and the next start would trust it."""
 
-    subject = derived(lambda _: "at rest")
+    subject = "at rest"
     # when it was let go; of one reading the time of what its last close flushed: the same whenever it is read
-    opened_at_us = derived(lambda x: _released_us(x.before) if x.before else _flushed_us(x.store))
+    opened_at_us = derived(
+        lambda x: x.before.released_us or x.before.opened_us if x.before else _flushed_us(x.store)
+    )
 
     @property
     def uncertain(self) -> int:
         """Puts behind the newest stored offset; 0 = a compaction hides how many."""
         return uncovered_puts(self.store) or 0
-
-
-def _released_us(before: Session) -> int:
-    return before.released_us or before.opened_us
 
 
 def _flushed_us(store: Store) -> int:

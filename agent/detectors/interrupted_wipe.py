@@ -53,8 +53,7 @@ KILLED_WITHIN_US = 5_000_000
 WIPE_BEGINS_US = 100_000
 """From the last close of a corrupted task to the first removal of its wipe (40 recorded wipes: 4 to 40 ms); the time of
 one unlink on this volume comes on top, for a removal shows when it is done."""
-POLL_SLACK_US = 300_000
-"""An unannounced end is found by the next lock poll, 250 ms later at most."""
+POLL_SLACK_US = 300_000  # an unannounced end is found by the next lock poll, 250 ms later at most
 SLOWEST_UNLINK_US = 2_000_000
 """Two removals that lie further apart are two occasions, and show nothing about the volume."""
 BEFORE_THE_KILL_US = 8_000

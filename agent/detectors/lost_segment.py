@@ -72,11 +72,7 @@ NOTHING_LOST = (
 class Segmented(Picture):
     """A windowed store, by its segments."""
 
-    @property
-    def affected(self) -> Affected:
-        """Later releases were not checked: possibly."""
-        known = self.case.affected(LOST_SEGMENT)
-        return Affected.POSSIBLY if known is Affected.NO else known
+    affected = derived(lambda x: _affected(x.case))
 
     @property
     def is_known(self) -> bool:
@@ -189,10 +185,16 @@ class Running(Segmented):
     """A process holds it, under at-least-once; segments that are `waiting` took records and are not flushed."""
 
     waiting: tuple[Segment, ...]
-    subject = derived(lambda _: "running")
+    subject = "running"
     # when the first of them was no longer the newest one
     opened_at_us = derived(lambda x: next(y.born_us for y in x.segments if y.starts > x.waiting[0].starts))
     identity = derived(lambda x: x.waiting[0].identity)
+
+
+def _affected(case: TaskCase) -> Affected:
+    """Later releases were not checked: possibly."""
+    known = case.affected(LOST_SEGMENT)
+    return Affected.POSSIBLY if known is Affected.NO else known
 
 
 def _openings(case: TaskCase) -> Iterator[Reopened]:

@@ -50,7 +50,7 @@ class Unreadable(TaskStory):
 class LeftBehind(TaskStory):
     """A checkpoint under its temporary name."""
 
-    subject = derived(lambda _: "temporary")
+    subject = "temporary"
     affected = Affected.NO
     opened_at_us = derived(lambda x: x.task.mtime_us)
 
@@ -67,7 +67,6 @@ def _left_behind(case: TaskCase) -> Iterator[LeftBehind]:
 
 UNREADABLE = Rule[Unreadable](
     "a checkpoint that cannot be read",
-    innocents={},
     loudness=lambda _x, _proof: Loudness(Severity.WARNING, Confidence.CONFIRMED),
     summary=lambda x, _: f"Task {x.task.id}: its checkpoint cannot be read ({x.problem}).",
     evidence=lambda x, _: [Evidence(x.opened_at_us, x.problem, checkpoint_of(x.task))],

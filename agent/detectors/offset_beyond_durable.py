@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence, Severity
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
 from agent.inventory.model import Session, Store
@@ -36,17 +35,7 @@ from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
 from agent.judging.reopening import is_settled, present_sessions
-from agent.judging.rule import (
-    Docket,
-    IncarnationStory,
-    Loudness,
-    Proof,
-    Rule,
-    by_proof,
-    derived,
-    detector,
-    first_of,
-)
+from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of
 from agent.judging.segment_loss import Grade, Loss, Picture, losses
 from agent.judging.wording import checkpoint_of
 from agent.quantities.claims import (
@@ -200,10 +189,6 @@ def _nothing_can_be_in_it(x: Opened) -> Proof:
     return Proof("a new, empty store was made for it", certain=seen or not wiped)
 
 
-def _no_put_came_with_it(x: Jumped) -> Proof | None:
-    return Proof("nothing was put, and the offset moved", certain=False) if x.jump is not None else None
-
-
 # What it says
 
 
@@ -254,14 +239,12 @@ def _evidence_of_segments(x: Segments, _: Proof | None) -> Iterator[Evidence]:
     yield Evidence(x.opened_at_us, opened, x.worst.speaker.path)
 
 
-_SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
 COPIED = "the files have the times of a copy"
 
 MADE = Rule[Opened](
     "a store was made by the opening that trusted an offset",
     innocents={COPIED: lambda x: x.is_copy},
     proofs=(_nothing_can_be_in_it,),
-    loudness=by_proof,
     summary=lambda x, _: (
         f"{x.named} reads on from offset {x.trusted.offset}, but was made empty by that"
         " opening; what is below that offset is missing."
@@ -272,8 +255,7 @@ MADE = Rule[Opened](
 JUMPED = Rule[Jumped](
     "an offset moved though nothing was put",
     innocents={COPIED: lambda x: x.is_copy},
-    proofs=(_no_put_came_with_it,),
-    loudness=lambda _, proof: _SUSPICION if proof else None,
+    proofs=(lambda x: Proof("nothing was put, and the offset moved", certain=False) if x.jump else None,),
     summary=_summary_of_jump,
     evidence=_evidence_of_jump,
 )
@@ -290,7 +272,6 @@ LESS = Rule[Opened](
         ),
         "the opening may end in a wipe": lambda x: not is_settled(x.case, x.session),
     },
-    loudness=lambda _, __: _SUSPICION,
     summary=_summary_of_less,
     evidence=_evidence_of_less,
 )
@@ -302,7 +283,6 @@ UNFLUSHED = Rule[Segments](
         "what a segment lacked was read again": lambda x: not x.lost,
     },
     unknowns={"not every segment was read again": lambda x: not is_read_since(x.store, x.opening)},
-    loudness=lambda _, __: _SUSPICION,
     summary=lambda x, _: (
         f"{x.named} reads on from offset {x.worst.offset} of segment {x.worst.speaker.name};"
         f" {', '.join(loss.segment.name for loss in x.lost)} had not been flushed up to it, and got nothing since."

@@ -45,13 +45,10 @@ META = DetectorMeta(
 
 DELAYS = 2
 """The cleaner runs once a delay, and takes what has been free for one: after two it has had its turn."""
-SLACK_US = 5_000_000
-"""No source: a pass over many directories takes its time, and a deletion is read late."""
+SLACK_US = 5_000_000  # no source: a pass over many directories takes its time, and a deletion is read late
 HANDED_OUT_US = 30_000_000
 """A rebalance takes seconds; a task that this instance keeps has been opened by then."""
-SEEN_LATE_US = 1_000_000
-"""Lock polling sees a process up to a second after its first work."""
-
+SEEN_LATE_US = 1_000_000  # lock polling sees a process up to a second after its first work
 WAITS = "The cleaner runs only in state RUNNING: while a task of this instance restores, it takes nothing."
 
 

@@ -22,17 +22,7 @@ from agent.inventory.copied import is_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, PastDatabase, Session, Shape
 from agent.judging.at_rest import COPIED, EMPTY, OLDER, Copied, at_rest, wipes_stores
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth, seconds
-from agent.judging.rule import (
-    Docket,
-    IncarnationStory,
-    Proof,
-    Rule,
-    by_proof,
-    derived,
-    detector,
-    first_of,
-    graded,
-)
+from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of, graded
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.judging.wording import checkpoint_of
 from agent.quantities.carried import continued_from
@@ -227,7 +217,6 @@ ON_DISK = Rule[OnDisk](
         "one process wiped all of the directory and made it anew (2.6 and later)": _went_with_its_store,
     },
     proofs=(_made_beside_it,),
-    loudness=by_proof,
     summary=lambda x, _: (
         f"{x.named} was recreated, but continues from the old changelog offset"
         f" {x.session.offset_at_open}; what is below that offset is missing."

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from agent.contract.events import Confidence, Severity
+from agent.contract.events import Severity
 from agent.inventory.model import CheckpointClaim, Session
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Twin
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
+from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import OFFSET_MEANING
 from agent.judging.wording import checkpoint_of
 from agent.layout.profile import Profile, Truth
@@ -156,7 +156,6 @@ RULE = Rule[Upgrade](
         "what was flushed when the old offset was written": lambda x: x.flushed is None,
         "how far the copy has come since": lambda x: x.mark is None,
     },
-    loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=lambda x, _: (
         f"Task {x.task.id}: after the upgrade store {x.store.name} goes on behind offset {x.offset}, which the old"
         f" release had yet to read: {x.put} puts for {x.put + 1} records."

@@ -22,10 +22,9 @@ from functools import cached_property
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, Session
-from agent.judging.alive import was_at_work
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
 from agent.judging.reopening import DEAD_US
-from agent.judging.role import TaskRole, may_be_on_the_way, role_of
+from agent.judging.role import TaskRole, may_be_on_the_way, role_of, was_at_work
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected
@@ -80,14 +79,9 @@ class Kept(StoreStory):
     trusted_later: bool
     subject = derived(lambda x: f"incarnation {x.task.incarnation}")
     opened_at_us = derived(lambda x: first_flush_beyond(x.store, x.mark))
+    # the older issue only where the newer one is excluded
+    upstream = derived(lambda x: ((KAFKA_10362 if _is_the_older(x.case) else KAFKA_20685).key,))
     affected = derived(lambda x: most_affected(x.case, (KAFKA_20685, KAFKA_10362)))
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """The older issue only where the newer one is excluded."""
-        case = self.case
-        older = case.affected(KAFKA_10362) is not Affected.NO and case.affected(KAFKA_20685) is Affected.NO
-        return ((KAFKA_10362 if older else KAFKA_20685).key,)
 
     @property
     def session(self) -> Session | None:
@@ -143,6 +137,10 @@ class Kept(StoreStory):
             return False
         sure = Affected.POSSIBLY if self.trusted_later else Affected.YES
         return self.ran and self.affected in (Affected.YES, sure)
+
+
+def _is_the_older(case: TaskCase) -> bool:
+    return case.affected(KAFKA_10362) is not Affected.NO and case.affected(KAFKA_20685) is Affected.NO
 
 
 def _kept(case: TaskCase) -> Iterator[Kept]:

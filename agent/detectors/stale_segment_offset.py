@@ -21,8 +21,7 @@ from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Ta
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import KAFKA_20663
 
-HARDLY_BEHIND = 100
-"""No source: a replay of so few records is over before anybody reads of it."""
+HARDLY_BEHIND = 100  # no source: a replay of so few records is over before anybody reads of it
 
 META = DetectorMeta(
     id="stale-segment-offset",

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Level, Severity
 from agent.inventory.model import ProcessLife, Session
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, TaskCase, Truth, Twin
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Rule, derived, detector
+from agent.judging.rule import Docket, NamedStoreStory, Rule, derived, detector
 from agent.judging.upstream import KAFKA_20663
 
 META = DetectorMeta(
@@ -89,7 +89,6 @@ RULE = Rule[LetGo](
             not x.others or any(y.closed is None for y in x.others)
         ),
     },
-    loudness=lambda _x, _proof: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=lambda x, _: f"{x.named} was not closed although its process ended cleanly.",
     evidence=lambda x, _: (
         Evidence(x.session.opened_us, "opened, and flushed since", x.place),

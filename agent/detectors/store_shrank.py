@@ -55,7 +55,6 @@ GONE_FOR_US = 10_000_000
 """A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
 REPLACED_WITHIN_US = 100_000
 """Both times are that of the new database's first file; half made, the old one was read once at most."""
-
 _OF_ANOTHER_HAND = (Shape.CLEANER_WALK, Shape.VANISHED_UNSEEN)
 _STARTS = re.compile(r"\.(\d+)\Z", re.ASCII)
 
@@ -234,7 +233,6 @@ def _evidence_of_claims(x: Compared, proof: Proof | None) -> Iterator[Evidence]:
     yield Evidence(x.later.at_us, f"offset {x.later.offset}, {proof.why if proof else ''}", x.place)
 
 
-_SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
 _AS_IT_WANTS = (
     "Nothing, if the application wants it so. Else take it out of the RocksDBConfigSetter: the changelog still"
     " has what was dropped, and a restoration (stop, remove that task directory only, start) brings it back."
@@ -242,7 +240,6 @@ _AS_IT_WANTS = (
 
 DROPPING = Rule[Dropping](
     "RocksDB itself drops entries, as it is configured",
-    innocents={},
     loudness=lambda _, __: Loudness(Severity.INFO, Confidence.CONFIRMED, Level.EXPOSURE, _AS_IT_WANTS),
     summary=lambda x, _: (
         f"Task {x.task.id}: RocksDB drops entries of store {x.store.name} by configuration (FIFO compaction, or a"
@@ -268,7 +265,6 @@ DROPPED = Rule[Dropped](
         "the older segment came with another volume": lambda x: not x.kept,
     },
     unknowns={"the whole store may be on its way": lambda x: x.case.waited_us(x.gone.ended_us) < GONE_FOR_US},
-    loudness=lambda _, __: _SUSPICION,
     summary=lambda x, _: (
         f"Task {x.task.id}: segment {x.gone.segment} of store {x.store.name} is gone, although the older"
         f" {x.kept[-1].segment} is still there: it did not expire."
@@ -286,7 +282,6 @@ LEFT_OUT = Rule[LeftOut](
         "the opening trusted no offset, and all is restored": lambda x: not is_real(x.trusted),
     },
     unknowns={"the opening may end in a wipe": lambda x: not is_settled(x.case, x.session)},
-    loudness=lambda _, __: _SUSPICION,
     summary=lambda x, _: (
         f"Task {x.task.id}: segment {x.gone.segment} of store {x.store.name} was deleted while no process held it,"
         f" and the store reads on from offset {x.trusted}: what the segment held is missing."
@@ -306,7 +301,6 @@ SHRANK = Rule[Compared](
         ),
     },
     proofs=(_fewer_entries, _too_few_puts),
-    loudness=lambda _, proof: _SUSPICION if proof else None,
     summary=lambda x, proof: (
         f"{x.named} held {x.earlier.entries.low} entries or more at offset"
         f" {x.earlier.offset}; at offset {x.later.offset} it has {proof.why if proof else ''}: entries are missing."

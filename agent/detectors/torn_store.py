@@ -62,8 +62,6 @@ _DAMAGED = (
     " `.checkpoint` included; the start restores it in full."
 )
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
-
-
 _NOT_SEEN = "Nothing: it is so by configuration. A loss in these files is not seen."
 _LESS_SURE = "Nothing: no data is missing. Verdicts that rest on when the store was made are less sure."
 
@@ -218,11 +216,6 @@ def _label(store: Store, database: Database) -> str:
     return f"{store.name}{'/' + database.segment if database.segment else ''}"
 
 
-def _is_wiped(x: Torn) -> bool:
-    opened = any(one.status == OPEN for one in segments_of(x.store) or ())
-    return opened and x.case.settings.exactly_once is not False
-
-
 def _loudness_of_damage(x: Damaged, _: Proof | None) -> Loudness:
     confidence = Confidence.CONFIRMED if (x.is_refused and not x.is_held) else Confidence.SUSPECTED
     return Loudness(Severity.WARNING, confidence, next_action=_STOP_FIRST if x.is_held else _DAMAGED)
@@ -251,7 +244,11 @@ TORN = Rule[Torn](
         "no offset of the segments that are left is trusted": lambda x: (
             x.cause is None and not is_real(stored_offset(x.store))
         ),
-        "exactly-once wipes the segments that say open": lambda x: x.cause is None and _is_wiped(x),
+        "exactly-once wipes the segments that say open": lambda x: (
+            x.cause is None
+            and x.case.settings.exactly_once is not False
+            and any(one.status == OPEN for one in segments_of(x.store) or ())
+        ),
     },
     unknowns={DELETING: lambda x: not is_over(x.case, x.quiet_us)},
     loudness=lambda x, _: Loudness(
@@ -265,7 +262,6 @@ TORN = Rule[Torn](
 
 DAMAGED = Rule[Damaged](
     "files of a store are damaged",
-    innocents={},
     unknowns={
         DELETING: lambda x: not is_over(x.case, 0),
         "no two readings five seconds apart found it": lambda x: not x.damage,

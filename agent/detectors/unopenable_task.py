@@ -34,7 +34,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database
 from agent.inventory.segments import OPEN
-from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin, Upstream
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
 from agent.judging.changelogs import caution_about
 from agent.judging.refused import GOES_ON_US, Leak, Refused, leaks, refused
 from agent.judging.rule import (
@@ -103,13 +103,7 @@ class LeftOpen(NamedStoreStory):
     subject = derived(lambda x: f"{x.database.identity}@{x.sequence}")
     opened_at_us = derived(lambda x: x.database.lock_since_us or x.database.seen_us)
     identity = derived(lambda x: x.database.identity)
-    upstream = derived(lambda x: (x.issue.key,))
-    affected = derived(lambda x: x.case.affected(x.issue))
-
-    @property
-    def issue(self) -> Upstream:
-        """By which fault."""
-        return KAFKA_21034 if self.task.is_global else REFUSED_OPEN
+    issues = derived(lambda x: (KAFKA_21034 if x.task.is_global else REFUSED_OPEN,))
 
     @property
     def sequence(self) -> int:
@@ -135,8 +129,7 @@ class Leaked(TaskStory):
     subject = derived(lambda x: f"leaked {x.leak.path}@{x.leak.at_us}")
     opened_at_us = derived(lambda x: x.leak.at_us)
     names_store = derived(lambda x: x.leak.store)
-    upstream = derived(lambda x: (LEAKED_SEGMENT.key,))
-    affected = derived(lambda x: x.case.affected(LEAKED_SEGMENT))
+    issues = (LEAKED_SEGMENT,)
 
 
 def _left_open(case: TaskCase) -> Iterator[LeftOpen]:

@@ -59,7 +59,6 @@ META = DetectorMeta(
     twin=Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),
 )
 
-
 REPARTITION_SUFFIX = "-repartition"
 """InternalTopologyBuilder: Kafka Streams purges such topics, so none stands in for a changelog."""
 

@@ -242,7 +242,6 @@ REUSED = Rule[Reuse](
         "its opening may end in a wipe": lambda x: not is_settled(x.case, x.after),
         "its file times are those of a copy": lambda x: not x.watched and x.is_copied,
     },
-    loudness=lambda _x, _: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=lambda x, _: (
         f"{x.named} was unused for {seconds(x.until_us - x.since_us)}, longer than"
         f" tombstones live ({x.retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."

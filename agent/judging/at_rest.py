@@ -9,7 +9,7 @@ from agent.contract.events import Confidence, Severity
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Store
 from agent.judging.base import Evidence, Fact, TaskCase, Truth, seconds
-from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, by_proof, derived
+from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, derived
 from agent.judging.upstream import TORN_DELETION
 from agent.judging.wording import checkpoint_of
 from agent.layout import names
@@ -94,9 +94,7 @@ def _written_and_born(x: AtRest, _: Proof | None) -> Iterator[Evidence]:
 EMPTY = Rule[Empty](
     "a checkpoint claims an offset of a store to which nothing was ever written",
     about=Empty,
-    innocents={},
     proofs=(lambda _: Proof("nothing was ever put", certain=False),),
-    loudness=by_proof,
     summary=lambda x, _: (
         f"Task {x.task.id}: the checkpoint says offset {x.offset}, but nothing was ever written to store"
         f" {x.store.name}; unless every key was deleted, state is missing."
@@ -112,7 +110,6 @@ OLDER = Rule[Older](
     about=Older,
     innocents={"its store was there before": lambda x: x.fact.written_us >= x.database.born_us},
     proofs=(lambda x: Proof("its birth came later", certain=x.is_sure and not wipes_stores(x.case)),),
-    loudness=by_proof,
     summary=lambda x, _: (
         f"Task {x.task.id}: the checkpoint (offset {x.offset}) is older than store {x.store.name}, which was made"
         f" {seconds(x.database.born_us - x.fact.written_us)} later."

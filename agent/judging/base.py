@@ -160,11 +160,7 @@ class AgentCase:
 
 def _clock_steps(inventory: Inventory) -> list[tuple[int, int]]:
     """List by when the clock was set forward, and to when."""
-    return [
-        (x.started_us, x.ended_us)
-        for x in inventory.blind
-        if x.cause == "clock-step" and x.ended_us is not None
-    ]
+    return [(x.started_us, x.ended_us) for x in inventory.blind if x.cause == "clock-step" and x.ended_us]
 
 
 @dataclass(frozen=True, slots=True)

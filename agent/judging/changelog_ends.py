@@ -113,8 +113,7 @@ class Outrun(Short):
         return holds_uncommitted(self.store, self.case.profile, puts, self.held, self.ends)
 
 
-AT_ONCE_US = 1_000_000
-"""No process is started again within a second."""
+AT_ONCE_US = 1_000_000  # no process is started again within a second
 REVIVED_WITHIN_US = 30_000_000
 """A task is revived at the next poll, after the other corrupted ones; a rebalance gives one back later. No source for
 the number: between the 0.1 s that were recorded and a rebalance."""
@@ -215,11 +214,6 @@ def _outrun(case: TaskCase) -> Iterator[Outrun]:
                     yield Outrun(case, store, held, x.opened_us, x.last.offset, x.last.at_us, place, x)
 
 
-def _due_us(case: TaskCase) -> int:
-    interval_ms = case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]
-    return max(UNCHANGED_US, 2 * interval_ms * 1_000)
-
-
 def _unmoved_us(case: TaskCase, store: Store, fact: CheckpointFact) -> int:
     """Return for how long a session's checkpoint was its last one: a replay would have written more."""
     left_us = _held_on_us(case, store, fact)
@@ -275,7 +269,10 @@ def _held_before(task: Task, store: Store, fact: CheckpointFact) -> CheckpointFa
 
 def _may_be_on_its_way(x: LeftBehind) -> bool:
     """A replay that goes on would have written more by now."""
-    return not x.ends_replay and _unmoved_us(x.case, x.store, x.fact) < _due_us(x.case)
+    interval_ms = x.case.settings.number("commit_interval_ms") or COMMIT_INTERVAL_MS[False]
+    return not x.ends_replay and _unmoved_us(x.case, x.store, x.fact) < max(
+        UNCHANGED_US, 2 * interval_ms * 1_000
+    )
 
 
 def _was_dropped(x: LeftBehind) -> Proof | None:
@@ -308,7 +305,6 @@ LEFT_BEHIND = Rule[LeftBehind](
 
 DROPPED = Rule[Dropped](
     "an offset that was out of range was removed from the store",
-    innocents={},
     unknowns={
         "the store may be let go at once": lambda x: (
             x.after.released_us is None and x.case.waited_us(x.after.opened_us) < GOES_ON_US

@@ -66,9 +66,9 @@ def summary(decision: Decision) -> str:
     before = ""
     for branch in decision.branches:
         if branch.incidents:
-            what = _sentence(branch)
+            what, sure = _sentence(branch), branch.incidents[0].confidence.value
             same = "the same" if what == before else what
-            said.append(f"If it runs {', '.join(branch.answers)}: {branch.severity}, {_sure(branch)}: {same}")
+            said.append(f"If it runs {', '.join(branch.answers)}: {branch.severity}, {sure}: {same}")
             before = what
     wrong = "nothing is wrong" if decision.least is None else "nothing more is wrong"
     rest = f" Otherwise {wrong}." if any(not x.incidents for x in decision.branches) else ""
@@ -105,10 +105,6 @@ def _sentence(branch: Branch) -> str:
     issues = f" ({', '.join(keys)})" if keys else ""
     more = f", and {len(others)} more {'incident' if len(others) == 1 else 'incidents'}" if others else ""
     return f"{first.sentence.rstrip('.')}{issues}{more}"
-
-
-def _sure(branch: Branch) -> str:
-    return branch.incidents[0].confidence.value
 
 
 _KAFKA_NAMES: Mapping[str, str] = {

@@ -22,8 +22,7 @@ from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, d
 from agent.judging.segment_loss import changelog_of, speaker_of
 from agent.judging.wording import checkpoint_of, where
 
-MEANING_CHANGED = 1
-"""Up to 2.5 the offset is the next one to read, from 2.6 the last one applied."""
+MEANING_CHANGED = 1  # up to 2.5 the offset is the next one to read, from 2.6 the last one applied
 SAME_OPENING_US = 1_000_000
 """The old log of an opening and the reading that found it lie less than a second apart."""
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Database
 from agent.inventory.segments import OPEN
-from agent.judging.base import Fact, TaskCase, Truth, Upstream
+from agent.judging.base import Fact, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US
 from agent.judging.rule import NamedStoreStory, derived
 from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_OPEN
@@ -26,12 +26,10 @@ for a task that goes to another thread between. One that does not wipe came to 7
 BURST_US = 5_000_000
 """Where no process was seen: not even processes that end after their start-up pass follow so closely (it is reached 3 s
 after the start, recorded)."""
-STARTS = 2
-"""Global stores are refused once by each process; a second one shows that a start does not help."""
+STARTS = 2  # global stores are refused once by each process; a second one shows that a start does not help
 GOES_ON_US = 1_000_000
 """An end that is not announced is found by the next lock poll, 250 ms later; a second covers a busy agent."""
-SEEN_LATE_US = 1_000_000
-"""A lock poll sees a process up to a second after its first work."""
+SEEN_LATE_US = 1_000_000  # a lock poll sees a process up to a second after its first work
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +76,9 @@ class Refused(NamedStoreStory):
     opened_at_us = derived(lambda x: x.counted[0][x.counted[1] - 1])
     subject = derived(lambda x: f"refused {x.database.identity}")
     identity = derived(lambda x: x.database.identity)
-    upstream = derived(lambda x: (x.issue.key,))
-    affected = derived(lambda x: x.case.affected(x.issue))
+    issues = derived(
+        lambda x: (KAFKA_21034 if x.task.is_global else REFUSED_OPEN if x.transactional else KIP_1035,)
+    )
 
     @property
     def flushed_us(self) -> int:
@@ -137,11 +136,6 @@ class Refused(NamedStoreStory):
         """Whether the process may have transactional stores; without them a wipe would follow."""
         is_known = self.case.says(Fact.TRANSACTIONAL_STORES) is not Truth.NO
         return not self.task.is_global and is_known and self.case.settings.transactional_stores is not False
-
-    @property
-    def issue(self) -> Upstream:
-        """By which fault."""
-        return KAFKA_21034 if self.task.is_global else REFUSED_OPEN if self.transactional else KIP_1035
 
 
 def refused(case: TaskCase) -> Iterator[Refused]:

@@ -26,20 +26,9 @@ C_co = TypeVar("C_co", bound=AgentCase, covariant=True)
 S = TypeVar("S", bound="Story[Any]")
 
 
-class _Derived:
-    def __init__(self, ask: Callable[[Any], object]) -> None:
-        self._ask = ask
-
-    def __get__(self, story: Any, owner: type | None = None) -> object:
-        return self if story is None else self._ask(story)
-
-    def __set__(self, story: Any, value: object) -> None:
-        """Drop the default of the field that it stands for."""
-
-
 def derived(ask: Callable[[Any], object]) -> Any:
     """In a story: derive what goes into its verdict, once there is one."""
-    return _Derived(ask)
+    return property(ask)
 
 
 @dataclass(frozen=True)
@@ -49,35 +38,16 @@ class Story(Generic[C_co]):
     A subclass says what happened, in fields and properties; what is here goes into the verdict as it is.
     """
 
-    case: C_co  # where it happened
+    case: C_co
     # distinguishes episodes of one detector on one task or store
-    subject: str = field(default="", kw_only=True)
-    opened_at_us: int = field(default=0, kw_only=True)  # time of the deciding operation
-
-    @property
-    def place(self) -> str:
-        """Where it happened, for people: a path relative to the state directory."""
-        return ""
-
-    @property
-    def names_store(self) -> str | None:
-        """Store that the finding is about; None = the whole task."""
-        return None
-
-    @property
-    def identity(self) -> str | None:
-        """RocksDB IDENTITY of the incarnation concerned."""
-        return None
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """Keys of issues; empty = those of the meta's that may affect the release."""
-        return ()
-
-    @property
-    def affected(self) -> Affected:
-        """Whether this release is affected."""
-        return Affected.POSSIBLY
+    subject: ClassVar[str] = ""
+    opened_at_us: ClassVar[int] = 0  # time of the deciding operation
+    place: ClassVar[str] = ""  # where it happened, for people: a path relative to the state directory
+    names_store: ClassVar[str | None] = None  # store that the finding is about; None = the whole task
+    identity: ClassVar[str | None] = None  # RocksDB IDENTITY of the incarnation concerned
+    # keys of issues; empty = those of the meta's that may affect the release
+    upstream: ClassVar[tuple[str, ...]] = ()
+    affected: ClassVar[Affected] = Affected.POSSIBLY  # whether this release is affected
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -90,26 +60,14 @@ class TaskStory(Story[TaskCase]):
     """A story of one task; `issues` = those that it is about, empty = those of its detector."""
 
     issues: ClassVar[tuple[Upstream, ...]] = ()
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """Keys of its issues that may affect the release."""
-        return concerned(self.case, self.issues)
-
-    @property
-    def affected(self) -> Affected:
-        """Whether any of its issues affects the release."""
-        return most_affected(self.case, self.issues) if self.issues else Affected.POSSIBLY
+    upstream = derived(lambda x: concerned(x.case, x.issues))
+    affected = derived(lambda x: most_affected(x.case, x.issues) if x.issues else Affected.POSSIBLY)
+    place = derived(lambda x: x.case.task.path)
 
     @property
     def task(self) -> Task:
         """The task."""
         return self.case.task
-
-    @property
-    def place(self) -> str:
-        """Path of the task."""
-        return self.task.path
 
 
 @dataclass(frozen=True)
@@ -117,31 +75,20 @@ class StoreStory(TaskStory):
     """A story of one store."""
 
     store: Store
-
-    @property
-    def place(self) -> str:
-        """Path of the store."""
-        return where(self.task, self.store)
+    place = derived(lambda x: where(x.task, x.store))
+    identity = derived(lambda x: x.store.identity)
 
     @property
     def named(self) -> str:
         """The store, for a sentence."""
         return f"Task {self.task.id}: store {self.store.name}"
 
-    @property
-    def identity(self) -> str | None:
-        """Identity of the incarnation that is there."""
-        return self.store.identity
-
 
 @dataclass(frozen=True)
 class NamedStoreStory(StoreStory):
     """A story of one store, of which the verdict gives the name: the others of its task have lives of their own."""
 
-    @property
-    def names_store(self) -> str:
-        """The store."""
-        return self.store.name
+    names_store = derived(lambda x: x.store.name)
 
 
 @dataclass(frozen=True)
@@ -174,6 +121,9 @@ class Loudness:
     gives_way: bool = True
 
 
+SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
+
+
 def graded(proof: Proof | None, missing_facts: tuple[str, ...] = ()) -> Loudness | None:
     """Critical and confirmed by a certain proof, a warning and suspected by another, and nothing without one."""
     if proof is None:
@@ -181,11 +131,6 @@ def graded(proof: Proof | None, missing_facts: tuple[str, ...] = ()) -> Loudness
     if proof.certain:
         return Loudness(Severity.CRITICAL, Confidence.CONFIRMED, missing_facts=missing_facts)
     return Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=missing_facts)
-
-
-def by_proof(_: Story[Any], proof: Proof | None) -> Loudness | None:
-    """Loudness of a rule where nothing but the proof decides."""
-    return graded(proof)
 
 
 class Why(StrEnum):
@@ -204,15 +149,16 @@ class Silence:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule(Generic[S]):
     """One mechanism, as an expert checks it beside the source."""
 
-    name: str  # what it finds, one line for people
+    name: str = field(kw_only=False)  # what it finds, one line for people
     # look-alikes: name -> whether the story is one; the first that holds ends the judgement
-    innocents: Mapping[str, Callable[[S], bool]]
-    # severity and confidence by proof and role alone; None = without a proof nothing is said
-    loudness: Callable[[S, Proof | None], Loudness | None]
+    innocents: Mapping[str, Callable[[S], bool]] = field(default_factory=dict)
+    # severity and confidence by proof and role alone; it returns None = without a proof nothing is said.
+    # If it is not given: as `graded`, and a suspicion where there are no proofs
+    loudness: Callable[[S, Proof | None], Loudness | None] | None = None
     summary: Callable[[S, Proof | None], str]  # one sentence
     evidence: Callable[[S, Proof | None], Iterable[Evidence]]  # ordered chain
     proofs: tuple[Callable[[S], Proof | None], ...] = ()  # the first that holds is the proof; each says why
@@ -232,7 +178,10 @@ class Rule(Generic[S]):
         for prove in self.proofs:
             if (proof := prove(story)) is not None:
                 break
-        loudness = self.loudness(story, proof)
+        if self.loudness is not None:
+            loudness = self.loudness(story, proof)
+        else:
+            loudness = graded(proof) if self.proofs else SUSPICION
         if loudness is None:
             return Silence(Why.UNPROVED, "nothing proves it")
         return Verdict(

@@ -12,7 +12,6 @@ from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import ReleaseRange
 
 _between, _since, _until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.until
-
 KAFKA_5998 = Upstream("KAFKA-5998", FACTS[Fact.FOREIGN_ENTRIES].holds, "2.2.2 and 2.3.1")
 KAFKA_6647 = Upstream("KAFKA-6647", (_until("2.4.x"),), "2.5.0")
 KAFKA_7192 = Upstream("KAFKA-7192", (_until("2.0.0"),), "2.0.1 and 2.1.0")

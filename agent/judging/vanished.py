@@ -20,9 +20,7 @@ from agent.judging.wording import checkpoint_of
 from agent.layout import names
 from agent.quantities.changelog import is_real
 
-QUIET_US = 5_000_000
-"""A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
-
+QUIET_US = 5_000_000  # a slow deletion removes a file at least every second (recorded: 0.3 to 1 s)
 _WITHOUT_STORES = frozenset({names.LOCK_FILE, names.CHECKPOINT_FILE})
 _BEFORE_THE_START = (
     "BEFORE the next start: keep a copy of the task directory {path}, then remove that directory only,"

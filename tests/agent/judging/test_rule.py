@@ -109,7 +109,9 @@ def test_what_is_kept(keep, kept):
 
 def test_the_first_rule_that_speaks_is_heard():
     """A rule that is silent leaves a story to the next; `decisions` has what each says."""
-    deaf: Rule[Told] = Rule("deaf", {"all": lambda x: True}, _loudness, RULE.summary, RULE.evidence)
+    deaf: Rule[Told] = Rule(
+        "deaf", innocents={"all": lambda x: True}, summary=RULE.summary, evidence=RULE.evidence
+    )
     one = docket("ac", rules=(deaf, RULE, RULE))
     assert [x.subject for x in detector(META, one).judge(case())] == ["ac"]
     assert [rule.name for _, rule, _ in one.decisions(case())] == ["deaf", "what is told", "what is told"]
