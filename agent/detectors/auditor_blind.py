@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.units import Twin
 from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, BlindInterval
 from agent.inventory.nested import in_words
-from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, Verdict, seconds
+from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, Twin, Verdict, seconds
 
 META = DetectorMeta(
     id="auditor-blind",
@@ -37,22 +36,16 @@ NOTHING_AFTER_US = 300_000_000
 """No source: some minutes, in which an application may still start, and in which a short interval is scraped."""
 NO_TASK_US = 3_600_000_000
 """Of an hour without any task nothing was watched. An instance whose tasks are all elsewhere holds its `.lock`."""
-
-LISTED_APART = 8
-"""Intervals of one cause that are reported one by one; more are one finding; no source."""
-
+LISTED_APART = 8  # Intervals of one cause that are reported one by one; more are one finding; no source
 _PER_POD = (
     "Give the agent the state directory of its own pod: STATEWARDEN_STATE_DIR with $(POD_NAME) at the end, or on its"
     " mount the subPathExpr of the application's. Never one directory for all pods."
 )
-
 _PLANNED = frozenset({"agent-away", "store-being-read"})
 """Every rollout restarts agents, and each has to read first: blind all the same, but it must not page anyone."""
-
 _AWAITED = "root-missing"
 """A sidecar starts before its application, which makes its `state.dir` only then: until an application has been seen
 there is nothing to be blind for."""
-
 _REFUSED = "watch-refused"
 _STEPPED = "self-limit"  # each step is reported
 _LIMITS = frozenset({"watch-limit", _STEPPED})

@@ -14,16 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.contract.events import Affected, Level, Severity
-from agent.contract.mechanisms import Mechanism
+from agent.contract.events import Affected
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import CheckpointFact, Session
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, detector, first_of, graded
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
+from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of, graded
 from agent.judging.upstream import KAFKA_8574
 from agent.judging.wording import checkpoint_of
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 from agent.quantities.verdicts import gave_back
 
@@ -31,10 +28,6 @@ META = DetectorMeta(
     id="carried-checkpoint",
     title="Partly restored store trusted because of an older owner's checkpoint",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(KAFKA_8574,),
     next_action=(
@@ -48,31 +41,21 @@ META = DetectorMeta(
         "benign-8574-finished-2.1.1",
     ),
     silent_where=((Fact.CHECKPOINT_READ_BEFORE_LOCK, Truth.NO),),
-    waits_us=(),
 )
 
 
 @dataclass(frozen=True)
 class Trusted(IncarnationStory):
-    """A store that an owner wiped and let go, and the opening by the next one.
-
-    Args of the dataclass:
-        fact: The checkpoint that the next owner found; None = forgotten, the history of checkpoints is bounded.
-        born_us: When the new store was made.
-        held: How many live entries the store had before the wipe, at least; None = not known.
-    """
+    """A store that an owner wiped and let go, and the opening by the next one."""
 
     issues = (KAFKA_8574,)
     before: Session
     after: Session
+    # the checkpoint that the next owner found; None = forgotten, the history of checkpoints is bounded
     fact: CheckpointFact | None
-    born_us: int
-    held: int | None
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the next owner opened it."""
-        return self.after.opened_us
+    born_us: int  # when the new store was made
+    held: int | None  # how many live entries the store had before the wipe, at least; None = not known
+    opened_at_us = derived(lambda x: x.after.opened_us)
 
     @property
     def offset(self) -> int:
@@ -102,13 +85,6 @@ def _was_cut_short(x: Trusted) -> Proof:
 
 
 # What it says
-
-
-def _summary(x: Trusted, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: store {x.store.name} was wiped and restored only in part ({x.restored} puts), then trusted"
-        f" at the old offset {x.offset}; the rest is missing."
-    )
 
 
 def _evidence(x: Trusted, _: Proof | None) -> Iterator[Evidence]:
@@ -144,7 +120,10 @@ RULE = Rule[Trusted](
     loudness=lambda x, proof: graded(
         proof, ("processing_guarantee",) if x.case.settings.exactly_once is None else ()
     ),
-    summary=_summary,
+    summary=lambda x, _: (
+        f"{x.named} was wiped and restored only in part ({x.restored} puts), then trusted"
+        f" at the old offset {x.offset}; the rest is missing."
+    ),
     evidence=_evidence,
 )
 

@@ -20,20 +20,15 @@ to 4.2 a changelog that has grown past it before the first orderly close, if a k
 on a changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
 from commits there), a removal in a task with a windowed store or a source topic in place of a changelog, and a windowed
 store whose segment that answered has expired since.
-Cost: a few comparisons per store.
 Source: AbstractSegments.committedOffset and commit (4.3.1); StoreChangelogReader.hasRestoredToEnd and
 pollRecordsFromRestoreConsumer, DefaultStateUpdater.handleTaskCorruptedException (3.9.1, 4.3.1),
 AbstractColumnFamilyAccessor.commit (4.3.1): a position beyond the end is out of range, which drops the offset and keeps
-the files under at-least-once, or counts as restored;
-docs/state-format.md#d11.
+the files under at-least-once, or counts as restored; docs/state-format.md#d11.
 """
 
 from __future__ import annotations
 
-from agent.contract.events import Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
-from agent.judging.base import DetectorMeta, Kind, Scope
+from agent.judging.base import DetectorMeta, Mechanism, Twin
 from agent.judging.changelog_ends import DOCKETS
 from agent.judging.falls import DOCKETS as FALLS
 from agent.judging.rule import detector, first_of
@@ -42,10 +37,6 @@ META = DetectorMeta(
     id="changelog-truncated",
     title="Changelog ends before what the store holds",
     mechanism=Mechanism.SHORT_CHANGELOG,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("kafka_streams_version", "processing_guarantee"),
     next_action=(
         "Delete no copy yet. Find out whether the application was reset, or its changelog recreated or cut"
@@ -62,6 +53,5 @@ META = DetectorMeta(
         "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
     ),
 )
-
 
 DETECTOR = detector(META, *FALLS, *DOCKETS, keep=first_of(lambda x: x.store.name))

@@ -27,18 +27,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Store
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
 from agent.judging.reopening import encloses_restoration, present_sessions, reopenings
 from agent.judging.restoration_end import RestorationEnd, restoration_end
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector, first_of
+from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.wording import checkpoint_of
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real, records_between
 from agent.quantities.flushed import dirty_puts, dirty_since, flushed_beyond
 from agent.quantities.verdicts import holds_uncommitted, replay_fell_short
@@ -47,10 +43,6 @@ META = DetectorMeta(
     id="data-beyond-changelog",
     title="Store holds records that its changelog does not",
     mechanism=Mechanism.UNCOMMITTED_DATA,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("processing_guarantee",),
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again:"
@@ -71,16 +63,8 @@ class Filled(NamedStoreStory):
 
     session: Session
     mark: CheckpointClaim
-
-    @property
-    def subject(self) -> str:
-        """The session."""
-        return f"made@{self.session.opened_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it said too little."""
-        return self.mark.at_us
+    subject = derived(lambda x: f"made@{x.session.opened_us}")
+    opened_at_us = derived(lambda x: x.mark.at_us)
 
     @property
     def is_first(self) -> bool:
@@ -104,16 +88,8 @@ class Reopened(NamedStoreStory):
 
     before: Session
     after: Session
-
-    @property
-    def subject(self) -> str:
-        """The opening."""
-        return f"opening@{self.opened_at_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was opened without a wipe."""
-        return self.after.opened_us
+    subject = derived(lambda x: f"opening@{x.after.opened_us}")
+    opened_at_us = derived(lambda x: x.after.opened_us)
 
     @cached_property
     def flushed(self) -> int:
@@ -135,11 +111,6 @@ class Reopened(NamedStoreStory):
         """Puts on disk, at least, behind the stored offset (4.3+)."""
         return dirty_puts(self.store, self.before, self.case.settings)
 
-    @property
-    def restored(self) -> int:
-        """Puts of a whole restoration (up to 2.5)."""
-        return max(self.after.restored_puts - self.before.puts_at_release, 0)
-
     def exceeds(self, puts: int, base: int | None, end: int) -> bool:
         """Return whether so many puts are more than the changelog can have given between two offsets."""
         return holds_uncommitted(self.store, self.case.profile, puts, base, end) is Truth.YES
@@ -153,6 +124,11 @@ def _filled(case: TaskCase) -> Iterator[Filled]:
             yield Filled(case, store, sessions[0], mark)
 
 
+def _all_reopened(case: TaskCase) -> Iterator[Reopened]:
+    for store in _stores(case) if case.settings.exactly_once is True else ():
+        yield from (Reopened(case, store, before, after) for before, after in reopenings(case, store))
+
+
 def _reopened(case: TaskCase) -> Iterator[Reopened]:
     return (x for x in _all_reopened(case) if not x.store.keeps_offsets)
 
@@ -160,11 +136,6 @@ def _reopened(case: TaskCase) -> Iterator[Reopened]:
 def _reopened_4_3(case: TaskCase) -> Iterator[Reopened]:
     """4.3+: each segment has an offset of its own, so windowed stores are left out."""
     return (x for x in _all_reopened(case) if x.store.keeps_offsets and not x.store.segmented)
-
-
-def _all_reopened(case: TaskCase) -> Iterator[Reopened]:
-    for store in _stores(case) if case.settings.exactly_once is True else ():
-        yield from (Reopened(case, store, before, after) for before, after in reopenings(case, store))
 
 
 def _stores(case: TaskCase) -> list[Store]:
@@ -181,11 +152,6 @@ def _had_offset(x: Reopened) -> bool:
     )
 
 
-def _sees_whole(x: Reopened) -> bool:
-    """Up to 2.5 a pair of reopens encloses a whole restoration, so what it put is known."""
-    return x.case.says(Fact.BULK_LOAD_REOPEN) is Truth.YES and encloses_restoration(x.store, x.after)
-
-
 def _is_ahead(x: Reopened) -> bool:
     """What transactional stores read from the changelog goes past their buffer, and ahead of the offset.
 
@@ -197,10 +163,10 @@ def _is_ahead(x: Reopened) -> bool:
 
 
 def _replayed(x: Reopened) -> Proof | None:
-    live = x.before.entries_at_release
-    if replay_fell_short(live, x.restored) is not Truth.YES:
+    live, restored = x.before.entries_at_release, max(x.after.restored_puts - x.before.puts_at_release, 0)
+    if replay_fell_short(live, restored) is not Truth.YES:
         return None
-    why = f"{live} live entries or more, and the whole changelog gave back {x.restored} puts"
+    why = f"{live} live entries or more, and the whole changelog gave back {restored} puts"
     return Proof(why, at_us=x.after.opened_us, place=x.place)
 
 
@@ -220,20 +186,12 @@ def _stored(x: Reopened) -> Proof | None:
     return Proof(why, False, max(x.after.released_us or 0, x.after.opened_us), x.place)
 
 
-def _loudness(_: Reopened, proof: Proof | None) -> Loudness | None:
-    if proof is None:
-        return None
-    if proof.certain:
-        return Loudness(Severity.CRITICAL, Confidence.CONFIRMED)
-    return Loudness(Severity.WARNING, Confidence.SUSPECTED)
-
-
 # What it says
 
 
 def _summary(x: Reopened, proof: Proof | None) -> str:
     why = proof.why if proof is not None else ""
-    return f"Task {x.task.id}: store {x.store.name} holds records that were never committed: {why}."
+    return f"{x.named} holds records that were never committed: {why}."
 
 
 def _evidence(x: Reopened, proof: Proof | None) -> Iterator[Evidence]:
@@ -253,9 +211,13 @@ REPLAYED = Rule[Reopened](
         NOTHING_FLUSHED: lambda x: x.flushed <= 0,
         "an offset was trusted, the replay was not whole": _had_offset,
     },
-    unknowns={"the restoration is not seen as a whole": lambda x: not _sees_whole(x)},
+    # up to 2.5 a pair of reopens encloses a whole restoration, so what it put is known
+    unknowns={
+        "the restoration is not seen as a whole": lambda x: (
+            x.case.says(Fact.BULK_LOAD_REOPEN) is not Truth.YES or not encloses_restoration(x.store, x.after)
+        )
+    },
     proofs=(_replayed,),
-    loudness=_loudness,
     summary=_summary,
     evidence=_evidence,
 )
@@ -273,7 +235,6 @@ CHECKPOINTED = Rule[Reopened](
         "where the restoration ended": lambda x: x.end is None,
     },
     proofs=(_checkpointed,),
-    loudness=_loudness,
     summary=_summary,
     evidence=_evidence,
 )
@@ -295,7 +256,6 @@ STORED = Rule[Reopened](
         ),
     },
     proofs=(_stored,),
-    loudness=_loudness,
     summary=_summary,
     evidence=_evidence,
 )
@@ -313,10 +273,7 @@ OVERFILLED = Rule[Filled](
         READS_AGAIN: lambda x: x.case.says(Fact.STANDBY_READS_AGAIN) is not Truth.NO,
         "whether the store took them before the checkpoint": lambda x: x.mark.unsure,
     },
-    loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
-    summary=lambda x, _: (
-        f"Task {x.task.id}: store {x.store.name} took more than its changelog gave it: {x.why}."
-    ),
+    summary=lambda x, _: f"{x.named} took more than its changelog gave it: {x.why}.",
     evidence=lambda x, _: (
         Evidence(x.session.opened_us, "made empty, and not opened again since", x.place),
         Evidence(x.mark.at_us, x.why, checkpoint_of(x.task)),

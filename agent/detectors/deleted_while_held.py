@@ -12,10 +12,9 @@ Blind spots: a volume that announces nothing (network, FUSE); stores that are no
 that was moved away; a sweep while no process holds the store (`torn-store`).
 
 Source:
-    StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes),
-    AbstractSegments.cleanupExpiredSegments (close, then destroy), StateDirectory.cleanRemovedTasks (takes the
-    task's lock before); RocksDB's DBImpl keeps `LOCK` open until it is closed (5.7 to 10.1);
-    docs/state-format.md#n19.
+    StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes), AbstractSegments.cleanupExpiredSegments
+    (close, then destroy), StateDirectory.cleanRemovedTasks (takes the task's lock before); RocksDB's DBImpl keeps
+    `LOCK` open until it is closed (5.7 to 10.1); docs/state-format.md#n19.
 """
 
 from __future__ import annotations
@@ -23,22 +22,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
+from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.model import ProcessLife
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.base import DetectorMeta, Evidence, Kind, Mechanism, TaskCase, Twin
 from agent.judging.refused import GOES_ON_US, leaks
-from agent.judging.rule import Docket, Loudness, Rule, TaskStory, detector
+from agent.judging.rule import Docket, Loudness, Rule, TaskStory, derived, detector
 
 META = DetectorMeta(
     id="deleted-while-held",
     title="Store or files of it deleted under the process that holds it",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,
-    scope=Scope.TASK,
     next_action=(
         "Find out who deleted it: a cleaner of Kafka Streams, a script, another pod on this volume, a sweep of /tmp."
         " The process works on in files without a name until its next flush or open fails. Restart this instance in"
@@ -52,7 +47,6 @@ META = DetectorMeta(
     twin=Twin(
         "N14, a fenced owner wiped all its tasks: it closed every store first", "benign-eos-fencing-4.1.2"
     ),
-    waits_us=(GOES_ON_US,),
 )
 SWEPT = (
     "Move state.dir out of the swept directory (default: /tmp/kafka-streams up to 2.7, the JVM's temporary"
@@ -67,16 +61,8 @@ class Gone(TaskStory):
 
     at_us: int
     path: str
-
-    @property
-    def subject(self) -> str:
-        """What went, and when."""
-        return f"{self.path}@{self.at_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it went."""
-        return self.at_us
+    subject = derived(lambda x: f"{x.path}@{x.at_us}")
+    opened_at_us = derived(lambda x: x.at_us)
 
 
 @dataclass(frozen=True)
@@ -93,11 +79,7 @@ class Taken(Gone):
 
     store: str
     is_leak: bool
-
-    @property
-    def names_store(self) -> str:
-        """The store."""
-        return self.store
+    names_store = derived(lambda x: x.store)
 
     @property
     def life(self) -> ProcessLife | None:
@@ -129,7 +111,6 @@ def _is_forgotten(x: Taken) -> bool:
 
 SWEPT_FILE = Rule[Swept](
     "a file that RocksDB needs was removed under the process that holds the store",
-    innocents={},
     loudness=lambda _x, _: Loudness(
         Severity.WARNING, Confidence.SUSPECTED, next_action=SWEPT, gives_way=False
     ),
@@ -149,7 +130,6 @@ TAKEN = Rule[Taken](
         "why an earlier process held that segment is forgotten": _is_forgotten,
         "the end of its owner may be heard of yet": lambda x: x.case.waited_us(x.at_us) < GOES_ON_US,
     },
-    loudness=lambda _x, _: Loudness(Severity.WARNING, Confidence.SUSPECTED),
     summary=lambda x, _: f"Task {x.task.id}: store {x.store} was deleted while a process holds it.",
     evidence=lambda x, _: (
         Evidence(x.at_us, "deleted; it was held, and no close of its LOCK was announced", x.path),

@@ -17,18 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
-from agent.inventory.model import Session
+from agent.inventory.model import Session, Store
 from agent.inventory.sessions import uncovered_puts, wrote_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
 from agent.judging.reopening import DEAD_US, reopenings
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, first_of, one_for_the_task
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import FALSE_CLEAN
 from agent.judging.wording import assumptions
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.flushed import commits_passed, dirty_puts, dirty_since, is_more_than_ten_thousand
 from agent.quantities.verdicts import holds_uncommitted
 
@@ -36,10 +33,6 @@ META = DetectorMeta(
     id="false-clean-store",
     title="Store marked clean by a close that did not write its offset",
     mechanism=Mechanism.UNCOMMITTED_DATA,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(FALSE_CLEAN,),
     exactly_once=True,
@@ -55,20 +48,11 @@ META = DetectorMeta(
 
 
 @dataclass(frozen=True)
-class Closed(StoreStory):
+class Closed(NamedStoreStory):
     """A store, and who closed it; None = all is known from one reading."""
 
     before: Session | None
-
-    @property
-    def names_store(self) -> str:
-        """Each store has its own status."""
-        return self.store.name
-
-    @property
-    def affected(self) -> Affected:
-        """By what no release has mended yet."""
-        return self.case.affected(FALSE_CLEAN)
+    affected = derived(lambda x: x.case.affected(FALSE_CLEAN))
 
     @property
     def uncertain(self) -> int:
@@ -98,16 +82,8 @@ class Trusted(Closed):
 
     before: Session
     after: Session
-
-    @property
-    def subject(self) -> str:
-        """The close."""
-        return f"close@{self.before.released_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was trusted."""
-        return self.after.opened_us
+    subject = derived(lambda x: f"close@{x.before.released_us}")
+    opened_at_us = derived(lambda x: x.after.opened_us)
 
 
 @dataclass(frozen=True)
@@ -115,19 +91,19 @@ class AtRest(Closed):
     """It is free, and the next start would trust it."""
 
     subject = "at rest"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was let go; of one reading the time of what its last close flushed: the same whenever it is read."""
-        if self.before is not None:
-            return self.before.released_us or self.before.opened_us
-        databases = self.store.databases.values()
-        return max((x.flushed[-1][1] if x.flushed else x.born_us for x in databases), default=0)
+    # when it was let go; of one reading the time of what its last close flushed: the same whenever it is read
+    opened_at_us = derived(
+        lambda x: x.before.released_us or x.before.opened_us if x.before else _flushed_us(x.store)
+    )
 
     @property
     def uncertain(self) -> int:
         """Puts behind the newest stored offset; 0 = a compaction hides how many."""
         return uncovered_puts(self.store) or 0
+
+
+def _flushed_us(store: Store) -> int:
+    return max((x.flushed[-1][1] if x.flushed else x.born_us for x in store.databases.values()), default=0)
 
 
 def _trusted(case: TaskCase) -> Iterator[Trusted]:
@@ -153,17 +129,9 @@ def _moved_by_less(x: Trusted) -> Proof | None:
     return Proof("the next stored offset moved by less than what was flushed") if found is Truth.YES else None
 
 
-def _is_held(x: AtRest) -> bool:
-    return x.store.lock is LockState.HELD or (x.before is not None and x.before.released_us is None)
-
-
 def _is_marked_open(x: AtRest) -> bool:
     facts = [y.offsets for y in x.store.databases.values() if y.offsets is not None]
     return not facts or any(y.status != 0 for y in facts)
-
-
-def _flushed_nothing(x: Closed) -> bool:
-    return x.before is not None and x.before.puts_at_release <= x.before.puts_at_open
 
 
 _OF_THE_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
@@ -172,36 +140,24 @@ _OF_THE_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
         x.before is not None and bool(x.before.closed and x.before.closed_with_offset)
     ),
     "a store without a changelog": lambda x: x.before is not None and x.before.closed_with_offset is None,
-    "nothing was flushed before the close": _flushed_nothing,
+    "nothing was flushed before the close": lambda x: (
+        x.before is not None and x.before.puts_at_release <= x.before.puts_at_open
+    ),
 }
 _UNKNOWN_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
-    "held too briefly to tell how it ended": lambda x: x.before is not None and x.before.closed is None,
+    "held too briefly to tell how it ended": lambda x: x.before is not None and x.before.closed is None
 }
-
-
-def _loudness(x: Trusted, proof: Proof | None) -> Loudness:
-    if proof is not None:
-        return Loudness(Severity.CRITICAL, Confidence.CONFIRMED)
-    return Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=x.missing)
 
 
 def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
-    critical = x.was_active and x.affected is Affected.YES
     severity, step = (
-        Severity.CRITICAL if critical else Severity.WARNING,
+        Severity.CRITICAL if (x.was_active and x.affected is Affected.YES) else Severity.WARNING,
         _BEFORE_THE_START.format(path=x.task.path),
     )
     return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, x.missing)
 
 
 # What they say
-
-
-def _summary(x: Trusted, proof: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: store {x.store.name} was marked clean without its offset and is trusted;"
-        f" {x.uncertain} flushed puts were {'never' if proof else 'perhaps never'} committed."
-    )
 
 
 def _evidence(x: Trusted, _: Proof | None) -> Iterable[Evidence]:
@@ -224,14 +180,13 @@ def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
         else "what a dirty close flushed"
     )
     return (
-        f"Task {x.task.id}: store {x.store.name} is marked clean, but its last close did not write an offset: no"
+        f"{x.named} is marked clean, but its last close did not write an offset: no"
         f" process holds it, and the next start would trust {what}."
     )
 
 
 def _evidence_at_rest(x: AtRest, _: Proof | None) -> Iterable[Evidence]:
-    found = "status closed, written after the data, and no offset with it"
-    yield Evidence(x.opened_at_us, found, x.place)
+    yield Evidence(x.opened_at_us, "status closed, written after the data, and no offset with it", x.place)
     yield from assumptions(x.case, x.opened_at_us, *x.missing)
 
 
@@ -245,16 +200,25 @@ TRUSTED = Rule[Trusted](
     innocents=_OF_THE_CLOSE,
     unknowns=_UNKNOWN_CLOSE,
     proofs=(_moved_by_less,),
-    loudness=_loudness,
-    summary=_summary,
+    loudness=lambda x, proof: (
+        (Loudness(Severity.CRITICAL, Confidence.CONFIRMED))
+        if (proof is not None)
+        else (Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=x.missing))
+    ),
+    summary=lambda x, proof: (
+        f"{x.named} was marked clean without its offset and is trusted;"
+        f" {x.uncertain} flushed puts were {'never' if proof else 'perhaps never'} committed."
+    ),
     evidence=_evidence,
 )
-TRUSTED_DOCKET = Docket(_trusted, (TRUSTED,), first_of(one_for_the_task))
+TRUSTED_DOCKET = Docket(_trusted, (TRUSTED,), first_of())
 
 AT_REST = Rule[AtRest](
     "a store that a dirty close marked clean waits for the next start",
     innocents={
-        "a process holds it": _is_held,
+        "a process holds it": lambda x: (
+            x.store.lock is LockState.HELD or (x.before is not None and x.before.released_us is None)
+        ),
         **_OF_THE_CLOSE,
         "marked open: the next start does not trust it": _is_marked_open,
         "its offset is as new as its data": lambda x: wrote_offset(x.store) is True,

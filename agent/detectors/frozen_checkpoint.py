@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.units import Twin
 from agent.inventory.model import CheckpointClaim, Session
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, first_of, one_for_the_task
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, TaskCase, Truth, Twin
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, first_of
 from agent.judging.wording import assumptions, checkpoint_of, last_mark
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.flushed import due_flush
 
 META = DetectorMeta(
@@ -30,7 +27,6 @@ META = DetectorMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "commit_interval_ms"),
     exactly_once=False,
     next_action=(
@@ -53,16 +49,8 @@ class Held(StoreStory):
     session: Session
     identity = None  # it ends with the next checkpoint
     affected = Affected.NO
-
-    @property
-    def subject(self) -> str:
-        """The checkpoint."""
-        return str(self.mark.at_us)
-
-    @property
-    def opened_at_us(self) -> int:
-        """The flush with which another checkpoint became due."""
-        return self.due_us or self.mark.at_us
+    subject = derived(lambda x: str(x.mark.at_us))
+    opened_at_us = derived(lambda x: x.due_us or x.mark.at_us)
 
     @property
     def mark(self) -> CheckpointClaim:
@@ -113,21 +101,7 @@ def _was_due(x: Held) -> Proof | None:
     return Proof("by its settings, commits went by")
 
 
-def _loudness(x: Held, proof: Proof | None) -> Loudness:
-    return Loudness(
-        Severity.INFO if x.may_restore else Severity.WARNING,
-        Confidence.CONFIRMED if proof else Confidence.SUSPECTED,
-    )
-
-
 # What it says
-
-
-def _summary(x: Held, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: {x.store.puts - x.mark.puts} puts of store {x.store.name} were flushed since its last"
-        " checkpoint, which does not move; a crash would replay them all."
-    )
 
 
 def _evidence(x: Held, _: Proof | None) -> Iterable[Evidence]:
@@ -145,9 +119,15 @@ RULE = Rule[Held](
     },
     unknowns={"fewer than five commits were missed": _may_still_commit},
     proofs=(_was_due,),
-    loudness=_loudness,
-    summary=_summary,
+    loudness=lambda x, proof: Loudness(
+        Severity.INFO if x.may_restore else Severity.WARNING,
+        Confidence.CONFIRMED if proof else Confidence.SUSPECTED,
+    ),
+    summary=lambda x, _: (
+        f"Task {x.task.id}: {x.store.puts - x.mark.puts} puts of store {x.store.name} were flushed since its last"
+        " checkpoint, which does not move; a crash would replay them all."
+    ),
     evidence=_evidence,
 )
 
-DETECTOR = detector(META, Docket(_held, (RULE,), first_of(one_for_the_task)))
+DETECTOR = detector(META, Docket(_held, (RULE,), first_of()))

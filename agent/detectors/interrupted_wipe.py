@@ -23,25 +23,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from agent.inventory.model import CLOSES_WITHIN_US, ProcessLife, Session, Shape, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth, Twin, seconds
 from agent.judging.reopening import reopenings
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, worst_of
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import INTERRUPTED_WIPE
 from agent.layout import names
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="interrupted-wipe",
     title="Process killed between the close of a task and its wipe",
     mechanism=Mechanism.UNCOMMITTED_DATA,
-    level=Level.DAMAGE,
     severity=Severity.WARNING,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(INTERRUPTED_WIPE,),
     exactly_once=True,
@@ -60,8 +53,7 @@ KILLED_WITHIN_US = 5_000_000
 WIPE_BEGINS_US = 100_000
 """From the last close of a corrupted task to the first removal of its wipe (40 recorded wipes: 4 to 40 ms); the time of
 one unlink on this volume comes on top, for a removal shows when it is done."""
-POLL_SLACK_US = 300_000
-"""An unannounced end is found by the next lock poll, 250 ms later at most."""
+POLL_SLACK_US = 300_000  # an unannounced end is found by the next lock poll, 250 ms later at most
 SLOWEST_UNLINK_US = 2_000_000
 """Two removals that lie further apart are two occasions, and show nothing about the volume."""
 BEFORE_THE_KILL_US = 8_000
@@ -79,21 +71,9 @@ class Close(StoreStory):
     before: Session
     after: Session
     life: ProcessLife
-
-    @property
-    def subject(self) -> str:
-        """The end of the process."""
-        return f"kill@{self.ended_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was opened without a wipe."""
-        return self.after.opened_us
-
-    @property
-    def affected(self) -> Affected:
-        """By a race that no release excludes."""
-        return self.case.affected(INTERRUPTED_WIPE)
+    subject = derived(lambda x: f"kill@{x.ended_us}")
+    opened_at_us = derived(lambda x: x.after.opened_us)
+    affected = derived(lambda x: x.case.affected(INTERRUPTED_WIPE))
 
     @property
     def released_us(self) -> int:
@@ -160,8 +140,7 @@ class Close(StoreStory):
         """What speaks against a corrupted close; empty: nothing."""
         if _was_closed_with_others(self):
             return "other tasks were closed with it"
-        slack_us = 0 if self.life.announced else POLL_SLACK_US
-        if self.ended_us - self.closed_us - slack_us > self.due_us:
+        if self.ended_us - self.closed_us - (0 if self.life.announced else POLL_SLACK_US) > self.due_us:
             return f"its wipe would have started within {self.due_us / 1_000_000:.1f} s"
         return "a stop closes this task first" if _is_first_of_a_stop(self) else ""
 
@@ -176,19 +155,13 @@ def _closes(case: TaskCase) -> Iterator[Close]:
                 x for x in case.application.lives if x.ended_us is not None and x.ended_us >= released_us
             ]
             if lives:
-                life = min(lives, key=lambda x: x.ended_us or 0)
-                yield Close(case, store, before, after, life)
+                yield Close(case, store, before, after, min(lives, key=lambda x: x.ended_us or 0))
 
 
 def _was_let_go_open(x: Close) -> bool:
     """On a slow volume a store is let go later than `closed` allows for: a close removes files, too."""
     took_us = 0 if x.offset_us is None else x.released_us - x.offset_us
     return not x.before.closed and not CLOSES_WITHIN_US < took_us <= CLOSES_WITHIN_US + x.due_us
-
-
-def _has_no_fresh_offset(x: Close) -> bool:
-    """From 4.3 on a close without an offset is a false clean, another matter."""
-    return x.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES and x.before.closed_with_offset is not True
 
 
 def _was_stopped(x: Close, other: Task, session: Session) -> bool:
@@ -244,10 +217,6 @@ def _order(task: Task) -> tuple[int, ...]:
     return tuple(int(number) for number in task.id.split("_"))
 
 
-def _closed_alone(x: Close) -> Proof | None:
-    return None if x.doubt else Proof("closed alone, before a wipe would have started", certain=False)
-
-
 def _loudness(_: Close, proof: Proof | None) -> Loudness:
     missing = ("aborted transactions in the changelog",)
     if proof is not None:
@@ -287,13 +256,18 @@ RULE = Rule[Close](
         "its process lived on to open it again": lambda x: x.after.opened_us < x.ended_us,
         "revoked seconds before the kill": lambda x: x.ended_us - x.released_us > KILLED_WITHIN_US,
         "killed open": lambda x: x.before.closed is False and _was_let_go_open(x),
-        "closed without an offset (4.3+)": _has_no_fresh_offset,
+        # From 4.3 on a close without an offset is a false clean, another matter.
+        "closed without an offset (4.3+)": lambda x: (
+            x.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES and x.before.closed_with_offset is not True
+        ),
         "an orderly stop: no other task died open": lambda x: not x.died_open,
     },
     unknowns={
         "held too briefly to tell how it ended": lambda x: x.before.closed is None and _was_let_go_open(x)
     },
-    proofs=(_closed_alone,),
+    proofs=(
+        lambda x: None if x.doubt else Proof("closed alone, before a wipe would have started", certain=False),
+    ),
     loudness=_loudness,
     summary=_summary,
     evidence=_evidence,

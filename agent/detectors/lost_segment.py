@@ -27,29 +27,21 @@ from functools import cached_property, partial
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Store
 from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth, Twin, Verdict
 from agent.judging.changelogs import has_changelog
-from agent.judging.rule import Docket, Loudness, Proof, Rule, detector
+from agent.judging.rule import Docket, Loudness, Proof, Rule, derived, detector
 from agent.judging.segment_loss import Excuse, Grade, Loss, Picture, losses, unflushed
 from agent.judging.upstream import LOST_SEGMENT
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="lost-segment",
     title="Segment of a windowed store lost records that were only in memory",
     mechanism=Mechanism.LOST_SEGMENT,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(LOST_SEGMENT,),
     next_action=(
@@ -59,12 +51,10 @@ META = DetectorMeta(
         " was not killed still has those windows."
     ),
     consequence=(
-        "Windows are gone from the store or hold too little, now or from the next start on; no "
-        "replay brings them back."
+        "Windows are gone from the store or hold too little, now or from the next start on; no replay brings them back."
     ),
     twin=Twin("N5, segments closed clean, all with the same offset", "control-20663-close-4.3.0"),
     silent_where=((Fact.SEGMENT_ANSWERS_FOR_STORE, Truth.NO),),
-    waits_us=(),
 )
 BEFORE_THE_START = (
     "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"
@@ -81,11 +71,7 @@ NOTHING_LOST = (
 class Segmented(Picture):
     """A windowed store, by its segments."""
 
-    @property
-    def affected(self) -> Affected:
-        """Later releases were not checked: possibly."""
-        known = self.case.affected(LOST_SEGMENT)
-        return Affected.POSSIBLY if known is Affected.NO else known
+    affected = derived(lambda x: _affected(x.case))
 
     @property
     def is_known(self) -> bool:
@@ -98,6 +84,7 @@ class Unheld(Segmented):
     """No process had it open; `told` = what was said of earlier openings, by the segment's identity."""
 
     told: Mapping[str, Grade]
+    identity = derived(lambda x: x.worst.segment.identity)
 
     @cached_property
     def orders(self) -> list[dict[str, Loss | Excuse]]:
@@ -126,11 +113,6 @@ class Unheld(Segmented):
         """The surest loss; among equals that of the newest segment, which expires last."""
         return max(self.lost, key=lambda loss: (loss.grade, loss.segment.starts))
 
-    @property
-    def identity(self) -> str:
-        """The worst loss's segment."""
-        return self.worst.segment.identity
-
     def severity(self, most: Severity) -> Severity:
         """A store that deletes keeps sessions: those that went on lie in a newer segment, nothing of them is lost."""
         unsure = self.worst.grade is Grade.POSSIBLE or any(one.deletes for one in self.segments)
@@ -142,16 +124,8 @@ class Reopened(Unheld):
     """It was opened again: its segments as they were before."""
 
     opening: Opening
-
-    @property
-    def subject(self) -> str:
-        """The opening."""
-        return f"opening@{self.opened_at_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was opened."""
-        return self.opening.at_us
+    subject = derived(lambda x: f"opening@{x.opening.at_us}")
+    opened_at_us = derived(lambda x: x.opening.at_us)
 
     @cached_property
     def now(self) -> list[tuple[Segment, int]]:
@@ -175,16 +149,9 @@ class Reopened(Unheld):
 class AtRest(Unheld):
     """No process has it open: what the next start would lose."""
 
-    @property
-    def subject(self) -> str:
-        """It is told once of every segment."""
-        return f"at rest, {self.identity}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """Since when it is free."""
-        ended = self.store.sessions[-1].released_us if self.store.sessions else None
-        return ended or max(x.lock_since_us or x.seen_us for x in self.store.databases.values())
+    # It is told once of every segment.
+    subject = derived(lambda x: f"at rest, {x.identity}")
+    opened_at_us = derived(lambda x: _free_us(x.store))
 
     @cached_property
     def trusted(self) -> Truth:
@@ -217,22 +184,20 @@ class Running(Segmented):
     """A process holds it, under at-least-once; segments that are `waiting` took records and are not flushed."""
 
     waiting: tuple[Segment, ...]
+    subject = "running"
+    # when the first of them was no longer the newest one
+    opened_at_us = derived(
+        lambda x: next(
+            (y.born_us for y in x.segments if x.waiting and y.starts > x.waiting[0].starts), x.case.now_us
+        )
+    )
+    identity = derived(lambda x: x.waiting[0].identity)
 
-    @property
-    def subject(self) -> str:
-        """As long as it runs."""
-        return "running"
 
-    @property
-    def opened_at_us(self) -> int:
-        """When the first of them was no longer the newest one."""
-        later = (x.born_us for x in self.segments if self.waiting and x.starts > self.waiting[0].starts)
-        return next(later, self.case.now_us)
-
-    @property
-    def identity(self) -> str:
-        """The first of them."""
-        return self.waiting[0].identity
+def _affected(case: TaskCase) -> Affected:
+    """Later releases were not checked: possibly."""
+    known = case.affected(LOST_SEGMENT)
+    return Affected.POSSIBLY if known is Affected.NO else known
 
 
 def _openings(case: TaskCase) -> Iterator[Reopened]:
@@ -260,6 +225,11 @@ def _at_rest(case: TaskCase) -> Iterator[AtRest]:
                 yield story
 
 
+def _free_us(store: Store) -> int:
+    ended_us = store.sessions[-1].released_us if store.sessions else None
+    return ended_us or max(x.lock_since_us or x.seen_us for x in store.databases.values())
+
+
 def _running(case: TaskCase) -> Iterator[Running]:
     for store in case.task.stores.values():
         if store.segmented and store.lock is LockState.HELD and case.settings.exactly_once is False:
@@ -281,19 +251,13 @@ RELEASE_DECIDES = "of the releases that it may be, one loses nothing"
 def _is_still_empty(x: Reopened) -> Proof | None:
     """The store went on, and the segment, made before the one that answers, holds no record."""
     worst, now = x.worst, [one for one, _ in x.now]
-    seen_us = x.task.first_seen_us - SEEN_BEFORE_BORN_US
     sure = (
         worst.grade is Grade.CERTAIN and x.goes_on and x.moved_to > worst.offset
         and any(one.identity == x.identity and not one.has_data for one in now)
         and all(one.deletes is False for one in (*x.segments, *now))
-        and min(worst.segment.born_us, worst.speaker.born_us) >= seen_us
+        and min(worst.segment.born_us, worst.speaker.born_us) >= (x.task.first_seen_us - SEEN_BEFORE_BORN_US)
     )  # fmt: skip
     return Proof("the store went on behind its first put, and the segment is still empty") if sure else None
-
-
-def _loudness_reopened(x: Reopened, proof: Proof | None) -> Loudness:
-    most = Severity.CRITICAL if x.goes_on or x.is_known else Severity.WARNING
-    return Loudness(x.severity(most), Confidence.CONFIRMED if proof is not None else Confidence.SUSPECTED)
 
 
 def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
@@ -307,21 +271,6 @@ def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
 # What it says
 
 
-def _summary_reopened(x: Reopened, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: store {x.store.name} went on from offset {x.worst.offset} of segment"
-        f" {x.worst.speaker.name}; {_what(x.lost)} {'is' if x.worst.grade > Grade.POSSIBLE else 'may be'} lost."
-    )
-
-
-def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: a start would open store {x.store.name} at offset {x.worst.offset} of segment"
-        f" {x.worst.speaker.name}; {_what(x.lost)} {'would' if x.worst.grade > Grade.POSSIBLE else 'might'} be lost"
-        f"{' (under at-least-once)' if x.is_unsure else ''}."
-    )
-
-
 def _evidence_reopened(x: Reopened, _: Proof | None) -> Iterable[Evidence]:
     yield from _losses(x)
     answer = f"opened again, no wipe; {x.worst.speaker.name} answers: offset {x.worst.offset}"
@@ -333,10 +282,6 @@ def _evidence_reopened(x: Reopened, _: Proof | None) -> Iterable[Evidence]:
 
 def _losses(x: Unheld, _: Proof | None = None) -> Iterable[Evidence]:
     return (Evidence(x.opened_at_us, _picture(loss), loss.segment.path) for loss in x.lost)
-
-
-def _first_waiting(x: Running, _: Proof | None) -> Iterable[Evidence]:
-    yield Evidence(x.opened_at_us, f"not flushed since: {x.waiting[0].name}", x.waiting[0].path)
 
 
 def _what(lost: list[Loss]) -> str:
@@ -365,8 +310,14 @@ REOPENED = Rule[Reopened](
         "exactly-once may yet wipe it": lambda x: not x.goes_on and x.case.settings.exactly_once is not False,
     },
     proofs=(_is_still_empty,),
-    loudness=_loudness_reopened,
-    summary=_summary_reopened,
+    loudness=lambda x, proof: Loudness(
+        x.severity(Severity.CRITICAL if x.goes_on or x.is_known else Severity.WARNING),
+        Confidence.CONFIRMED if proof is not None else Confidence.SUSPECTED,
+    ),
+    summary=lambda x, _: (
+        f"{x.named} went on from offset {x.worst.offset} of segment"
+        f" {x.worst.speaker.name}; {_what(x.lost)} {'is' if x.worst.grade > Grade.POSSIBLE else 'may be'} lost."
+    ),
     evidence=_evidence_reopened,
 )
 
@@ -379,7 +330,11 @@ AT_REST = Rule[AtRest](
     },
     unknowns={RELEASE_DECIDES: lambda x: not x.found},
     loudness=_loudness_at_rest,
-    summary=_summary_at_rest,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: a start would open store {x.store.name} at offset {x.worst.offset} of segment"
+        f" {x.worst.speaker.name}; {_what(x.lost)} {'would' if x.worst.grade > Grade.POSSIBLE else 'might'} be lost"
+        f"{' (under at-least-once)' if x.is_unsure else ''}."
+    ),
     evidence=_losses,
 )
 
@@ -392,7 +347,9 @@ RUNNING = Rule[Running](
         f"Task {x.task.id}: {len(x.waiting)} of {len(x.segments)} segments of store {x.store.name} hold records"
         " that are not on disk; once a newer one is flushed, a kill loses them."
     ),
-    evidence=_first_waiting,
+    evidence=lambda x, _: (
+        Evidence(x.opened_at_us, f"not flushed since: {x.waiting[0].name}", x.waiting[0].path),
+    ),
 )
 
 DETECTOR = detector(

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.units import Twin
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, Loudness, Rule, TaskStory, detector
+from agent.contract.events import Affected, Confidence, Severity
+from agent.judging.base import DetectorMeta, Evidence, Kind, TaskCase, Twin
+from agent.judging.rule import Docket, Loudness, Rule, TaskStory, derived, detector
 from agent.judging.wording import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
 
@@ -26,17 +25,14 @@ LEFT_AFTER_US = 60_000_000
 META = DetectorMeta(
     id="malformed-checkpoint",
     title="Checkpoint that cannot be read",
-    level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     next_action=(
         "Keep a copy. With the instance stopped, remove this task directory only: the task restores from its"
         " changelog. First check whether the volume is full or failing."
     ),
     consequence="The next start fails or restores in full; the volume may be failing.",
     twin=Twin("a crash loop in the midst of starts", "benign-crash-loop-4.0.2"),
-    waits_us=(LEFT_AFTER_US,),
 )
 
 
@@ -46,16 +42,8 @@ class Unreadable(TaskStory):
 
     problem: str
     affected = Affected.NO
-
-    @property
-    def subject(self) -> str:
-        """The content."""
-        return f"content@{self.opened_at_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was written."""
-        return self.task.checkpoint_problem_us
+    subject = derived(lambda x: f"content@{x.opened_at_us}")
+    opened_at_us = derived(lambda x: x.task.checkpoint_problem_us)
 
 
 @dataclass(frozen=True)
@@ -64,11 +52,7 @@ class LeftBehind(TaskStory):
 
     subject = "temporary"
     affected = Affected.NO
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the directory was changed last."""
-        return self.task.mtime_us
+    opened_at_us = derived(lambda x: x.task.mtime_us)
 
 
 def _unreadable(case: TaskCase) -> Iterator[Unreadable]:
@@ -83,7 +67,6 @@ def _left_behind(case: TaskCase) -> Iterator[LeftBehind]:
 
 UNREADABLE = Rule[Unreadable](
     "a checkpoint that cannot be read",
-    innocents={},
     loudness=lambda _x, _proof: Loudness(Severity.WARNING, Confidence.CONFIRMED),
     summary=lambda x, _: f"Task {x.task.id}: its checkpoint cannot be read ({x.problem}).",
     evidence=lambda x, _: [Evidence(x.opened_at_us, x.problem, checkpoint_of(x.task))],

@@ -27,21 +27,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
 from agent.inventory.model import Session, Store
 from agent.inventory.openings import is_read_since
 from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.reopening import SETTLED_US, is_settled, present_sessions
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector, first_of
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
+from agent.judging.reopening import is_settled, present_sessions
+from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of
 from agent.judging.segment_loss import Grade, Loss, Picture, losses
 from agent.judging.wording import checkpoint_of
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.claims import (
     Knowledge,
     OffsetClaim,
@@ -56,10 +52,6 @@ META = DetectorMeta(
     id="offset-beyond-durable",
     title="Store reads on from an offset that it did not hold",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
         " and watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"
@@ -71,18 +63,12 @@ META = DetectorMeta(
         "the second owner wiped and restored beside the old checkpoint, and finished",
         "benign-8574-finished-2.1.1",
     ),
-    waits_us=(SETTLED_US,),
 )
 
 
 @dataclass(frozen=True)
-class KeyValue(NamedStoreStory):
+class KeyValue(IncarnationStory):
     """A key-value store; one verdict for each incarnation, the surest."""
-
-    @property
-    def subject(self) -> str:
-        """The incarnation."""
-        return self.store.identity or ""
 
     @property
     def is_copy(self) -> bool:
@@ -94,6 +80,8 @@ class KeyValue(NamedStoreStory):
 class Jumped(KeyValue):
     """An offset that may have moved although nothing was put."""
 
+    opened_at_us = derived(lambda x: x.jump.end_us if x.jump else x.case.now_us)
+
     @cached_property
     def jump(self) -> Jump | None:
         """From where to where."""
@@ -103,11 +91,6 @@ class Jumped(KeyValue):
             self.store, self.case.profile, self.case.inventory.volume, birth_seen=birth_seen
         )
 
-    @property
-    def opened_at_us(self) -> int:
-        """When it was said."""
-        return self.jump.end_us if self.jump else self.case.now_us
-
 
 @dataclass(frozen=True)
 class Opened(KeyValue):
@@ -115,11 +98,7 @@ class Opened(KeyValue):
 
     session: Session
     trusted: OffsetClaim
-
-    @property
-    def opened_at_us(self) -> int:
-        """When."""
-        return self.session.opened_us
+    opened_at_us = derived(lambda x: x.session.opened_us)
 
     @cached_property
     def before(self) -> OffsetClaim | None:
@@ -134,16 +113,9 @@ class Segments(Picture):
     """A windowed store that was opened again: its segments as they were before."""
 
     opening: Opening
-
-    @property
-    def subject(self) -> str:
-        """The opening."""
-        return f"opening@{self.opened_at_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When."""
-        return self.opening.at_us
+    subject = derived(lambda x: f"opening@{x.opening.at_us}")
+    opened_at_us = derived(lambda x: x.opening.at_us)
+    identity = derived(lambda x: x.worst.segment.identity)
 
     @cached_property
     def lacking(self) -> list[list[Loss]]:
@@ -166,8 +138,7 @@ class Segments(Picture):
         database = next(there, None)
         if database is None or database.offsets is None or database.offsets_unread:
             return False
-        rows = database.offsets.offsets
-        stored = next((offset for name, offset, _ in rows if name == self.changelog), -1)
+        stored = next((offset for name, offset, _ in database.offsets.offsets if name == self.changelog), -1)
         flushed_us = database.flushed[-1][1] if database.flushed else 0
         return stored >= loss.offset and flushed_us <= self.opened_at_us
 
@@ -175,11 +146,6 @@ class Segments(Picture):
     def worst(self) -> Loss:
         """The surest, of the newest segment."""
         return max(self.lost, key=lambda loss: (loss.grade, loss.segment.starts))
-
-    @property
-    def identity(self) -> str:
-        """Its segment's."""
-        return self.worst.segment.identity
 
 
 def _key_value(case: TaskCase) -> Iterator[tuple[Store, list[Session]]]:
@@ -223,32 +189,13 @@ def _nothing_can_be_in_it(x: Opened) -> Proof:
     return Proof("a new, empty store was made for it", certain=seen or not wiped)
 
 
-def _no_put_came_with_it(x: Jumped) -> Proof | None:
-    return Proof("nothing was put, and the offset moved", certain=False) if x.jump is not None else None
-
-
-def _more_than_may_have_ended(x: Opened) -> Proof | None:
-    return (
-        Proof("more entries are gone than there were offsets", certain=False)
-        if x.before is not None
-        else None
-    )
-
-
-def _loudness_of_made(_: Opened, proof: Proof | None) -> Loudness:
-    if proof is not None and proof.certain:
-        return Loudness(Severity.CRITICAL, Confidence.CONFIRMED)
-    return _SUSPICION
-
-
 # What it says
 
 
 def _evidence_of_made(x: Opened, proof: Proof | None) -> Iterator[Evidence]:
     fact = x.task.checkpoint_at(x.session.opened_us)
     written_us = x.session.opened_us if fact is None else fact.written_us
-    what = f"offset {x.trusted.offset} of {x.store.name}"
-    yield Evidence(written_us, what, checkpoint_of(x.task))
+    yield Evidence(written_us, f"offset {x.trusted.offset} of {x.store.name}", checkpoint_of(x.task))
     yield Evidence(x.session.opened_us, proof.why if proof else "", x.place)
 
 
@@ -257,21 +204,20 @@ def _summary_of_jump(x: Jumped, _: Proof | None) -> str:
     since = "but nothing was ever put into it"
     if start is not None:
         since = f"but nothing was put into it since offset {start}"
-    return f"Task {x.task.id}: store {x.store.name} says offset {end}, {since}; records may be missing."
+    return f"{x.named} says offset {end}, {since}; records may be missing."
 
 
 def _evidence_of_jump(x: Jumped, _: Proof | None) -> Iterator[Evidence]:
     if x.jump is not None:
         start = x.jump.start
-        before = "made empty" if start is None else f"offset {start}"
-        yield Evidence(x.jump.start_us, before, x.place)
+        yield Evidence(x.jump.start_us, "made empty" if start is None else f"offset {start}", x.place)
         yield Evidence(x.jump.end_us, f"offset {x.jump.end}, and no put since", x.place)
 
 
 def _summary_of_less(x: Opened, _: Proof | None) -> str:
     offset, least = (x.before.offset, x.before.entries.low) if x.before else (0, 0)
     return (
-        f"Task {x.task.id}: store {x.store.name} reads on from offset {x.trusted.offset} with"
+        f"{x.named} reads on from offset {x.trusted.offset} with"
         f" {x.trusted.entries.high} entries at most; at offset {offset} it held {least} at least."
     )
 
@@ -293,16 +239,14 @@ def _evidence_of_segments(x: Segments, _: Proof | None) -> Iterator[Evidence]:
     yield Evidence(x.opened_at_us, opened, x.worst.speaker.path)
 
 
-_SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
 COPIED = "the files have the times of a copy"
 
 MADE = Rule[Opened](
     "a store was made by the opening that trusted an offset",
     innocents={COPIED: lambda x: x.is_copy},
     proofs=(_nothing_can_be_in_it,),
-    loudness=_loudness_of_made,
     summary=lambda x, _: (
-        f"Task {x.task.id}: store {x.store.name} reads on from offset {x.trusted.offset}, but was made empty by that"
+        f"{x.named} reads on from offset {x.trusted.offset}, but was made empty by that"
         " opening; what is below that offset is missing."
     ),
     evidence=_evidence_of_made,
@@ -311,8 +255,7 @@ MADE = Rule[Opened](
 JUMPED = Rule[Jumped](
     "an offset moved though nothing was put",
     innocents={COPIED: lambda x: x.is_copy},
-    proofs=(_no_put_came_with_it,),
-    loudness=lambda _, proof: _SUSPICION if proof else None,
+    proofs=(lambda x: Proof("nothing was put, and the offset moved", certain=False) if x.jump else None,),
     summary=_summary_of_jump,
     evidence=_evidence_of_jump,
 )
@@ -326,8 +269,6 @@ LESS = Rule[Opened](
         ),
         "the opening may end in a wipe": lambda x: not is_settled(x.case, x.session),
     },
-    proofs=(_more_than_may_have_ended,),
-    loudness=lambda _, proof: _SUSPICION if proof else None,
     summary=_summary_of_less,
     evidence=_evidence_of_less,
 )
@@ -339,11 +280,9 @@ UNFLUSHED = Rule[Segments](
         "what a segment lacked was read again": lambda x: not x.lost,
     },
     unknowns={"not every segment was read again": lambda x: not is_read_since(x.store, x.opening)},
-    loudness=lambda _, __: _SUSPICION,
     summary=lambda x, _: (
-        f"Task {x.task.id}: store {x.store.name} reads on from offset {x.worst.offset} of segment"
-        f" {x.worst.speaker.name}; {', '.join(loss.segment.name for loss in x.lost)} had not been flushed up to it, and"
-        " got nothing since."
+        f"{x.named} reads on from offset {x.worst.offset} of segment {x.worst.speaker.name};"
+        f" {', '.join(loss.segment.name for loss in x.lost)} had not been flushed up to it, and got nothing since."
     ),
     evidence=_evidence_of_segments,
 )

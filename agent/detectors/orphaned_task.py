@@ -19,15 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.contract.units import Twin
 from agent.inventory.model import Application, Session, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
-from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, detector
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, TaskCase, Truth, Twin, seconds
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, derived, detector
 from agent.judging.upstream import KAFKA_20663
 from agent.judging.wording import assumptions
 from agent.layout import names
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="orphaned-task",
@@ -35,7 +32,6 @@ META = DetectorMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     needs=("state_cleanup_delay_ms", "kafka_streams_version"),
     upstream=(KAFKA_20663,),
     next_action=(
@@ -49,13 +45,10 @@ META = DetectorMeta(
 
 DELAYS = 2
 """The cleaner runs once a delay, and takes what has been free for one: after two it has had its turn."""
-SLACK_US = 5_000_000
-"""No source: a pass over many directories takes its time, and a deletion is read late."""
+SLACK_US = 5_000_000  # no source: a pass over many directories takes its time, and a deletion is read late
 HANDED_OUT_US = 30_000_000
 """A rebalance takes seconds; a task that this instance keeps has been opened by then."""
-SEEN_LATE_US = 1_000_000
-"""Lock polling sees a process up to a second after its first work."""
-
+SEEN_LATE_US = 1_000_000  # lock polling sees a process up to a second after its first work
 WAITS = "The cleaner runs only in state RUNNING: while a task of this instance restores, it takes nothing."
 
 
@@ -66,16 +59,8 @@ class Free(TaskStory):
     issues = (KAFKA_20663,)
     delay_ms: int
     alive_us: int | None
-
-    @property
-    def subject(self) -> str:
-        """The directory."""
-        return f"incarnation {self.task.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When a cleaner had to have taken it."""
-        return self.free_us + self.limit_us
+    subject = derived(lambda x: f"incarnation {x.task.incarnation}")
+    opened_at_us = derived(lambda x: x.free_us + x.limit_us)
 
     @property
     def free_us(self) -> int:
@@ -145,8 +130,7 @@ def _may_restore(application: Application) -> bool:
 
 
 def _has_no_offset_yet(store: Store, session: Session) -> bool:
-    unmarked = session.last is None and session.stored_offset is None
-    return unmarked and store.puts > session.puts_at_open
+    return (session.last is None and session.stored_offset is None) and store.puts > session.puts_at_open
 
 
 def _alive_since(application: Application) -> int | None:
@@ -154,12 +138,7 @@ def _alive_since(application: Application) -> int | None:
         return application.life.started_us
     if not application.task_ever_held:
         return None
-    held = [task.held_since_us for task in application.tasks.values() if task.held]
-    return min(held, default=None)
-
-
-def _is_kept_locked(x: Free) -> Proof | None:
-    return Proof("the start-up pass keeps its lock", certain=x.is_configured) if x.is_locked else None
+    return min([task.held_since_us for task in application.tasks.values() if task.held], default=None)
 
 
 def _loudness(x: Free, proof: Proof | None) -> Loudness:
@@ -196,7 +175,9 @@ RULE = Rule[Free](
         "a cleaner is at work on it": lambda x: x.task.walk is not None,
     },
     unknowns={"the cleaner may take it yet": lambda x: x.case.waited_us(x.free_us) <= x.limit_us},
-    proofs=(_is_kept_locked,),
+    proofs=(
+        lambda x: Proof("the start-up pass keeps its lock", certain=x.is_configured) if x.is_locked else None,
+    ),
     loudness=_loudness,
     summary=_summary,
     evidence=_evidence,

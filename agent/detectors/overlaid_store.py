@@ -8,8 +8,7 @@ unused for longer than tombstones live, else info.
 
 Source:
     docs/state-format.md#n22, docs/state-format.md#d3, docs/state-format.md#d4; recorded in
-    `benign-upgrade-2.3.1-to-2.5.1-to-2.8.2`,
-    `benign-close-while-restoring-4.3.1`.
+    `benign-upgrade-2.3.1-to-2.5.1-to-2.8.2`, `benign-close-while-restoring-4.3.1`.
 """
 
 from __future__ import annotations
@@ -18,16 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from agent.inventory.model import Session
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
-from agent.judging.reopening import SETTLED_US, reopenings
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin, seconds
+from agent.judging.reopening import reopenings
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import OVERLAY
 from agent.layout.checkpoint import UNKNOWN_OFFSET
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="overlaid-store",
@@ -36,7 +31,6 @@ META = DetectorMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,
-    scope=Scope.TASK,
     needs=("delete_retention_ms",),
     upstream=(OVERLAY,),
     next_action=(
@@ -51,32 +45,18 @@ META = DetectorMeta(
         Severity.INFO,
     ),
     silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES), (Fact.OFFSETS_IN_STORE, Truth.MAYBE)),
-    waits_us=(SETTLED_US,),
 )
 
 
 @dataclass(frozen=True)
-class Reopening(StoreStory):
+class Reopening(NamedStoreStory):
     """A store that was let go and opened again, the same incarnation; each is an event."""
 
     issues = (OVERLAY,)
     before: Session
     after: Session
-
-    @property
-    def subject(self) -> str:
-        """The opening."""
-        return str(self.after.opened_us)
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was opened."""
-        return self.after.opened_us
-
-    @property
-    def names_store(self) -> str:
-        """The store."""
-        return self.store.name
+    subject = derived(lambda x: str(x.after.opened_us))
+    opened_at_us = derived(lambda x: x.after.opened_us)
 
     @property
     def idle_us(self) -> int:
@@ -98,21 +78,6 @@ def _loudness(x: Reopening, _: Proof | None) -> Loudness:
     return Loudness(Severity.INFO, Confidence.CONFIRMED)
 
 
-# What it says
-
-
-def _summary(x: Reopening, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: store {x.store.name} was opened with {x.before.puts_at_release} puts on disk and no valid"
-        " offset: its changelog is replayed from the start over them."
-    )
-
-
-def _evidence(x: Reopening, _: Proof | None) -> Iterator[Evidence]:
-    yield Evidence(x.before.released_us or 0, f"released with {x.before.puts_at_release} puts", x.place)
-    yield Evidence(x.after.opened_us, f"opened {seconds(x.idle_us)} later, no valid offset", x.place)
-
-
 RULE = Rule[Reopening](
     "a store with data was opened again without a valid offset",
     innocents={
@@ -124,8 +89,14 @@ RULE = Rule[Reopening](
         ),
     },
     loudness=_loudness,
-    summary=_summary,
-    evidence=_evidence,
+    summary=lambda x, _: (
+        f"{x.named} was opened with {x.before.puts_at_release} puts on disk and no valid"
+        " offset: its changelog is replayed from the start over them."
+    ),
+    evidence=lambda x, _: (
+        Evidence(x.before.released_us or 0, f"released with {x.before.puts_at_release} puts", x.place),
+        Evidence(x.after.opened_us, f"opened {seconds(x.idle_us)} later, no valid offset", x.place),
+    ),
 )
 
 DETECTOR = detector(META, Docket(_reopenings, (RULE,)))

@@ -6,9 +6,8 @@ without KAFKA-20805: there the cleaner counts from the last change of the direct
 writing its checkpoint may have been unchanged for long.
 
 Source:
-    StateDirectory.cleanRemovedTasksCalledByCleanerThread at 4.3.0 and 4.3.1 (judges by the age of the
-    directory's creation), at 3.7.2 (by its last change); recorded as `kafka-20805-4.3.1`, twin
-    `control-20805-4.2.1`.
+    StateDirectory.cleanRemovedTasksCalledByCleanerThread at 4.3.0 and 4.3.1 (judges by the age of the directory's
+    creation), at 3.7.2 (by its last change); recorded as `kafka-20805-4.3.1`, twin `control-20805-4.2.1`.
 """
 
 from __future__ import annotations
@@ -16,21 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.units import Twin
+from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.model import PastTask, Shape
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
-from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, detector
+from agent.judging.base import DetectorMeta, Evidence, Kind, TaskCase, Twin, seconds
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, derived, detector
 from agent.judging.upstream import KAFKA_20805
 from agent.judging.wording import assumptions
 
 META = DetectorMeta(
     id="premature-cleanup",
     title="Task directory deleted before the cleanup delay had passed",
-    level=Level.DAMAGE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,
-    scope=Scope.TASK,
     needs=("state_cleanup_delay_ms", "processing_guarantee", "kafka_streams_version"),
     upstream=(KAFKA_20805,),
     next_action=(
@@ -39,7 +35,6 @@ META = DetectorMeta(
     ),
     consequence="A copy that should have been kept is gone: the task restores in full.",
     twin=Twin("N8, the cleaner waited for its delay", "control-20805-4.2.1"),
-    waits_us=(),
 )
 
 WIPES_WITHIN_US = 1_500_000
@@ -58,37 +53,19 @@ class Deleted(TaskStory):
     issues = (KAFKA_20805,)
     past: PastTask
     delay_ms: int
-
-    @property
-    def subject(self) -> str:
-        """The directory."""
-        return f"incarnation {self.past.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When its first file went."""
-        return self.past.started_us
+    subject = derived(lambda x: f"incarnation {x.past.incarnation}")
+    opened_at_us = derived(lambda x: x.past.started_us)
 
     @property
     def age_us(self) -> int:
         """How long after the release that was."""
         return self.past.started_us - (self.past.released_us or 0)
 
-    @property
-    def is_configured(self) -> bool:
-        """Whether the delay is known."""
-        return self.case.settings.is_configured("state_cleanup_delay_ms")
-
 
 def _deleted(case: TaskCase) -> Iterator[Deleted]:
     delay_ms = case.settings.assumed("state_cleanup_delay_ms")
     for past in () if delay_ms is None else case.task.past:
         yield Deleted(case, past, delay_ms or 0)
-
-
-def _is_wiped(x: Deleted) -> bool:
-    within_us = WIPES_WITHIN_US if x.past.closed_in_order else SLOW_WIPE_US
-    return x.case.settings.exactly_once is True and x.age_us <= within_us
 
 
 def _has_no_cleaner(x: Deleted) -> bool:
@@ -102,20 +79,12 @@ def _has_no_cleaner(x: Deleted) -> bool:
 
 def _loudness(x: Deleted, _: Proof | None) -> Loudness:
     """A short delay is common, and nothing on disk shows it: a default alone is no reason to page anyone."""
-    if not x.is_configured:
+    if not x.case.settings.is_configured("state_cleanup_delay_ms"):
         return Loudness(Severity.INFO, Confidence.SUSPECTED, missing_facts=("state_cleanup_delay_ms",))
-    severity = Severity.INFO if x.affected is Affected.NO else Severity.WARNING
-    return Loudness(severity, Confidence.CONFIRMED)
+    return Loudness(Severity.INFO if x.affected is Affected.NO else Severity.WARNING, Confidence.CONFIRMED)
 
 
 # What it says
-
-
-def _summary(x: Deleted, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id} was deleted {seconds(x.age_us)} after its release; the cleanup delay is"
-        f" {x.delay_ms / 1000:g} s. It restores from the beginning when it comes back."
-    )
 
 
 def _evidence(x: Deleted, _: Proof | None) -> Iterator[Evidence]:
@@ -131,7 +100,10 @@ RULE = Rule[Deleted](
     innocents={
         "the cleaner waited for its delay": lambda x: x.age_us >= x.delay_ms * 1_000 - POLL_SLACK_US,
         "it was held to the end: its owner deleted it": lambda x: x.past.held,
-        "exactly-once wipes a task right after its close": _is_wiped,
+        "exactly-once wipes a task right after its close": lambda x: (
+            x.case.settings.exactly_once is True
+            and x.age_us <= (WIPES_WITHIN_US if x.past.closed_in_order else SLOW_WIPE_US)
+        ),
         "no process worked on beside it: cleanUp()": _has_no_cleaner,
     },
     unknowns={
@@ -142,7 +114,10 @@ RULE = Rule[Deleted](
         "its release was seen after its deletion began": lambda x: x.age_us < 0,
     },
     loudness=_loudness,
-    summary=_summary,
+    summary=lambda x, _: (
+        f"Task {x.task.id} was deleted {seconds(x.age_us)} after its release; the cleanup delay is"
+        f" {x.delay_ms / 1000:g} s. It restores from the beginning when it comes back."
+    ),
     evidence=_evidence,
 )
 

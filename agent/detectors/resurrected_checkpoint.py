@@ -1,9 +1,8 @@
 """Detector `resurrected-checkpoint`: an old offset is trusted on a store that was recreated.
 
-Fires when a store was created while a checkpoint entry > 0 of an earlier owner was in force (on disk, or read
-before it was deleted), or when the first checkpoint of a new store continues from the old offset although the
-store holds only what was written since. At rest: when the checkpoint is older than its store, or nothing was ever
-written to the store.
+Fires when a store was created while a checkpoint entry > 0 of an earlier owner was in force (on disk, or read before it
+was deleted), or when the first checkpoint of a new store continues from the old offset although the store holds only
+what was written since. At rest: when the checkpoint is older than its store, or nothing was ever written to the store.
 Unknown, and said once per task, where file times are those of a copy.
 
 Source:
@@ -17,24 +16,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Affected, Level, Severity
-from agent.contract.mechanisms import Mechanism
+from agent.contract.events import Affected
 from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
-from agent.inventory.model import (
-    CheckpointClaim,
-    CheckpointFact,
-    PastDatabase,
-    Session,
-    Shape,
-)
+from agent.inventory.model import CheckpointClaim, CheckpointFact, PastDatabase, Session, Shape
 from agent.judging.at_rest import COPIED, EMPTY, OLDER, Copied, at_rest, wipes_stores
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
-from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, by_proof, detector, first_of, graded
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth, seconds
+from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of, graded
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.judging.wording import checkpoint_of
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import is_real
 from agent.quantities.verdicts import held_before
@@ -43,16 +33,10 @@ META = DetectorMeta(
     id="resurrected-checkpoint",
     title="Old checkpoint trusted on a fresh store",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
-    needs=(),
     upstream=(KAFKA_8187, KAFKA_5998, TORN_DELETION),
     next_action=(
-        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
-        " watch the restoration begin at the log start. Do not delete the other pods' copies first. "
-        f"{WRITTEN_SINCE}"
+        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
+        f" the restoration begin at the log start. Do not delete the other pods' copies first. {WRITTEN_SINCE}"
     ),
     consequence=WRONG_RESULTS,
     twin=Twin(
@@ -60,7 +44,6 @@ META = DetectorMeta(
         "control-8187-2.2.2",
     ),
     silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES),),
-    waits_us=(),
 )
 
 SAME_PASS_US = 60_000_000
@@ -73,11 +56,7 @@ class Fresh(IncarnationStory):
     """The store was made in a session that was seen."""
 
     session: Session
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was made."""
-        return self.session.opened_us
+    opened_at_us = derived(lambda x: x.session.opened_us)
 
     @property
     def before(self) -> PastDatabase | None:
@@ -89,20 +68,13 @@ class Fresh(IncarnationStory):
 class OnDisk(Fresh):
     """A checkpoint was in force when the store was made."""
 
+    upstream = derived(lambda x: (TORN_DELETION.key,) if x.is_torn else ())
+    affected = derived(lambda x: x.case.affected(TORN_DELETION if x.is_torn else KAFKA_8187))
+
     @property
     def is_torn(self) -> bool:
         """Whether a deletion took the store before it, and not the checkpoint."""
         return self.before is not None and self.before.shape in (Shape.CLEANER_WALK, Shape.OWNER_WALK)
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """The torn deletion, or what the release may have."""
-        return (TORN_DELETION.key,) if self.is_torn else ()
-
-    @property
-    def affected(self) -> Affected:
-        """By the torn deletion, or by who reads before it locks."""
-        return self.case.affected(TORN_DELETION if self.is_torn else KAFKA_8187)
 
     @cached_property
     def fact(self) -> CheckpointFact | None:
@@ -116,11 +88,7 @@ class InMemory(Fresh):
 
     issues = (KAFKA_8187,)
     upstream = (KAFKA_8187.key,)
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the new store claimed."""
-        return self.session.first.at_us if self.session.first else self.session.opened_us
+    opened_at_us = derived(lambda x: x.session.first.at_us if x.session.first else x.session.opened_us)
 
     @cached_property
     def carried(self) -> CheckpointFact | None:
@@ -144,11 +112,6 @@ def _stories(case: TaskCase) -> Iterator[IncarnationStory]:
 def _was_copied(x: Fresh) -> bool:
     database = x.store.databases.get("")
     return database is not None and is_copied(database)
-
-
-def _is_young_segment(x: OnDisk) -> bool:
-    cleaned = x.before is not None and x.before.shape is Shape.CLEANER_WALK
-    return x.store.segmented and not cleaned
 
 
 def _went_with_its_store(x: OnDisk) -> bool:
@@ -188,13 +151,6 @@ def _continues(x: InMemory) -> Proof | None:
 # What it says
 
 
-def _summary_on_disk(x: OnDisk, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: store {x.store.name} was recreated, but continues from the old changelog offset"
-        f" {x.session.offset_at_open}; what is below that offset is missing."
-    )
-
-
 def _evidence_on_disk(x: OnDisk, _: Proof | None) -> Iterator[Evidence]:
     made, age = "a new, empty store was made for it", ""
     yield from _past(x)
@@ -211,9 +167,8 @@ def _summary_in_memory(x: InMemory, _: Proof | None) -> str:
     mark, fact = x.session.first, x.carried
     now = f"{mark.offset} with {mark.puts} puts" if mark else ""
     return (
-        f"Task {x.task.id}: store {x.store.name} was deleted and recreated, and its first checkpoint continues"
-        f" from the old offset {fact.offsets[x.store.name] if fact else None} ({now}; {held_before(x.store)} were"
-        " there before)."
+        f"{x.named} was deleted and recreated, and its first checkpoint continues from the old offset"
+        f" {fact.offsets[x.store.name] if fact else None} ({now}; {held_before(x.store)} were there before)."
     )
 
 
@@ -256,12 +211,16 @@ ON_DISK = Rule[OnDisk](
     innocents={
         **_NOT_MADE_ANEW,
         "a new topology added it: no checkpoint names it": lambda x: not is_real(x.session.offset_at_open),
-        "a young segment of a windowed store": _is_young_segment,
+        "a young segment of a windowed store": lambda x: (
+            x.store.segmented and not (x.before is not None and x.before.shape is Shape.CLEANER_WALK)
+        ),
         "one process wiped all of the directory and made it anew (2.6 and later)": _went_with_its_store,
     },
     proofs=(_made_beside_it,),
-    loudness=by_proof,
-    summary=_summary_on_disk,
+    summary=lambda x, _: (
+        f"{x.named} was recreated, but continues from the old changelog offset"
+        f" {x.session.offset_at_open}; what is below that offset is missing."
+    ),
     evidence=_evidence_on_disk,
 )
 

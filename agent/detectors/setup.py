@@ -20,10 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
-from agent.inventory.model import Application
-from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.inventory.model import Application, Inventory
+from agent.judging.base import ApplicationCase, DetectorMeta, Evidence, Kind, Mechanism, Scope, Twin, Verdict
 from agent.judging.upstream import KAFKA_6647, KIP_1035
 from agent.judging.wording import concerned
 from agent.layout import names
@@ -32,7 +30,6 @@ META = DetectorMeta(
     id="setup",
     title="Set-up that does not keep state safe",
     level=Level.EXPOSURE,
-    severity=Severity.CRITICAL,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
     needs=("kafka_streams_version",),
@@ -47,7 +44,6 @@ META = DetectorMeta(
     ),
     lowers_risk="Mount a persistent volume at state.dir, or keep standbys on other pods.",
     twin=Twin("two applications side by side in one directory", "benign-two-apps-one-dir-3.9.2"),
-    waits_us=(),
 )
 STOP_ONE = (
     "Stop one of the two processes cleanly; give every instance its own state.dir. Then treat the tasks that"
@@ -63,6 +59,7 @@ UNOPENABLE = (
     " start, and wait until it is restored."
 )
 MOUNT = "Mount a persistent volume at state.dir, or accept a full restoration at every start."
+Said = tuple[str, int, str, tuple[Evidence, ...], Severity, Confidence]
 _WORDS = {"memory": "in memory (tmpfs)", "overlay": "on the container's own layer"}
 
 
@@ -73,54 +70,37 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
         KAFKA-6647 (up to 2.4 the cleaner unlinks `.lock` while it holds it); StateDirectory.initializeProcessId.
     """
     yield from _shared(case)
-    yield from _conflicting(case)
-    yield from _ephemeral(case)
+    application, life = case.application, case.application.life
+    began_us = life.started_us if life is not None else None
+    wrote = began_us is not None and application.offsets_family_us > began_us
+    if case.profile.unopenable is not None and not wrote:
+        yield _unopenable(case, application)
+    elif case.profile.conflicts and case.settings.release is not None:
+        yield _disagree(case, application, began_us)
+    if case.inventory.volume in _WORDS and application.exists:
+        yield _ephemeral(case.inventory)
 
 
 def _shared(case: ApplicationCase) -> Iterable[Verdict]:
-    application = case.application
-    if len(application.processes) > 1:
-        pids = ", ".join(str(x.pid) for x in application.processes)
-        evidence = [
-            Evidence(x.started_at_us, f"process {x.pid} started", application.id)
-            for x in application.processes
-        ]
-        yield _of_two(
-            case,
-            subject="processes",
-            at_us=max(x.started_at_us for x in application.processes),
-            says=f"{len(application.processes)} processes work on its directory (pids {pids})",
-            evidence=tuple(evidence),
-            severity=Severity.CRITICAL,
+    application, processes = case.application, case.application.processes
+    if len(processes) > 1:
+        started = tuple(
+            Evidence(x.started_at_us, f"process {x.pid} started", application.id) for x in processes
         )
+        pids = ", ".join(str(x.pid) for x in processes)
+        says = f"{application.id}: {len(processes)} processes work on its directory (pids {pids})."
+        at_us = max(x.started_at_us for x in processes)
+        yield _of_two(case, ("processes", at_us, says, started, Severity.CRITICAL, Confidence.CONFIRMED))
+    says = f"{application.id}: its lock file was replaced while it was held; a second process can start."
     for at_us in application.lock_replaced_us:
         what = "another inode under the same name, lock held before"
-        yield _of_two(
-            case,
-            subject=f"lock@{at_us}",
-            at_us=at_us,
-            says="its lock file was replaced while it was held; a second process can start",
-            evidence=(Evidence(at_us, what, f"{application.id}/{names.LOCK_FILE}"),),
-            severity=Severity.WARNING,
-        )
+        seen = (Evidence(at_us, what, f"{application.id}/{names.LOCK_FILE}"),)
+        yield _of_two(case, (f"lock@{at_us}", at_us, says, seen, Severity.WARNING, Confidence.SUSPECTED))
 
 
-def _of_two(
-    case: ApplicationCase,
-    *,
-    subject: str,
-    at_us: int,
-    says: str,
-    evidence: tuple[Evidence, ...],
-    severity: Severity,
-) -> Verdict:
+def _of_two(case: ApplicationCase, said: Said) -> Verdict:
     return Verdict(
-        subject=subject,
-        opened_at_us=at_us,
-        summary=f"{case.application.id}: {says}.",
-        evidence=evidence,
-        severity=severity,
-        confidence=Confidence.CONFIRMED if severity is Severity.CRITICAL else Confidence.SUSPECTED,
+        *said,
         level=Level.DAMAGE,
         upstream=concerned(case, (KAFKA_6647,)),
         affected=case.affected(KAFKA_6647),
@@ -129,66 +109,48 @@ def _of_two(
     )
 
 
-def _conflicting(case: ApplicationCase) -> Iterable[Verdict]:
-    application, life = case.application, case.application.life
-    began_us = life.started_us if life is not None else None
-    if case.profile.unopenable is not None and not (
-        began_us is not None and application.offsets_family_us > began_us
-    ):
-        yield _unopenable(case, application)
-    elif case.profile.conflicts and case.settings.release is not None:
-        yield _disagree(case, application, began_us)
-
-
 def _unopenable(case: ApplicationCase, application: Application) -> Verdict:
-    written_us, release = application.offsets_family_us, str(case.profile.unopenable)
-    return Verdict(
-        subject="stores of a later release",
-        opened_at_us=written_us,
-        summary=(
-            f"{application.id}: its stores were written by 4.3.0 or later, and {release} cannot open"
-            " them: it fails at every start."
-        ),
-        evidence=tuple(Evidence(written_us, text, application.id) for text in case.profile.conflicts),
-        severity=Severity.WARNING,
-        confidence=Confidence.CONFIRMED if application.process_version == release else Confidence.SUSPECTED,
-        upstream=concerned(case, (KIP_1035,)),
-        affected=case.affected(KIP_1035),
-        next_action=UNOPENABLE,
-        mechanism=Mechanism.OTHER_RELEASE,
+    release, at_us = str(case.profile.unopenable), application.offsets_family_us
+    confidence = Confidence.CONFIRMED if application.process_version == release else Confidence.SUSPECTED
+    says = (
+        f"{application.id}: its stores were written by 4.3.0 or later, and {release} cannot open"
+        " them: it fails at every start."
     )
+    said = "stores of a later release", at_us, says, _conflicts(case, at_us), Severity.WARNING, confidence
+    return _of_release(case, said, UNOPENABLE)
 
 
 def _disagree(case: ApplicationCase, application: Application, began_us: int | None) -> Verdict:
     newest_us = max(application.rocksdb_versions.values(), default=0)
-    at_us = newest_us or application.first_seen_us
-    recent = began_us is not None and newest_us > began_us
+    at_us, says = newest_us or application.first_seen_us, f"{application.id}: {case.profile.conflicts[0]}."
+    severity = Severity.WARNING if began_us is not None and newest_us > began_us else Severity.INFO
+    said = "release", at_us, says, _conflicts(case, at_us), severity, Confidence.SUSPECTED
+    return _of_release(case, said, CORRECT)
+
+
+def _conflicts(case: ApplicationCase, at_us: int) -> tuple[Evidence, ...]:
+    return tuple(Evidence(at_us, text, case.application.id) for text in case.profile.conflicts)
+
+
+def _of_release(case: ApplicationCase, said: Said, step: str) -> Verdict:
     return Verdict(
-        subject="release",
-        opened_at_us=at_us,
-        summary=f"{application.id}: {case.profile.conflicts[0]}.",
-        evidence=tuple(Evidence(at_us, text, application.id) for text in case.profile.conflicts),
-        severity=Severity.WARNING if recent else Severity.INFO,
-        confidence=Confidence.SUSPECTED,
+        *said,
         upstream=concerned(case, (KIP_1035,)),
         affected=case.affected(KIP_1035),
-        next_action=CORRECT,
+        next_action=step,
         mechanism=Mechanism.OTHER_RELEASE,
     )
 
 
-def _ephemeral(case: ApplicationCase) -> Iterable[Verdict]:
-    inventory = case.inventory
-    word = _WORDS.get(inventory.volume)
-    if word is None or not case.application.exists:
-        return
-    yield Verdict(
-        subject=inventory.volume,
-        opened_at_us=inventory.started_us,
-        summary=f"The state directory is {word}: it is gone with the pod, and every start restores everything.",
-        evidence=(Evidence(inventory.started_us, f"file system: {inventory.volume}", "state directory"),),
-        severity=Severity.WARNING if inventory.volume == "memory" else Severity.INFO,
-        confidence=Confidence.CONFIRMED,
+def _ephemeral(inventory: Inventory) -> Verdict:
+    volume, at_us = inventory.volume, inventory.started_us
+    return Verdict(
+        volume,
+        at_us,
+        f"The state directory is {_WORDS[volume]}: it is gone with the pod, and every start restores everything.",
+        (Evidence(at_us, f"file system: {volume}", "state directory"),),
+        Severity.WARNING if volume == "memory" else Severity.INFO,
+        Confidence.CONFIRMED,
         affected=Affected.NO,
         next_action=MOUNT,
         mechanism=Mechanism.SHORT_LIVED,

@@ -22,22 +22,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
+from agent.contract.events import Affected, Confidence, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Shape
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.role import TaskRole, role_of
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, one_for_the_task, worst_of
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.unwiped import DOCKETS, kept_stores
 from agent.judging.upstream import KAFKA_7192, KAFKA_9891, KAFKA_10362, KAFKA_20685, UNWIPED
 from agent.judging.wording import assumptions, checkpoint_of, last_mark
 from agent.judging.writers import as_of, writer_before
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.changelog import base_offset, is_real
 from agent.quantities.flushed import flushed_beyond
 from agent.quantities.verdicts import holds_uncommitted, is_mostly_skipped, replay_fell_short, skipped_offsets
@@ -46,10 +43,6 @@ META = DetectorMeta(
     id="skipped-eos-wipe",
     title="Store reopened after a crash without the wipe that exactly-once needs",
     mechanism=Mechanism.UNCOMMITTED_DATA,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192, UNWIPED),
     exactly_once=True,
@@ -71,16 +64,8 @@ class Reopening(StoreStory):
     issues = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
     before: Session
     after: Session
-
-    @property
-    def subject(self) -> str:
-        """The end before."""
-        return f"crash@{self.before.released_us or 0}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was opened without a wipe."""
-        return self.after.opened_us
+    subject = derived(lambda x: f"crash@{x.before.released_us or 0}")
+    opened_at_us = derived(lambda x: x.after.opened_us)
 
     @cached_property
     def flushed(self) -> int:
@@ -117,10 +102,9 @@ def _has_no_changelog(x: Reopening) -> bool:
     if not x.case.names_changelog_of(x.store.name):
         return True
     fixed = all(x.case.affected(issue) is Affected.NO for issue in (KAFKA_7192, KAFKA_9891))
-    named = x.after.offset_at_open is not None or any(
-        x.store.name in one.offsets for one in x.task.checkpoints
-    )
-    return not named and (fixed or x.store.keeps_offsets)
+    return not (
+        x.after.offset_at_open is not None or any(x.store.name in one.offsets for one in x.task.checkpoints)
+    ) and (fixed or x.store.keeps_offsets)
 
 
 def _is_being_wiped(x: Reopening) -> bool:
@@ -180,8 +164,7 @@ def _as_many_were_aborted(x: Reopening) -> Proof | None:
     base, case, store = base_offset(x.trusted), x.case, x.store
     moved = stored_offset(store) if store.keeps_offsets else None
     mark = x.after.first if moved is None else CheckpointClaim(case.now_us, moved, store.puts)
-    known = moved is not None or KAFKA_10362.key in x.upstream
-    if mark is None or mark.offset < 0 or not known:
+    if mark is None or mark.offset < 0 or not (moved is not None or KAFKA_10362.key in x.upstream):
         return None
     applied = mark.puts - x.before.puts_at_release
     skipped = skipped_offsets(case.settings, mark.offset - base, applied, mark.at_us - x.before.opened_us)
@@ -209,11 +192,11 @@ def _summary(x: Reopening, proof: Proof | None) -> str:
     if proof is not None:
         holds = "holds" if proof.certain else "very likely holds"
         return (
-            f"Task {x.task.id}: store {x.store.name} {holds} uncommitted data: {x.flushed} puts had been"
+            f"{x.named} {holds} uncommitted data: {x.flushed} puts had been"
             " flushed beyond its checkpoint when it crashed, and it was reopened without a wipe."
         )
     return (
-        f"Task {x.task.id}: store {x.store.name} was reopened after an unclean end with {x.flushed} puts"
+        f"{x.named} was reopened after an unclean end with {x.flushed} puts"
         f" flushed beyond its checkpoint; uncommitted data may be in it (not proven{_ROLES.get(x.role, '')})."
     )
 
@@ -258,8 +241,4 @@ RULE = Rule[Reopening](
     evidence=_evidence,
 )
 
-DETECTOR = detector(
-    META,
-    *DOCKETS,
-    Docket(_reopenings, (RULE,), worst_of(one_for_the_task)),
-)
+DETECTOR = detector(META, *DOCKETS, Docket(_reopenings, (RULE,), worst_of()))

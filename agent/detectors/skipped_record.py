@@ -26,15 +26,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
+from agent.contract.events import Severity
 from agent.inventory.model import CheckpointClaim, Session
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Twin
+from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import OFFSET_MEANING
 from agent.judging.wording import checkpoint_of
-from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import releases_with_rocksdb
 from agent.quantities.changelog import is_one_short
@@ -47,10 +44,7 @@ META = DetectorMeta(
     id="skipped-record",
     title="Upgrade from 2.5 skipped one record",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    level=Level.DAMAGE,
     severity=Severity.WARNING,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(OFFSET_MEANING,),
     exactly_once=False,
@@ -76,21 +70,9 @@ class Upgrade(NamedStoreStory):
     before: Session
     after: Session
     offset: int
-
-    @property
-    def subject(self) -> str:
-        """The incarnation."""
-        return f"incarnation {self.task.incarnation}.{self.store.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the record was passed over."""
-        return self.after.opened_us
-
-    @property
-    def affected(self) -> Affected:
-        """By the change of an offset's meaning."""
-        return self.case.affected(OFFSET_MEANING)
+    subject = derived(lambda x: f"incarnation {x.task.incarnation}.{x.store.incarnation}")
+    opened_at_us = derived(lambda x: x.after.opened_us)
+    affected = derived(lambda x: x.case.affected(OFFSET_MEANING))
 
     @cached_property
     def old(self) -> Profile | None:
@@ -137,19 +119,7 @@ def _upgrades(case: TaskCase) -> Iterator[Upgrade]:
                 yield Upgrade(case, store, before, after, after.offset_at_open)
 
 
-def _is_another(x: Upgrade) -> bool:
-    """The store is gone that the session had, or was there before."""
-    return not x.after.is_of(x.store.identities) or not x.before.is_of(x.after.identities)
-
-
 # What it says
-
-
-def _summary(x: Upgrade, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: after the upgrade store {x.store.name} goes on behind offset {x.offset}, which the old"
-        f" release had yet to read: {x.put} puts for {x.put + 1} records."
-    )
 
 
 def _evidence(x: Upgrade, _: Proof | None) -> Iterator[Evidence]:
@@ -167,7 +137,10 @@ RULE = Rule[Upgrade](
     "a copy goes on one record too far",
     innocents={
         "the opening made the store, or wiped it": lambda x: x.after.created or x.after.wiped,
-        "another incarnation of the store was there": _is_another,
+        # The store is gone that the session had, or was there before.
+        "another incarnation of the store was there": lambda x: (
+            not x.after.is_of(x.store.identities) or not x.before.is_of(x.after.identities)
+        ),
         "the copy had flushed more than its checkpoint covers, and has the record": lambda x: (
             x.flushed is not None and x.flushed != x.after.puts_at_open
         ),
@@ -183,8 +156,10 @@ RULE = Rule[Upgrade](
         "what was flushed when the old offset was written": lambda x: x.flushed is None,
         "how far the copy has come since": lambda x: x.mark is None,
     },
-    loudness=lambda _, __: Loudness(Severity.WARNING, Confidence.SUSPECTED),
-    summary=_summary,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: after the upgrade store {x.store.name} goes on behind offset {x.offset}, which the old"
+        f" release had yet to read: {x.put} puts for {x.put + 1} records."
+    ),
     evidence=_evidence,
 )
 

@@ -20,20 +20,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, Session
-from agent.judging.alive import was_at_work
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
 from agent.judging.reopening import DEAD_US
-from agent.judging.role import TaskRole, may_be_on_the_way, role_of
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector, one_for_the_task, worst_of
+from agent.judging.role import TaskRole, may_be_on_the_way, role_of, was_at_work
+from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected
 from agent.judging.writers import as_of, writer_of
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.flushed import LATE_US, first_flush_beyond
 
 META = DetectorMeta(
@@ -41,9 +36,7 @@ META = DetectorMeta(
     title="Checkpoint kept while processing under exactly-once",
     mechanism=Mechanism.UNCOMMITTED_DATA,
     level=Level.EXPOSURE,
-    severity=Severity.CRITICAL,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362),
     exactly_once=True,
@@ -68,10 +61,8 @@ META = DetectorMeta(
 COPIED_WITHIN_US = 500_000
 """No source: a copy without its times makes a checkpoint and the files beside it about equally old; a flush that
 counts mostly comes later after its checkpoint than this."""
-
 HOLD_US = 1_000_000
 """A clean close flushes and writes the checkpoint within milliseconds; a flush alone for a second is not one."""
-
 RESTORING_US = 30_000_000
 """A restoration writes checkpoints on its way, at the first commit and one per commit interval and 10,000 offsets:
 what it flushed in between is committed (seen live). An offset that has not moved for so long is the last, unless all
@@ -80,38 +71,17 @@ was still: the brokers were away, or the process was frozen."""
 
 @dataclass(frozen=True)
 class Kept(StoreStory):
-    """A store, and a checkpoint that its next start would trust; the case has the profile of who wrote the store.
+    """A store, and a checkpoint that its next start would trust; the case has the profile of who wrote the store."""
 
-    Args of the dataclass:
-        checkpoint: What is on disk.
-        trusted_later: A later release is configured (4.3+), which moves the checkpoint into the store and trusts it
-            there, whatever kept it.
-    """
-
-    checkpoint: CheckpointFact
+    checkpoint: CheckpointFact  # what is on disk
+    # A later release is configured (4.3+), which moves the checkpoint into the store and trusts it there,
+    # whatever kept it
     trusted_later: bool
-
-    @property
-    def subject(self) -> str:
-        """The directory."""
-        return f"incarnation {self.task.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the first flush beyond the checkpoint was written."""
-        return first_flush_beyond(self.store, self.mark)
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """The older issue only where the newer one is excluded."""
-        case = self.case
-        older = case.affected(KAFKA_10362) is not Affected.NO and case.affected(KAFKA_20685) is Affected.NO
-        return ((KAFKA_10362 if older else KAFKA_20685).key,)
-
-    @property
-    def affected(self) -> Affected:
-        """By either."""
-        return most_affected(self.case, (KAFKA_20685, KAFKA_10362))
+    subject = derived(lambda x: f"incarnation {x.task.incarnation}")
+    opened_at_us = derived(lambda x: first_flush_beyond(x.store, x.mark))
+    # the older issue only where the newer one is excluded
+    upstream = derived(lambda x: ((KAFKA_10362 if _is_the_older(x.case) else KAFKA_20685).key,))
+    affected = derived(lambda x: most_affected(x.case, (KAFKA_20685, KAFKA_10362)))
 
     @property
     def session(self) -> Session | None:
@@ -169,6 +139,10 @@ class Kept(StoreStory):
         return self.ran and self.affected in (Affected.YES, sure)
 
 
+def _is_the_older(case: TaskCase) -> bool:
+    return case.affected(KAFKA_10362) is not Affected.NO and case.affected(KAFKA_20685) is Affected.NO
+
+
 def _kept(case: TaskCase) -> Iterator[Kept]:
     """List the stores of releases that keep a checkpoint, and no offsets in the store."""
     checkpoint = case.task.checkpoint
@@ -186,11 +160,6 @@ def _has_copied_times(x: Kept) -> bool:
     times = [at_us for database in x.store.databases.values() for _, at_us in database.flushed]
     close = max(times, default=0) - x.checkpoint.written_us < COPIED_WITHIN_US
     return x.session is None and (close or times_are_copied(x.task, x.checkpoint.written_us))
-
-
-def _may_be_written_again(x: Kept) -> bool:
-    wait_us = RESTORING_US if x.held and x.passing else HOLD_US
-    return x.case.waited_us(x.opened_at_us) < wait_us
 
 
 def _went_on(x: Kept) -> bool:
@@ -274,7 +243,9 @@ RULE = Rule[Kept](
     },
     unknowns={
         "its file times may be those of a copy": _has_copied_times,
-        "a close or a commit may be about to write the checkpoint": _may_be_written_again,
+        "a close or a commit may be about to write the checkpoint": lambda x: (
+            x.case.waited_us(x.opened_at_us) < (RESTORING_US if x.held and x.passing else HOLD_US)
+        ),
     },
     proofs=(_no_commit_wrote_it,),
     loudness=_loudness,
@@ -282,4 +253,4 @@ RULE = Rule[Kept](
     evidence=_evidence,
 )
 
-DETECTOR = detector(META, Docket(_kept, (RULE,), worst_of(one_for_the_task)))
+DETECTOR = detector(META, Docket(_kept, (RULE,), worst_of()))

@@ -15,18 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
+from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Database, Session
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import KAFKA_20663
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
-HARDLY_BEHIND = 100
-"""No source: a replay of so few records is over before anybody reads of it."""
+HARDLY_BEHIND = 100  # no source: a replay of so few records is over before anybody reads of it
 
 META = DetectorMeta(
     id="stale-segment-offset",
@@ -35,7 +30,6 @@ META = DetectorMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     needs=("kafka_streams_version",),
     upstream=(KAFKA_20663,),
     next_action=(
@@ -46,7 +40,6 @@ META = DetectorMeta(
     lowers_risk="Stop cleanly, with a grace period longer than a commit. 4.3.1 replays less.",
     twin=Twin("N5, segments closed clean", "control-20663-close-4.3.0"),
     silent_where=((Fact.OLDEST_SEGMENT_OFFSET, Truth.NO),),
-    waits_us=(),
 )
 
 
@@ -57,32 +50,17 @@ class Offsets(NamedStoreStory):
     oldest: Database
     offset: int
     newest: int
+    # That the next process runs normally again must not erase the warning from the record: a separate finding.
+    subject = derived(lambda x: f"incarnation {x.task.incarnation}{', unclean end' if x.unclean else ''}")
+    opened_at_us = derived(lambda x: (x.unclean.released_us if x.unclean else None) or x.oldest.seen_us)
+    identity = derived(lambda x: x.oldest.identity)
+    affected = derived(lambda x: x.case.affected(KAFKA_20663))
 
     @cached_property
     def unclean(self) -> Session | None:
         """Its last session that ended, if that end was unclean."""
         ended = [x for x in self.store.sessions if x.released_us is not None]
         return ended[-1] if ended and ended[-1].closed is False else None
-
-    @property
-    def subject(self) -> str:
-        """That the next process runs normally again must not erase the warning from the record: a separate finding."""
-        return f"incarnation {self.task.incarnation}{', unclean end' if self.unclean else ''}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """The unclean end, else the look."""
-        return (self.unclean.released_us if self.unclean else None) or self.oldest.seen_us
-
-    @property
-    def identity(self) -> str | None:
-        """That of the oldest segment."""
-        return self.oldest.identity
-
-    @property
-    def affected(self) -> Affected:
-        """By one issue."""
-        return self.case.affected(KAFKA_20663)
 
 
 def _offsets(case: TaskCase) -> Iterator[Offsets]:

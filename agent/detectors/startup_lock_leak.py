@@ -10,18 +10,15 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.units import Twin
+from agent.contract.events import Level, Severity
 from agent.inventory.model import ProcessLife, Session
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, detector
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, TaskCase, Truth, Twin
+from agent.judging.rule import Docket, NamedStoreStory, Rule, derived, detector
 from agent.judging.upstream import KAFKA_20663
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="startup-lock-leak",
@@ -29,7 +26,6 @@ META = DetectorMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.EVENT,
-    scope=Scope.TASK,
     needs=("kafka_streams_version",),
     upstream=(KAFKA_20663,),
     next_action="Expect a long replay or a wipe of this task at the next start; upgrade to 4.3.1.",
@@ -43,31 +39,14 @@ SAME_END_US = 1_000_000
 
 
 @dataclass(frozen=True)
-class LetGo(StoreStory):
+class LetGo(NamedStoreStory):
     """A store that was let go with its process."""
 
     session: Session
     life: ProcessLife
-
-    @property
-    def subject(self) -> str:
-        """The end of the process."""
-        return str(self.life.ended_us)
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was let go."""
-        return self.session.released_us or 0
-
-    @property
-    def names_store(self) -> str:
-        """The store alone is left open."""
-        return self.store.name
-
-    @property
-    def affected(self) -> Affected:
-        """By the lock that the start-up pass keeps."""
-        return self.case.affected(KAFKA_20663)
+    subject = derived(lambda x: str(x.life.ended_us))
+    opened_at_us = derived(lambda x: x.session.released_us or 0)
+    affected = derived(lambda x: x.case.affected(KAFKA_20663))
 
     @cached_property
     def others(self) -> list[Session]:
@@ -97,18 +76,6 @@ def _ended_with(session: Session, life: ProcessLife) -> bool:
     return abs(life.ended_us - session.released_us) <= SAME_END_US
 
 
-# What it says
-
-
-def _summary(x: LetGo, _: Proof | None) -> str:
-    return f"Task {x.task.id}: store {x.store.name} was not closed although its process ended cleanly."
-
-
-def _evidence(x: LetGo, _: Proof | None) -> Iterable[Evidence]:
-    yield Evidence(x.session.opened_us, "opened, and flushed since", x.place)
-    yield Evidence(x.opened_at_us, "let go without a close", x.place)
-
-
 RULE = Rule[LetGo](
     "a store was not closed at an orderly exit",
     innocents={
@@ -122,9 +89,11 @@ RULE = Rule[LetGo](
             not x.others or any(y.closed is None for y in x.others)
         ),
     },
-    loudness=lambda _x, _proof: Loudness(Severity.WARNING, Confidence.SUSPECTED),
-    summary=_summary,
-    evidence=_evidence,
+    summary=lambda x, _: f"{x.named} was not closed although its process ended cleanly.",
+    evidence=lambda x, _: (
+        Evidence(x.session.opened_us, "opened, and flushed since", x.place),
+        Evidence(x.opened_at_us, "let go without a close", x.place),
+    ),
 )
 
 DETECTOR = detector(META, Docket(_let_go, (RULE,)))

@@ -32,15 +32,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, PastDatabase, Session, Shape, Store
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.reopening import SETTLED_US, is_settled
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector, first_of
-from agent.judging.segment_order import removed_segments
-from agent.layout.profile import Truth
+from agent.judging.base import DetectorMeta, Evidence, Mechanism, TaskCase, Truth, Twin
+from agent.judging.reopening import is_settled
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
+from agent.judging.segment_loss import removed_segments
 from agent.quantities.changelog import is_real
 from agent.quantities.claims import (
     Knowledge,
@@ -56,10 +53,8 @@ from agent.quantities.claims import (
 
 GONE_FOR_US = 10_000_000
 """A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
-
 REPLACED_WITHIN_US = 100_000
 """Both times are that of the new database's first file; half made, the old one was read once at most."""
-
 _OF_ANOTHER_HAND = (Shape.CLEANER_WALK, Shape.VANISHED_UNSEEN)
 _STARTS = re.compile(r"\.(\d+)\Z", re.ASCII)
 
@@ -67,10 +62,7 @@ META = DetectorMeta(
     id="store-shrank",
     title="Store holds less than it did before",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    level=Level.DAMAGE,
     severity=Severity.WARNING,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     next_action=(
         "Compare the store with its changelog before anything is removed. If the changelog has the missing keys: stop"
         " this instance cleanly, keep a copy of the task directory, remove that task directory only, start again. If it"
@@ -81,7 +73,6 @@ META = DetectorMeta(
         "N8, the cleaner took the directory and the task came back with a full restoration",
         "control-8187-2.2.2",
     ),
-    waits_us=(SETTLED_US, GONE_FOR_US),
 )
 
 
@@ -90,21 +81,9 @@ class Dropping(NamedStoreStory):
     """A store of which RocksDB drops entries: FIFO compaction the oldest files, up to 1 GB, a filter what it wants."""
 
     database: Database
-
-    @property
-    def subject(self) -> str:
-        """The store."""
-        return f"drops {self.store.name}@{self.task.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When its options were written."""
-        return self.database.options_written_us or self.database.seen_us
-
-    @property
-    def affected(self) -> Affected:
-        """It is configured so."""
-        return Affected.NO
+    affected = Affected.NO
+    subject = derived(lambda x: f"drops {x.store.name}@{x.task.incarnation}")
+    opened_at_us = derived(lambda x: x.database.options_written_us or x.database.seen_us)
 
 
 @dataclass(frozen=True)
@@ -114,16 +93,8 @@ class Compared(NamedStoreStory):
     session: Session
     later: OffsetClaim
     earlier: OffsetClaim
-
-    @property
-    def subject(self) -> str:
-        """The incarnation."""
-        return f"incarnation {self.task.incarnation}.{self.store.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it claimed too much."""
-        return self.later.at_us
+    subject = derived(lambda x: f"incarnation {x.task.incarnation}.{x.store.incarnation}")
+    opened_at_us = derived(lambda x: x.later.at_us)
 
     @cached_property
     def puts(self) -> int | None:
@@ -142,11 +113,8 @@ class Gone(NamedStoreStory):
     """A segment that is gone."""
 
     gone: PastDatabase
-
-    @property
-    def subject(self) -> str:
-        """The segment."""
-        return f"segment {self.gone.identity}"
+    subject = derived(lambda x: f"segment {x.gone.identity}")
+    opened_at_us = derived(lambda x: x.gone.ended_us)
 
     @property
     def went(self) -> Evidence:
@@ -158,15 +126,7 @@ class Gone(NamedStoreStory):
 class Dropped(Gone):
     """It went, and a process has the store open."""
 
-    @property
-    def opened_at_us(self) -> int:
-        """When it went."""
-        return self.gone.ended_us
-
-    @property
-    def identity(self) -> str | None:
-        """That of the older one."""
-        return self.kept[-1].identity
+    identity = derived(lambda x: x.kept[-1].identity)
 
     @cached_property
     def older(self) -> list[Database]:
@@ -191,11 +151,7 @@ class LeftOut(Gone):
     """It was deleted while no process held the store; the session is the one that is there now."""
 
     session: Session
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the store was opened without it."""
-        return self.session.opened_us
+    opened_at_us = derived(lambda x: x.session.opened_us)
 
     @property
     def trusted(self) -> int | None:
@@ -217,12 +173,11 @@ def _dropping(case: TaskCase) -> Iterator[Dropping]:
 
 
 def _compared(case: TaskCase) -> Iterator[Compared]:
+    known = Knowledge(case.settings, case.profile)
     for store, session in _stores(case):
-        if session is None or not is_countable(store, case.profile):
-            continue
-        later = claim_now(store, session, case.inventory.volume)
-        if later is not None:
-            known = Knowledge(case.settings, case.profile)
+        countable = session is not None and is_countable(store, case.profile)
+        later = claim_now(store, session, case.inventory.volume) if session and countable else None
+        if session is not None and later is not None:
             for earlier in claims_before(case.task, store, session, known):
                 yield Compared(case, store, session, later, earlier)
 
@@ -278,7 +233,6 @@ def _evidence_of_claims(x: Compared, proof: Proof | None) -> Iterator[Evidence]:
     yield Evidence(x.later.at_us, f"offset {x.later.offset}, {proof.why if proof else ''}", x.place)
 
 
-_SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
 _AS_IT_WANTS = (
     "Nothing, if the application wants it so. Else take it out of the RocksDBConfigSetter: the changelog still"
     " has what was dropped, and a restoration (stop, remove that task directory only, start) brings it back."
@@ -286,7 +240,6 @@ _AS_IT_WANTS = (
 
 DROPPING = Rule[Dropping](
     "RocksDB itself drops entries, as it is configured",
-    innocents={},
     loudness=lambda _, __: Loudness(Severity.INFO, Confidence.CONFIRMED, Level.EXPOSURE, _AS_IT_WANTS),
     summary=lambda x, _: (
         f"Task {x.task.id}: RocksDB drops entries of store {x.store.name} by configuration (FIFO compaction, or a"
@@ -312,7 +265,6 @@ DROPPED = Rule[Dropped](
         "the older segment came with another volume": lambda x: not x.kept,
     },
     unknowns={"the whole store may be on its way": lambda x: x.case.waited_us(x.gone.ended_us) < GONE_FOR_US},
-    loudness=lambda _, __: _SUSPICION,
     summary=lambda x, _: (
         f"Task {x.task.id}: segment {x.gone.segment} of store {x.store.name} is gone, although the older"
         f" {x.kept[-1].segment} is still there: it did not expire."
@@ -330,7 +282,6 @@ LEFT_OUT = Rule[LeftOut](
         "the opening trusted no offset, and all is restored": lambda x: not is_real(x.trusted),
     },
     unknowns={"the opening may end in a wipe": lambda x: not is_settled(x.case, x.session)},
-    loudness=lambda _, __: _SUSPICION,
     summary=lambda x, _: (
         f"Task {x.task.id}: segment {x.gone.segment} of store {x.store.name} was deleted while no process held it,"
         f" and the store reads on from offset {x.trusted}: what the segment held is missing."
@@ -350,9 +301,8 @@ SHRANK = Rule[Compared](
         ),
     },
     proofs=(_fewer_entries, _too_few_puts),
-    loudness=lambda _, proof: _SUSPICION if proof else None,
     summary=lambda x, proof: (
-        f"Task {x.task.id}: store {x.store.name} held {x.earlier.entries.low} entries or more at offset"
+        f"{x.named} held {x.earlier.entries.low} entries or more at offset"
         f" {x.earlier.offset}; at offset {x.later.offset} it has {proof.why if proof else ''}: entries are missing."
     ),
     evidence=_evidence_of_claims,

@@ -25,17 +25,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Remains, Store
 from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, detector
-from agent.judging.segment_order import removed_segments
+from agent.judging.base import DetectorMeta, Evidence, Kind, Mechanism, TaskCase, Twin
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
+from agent.judging.segment_loss import removed_segments
 from agent.judging.upstream import TORN_FILES
 from agent.judging.vanished import DELETING, QUIET_US, before_the_start, is_over, severity_of
 from agent.judging.vanished import DOCKET as VANISHED
@@ -49,9 +47,7 @@ META = DetectorMeta(
     title="Files of a store are missing or damaged",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     level=Level.EXPOSURE,
-    severity=Severity.CRITICAL,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     upstream=(TORN_FILES,),
     next_action=(
         "BEFORE the next start: keep a copy, then remove this task directory only, `.checkpoint` included: the start"
@@ -66,8 +62,6 @@ _DAMAGED = (
     " `.checkpoint` included; the start restores it in full."
 )
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
-
-
 _NOT_SEEN = "Nothing: it is so by configuration. A loss in these files is not seen."
 _LESS_SURE = "Nothing: no data is missing. Verdicts that rest on when the store was made are less sure."
 
@@ -79,34 +73,18 @@ class Flaw(NamedStoreStory):
     episode: str
     since_us: int
     what: str
-
-    @property
-    def subject(self) -> str:
-        """The episode."""
-        return self.episode
-
-    @property
-    def opened_at_us(self) -> int:
-        """Since when."""
-        return self.since_us
+    subject = derived(lambda x: x.episode)
+    opened_at_us = derived(lambda x: x.since_us)
 
 
 @dataclass(frozen=True)
 class Torn(Flaw):
-    """Files are missing: data files are left without the others, a manifest names some, or segments went.
+    """Files are missing: data files are left without the others, a manifest names some, or segments went."""
 
-    Args of the dataclass:
-        quiet_us: Since when the deletion that may have taken them would be quiet; 0 = it is over.
-        cause: Where it shows: what is left, a database, or nothing of the segments that went.
-    """
-
-    quiet_us: int
+    quiet_us: int  # since when the deletion that may have taken them would be quiet; 0 = it is over
+    # where it shows: what is left, a database, or nothing of the segments that went
     cause: Remains | Database | None
-
-    @property
-    def affected(self) -> Affected:
-        """By the fault that leaves such a store."""
-        return self.case.affected(TORN_FILES)
+    affected = derived(lambda x: x.case.affected(TORN_FILES))
 
     @property
     def is_sure(self) -> bool:
@@ -136,17 +114,17 @@ class Damaged(Flaw):
 
     database: Database
     affected = Affected.NO
+    opened_at_us = derived(
+        lambda x: min((x.database.problem_since_us[y] for y in x.damage), default=x.since_us)
+    )
+    # What is lost at the end of a manifest was on disk, and an offset may say so.
+    mechanism = derived(lambda x: Mechanism.DAMAGED_FILES if x.is_refused else Mechanism.OFFSET_WITHOUT_DATA)
 
     @cached_property
     def damage(self) -> list[str]:
         """What was damaged at two readings."""
         lasting = self.database.lasting_problems(self.database.seen_us, for_us=QUIET_US)
         return [x for x in lasting if problem_kind(x) in DAMAGE]
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the first of it was found."""
-        return min((self.database.problem_since_us[x] for x in self.damage), default=self.since_us)
 
     @property
     def is_refused(self) -> bool:
@@ -157,11 +135,6 @@ class Damaged(Flaw):
     def is_held(self) -> bool:
         """A process has it open, or may have."""
         return self.database.lock in (LockState.HELD, LockState.UNKNOWN) or self.task.held is True
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """What is lost at the end of a manifest was on disk, and an offset may say so."""
-        return Mechanism.DAMAGED_FILES if self.is_refused else Mechanism.OFFSET_WITHOUT_DATA
 
 
 @dataclass(frozen=True)
@@ -244,20 +217,8 @@ def _label(store: Store, database: Database) -> str:
     return f"{store.name}{'/' + database.segment if database.segment else ''}"
 
 
-def _is_wiped(x: Torn) -> bool:
-    opened = any(one.status == OPEN for one in segments_of(x.store) or ())
-    return opened and x.case.settings.exactly_once is not False
-
-
-def _loudness_of_torn(x: Torn, _: Proof | None) -> Loudness:
-    severity = x.severity if x.is_sure else Severity.WARNING
-    confidence = Confidence.CONFIRMED if x.is_sure else Confidence.SUSPECTED
-    return Loudness(severity, confidence, next_action=before_the_start(x))
-
-
 def _loudness_of_damage(x: Damaged, _: Proof | None) -> Loudness:
-    sure = x.is_refused and not x.is_held
-    confidence = Confidence.CONFIRMED if sure else Confidence.SUSPECTED
+    confidence = Confidence.CONFIRMED if (x.is_refused and not x.is_held) else Confidence.SUSPECTED
     return Loudness(Severity.WARNING, confidence, next_action=_STOP_FIRST if x.is_held else _DAMAGED)
 
 
@@ -271,7 +232,7 @@ def _summary_of_damage(x: Damaged, _: Proof | None) -> str:
     )
     if x.is_refused:
         means = "RocksDB refuses to open it or fails when it reads there"
-    return f"Task {x.task.id}: store {x.store.name} is damaged: {x.damage[0]}{more}; {means}."
+    return f"{x.named} is damaged: {x.damage[0]}{more}; {means}."
 
 
 TORN = Rule[Torn](
@@ -284,17 +245,24 @@ TORN = Rule[Torn](
         "no offset of the segments that are left is trusted": lambda x: (
             x.cause is None and not is_real(stored_offset(x.store))
         ),
-        "exactly-once wipes the segments that say open": lambda x: x.cause is None and _is_wiped(x),
+        "exactly-once wipes the segments that say open": lambda x: (
+            x.cause is None
+            and x.case.settings.exactly_once is not False
+            and any(one.status == OPEN for one in segments_of(x.store) or ())
+        ),
     },
     unknowns={DELETING: lambda x: not is_over(x.case, x.quiet_us)},
-    loudness=_loudness_of_torn,
-    summary=lambda x, _: f"Task {x.task.id}: store {x.store.name} is torn: {x.what}.",
+    loudness=lambda x, _: Loudness(
+        x.severity if x.is_sure else Severity.WARNING,
+        Confidence.CONFIRMED if x.is_sure else Confidence.SUSPECTED,
+        next_action=before_the_start(x),
+    ),
+    summary=lambda x, _: f"{x.named} is torn: {x.what}.",
     evidence=lambda x, _: (Evidence(x.since_us, x.what, x.place),),
 )
 
 DAMAGED = Rule[Damaged](
     "files of a store are damaged",
-    innocents={},
     unknowns={
         DELETING: lambda x: not is_over(x.case, 0),
         "no two readings five seconds apart found it": lambda x: not x.damage,
@@ -321,9 +289,5 @@ REMARK = Rule[Remark](
 )
 
 DETECTOR = detector(
-    META,
-    VANISHED,
-    Docket(_torn, (TORN,)),
-    Docket(_damaged, (DAMAGED,)),
-    Docket(_remarks, (REMARK,)),
+    META, VANISHED, Docket(_torn, (TORN,)), Docket(_damaged, (DAMAGED,)), Docket(_remarks, (REMARK,))
 )

@@ -24,7 +24,6 @@ META = DetectorMeta(
     refreshed=True,
     next_action="Find out the settings that the summary names and give them to the agent, or to `scan --set`.",
     consequence="State may be damaged; one answer decides.",
-    waits_us=(),
 )
 
 
@@ -33,7 +32,6 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
     decision = case.decision
     if decision is None:
         return
-    incidents = [(branch, one) for branch in decision.branches for one in branch.incidents]
     yield Verdict(
         subject="settings",
         opened_at_us=decision.since_us,
@@ -41,11 +39,10 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
         evidence=tuple(
             Evidence(
                 one.since_us,
-                f"{', '.join(branch.answers)}: {one.severity}, {one.confidence}"
-                f" {one.lead.detector}: {one.sentence}",
+                f"{', '.join(branch.answers)}: {one.severity}, {one.confidence} {one.lead.detector}: {one.sentence}",
                 f"{case.application.id}/{', '.join(one.tasks)}",
             )
-            for branch, one in incidents
+            for branch, one in [(branch, one) for branch in decision.branches for one in branch.incidents]
         ),
         severity=Severity.WARNING,
         confidence=Confidence.UNKNOWN,

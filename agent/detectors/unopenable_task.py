@@ -30,29 +30,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
+from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database
 from agent.inventory.segments import OPEN
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Upstream
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
 from agent.judging.changelogs import caution_about
 from agent.judging.refused import GOES_ON_US, Leak, Refused, leaks, refused
-from agent.judging.reopening import SETTLED_US
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, TaskStory, detector, first_of
+from agent.judging.rule import (
+    Docket,
+    Loudness,
+    NamedStoreStory,
+    Proof,
+    Rule,
+    TaskStory,
+    derived,
+    detector,
+    first_of,
+)
 from agent.judging.upstream import KAFKA_21034, KIP_1035, LEAKED_SEGMENT, REFUSED_OPEN
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="unopenable-task",
     title="Task that cannot be opened",
     mechanism=Mechanism.REFUSED_TASK,
     level=Level.EXPOSURE,
-    severity=Severity.CRITICAL,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     needs=("processing_guarantee", "enable_transactional_statestores"),
     upstream=(REFUSED_OPEN, LEAKED_SEGMENT, KAFKA_21034, KIP_1035),
     next_action=(
@@ -64,7 +67,6 @@ META = DetectorMeta(
     ),
     twin=Twin("a task that is refused once more, then wiped", "eos-4.3.1-crash-flushed"),
     silent_where=((Fact.OFFSETS_IN_STORE, Truth.NO),),
-    waits_us=(GOES_ON_US, SETTLED_US),
 )
 RESTART = (
     "Restart this instance: the process, not a thread and not the task. It holds the lock of a segment that it"
@@ -98,36 +100,10 @@ class LeftOpen(NamedStoreStory):
     """
 
     database: Database
-
-    @property
-    def subject(self) -> str:
-        """The status that was written."""
-        return f"{self.database.identity}@{self.sequence}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """Since when it is free."""
-        return self.database.lock_since_us or self.database.seen_us
-
-    @property
-    def identity(self) -> str | None:
-        """That of the database."""
-        return self.database.identity
-
-    @property
-    def issue(self) -> Upstream:
-        """By which fault."""
-        return KAFKA_21034 if self.task.is_global else REFUSED_OPEN
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """Its key."""
-        return (self.issue.key,)
-
-    @property
-    def affected(self) -> Affected:
-        """By that one."""
-        return self.case.affected(self.issue)
+    subject = derived(lambda x: f"{x.database.identity}@{x.sequence}")
+    opened_at_us = derived(lambda x: x.database.lock_since_us or x.database.seen_us)
+    identity = derived(lambda x: x.database.identity)
+    issues = derived(lambda x: (KAFKA_21034 if x.task.is_global else REFUSED_OPEN,))
 
     @property
     def sequence(self) -> int:
@@ -150,31 +126,10 @@ class Leaked(TaskStory):
     """A segment that was deleted while its own process held it."""
 
     leak: Leak
-
-    @property
-    def subject(self) -> str:
-        """The segment."""
-        return f"leaked {self.leak.path}@{self.leak.at_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was deleted."""
-        return self.leak.at_us
-
-    @property
-    def names_store(self) -> str:
-        """Its store."""
-        return self.leak.store
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """One fault does it."""
-        return (LEAKED_SEGMENT.key,)
-
-    @property
-    def affected(self) -> Affected:
-        """By that one."""
-        return self.case.affected(LEAKED_SEGMENT)
+    subject = derived(lambda x: f"leaked {x.leak.path}@{x.leak.at_us}")
+    opened_at_us = derived(lambda x: x.leak.at_us)
+    names_store = derived(lambda x: x.leak.store)
+    issues = (LEAKED_SEGMENT,)
 
 
 def _left_open(case: TaskCase) -> Iterator[LeftOpen]:
@@ -234,10 +189,7 @@ def _loudness_of_leaked(x: Leaked, _: Proof | None) -> Loudness:
 
 def _summary_of_refused(x: Refused, _: Proof | None) -> str:
     why = ", as with transactional stores switched on after an unclean end" if x.transactional else ""
-    return (
-        f"Task {x.task.id}: store {x.store.name} is refused at every opening: its status says open, and nothing"
-        f" wipes it{why}."
-    )
+    return f"{x.named} is refused at every opening: its status says open, and nothing wipes it{why}."
 
 
 def _evidence_of_refused(x: Refused, _: Proof | None) -> Iterator[Evidence]:
@@ -258,12 +210,7 @@ def _summary_of_left_open(x: LeftOpen, _: Proof | None) -> str:
     else:
         wiped = "the next assignment wipes it" if exactly_once else "exactly-once wipes it"
         then = f"{wiped}; {_UNTOLD}"
-    return f"Task {x.task.id}: store {x.store.name} was left open by an unclean end; {then}."
-
-
-def _evidence_of_left_open(x: LeftOpen, _: Proof | None) -> Iterator[Evidence]:
-    yield Evidence(x.database.seen_us, f"status open (sequence {x.sequence})", x.place)
-    yield Evidence(x.opened_at_us, "LOCK is free", x.place)
+    return f"{x.named} was left open by an unclean end; {then}."
 
 
 def _evidence_of_leaked(x: Leaked, _: Proof | None) -> Iterator[Evidence]:
@@ -299,15 +246,16 @@ LEFT_OPEN = Rule[LeftOpen](
     },
     loudness=_loudness_of_left_open,
     summary=_summary_of_left_open,
-    evidence=_evidence_of_left_open,
+    evidence=lambda x, _: (
+        Evidence(x.database.seen_us, f"status open (sequence {x.sequence})", x.place),
+        Evidence(x.opened_at_us, "LOCK is free", x.place),
+    ),
 )
 
 LEAKED = Rule[Leaked](
     "the start-up pass left a segment locked in its own process",
     innocents={"the process that held the segment has ended": _has_ended},
-    unknowns={
-        "the process may be about to end": lambda x: x.leak.at_us > x.case.now_us - GOES_ON_US,
-    },
+    unknowns={"the process may be about to end": lambda x: x.leak.at_us > x.case.now_us - GOES_ON_US},
     loudness=_loudness_of_leaked,
     summary=lambda x, _: (
         f"Task {x.task.id}: its process holds the lock of a deleted segment of store {x.leak.store} and cannot open"

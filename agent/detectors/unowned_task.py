@@ -17,15 +17,11 @@ from functools import cached_property
 
 from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
 from agent.inventory.model import Application
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
-from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, detector
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, derived, detector
 from agent.judging.upstream import KAFKA_8187
 from agent.judging.wording import assumptions
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 META = DetectorMeta(
     id="unowned-task",
@@ -34,7 +30,6 @@ META = DetectorMeta(
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
-    scope=Scope.TASK,
     needs=("num_standby_replicas", "kafka_streams_version", "state_cleanup_delay_ms"),
     upstream=(KAFKA_8187,),
     next_action=(
@@ -61,16 +56,8 @@ class Released(TaskStory):
     issues = (KAFKA_8187,)
     released_us: int
     standbys: int | None
-
-    @property
-    def subject(self) -> str:
-        """This release."""
-        return f"incarnation {self.task.incarnation}@{self.released_us}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was released."""
-        return self.released_us
+    subject = derived(lambda x: f"incarnation {x.task.incarnation}@{x.released_us}")
+    opened_at_us = derived(lambda x: x.released_us)
 
     @cached_property
     def alive_us(self) -> int | None:
@@ -98,13 +85,6 @@ def _signs_of_life(application: Application) -> tuple[list[int], int | None]:
     return [task.lock_probed_us for task in tasks if task.lock_probed_us], min(held, default=None)
 
 
-def _loudness(x: Released, _: Proof | None) -> Loudness:
-    """By default there are no standbys, and then this is an ordinary move."""
-    if x.standbys is None:
-        return Loudness(Severity.INFO, Confidence.SUSPECTED, missing_facts=("num_standby_replicas",))
-    return Loudness(Severity.WARNING, Confidence.SUSPECTED)
-
-
 # What it says
 
 
@@ -128,10 +108,13 @@ def _evidence(x: Released, _: Proof | None) -> Iterator[Evidence]:
 RULE = Rule[Released](
     "nobody took a task that was released, and its process lives",
     innocents={"its process ended, or has just begun to take its tasks": lambda x: x.alive_us is None},
-    unknowns={
-        "it may be handed over yet": lambda x: x.case.waited_us(x.released_us) <= HANDED_OFF_BY_US,
-    },
-    loudness=_loudness,
+    unknowns={"it may be handed over yet": lambda x: x.case.waited_us(x.released_us) <= HANDED_OFF_BY_US},
+    # By default there are no standbys, and then this is an ordinary move.
+    loudness=lambda x, _: (
+        (Loudness(Severity.INFO, Confidence.SUSPECTED, missing_facts=("num_standby_replicas",)))
+        if (x.standbys is None)
+        else (Loudness(Severity.WARNING, Confidence.SUSPECTED))
+    ),
     summary=_summary,
     evidence=_evidence,
 )

@@ -18,26 +18,21 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
-from agent.inventory.model import CheckpointClaim, PastDatabase, Session, Shape, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, PastDatabase, Session, Shape, Store, Task
+from agent.judging.base import DetectorMeta, Evidence, Mechanism, TaskCase, Truth
 from agent.judging.reopening import present_sessions
-from agent.judging.rule import Docket, Loudness, Proof, Rule, detector, first_of, graded
-from agent.judging.source_topic import SourceClaim, source_claim
+from agent.judging.rule import Docket, Loudness, Proof, Rule, derived, detector, first_of, graded
 from agent.judging.unrestored import (
     CLAIMED_US,
-    HEARD_US,
     LEFT_EMPTY,
     LEFT_HALF,
-    READ_US,
     SKIPPED,
-    USED_US,
     Opening,
     Remembered,
     Wiped,
@@ -45,8 +40,8 @@ from agent.judging.unrestored import (
     says_offset,
 )
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK
-from agent.judging.wording import concerned
-from agent.layout.profile import Truth
+from agent.judging.wording import checkpoint_of, concerned, where
+from agent.layout.names import CHANGELOG_SUFFIX
 from agent.quantities.changelog import is_real
 from agent.quantities.verdicts import comes_with, gave_back
 
@@ -54,42 +49,121 @@ META = DetectorMeta(
     id="unrestored-store",
     title="Task runs on a store that was not restored",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
-    level=Level.DAMAGE,
-    severity=Severity.CRITICAL,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("kafka_streams_version", "processing_guarantee", "num_standby_replicas"),
     upstream=(KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK),
     next_action=(
-        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
-        " watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"
-        " wrote to its changelog and output topics since the opening time was computed on missing state and must"
-        " be reprocessed."
+        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
+        " the restoration begin at the log start. Do not delete the other pods' copies first. What the task wrote to"
+        " its changelog and output topics since the opening time was computed on missing state and must be reprocessed."
     ),
     consequence=WRONG_RESULTS,
     twin=Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),
-    waits_us=(
-        USED_US,
-        READ_US,
-        CLAIMED_US,
-        HEARD_US,
-    ),
 )
+
+REPARTITION_SUFFIX = "-repartition"
+"""InternalTopologyBuilder: Kafka Streams purges such topics, so none stands in for a changelog."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceClaim:
+    """What the entry of a source topic says about a session of a store."""
+
+    topic: str  # the source topic
+    mark: CheckpointClaim  # newest real offset of the session, and what was flushed then
+    before: int | None  # highest offset known of the store before the session; None = none
+    place: str  # where the entry is
+
+
+def _source_claim(task: Task, store: Store, session: Session) -> SourceClaim | None:
+    """Return what a session claims of its source topic.
+
+    Returns:
+        None if its changelog is none, if it is not known which store the entry belongs to, or if nothing is claimed.
+    """
+    if store.segmented:
+        return None
+    return _in_store(task, store, session) if store.keeps_offsets else _in_checkpoint(task, store, session)
+
+
+def _in_checkpoint(task: Task, store: Store, session: Session) -> SourceClaim | None:
+    """Up to 4.2 `.checkpoint` names a topic and no store: whose is it?
+
+    It is the store's own where one topic of the partition is no changelog and one key-value store of the task is in no
+    entry. Topology optimisation lets a table's source topic stand in for a changelog.
+
+    Source:
+        InternalStreamsBuilder.rewriteRepeatedSources, TableSourceNode.reuseSourceTopic;
+        ProcessorStateManager.checkpoint (4.2.1) and commit (4.3.1); StreamTask.checkpointableOffsets: such an entry is
+        what the task consumed.
+    """
+    topic = _only(_topics(task))
+    if topic is None or _unnamed_stores(task) != [store.name]:
+        return None
+    until_us = None if session.released_us is None else session.released_us + CLOSES_WITHIN_US
+    marks = [
+        CheckpointClaim(written_us, offset, store.puts_at(written_us))
+        for written_us, offset in _entries(task, topic)
+        if written_us >= session.opened_us and (until_us is None or written_us <= until_us)
+    ]
+    old = [offset for written_us, offset in _entries(task, topic) if written_us < session.opened_us]
+    return None if not marks else SourceClaim(topic, marks[-1], max(old, default=None), checkpoint_of(task))
+
+
+def _in_store(task: Task, store: Store, session: Session) -> SourceClaim | None:
+    """A claim is what a close wrote: an open store that is killed is wiped, and a commit writes to memory only."""
+    facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
+    parts = [name.rpartition("-") for x in facts for name, _, _ in x.offsets]
+    topic = _only(name for name, _, number in parts if number == str(task.partition) and _is_source(name))
+    if topic is None or session.released_us is None or session.closed is False:
+        return None
+    if session.stored_offset is None:
+        return None
+    mark = CheckpointClaim(session.released_us, session.stored_offset, session.puts_at_release)
+    known = [
+        offset
+        for x in store.sessions
+        if x.opened_us < session.opened_us
+        for offset in (x.stored_offset_at_open, x.stored_offset, x.covering_offset)
+        if offset is not None and is_real(offset)
+    ]
+    return SourceClaim(topic, mark, max(known, default=None), where(task, store))
+
+
+def _topics(task: Task) -> Iterator[str]:
+    for fact in task.checkpoints:
+        for entry in fact.foreign:
+            if entry.partition == task.partition and _is_source(entry.topic):
+                yield entry.topic
+
+
+def _entries(task: Task, topic: str) -> Iterator[tuple[int, int]]:
+    for fact in task.checkpoints:
+        for entry in fact.foreign:
+            if (entry.topic, entry.partition) == (topic, task.partition) and is_real(entry.offset):
+                yield fact.written_us, entry.offset
+
+
+def _unnamed_stores(task: Task) -> list[str]:
+    named = {name for fact in task.checkpoints for name in fact.offsets}
+    return [store.name for store in task.stores.values() if not store.segmented and store.name not in named]
+
+
+def _is_source(topic: str) -> bool:
+    return not topic.endswith((CHANGELOG_SUFFIX, REPARTITION_SUFFIX))
+
+
+def _only(names: Iterable[str]) -> str | None:
+    found = set(names)
+    return found.pop() if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
 class Recreated(Opening):
-    """A session on a new store that its owner made after a wipe.
+    """A session on a new store that its owner made after a wipe."""
 
-    Args of the dataclass:
-        before: The incarnation that was wiped.
-        claim: What the new store claims.
-        old_offset: The best offset known of the old one; None = none.
-    """
-
-    before: PastDatabase
-    claim: CheckpointClaim
-    old_offset: int | None
+    before: PastDatabase  # the incarnation that was wiped
+    claim: CheckpointClaim  # what the new store claims
+    old_offset: int | None  # the best offset known of the old one; None = none
 
     @property
     def held(self) -> int | None:
@@ -124,21 +198,14 @@ class Refilled(Recreated):
 
     issues = (KAFKA_20416, REVIVED_TASK)
     topic: SourceClaim
+    # when it claimed, or when the store was made that lacks its records
+    opened_at_us = derived(lambda x: x.claim.at_us if x.is_held else x.session.opened_us)
+    subject = derived(lambda x: f"held@{x.session.opened_us}" if x.is_held else x.identity or "")
 
     @property
     def is_held(self) -> bool:
         """Whether its restoration may go on: an exposure, until it has caught up."""
         return self.session.released_us is None
-
-    @property
-    def subject(self) -> str:
-        """The session while it lasts, then the incarnation."""
-        return f"held@{self.session.opened_us}" if self.is_held else super().subject
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it claimed, or when the store was made that lacks its records."""
-        return self.claim.at_us if self.is_held else super().opened_at_us
 
 
 def _stories(case: TaskCase) -> Iterator[Opening]:
@@ -153,9 +220,8 @@ def _stories(case: TaskCase) -> Iterator[Opening]:
 
 def _recreated(case: TaskCase, store: Store, session: Session, before: PastDatabase) -> Iterator[Recreated]:
     if session.first is not None and case.affected(KAFKA_16017) is not Affected.NO:
-        old_offset = _old_offset(case.task, store, before)
-        yield Abandoned(case, store, session, before, session.first, old_offset)
-    claim = source_claim(case.task, store, session)
+        yield Abandoned(case, store, session, before, session.first, _old_offset(case.task, store, before))
+    claim = _source_claim(case.task, store, session)
     if claim is not None and concerned(case, Refilled.issues):
         yield Refilled(case, store, session, before, claim.mark, claim.before, claim)
 
@@ -163,8 +229,7 @@ def _recreated(case: TaskCase, store: Store, session: Session, before: PastDatab
 def _wiped_before(store: Store, session: Session) -> PastDatabase | None:
     """Return the incarnation that the owner of a new store had wiped; None = the last one did not end so."""
     ended = [x for x in store.past if x.ended_us <= session.opened_us and x.segment is None]
-    wiped = session.created and ended and ended[-1].shape is Shape.OWNER_WALK
-    return ended[-1] if wiped else None
+    return ended[-1] if (session.created and ended and ended[-1].shape is Shape.OWNER_WALK) else None
 
 
 def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
@@ -233,13 +298,6 @@ def _evidence_of_not_refilled(x: Refilled, _: Proof | None) -> Iterator[Evidence
     yield Evidence(x.claim.at_us, f"{what}, with only {x.claim.puts} puts", x.topic.place)
 
 
-def _summary_of_not_refilled(x: Refilled, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: store {x.store.name} was wiped and claims offset {x.claim.offset} of its source topic"
-        " with far fewer puts than it held entries: it was not restored up to it, or the topic no longer has them."
-    )
-
-
 _SOURCE_TOPIC_ACTION = (
     "Look for `Finished restoring changelog` of this store in the application's log, right after the wipe: 0 or few"
     " records mean that it is missing state. Then stop this instance, remove that task directory only, and start again."
@@ -274,7 +332,10 @@ NOT_REFILLED = Rule[Refilled](
         ),
     },
     loudness=_loudness_of_not_refilled,
-    summary=_summary_of_not_refilled,
+    summary=lambda x, _: (
+        f"{x.named} was wiped and claims offset {x.claim.offset} of its source topic"
+        " with far fewer puts than it held entries: it was not restored up to it, or the topic no longer has them."
+    ),
     evidence=_evidence_of_not_refilled,
 )
 

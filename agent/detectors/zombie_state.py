@@ -15,32 +15,21 @@ Source:
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent.contract.events import Confidence, Level, Severity
-from agent.contract.units import Twin
 from agent.inventory.copied import times_are_copied
-from agent.inventory.model import Session
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application, Session, Store, Task
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import offset_in_force, stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, seconds
-from agent.judging.reopening import SETTLED_US, is_settled, reopenings
-from agent.judging.rule import (
-    Docket,
-    IncarnationStory,
-    Loudness,
-    Proof,
-    Rule,
-    detector,
-    first_of,
-    one_for_the_task,
-)
-from agent.judging.unused import unused_until_opened, unused_until_read
+from agent.judging.base import DetectorMeta, Evidence, Fact, TaskCase, Truth, Twin, seconds
+from agent.judging.reopening import is_settled, reopenings
+from agent.judging.rule import Docket, IncarnationStory, Loudness, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import KAFKA_19943
 from agent.judging.wording import assumptions
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 
 META = DetectorMeta(
@@ -48,8 +37,6 @@ META = DetectorMeta(
     title="State reused after its tombstones expired",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
-    kind=Kind.DAMAGE,
-    scope=Scope.TASK,
     needs=("delete_retention_ms",),
     upstream=(KAFKA_19943,),
     next_action=(
@@ -59,7 +46,6 @@ META = DetectorMeta(
     consequence="Keys that were deleted while the directory was idle are back.",
     twin=Twin("N6, a quiet store was restarted soon", "benign-restart-eos-4.1.2"),
     refreshed=True,
-    waits_us=(SETTLED_US,),
 )
 BEFORE_THE_START = (
     "Before the next start: if keys of this store are ever deleted, and another instance worked on this task meanwhile,"
@@ -70,18 +56,12 @@ BEFORE_THE_START = (
 
 @dataclass(frozen=True)
 class Pause(IncarnationStory):
-    """A time in which nobody used a store.
-
-    Args of the dataclass:
-        since_us: When it was released, or written last.
-        until_us: When it was opened, or read.
-        retention_ms: How long tombstones live.
-    """
+    """A time in which nobody used a store."""
 
     issues = (KAFKA_19943,)
-    since_us: int
-    until_us: int
-    retention_ms: int
+    since_us: int  # when it was released, or written last
+    until_us: int  # when it was opened, or read
+    retention_ms: int  # how long tombstones live
 
     @property
     def is_long(self) -> bool:
@@ -100,20 +80,10 @@ class Reuse(Pause):
 
     after: Session
     watched: bool
-
-    @property
-    def subject(self) -> str:
-        """The opening, or the incarnation as the agent found it."""
-        return (
-            f"{self.store.identity}@{self.after.opened_us}"
-            if self.watched
-            else f"{self.store.identity}, unwatched"
-        )
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was used again."""
-        return self.after.opened_us
+    subject = derived(
+        lambda x: f"{x.store.identity}@{x.after.opened_us}" if x.watched else f"{x.store.identity}, unwatched"
+    )
+    opened_at_us = derived(lambda x: x.after.opened_us)
 
     @property
     def trusted(self) -> int | None:
@@ -127,15 +97,72 @@ class Reuse(Pause):
 class AtRest(Pause):
     """One that lasted when the store was read."""
 
-    @property
-    def subject(self) -> str:
-        """The incarnation as the agent found it."""
-        return f"{self.store.identity}, unwatched"
+    subject = derived(lambda x: f"{x.store.identity}, unwatched")
+    opened_at_us = derived(lambda x: x.since_us)
 
-    @property
-    def opened_at_us(self) -> int:
-        """When it was written last."""
-        return self.since_us
+
+def _unused_until_read(case: TaskCase, store: Store) -> tuple[int, int] | None:
+    """Return (since when, until when) no process used a store that was free at every reading; None = not known.
+
+    While any process of the application is alive, it writes to what it has open, sooner or later: what was written last
+    below the application bounds the pause of all its tasks.
+    """
+    application = case.application
+    if store.sessions or store.lock is not LockState.FREE or case.once(_is_alive, application):
+        return None
+    return case.once(_times, application)[-1], max(database.seen_us for database in store.databases.values())
+
+
+def _unused_until_opened(case: TaskCase, store: Store) -> tuple[int, int] | None:
+    """Return the same of a store of which no session before the first one that is known was seen; None = not known.
+
+    What an opening and the work after it overwrite no longer shows when the session before it ended. So the store was
+    read while it was free, or the checkpoint that a close writes is still known; from 4.3 on a close writes none.
+    """
+    session = store.session
+    if session is None or len(store.sessions) > 1 or session.created or store.forgotten_us:
+        return None
+    was_free = all(x.touched_us for x in store.databases.values())
+    by_checkpoint = (
+        case.says(Fact.OFFSETS_IN_STORE) is Truth.NO
+        and offset_in_force(case.task, store.name, session.opened_us, 0) is not None
+    )
+    opened = {x for database in store.databases.values() for x in database.reopened_us}
+    if not was_free and not (by_checkpoint and session.opened_us in opened):
+        return None
+    own = [x for x in _times_of(case.task, store) if x < session.opened_us]
+    times = case.once(_times, case.application)
+    before = bisect_right(times, case.once(_began_us, case.application) - 1)
+    return max(*own, times[before - 1] if before else 0, 0), session.opened_us
+
+
+def _is_alive(application: Application) -> bool:
+    """Return whether a process of the application shows: by its lock, by that of a task, or by itself."""
+    shown = application.life is not None or application.lock is LockState.HELD or bool(application.processes)
+    return shown or any(task.held for task in application.tasks.values())
+
+
+def _began_us(application: Application) -> int:
+    """When the process began to open stores: what is older was written before it."""
+    sessions = [
+        x.sessions[0] for task in application.tasks.values() for x in task.stores.values() if x.sessions
+    ]
+    return min(session.opened_us for session in sessions)
+
+
+def _times(application: Application) -> list[int]:
+    """List all times below an application that are known, oldest first."""
+    tasks = application.tasks.values()
+    return sorted({x for task in tasks for store in task.stores.values() for x in _times_of(task, store)})
+
+
+def _times_of(task: Task, store: Store) -> list[int]:
+    times = [task.mtime_us, *(fact.written_us for fact in task.checkpoints)]
+    for database in store.databases.values():
+        times += [database.born_us, database.touched_us, database.options_written_us, *database.reopened_us]
+        times += [written_us for _, written_us in database.flushed]
+        times += [database.offsets.written_us] if database.offsets is not None else []
+    return times
 
 
 def _pauses(case: TaskCase) -> Iterator[Pause]:
@@ -149,7 +176,7 @@ def _pauses(case: TaskCase) -> Iterator[Pause]:
             released_us = before.released_us or 0
             yield Reuse(case, store, released_us, after.opened_us, retention_ms, after, watched=True)
     for store in stores:
-        opened, read = unused_until_opened(case, store), unused_until_read(case, store)
+        opened, read = _unused_until_opened(case, store), _unused_until_read(case, store)
         if opened is not None:
             after = store.sessions[0]
             if after.offset_at_open is None:  # the first reading meets the stores before the checkpoint
@@ -177,13 +204,6 @@ def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
 
 
 # What they say
-
-
-def _summary_of_reuse(x: Reuse, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: store {x.store.name} was unused for {seconds(x.until_us - x.since_us)}, longer than"
-        f" tombstones live ({x.retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."
-    )
 
 
 def _evidence_of_reuse(x: Reuse, _: Proof | None) -> Iterator[Evidence]:
@@ -222,8 +242,10 @@ REUSED = Rule[Reuse](
         "its opening may end in a wipe": lambda x: not is_settled(x.case, x.after),
         "its file times are those of a copy": lambda x: not x.watched and x.is_copied,
     },
-    loudness=lambda _x, _: Loudness(Severity.WARNING, Confidence.SUSPECTED),
-    summary=_summary_of_reuse,
+    summary=lambda x, _: (
+        f"{x.named} was unused for {seconds(x.until_us - x.since_us)}, longer than"
+        f" tombstones live ({x.retention_ms / 1000:g} s), and is used again: keys deleted meanwhile are back."
+    ),
     evidence=_evidence_of_reuse,
 )
 
@@ -239,4 +261,4 @@ WOULD_BE_REUSED = Rule[AtRest](
     evidence=_evidence_at_rest,
 )
 
-DETECTOR = detector(META, Docket(_pauses, (REUSED, WOULD_BE_REUSED), first_of(one_for_the_task)))
+DETECTOR = detector(META, Docket(_pauses, (REUSED, WOULD_BE_REUSED), first_of()))

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from agent.contract.events import Confidence, Severity
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Store
-from agent.judging.base import Evidence, TaskCase, seconds
-from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, by_proof
+from agent.judging.base import Evidence, Fact, TaskCase, Truth, seconds
+from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, derived
 from agent.judging.upstream import TORN_DELETION
 from agent.judging.wording import checkpoint_of
 from agent.layout import names
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 
 JUDGE_THE_ORIGINAL = (
@@ -32,11 +30,7 @@ class AtRest(IncarnationStory):
     fact: CheckpointFact
     database: Database
     is_sure: bool
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the store was made."""
-        return self.database.born_us
+    opened_at_us = derived(lambda x: x.database.born_us)
 
     @property
     def offset(self) -> int:
@@ -48,10 +42,7 @@ class AtRest(IncarnationStory):
 class Empty(AtRest):
     """One to which nothing was ever written."""
 
-    @property
-    def opened_at_us(self) -> int:
-        """When the checkpoint claimed something."""
-        return self.fact.written_us
+    opened_at_us = derived(lambda x: x.fact.written_us)
 
 
 @dataclass(frozen=True)
@@ -70,8 +61,7 @@ def at_rest(case: TaskCase, store: Store) -> Iterator[AtRest]:
     if fact is None or database is None or not is_real(fact.offsets.get(store.name)):
         return
     birth = is_birth_known(case.task, database)
-    made_before = fact.written_us >= database.born_us
-    if _was_never_written(database) and (birth is not True or made_before):
+    if _was_never_written(database) and (birth is not True or (fact.written_us >= database.born_us)):
         kind: type[AtRest] = Empty
     else:
         kind = Copied if birth is False else Older
@@ -92,20 +82,6 @@ def wipes_stores(case: TaskCase) -> bool:
 # What they say
 
 
-def _summary_of_older(x: Older, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: the checkpoint (offset {x.offset}) is older than store {x.store.name}, which was made"
-        f" {seconds(x.database.born_us - x.fact.written_us)} later."
-    )
-
-
-def _summary_of_copied(x: Copied, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: it is unknown whether its checkpoint is older than its stores: their file times are"
-        " those of a copy that kept none."
-    )
-
-
 def _written_and_born(x: AtRest, _: Proof | None) -> Iterator[Evidence]:
     oldest_us, identity = x.database.oldest_data_us, f"{x.database.path}/{names.IDENTITY_FILE}"
     if oldest_us and is_copied(x.database):
@@ -115,26 +91,18 @@ def _written_and_born(x: AtRest, _: Proof | None) -> Iterator[Evidence]:
     yield Evidence(x.database.born_us, "file time of the store's IDENTITY", identity)
 
 
-def _summary_of_empty(x: Empty, _: Proof | None) -> str:
-    return (
-        f"Task {x.task.id}: the checkpoint says offset {x.offset}, but nothing was ever written to store"
-        f" {x.store.name}; unless every key was deleted, state is missing."
-    )
-
-
-def _evidence_of_empty(x: Empty, _: Proof | None) -> Iterator[Evidence]:
-    yield Evidence(x.fact.written_us, f"checkpoint with offset {x.offset}", checkpoint_of(x.task))
-    yield Evidence(x.fact.seen_us, "no file of the store ever held a record", x.place)
-
-
 EMPTY = Rule[Empty](
     "a checkpoint claims an offset of a store to which nothing was ever written",
     about=Empty,
-    innocents={},
     proofs=(lambda _: Proof("nothing was ever put", certain=False),),
-    loudness=by_proof,
-    summary=_summary_of_empty,
-    evidence=_evidence_of_empty,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: the checkpoint says offset {x.offset}, but nothing was ever written to store"
+        f" {x.store.name}; unless every key was deleted, state is missing."
+    ),
+    evidence=lambda x, _: (
+        Evidence(x.fact.written_us, f"checkpoint with offset {x.offset}", checkpoint_of(x.task)),
+        Evidence(x.fact.seen_us, "no file of the store ever held a record", x.place),
+    ),
 )
 
 OLDER = Rule[Older](
@@ -142,8 +110,10 @@ OLDER = Rule[Older](
     about=Older,
     innocents={"its store was there before": lambda x: x.fact.written_us >= x.database.born_us},
     proofs=(lambda x: Proof("its birth came later", certain=x.is_sure and not wipes_stores(x.case)),),
-    loudness=by_proof,
-    summary=_summary_of_older,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: the checkpoint (offset {x.offset}) is older than store {x.store.name}, which was made"
+        f" {seconds(x.database.born_us - x.fact.written_us)} later."
+    ),
     evidence=_written_and_born,
 )
 
@@ -155,6 +125,9 @@ COPIED = Rule[Copied](
         "a process opened the task since": lambda x: any(y.sessions for y in x.task.stores.values()),
     },
     loudness=lambda _x, _: Loudness(Severity.INFO, Confidence.UNKNOWN, next_action=JUDGE_THE_ORIGINAL),
-    summary=_summary_of_copied,
+    summary=lambda x, _: (
+        f"Task {x.task.id}: it is unknown whether its checkpoint is older than its stores: their file times are"
+        " those of a copy that kept none."
+    ),
     evidence=_written_and_born,
 )

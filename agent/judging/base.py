@@ -9,13 +9,14 @@ from typing import Any, ClassVar, TypeVar
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.finding import Evidence as Evidence
-from agent.contract.mechanisms import Mechanism
-from agent.contract.units import Twin
+from agent.contract.mechanisms import Mechanism as Mechanism
+from agent.contract.units import Twin as Twin
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings
 from agent.judging.decision import Decision
-from agent.layout.facts import Fact
-from agent.layout.profile import Profile, Truth
+from agent.layout.facts import Fact as Fact
+from agent.layout.profile import Profile
+from agent.layout.profile import Truth as Truth
 from agent.layout.releases import ReleaseRange
 
 T = TypeVar("T")
@@ -45,64 +46,39 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """An upstream issue, with the releases it affects.
+    """An upstream issue, with the releases it affects."""
 
-    Args of the dataclass:
-        key: Issue key, or `no upstream issue`.
-        releases: Affected ranges, inclusive.
-        fixed: Where the fix shipped, for people.
-    """
-
-    key: str
-    releases: tuple[ReleaseRange, ...]
-    fixed: str
+    key: str  # issue key, or `no upstream issue`
+    releases: tuple[ReleaseRange, ...]  # affected ranges, inclusive
+    fixed: str  # where the fix shipped, for people
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorMeta:
-    """What a detector says of itself.
+    """What a detector says of itself."""
 
-    Args of the dataclass:
-        id: Kebab-case id, also the name of its page.
-        title: What it finds, in a few words.
-        level: Kind of statement.
-        severity: The highest it gets.
-        kind: Event, condition or damage.
-        scope: What it judges.
-        needs: Settings without which it stays silent or unsure.
-        refreshed: While a finding is open, a new summary replaces the old one, with its evidence.
-        upstream: Issues it names.
-        mechanism: What goes wrong, unless a verdict says something else; None = what this detector alone is about.
-        next_action: What is safe to do next.
-        consequence: What it means for the data, one or two sentences.
-        lowers_risk: What makes damage from a lasting exposure less likely; empty = none of its verdicts lasts.
-        exactly_once: It judges only applications that are known to run exactly-once (True) or at-least-once (False).
-        alert_after_m: Minutes that a warning must last before its alert; None = by the level.
-        twin: Its benign twin; None = no run looks like what it judges: a volume, or settings.
-        silent_where: Answers of the release profile, each of which alone makes it silent.
-        waits_us: How long after a change time alone can still bring a verdict: each deadline that it has, counted from
-            the change; empty = time decides nothing. None = always: its verdict also depends on what has no transition
-            of the same task (other tasks, for example).
-    """
-
-    id: str
-    title: str
-    level: Level
-    severity: Severity
-    kind: Kind
-    scope: Scope
-    next_action: str
-    needs: tuple[str, ...] = ()
-    refreshed: bool = False
-    upstream: tuple[Upstream, ...] = ()
+    id: str  # kebab-case id, also the name of its page
+    title: str  # what it finds, in a few words
+    next_action: str  # what is safe to do next
+    level: Level = Level.DAMAGE  # kind of statement
+    severity: Severity = Severity.CRITICAL  # the highest it gets
+    kind: Kind = Kind.DAMAGE  # event, condition or damage
+    scope: Scope = Scope.TASK  # what it judges
+    needs: tuple[str, ...] = ()  # settings without which it stays silent or unsure
+    refreshed: bool = False  # while a finding is open, a new summary replaces the old one, with its evidence
+    upstream: tuple[Upstream, ...] = ()  # issues it names
+    # what goes wrong, unless a verdict says something else; None = what this detector alone is about
     mechanism: Mechanism | None = None
-    consequence: str = ""
+    consequence: str = ""  # what it means for the data, one or two sentences
+    # what makes damage from a lasting exposure less likely; empty = none of its verdicts lasts
     lowers_risk: str = ""
+    # it judges only applications that are known to run exactly-once (True) or at-least-once (False)
     exactly_once: bool | None = None
-    alert_after_m: int | None = None
+    alert_after_m: int | None = None  # minutes that a warning must last before its alert; None = by the level
+    # its benign twin; None = no run looks like what it judges: a volume, or settings
     twin: Twin | None = None
+    # answers of the release profile, each of which alone makes it silent
     silent_where: tuple[tuple[Fact, Truth], ...] = ()
-    waits_us: tuple[int, ...] | None = None
 
     @property
     def is_law(self) -> bool:
@@ -123,60 +99,39 @@ class DetectorMeta:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a detector says of one subject.
+    """What a detector says of one subject."""
 
-    Args of the dataclass:
-        subject: Distinguishes episodes of one detector on one task or store (an incarnation, a session).
-        opened_at_us: Time of the deciding operation.
-        summary: One sentence.
-        evidence: Ordered chain.
-        severity: How severe.
-        confidence: How sure.
-        store: Store concerned.
-        identity: RocksDB IDENTITY of the incarnation concerned.
-        level: Overrides the meta's level.
-        upstream: Keys; empty = those of the meta's that may affect the release, or none if it has its own mechanism.
-        affected: Is this release affected?
-        missing_facts: Settings that would decide more.
-        next_action: Overrides the meta's.
-        mechanism: Overrides the meta's, and its issues.
-        lasting: It comes from release or settings and stays as long as they do: there is nothing to do at once, and
-            the operator may accept it. Only for an exposure whose detector says what `lowers_risk`.
-        gives_way: Of a law: it is not said where a detector of a known fault reports the same damage.
-    """
-
-    subject: str
-    opened_at_us: int
-    summary: str
-    evidence: tuple[Evidence, ...]
-    severity: Severity
-    confidence: Confidence
-    store: str | None = None
-    identity: str | None = None
-    level: Level | None = None
+    subject: str  # distinguishes episodes of one detector on one task or store (an incarnation, a session)
+    opened_at_us: int  # time of the deciding operation
+    summary: str  # one sentence
+    evidence: tuple[Evidence, ...]  # ordered chain
+    severity: Severity  # how severe
+    confidence: Confidence  # how sure
+    store: str | None = None  # store concerned
+    identity: str | None = None  # RocksDB IDENTITY of the incarnation concerned
+    level: Level | None = None  # overrides the meta's level
+    # keys; empty = those of the meta's that may affect the release, or none if it has its own mechanism
     upstream: tuple[str, ...] = ()
-    affected: Affected = Affected.POSSIBLY
-    missing_facts: tuple[str, ...] = ()
-    next_action: str = ""
-    mechanism: Mechanism | None = None
+    affected: Affected = Affected.POSSIBLY  # is this release affected?
+    missing_facts: tuple[str, ...] = ()  # settings that would decide more
+    next_action: str = ""  # overrides the meta's
+    mechanism: Mechanism | None = None  # overrides the meta's, and its issues
+    # it comes from release or settings and stays as long as they do: there is nothing to do at once, and the
+    # operator may accept it. Only for an exposure whose detector says what `lowers_risk`.
     lasting: bool = False
+    # of a law: it is not said where a detector of a known fault reports the same damage
     gives_way: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCase:
-    """What a detector of the agent itself may read: values only.
-
-    Args of the dataclass:
-        inventory: Everything known.
-        now_us: Time of the judgement; never the wall clock.
-        answers: What was asked `once` while the inventory stays as it is; cases of one batch may share it.
-    """
+    """What a detector of the agent itself may read: values only."""
 
     scope: ClassVar[Scope] = Scope.AGENT
 
-    inventory: Inventory
-    now_us: int
+    inventory: Inventory  # everything known
+    now_us: int  # time of the judgement; never the wall clock
+    # what was asked `once` while the inventory stays as it is; cases of one batch may share it
     answers: dict[tuple[Callable[[Any], Any], int], Any] = field(
         default_factory=dict, kw_only=True, repr=False, compare=False
     )
@@ -205,29 +160,21 @@ class AgentCase:
 
 def _clock_steps(inventory: Inventory) -> list[tuple[int, int]]:
     """List by when the clock was set forward, and to when."""
-    return [
-        (x.started_us, x.ended_us)
-        for x in inventory.blind
-        if x.cause == "clock-step" and x.ended_us is not None
-    ]
+    return [(x.started_us, x.ended_us) for x in inventory.blind if x.cause == "clock-step" and x.ended_us]
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationCase(AgentCase):
-    """What a detector of applications may read.
-
-    Args of the dataclass:
-        application: The one to judge.
-        settings: What the operator said of it.
-        profile: Which layout facts hold for its releases.
-        decision: What is undecided of it, by settings that were not given.
-    """
+    """What a detector of applications may read."""
 
     scope: ClassVar[Scope] = Scope.APPLICATION
 
-    application: Application
+    application: Application  # the one to judge
+    # what the operator said of it
     settings: ApplicationSettings = field(default_factory=ApplicationSettings, kw_only=True)
+    # which layout facts hold for its releases
     profile: Profile = field(default_factory=Profile, kw_only=True)
+    # what is undecided of it, by settings that were not given
     decision: Decision | None = field(default=None, kw_only=True)
 
     def is_silent(self, meta: DetectorMeta) -> bool:
@@ -245,15 +192,11 @@ class ApplicationCase(AgentCase):
 
 @dataclass(frozen=True, slots=True)
 class TaskCase(ApplicationCase):
-    """What a detector of tasks may read.
-
-    Args of the dataclass:
-        task: The one to judge.
-    """
+    """What a detector of tasks may read."""
 
     scope: ClassVar[Scope] = Scope.TASK
 
-    task: Task
+    task: Task  # the one to judge
 
     def names_changelog_of(self, store_name: str) -> bool:
         """Return whether checkpoints of the task can name a store; False for one without its own changelog."""

@@ -19,15 +19,10 @@ ASKED = (GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL)
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What holds under some answers.
+    """What holds under some answers."""
 
-    Args of the dataclass:
-        answers: In words, one setting after the other: "exactly-once", "without standbys".
-        incidents: What is wrong then, the worst first; empty = nothing.
-    """
-
-    answers: tuple[str, ...]
-    incidents: tuple[Incident[Finding], ...]
+    answers: tuple[str, ...]  # in words, one setting after the other: "exactly-once", "without standbys"
+    incidents: tuple[Incident[Finding], ...]  # what is wrong then, the worst first; empty = nothing
 
     @property
     def severity(self) -> Severity | None:
@@ -37,23 +32,15 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is undecided of an application.
+    """What is undecided of an application."""
 
-    Args of the dataclass:
-        application_id: The application.
-        question: The one or two settings that decide, the most telling first.
-        branches: What holds under which answers, the worst first. Findings that hold in every world are in none.
-        least: The worst severity that every world has; None = in some world nothing is wrong.
-        sure: Whether the question decides all of it.
-        unasked: Tasks that look suspicious, too, and were not judged in every world.
-    """
-
-    application_id: str
-    question: tuple[str, ...]
+    application_id: str  # the application
+    question: tuple[str, ...]  # the one or two settings that decide, the most telling first
+    # what holds under which answers, the worst first. Findings that hold in every world are in none.
     branches: tuple[Branch, ...]
-    least: Severity | None
-    sure: bool
-    unasked: int = 0
+    least: Severity | None  # the worst severity that every world has; None = in some world nothing is wrong
+    sure: bool  # whether the question decides all of it
+    unasked: int = 0  # tasks that look suspicious, too, and were not judged in every world
 
     @property
     def severity(self) -> Severity:
@@ -77,9 +64,9 @@ def summary(decision: Decision) -> str:
     before = ""
     for branch in decision.branches:
         if branch.incidents:
-            what = _sentence(branch)
+            what, sure = _sentence(branch), branch.incidents[0].confidence.value
             same = "the same" if what == before else what
-            said.append(f"If it runs {', '.join(branch.answers)}: {branch.severity}, {_sure(branch)}: {same}")
+            said.append(f"If it runs {', '.join(branch.answers)}: {branch.severity}, {sure}: {same}")
             before = what
     wrong = "nothing is wrong" if decision.least is None else "nothing more is wrong"
     rest = f" Otherwise {wrong}." if any(not x.incidents for x in decision.branches) else ""
@@ -116,10 +103,6 @@ def _sentence(branch: Branch) -> str:
     issues = f" ({', '.join(keys)})" if keys else ""
     more = f", and {len(others)} more {'incident' if len(others) == 1 else 'incidents'}" if others else ""
     return f"{first.sentence.rstrip('.')}{issues}{more}"
-
-
-def _sure(branch: Branch) -> str:
-    return branch.incidents[0].confidence.value
 
 
 _KAFKA_NAMES: Mapping[str, str] = {

@@ -16,48 +16,29 @@ from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointFact, Session, Store, Task
 from agent.inventory.openings import segments_of
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import Evidence, TaskCase
+from agent.judging.base import Evidence, Fact, TaskCase, Truth
 from agent.judging.reopening import present_sessions
-from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived
 from agent.judging.segment_loss import changelog_of, speaker_of
 from agent.judging.wording import checkpoint_of, where
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
-MEANING_CHANGED = 1
-"""Up to 2.5 the offset is the next one to read, from 2.6 the last one applied."""
+MEANING_CHANGED = 1  # up to 2.5 the offset is the next one to read, from 2.6 the last one applied
 SAME_OPENING_US = 1_000_000
 """The old log of an opening and the reading that found it lie less than a second apart."""
 
 
 @dataclass(frozen=True)
 class Short(NamedStoreStory):
-    """A store of which an offset is too low.
+    """A store of which an offset is too low."""
 
-    Args of the dataclass:
-        held: The offset up to which the store held everything.
-        held_us: When it said so.
-        ends: The offset that it says now; negative = none, nothing was read or it was out of range.
-        ends_us: When it said so.
-        source: Where both are.
-    """
-
-    held: int
-    held_us: int
-    ends: int
-    ends_us: int
-    source: str
+    held: int  # the offset up to which the store held everything
+    held_us: int  # when it said so
+    ends: int  # the offset that it says now; negative = none, nothing was read or it was out of range
+    ends_us: int  # when it said so
+    source: str  # where both are
     affected = Affected.YES
-
-    @property
-    def subject(self) -> str:
-        """The incarnation."""
-        return f"incarnation {self.task.incarnation}.{self.store.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it said too little."""
-        return self.ends_us
+    subject = derived(lambda x: f"incarnation {x.task.incarnation}.{x.store.incarnation}")
+    opened_at_us = derived(lambda x: x.ends_us)
 
     @property
     def gave(self) -> str:

@@ -12,52 +12,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.contract.events import Affected
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Database
 from agent.inventory.segments import OPEN
-from agent.judging.base import TaskCase, Upstream
+from agent.judging.base import Fact, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US
-from agent.judging.rule import NamedStoreStory
+from agent.judging.rule import NamedStoreStory, derived
 from agent.judging.upstream import KAFKA_21034, KIP_1035, REFUSED_OPEN
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 
 REFUSALS = 5
 """A process that wipes is refused twice: by its start-up pass, and by the task that it then wipes. Two more are left
 for a task that goes to another thread between. One that does not wipe came to 73 in 26 s (recorded)."""
-
 BURST_US = 5_000_000
 """Where no process was seen: not even processes that end after their start-up pass follow so closely (it is reached 3 s
 after the start, recorded)."""
-
-STARTS = 2
-"""Global stores are refused once by each process; a second one shows that a start does not help."""
-
+STARTS = 2  # global stores are refused once by each process; a second one shows that a start does not help
 GOES_ON_US = 1_000_000
 """An end that is not announced is found by the next lock poll, 250 ms later; a second covers a busy agent."""
-
-SEEN_LATE_US = 1_000_000
-"""A lock poll sees a process up to a second after its first work."""
+SEEN_LATE_US = 1_000_000  # a lock poll sees a process up to a second after its first work
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A segment that was deleted while its own process held it: it had opened it, and was refused a later one.
+    """A segment that was deleted while its own process held it: it had opened it, and was refused a later one."""
 
-    Args of the dataclass:
-        at_us: When it was deleted.
-        opened_us: When the store was opened.
-        store: Its store.
-        path: The segment.
-        refused: Path of the segment whose status said open.
-    """
-
-    at_us: int
-    opened_us: int
-    store: str
-    path: str
-    refused: str
+    at_us: int  # when it was deleted
+    opened_us: int  # when the store was opened
+    store: str  # its store
+    path: str  # the segment
+    refused: str  # path of the segment whose status said open
 
 
 def leaks(case: TaskCase) -> Iterator[Leak]:
@@ -89,16 +72,13 @@ class Refused(NamedStoreStory):
     """
 
     database: Database
-
-    @property
-    def subject(self) -> str:
-        """The database."""
-        return f"refused {self.database.identity}"
-
-    @property
-    def identity(self) -> str | None:
-        """That of the database."""
-        return self.database.identity
+    # the opening that decided
+    opened_at_us = derived(lambda x: x.counted[0][x.counted[1] - 1] if x.counted[1] else x.flushed_us)
+    subject = derived(lambda x: f"refused {x.database.identity}")
+    identity = derived(lambda x: x.database.identity)
+    issues = derived(
+        lambda x: (KAFKA_21034 if x.task.is_global else REFUSED_OPEN if x.transactional else KIP_1035,)
+    )
 
     @property
     def flushed_us(self) -> int:
@@ -148,36 +128,14 @@ class Refused(NamedStoreStory):
         for one in lives:
             if len(one) >= REFUSALS:
                 return one, REFUSALS, True
-        unseen = [x for x in times_us if x < self.case.inventory.started_us or not application.lives]
-        burst = _burst(unseen)
+        burst = _burst([x for x in times_us if x < self.case.inventory.started_us or not application.lives])
         return burst, REFUSALS if burst else 0, False
-
-    @property
-    def opened_at_us(self) -> int:
-        """The opening that decided; without one, the last flush."""
-        times_us, number, _ = self.counted
-        return times_us[number - 1] if number else self.flushed_us
 
     @cached_property
     def transactional(self) -> bool:
         """Whether the process may have transactional stores; without them a wipe would follow."""
         is_known = self.case.says(Fact.TRANSACTIONAL_STORES) is not Truth.NO
         return not self.task.is_global and is_known and self.case.settings.transactional_stores is not False
-
-    @property
-    def issue(self) -> Upstream:
-        """By which fault."""
-        return KAFKA_21034 if self.task.is_global else REFUSED_OPEN if self.transactional else KIP_1035
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """Its key."""
-        return (self.issue.key,)
-
-    @property
-    def affected(self) -> Affected:
-        """By that one."""
-        return self.case.affected(self.issue)
 
 
 def refused(case: TaskCase) -> Iterator[Refused]:

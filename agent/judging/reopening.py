@@ -10,7 +10,6 @@ from agent.judging.base import AgentCase
 
 SETTLED_US = 10_000_000
 """A release that wipes opens the store first and deletes it within milliseconds to a second (recorded)."""
-
 DEAD_US = 60_000_000
 """A container that ended is started again at once, and after 10, 20, 40 s when that failed: a store that is free for a
 minute waits for an operator, and that is the last moment at which everything can be saved."""

@@ -5,38 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, CheckpointFact, Session, Store, Task
-from agent.judging.alive import let_commits_pass
-from agent.judging.base import TaskCase
-from agent.judging.role import may_be_on_the_way, moved_by, was_deleted_in
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
+from agent.judging.base import Fact, TaskCase, Truth
+from agent.judging.role import let_commits_pass, may_be_on_the_way, moved_by, was_deleted_in
 from agent.quantities.changelog import TEN_THOUSAND
 from agent.quantities.flushed import commits_passed, due_flush
 
 UNCHANGED_US = 500_000
 """The checkpoint at the end of the restoration no longer moves; one that is written on the way (removal, a standby that
 becomes active) is replaced or deleted within milliseconds (seen live: 0.26 s)."""
-UNCHANGED_BESIDE_STANDBYS_US = 10_000_000
-"""Up to 2.6 a standby writes at every commit, also on its way."""
+UNCHANGED_BESIDE_STANDBYS_US = 10_000_000  # up to 2.6 a standby writes at every commit, also on its way
 UNCHANGED_ALONE_US = 300_000_000
 """Without any work after it a checkpoint may be that of a paused restoration: five minutes without either."""
 RESTORING_US = 30_000_000
 """The first commit after an opening writes a checkpoint, too: what was left then is restored within this time."""
-WORKED_US = 1_000_000
-"""A flush that a checkpoint follows at once belongs to that checkpoint."""
+WORKED_US = 1_000_000  # a flush that a checkpoint follows at once belongs to that checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class RestorationEnd:
-    """A checkpoint at which a restoration ended.
+    """A checkpoint at which a restoration ended."""
 
-    Args of the dataclass:
-        offset: Its entry for the store.
-        certain: More than 10,000 records were flushed after it without another; otherwise the restoration may have
-            been paused there, or be stalled, or on 2.6 be that of a copy that warms up.
-    """
-
-    offset: int
+    offset: int  # its entry for the store
+    # more than 10,000 records were flushed after it without another; otherwise the restoration may have been
+    # paused there, or be stalled, or on 2.6 be that of a copy that warms up
     certain: bool
 
 

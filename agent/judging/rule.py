@@ -26,6 +26,11 @@ C_co = TypeVar("C_co", bound=AgentCase, covariant=True)
 S = TypeVar("S", bound="Story[Any]")
 
 
+def derived(ask: Callable[[Any], object]) -> Any:
+    """In a story: derive what goes into its verdict, once there is one."""
+    return property(ask)
+
+
 @dataclass(frozen=True)
 class Story(Generic[C_co]):
     """What a rule judges. It knows its case, so that no function hands the case on beside it.
@@ -34,41 +39,15 @@ class Story(Generic[C_co]):
     """
 
     case: C_co
-
-    @property
-    def subject(self) -> str:
-        """Distinguishes episodes of one detector on one task or store."""
-        return ""
-
-    @property
-    def opened_at_us(self) -> int:
-        """Time of the deciding operation."""
-        return self.case.now_us
-
-    @property
-    def place(self) -> str:
-        """Where it happened, for people: a path relative to the state directory."""
-        return ""
-
-    @property
-    def names_store(self) -> str | None:
-        """Store that the finding is about; None = the whole task."""
-        return None
-
-    @property
-    def identity(self) -> str | None:
-        """RocksDB IDENTITY of the incarnation concerned."""
-        return None
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """Keys of issues; empty = those of the meta's that may affect the release."""
-        return ()
-
-    @property
-    def affected(self) -> Affected:
-        """Whether this release is affected."""
-        return Affected.POSSIBLY
+    # distinguishes episodes of one detector on one task or store
+    subject: ClassVar[str] = ""
+    opened_at_us: ClassVar[int] = 0  # time of the deciding operation
+    place: ClassVar[str] = ""  # where it happened, for people: a path relative to the state directory
+    names_store: ClassVar[str | None] = None  # store that the finding is about; None = the whole task
+    identity: ClassVar[str | None] = None  # RocksDB IDENTITY of the incarnation concerned
+    # keys of issues; empty = those of the meta's that may affect the release
+    upstream: ClassVar[tuple[str, ...]] = ()
+    affected: ClassVar[Affected] = Affected.POSSIBLY  # whether this release is affected
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -81,26 +60,14 @@ class TaskStory(Story[TaskCase]):
     """A story of one task; `issues` = those that it is about, empty = those of its detector."""
 
     issues: ClassVar[tuple[Upstream, ...]] = ()
-
-    @property
-    def upstream(self) -> tuple[str, ...]:
-        """Keys of its issues that may affect the release."""
-        return concerned(self.case, self.issues)
-
-    @property
-    def affected(self) -> Affected:
-        """Whether any of its issues affects the release."""
-        return most_affected(self.case, self.issues) if self.issues else Affected.POSSIBLY
+    upstream = derived(lambda x: concerned(x.case, x.issues))
+    affected = derived(lambda x: most_affected(x.case, x.issues) if x.issues else Affected.POSSIBLY)
+    place = derived(lambda x: x.case.task.path)
 
     @property
     def task(self) -> Task:
         """The task."""
         return self.case.task
-
-    @property
-    def place(self) -> str:
-        """Path of the task."""
-        return self.task.path
 
 
 @dataclass(frozen=True)
@@ -108,36 +75,27 @@ class StoreStory(TaskStory):
     """A story of one store."""
 
     store: Store
+    place = derived(lambda x: where(x.task, x.store))
+    identity = derived(lambda x: x.store.identity)
 
     @property
-    def place(self) -> str:
-        """Path of the store."""
-        return where(self.task, self.store)
-
-    @property
-    def identity(self) -> str | None:
-        """Identity of the incarnation that is there."""
-        return self.store.identity
+    def named(self) -> str:
+        """The store, for a sentence."""
+        return f"Task {self.task.id}: store {self.store.name}"
 
 
 @dataclass(frozen=True)
 class NamedStoreStory(StoreStory):
     """A story of one store, of which the verdict gives the name: the others of its task have lives of their own."""
 
-    @property
-    def names_store(self) -> str:
-        """The store."""
-        return self.store.name
+    names_store = derived(lambda x: x.store.name)
 
 
 @dataclass(frozen=True)
 class IncarnationStory(NamedStoreStory):
     """A story of one incarnation of a store: whatever shows it, it is found once."""
 
-    @property
-    def subject(self) -> str:
-        """The incarnation."""
-        return self.store.identity or ""
+    subject = derived(lambda x: x.store.identity or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +121,9 @@ class Loudness:
     gives_way: bool = True
 
 
+SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
+
+
 def graded(proof: Proof | None, missing_facts: tuple[str, ...] = ()) -> Loudness | None:
     """Critical and confirmed by a certain proof, a warning and suspected by another, and nothing without one."""
     if proof is None:
@@ -170,11 +131,6 @@ def graded(proof: Proof | None, missing_facts: tuple[str, ...] = ()) -> Loudness
     if proof.certain:
         return Loudness(Severity.CRITICAL, Confidence.CONFIRMED, missing_facts=missing_facts)
     return Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=missing_facts)
-
-
-def by_proof(_: Story[Any], proof: Proof | None) -> Loudness | None:
-    """Loudness of a rule where nothing but the proof decides."""
-    return graded(proof)
 
 
 class Why(StrEnum):
@@ -193,29 +149,22 @@ class Silence:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule(Generic[S]):
-    """One mechanism, as an expert checks it beside the source.
+    """One mechanism, as an expert checks it beside the source."""
 
-    Args of the dataclass:
-        name: What it finds, one line for people.
-        innocents: Look-alikes: name -> whether the story is one; the first that holds ends the judgement.
-        unknowns: What cannot be told, or not yet: name -> whether it is so; asked after the innocents.
-        proofs: The first that holds is the proof; each says why.
-        about: Kind of story that it judges; others are passed over.
-        loudness: Severity and confidence by proof and role alone; None = without a proof nothing is said.
-        summary: One sentence.
-        evidence: Ordered chain.
-    """
-
-    name: str
-    innocents: Mapping[str, Callable[[S], bool]]
-    loudness: Callable[[S, Proof | None], Loudness | None]
-    summary: Callable[[S, Proof | None], str]
-    evidence: Callable[[S, Proof | None], Iterable[Evidence]]
-    proofs: tuple[Callable[[S], Proof | None], ...] = ()
+    name: str = field(kw_only=False)  # what it finds, one line for people
+    # look-alikes: name -> whether the story is one; the first that holds ends the judgement
+    innocents: Mapping[str, Callable[[S], bool]] = field(default_factory=dict)
+    # severity and confidence by proof and role alone; it returns None = without a proof nothing is said.
+    # If it is not given: as `graded`, and a suspicion where there are no proofs
+    loudness: Callable[[S, Proof | None], Loudness | None] | None = None
+    summary: Callable[[S, Proof | None], str]  # one sentence
+    evidence: Callable[[S, Proof | None], Iterable[Evidence]]  # ordered chain
+    proofs: tuple[Callable[[S], Proof | None], ...] = ()  # the first that holds is the proof; each says why
+    # what cannot be told, or not yet: name -> whether it is so; asked after the innocents
     unknowns: Mapping[str, Callable[[S], bool]] = field(default_factory=dict)
-    about: type[Story[Any]] = Story
+    about: type[Story[Any]] = Story  # kind of story that it judges; others are passed over
 
     def decide(self, story: S) -> Verdict | Silence:
         """Judge a story."""
@@ -229,7 +178,10 @@ class Rule(Generic[S]):
         for prove in self.proofs:
             if (proof := prove(story)) is not None:
                 break
-        loudness = self.loudness(story, proof)
+        if self.loudness is not None:
+            loudness = self.loudness(story, proof)
+        else:
+            loudness = graded(proof) if self.proofs else SUSPICION
         if loudness is None:
             return Silence(Why.UNPROVED, "nothing proves it")
         return Verdict(
@@ -261,8 +213,8 @@ def everything(heard: Heard) -> Iterator[Verdict]:
     return (verdict for _, verdict in heard)
 
 
-def first_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict]]:
-    """Keep the first verdict of the stories with the same key."""
+def first_of(key: Callable[[Any], object] = lambda _: "") -> Callable[[Heard], Iterator[Verdict]]:
+    """Keep the first verdict of the stories with the same key; without a key one for the task."""
 
     def keep(heard: Heard) -> Iterator[Verdict]:
         known: set[object] = set()
@@ -274,38 +226,26 @@ def first_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict
     return keep
 
 
-def worst_of(key: Callable[[Any], object]) -> Callable[[Heard], Iterator[Verdict]]:
-    """Keep the most severe verdict of the stories with the same key, the first of equals."""
+def worst_of(key: Callable[[Any], object] = lambda _: "") -> Callable[[Heard], Iterator[Verdict]]:
+    """Keep the most severe verdict of the stories with the same key (else of the task), the first of equals."""
 
     def keep(heard: Heard) -> Iterator[Verdict]:
         worst: dict[object, Verdict] = {}
         for story, verdict in heard:
-            known = worst.setdefault(key(story), verdict)
-            if verdict.severity.rank > known.severity.rank:
+            if verdict.severity.rank > worst.setdefault(key(story), verdict).severity.rank:
                 worst[key(story)] = verdict
         yield from worst.values()
 
     return keep
 
 
-def one_for_the_task(_: Story[Any]) -> str:
-    """Key for `first_of` and `worst_of`: one verdict for the whole task."""
-    return ""
-
-
 @dataclass(frozen=True)
 class Docket(Generic[S]):
-    """Stories and the rules that judge them.
+    """Stories and the rules that judge them."""
 
-    Args of the dataclass:
-        stories: Lists what there is to judge in a case.
-        rules: The first that speaks of a story is heard.
-        keep: Which verdicts are kept.
-    """
-
-    stories: Callable[[Any], Iterable[S]]
-    rules: tuple[Rule[Any], ...]
-    keep: Callable[[Heard], Iterable[Verdict]] = everything
+    stories: Callable[[Any], Iterable[S]]  # lists what there is to judge in a case
+    rules: tuple[Rule[Any], ...]  # the first that speaks of a story is heard
+    keep: Callable[[Heard], Iterable[Verdict]] = everything  # which verdicts are kept
 
     def heard(self, case: AgentCase) -> list[tuple[S, Verdict]]:
         """Judge every story of a case."""

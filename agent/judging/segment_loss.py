@@ -5,11 +5,13 @@ Offsets are compared with offsets and times with times; what counting adds is in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from itertools import pairwise
 
+from agent.inventory.model import PastDatabase, Shape, Store, Task
 from agent.inventory.segments import CLOSED, OPEN, Segment
 from agent.judging.rule import NamedStoreStory
 from agent.layout.names import changelog_store
@@ -38,19 +40,12 @@ class Excuse(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A segment that the store's offset is not true for.
+    """A segment that the store's offset is not true for."""
 
-    Args of the dataclass:
-        segment: It.
-        speaker: The segment that answers for the store.
-        offset: Its answer: a restoration begins behind it.
-        grade: How sure it is.
-    """
-
-    segment: Segment
-    speaker: Segment
-    offset: int
-    grade: Grade
+    segment: Segment  # it
+    speaker: Segment  # the segment that answers for the store
+    offset: int  # its answer: a restoration begins behind it
+    grade: Grade  # how sure it is
 
 
 @dataclass(frozen=True)
@@ -143,8 +138,7 @@ def _hollow(one: Segment, speaker: Segment) -> Grade | Excuse:
     reached the disk says nothing: nothing is committed while the process, its broker or a failing record holds it up.
     """
     # The times of a copied directory's files are those of the copy.
-    is_copied = one.opened_us is not None and one.opened_us < one.born_us
-    if speaker.offset_us <= one.born_us and not is_copied:
+    if speaker.offset_us <= one.born_us and not (one.opened_us is not None and one.opened_us < one.born_us):
         return Excuse.BORN_BEHIND  # all that was ever put into it came behind that offset, in whatever life
     if not one.made_in_this_life:
         # Its records are lost since an earlier end, or they were replayed before the one that answers was made.
@@ -185,10 +179,24 @@ def _took_nothing(one: Segment, successor: Segment) -> Excuse | None:
     if one.flushed_us >= successor.born_us:
         return Excuse.FLUSHED_LATE
     written = one.made_in_this_life or one.status == OPEN
-    took = written or one.opened_us is None or successor.born_us > one.opened_us
-    return None if took else Excuse.PAST
+    return None if (written or one.opened_us is None or successor.born_us > one.opened_us) else Excuse.PAST
 
 
 def unflushed(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """List segments of a held store that are no longer flushed, though they took records since they were opened."""
     return tuple(one for one, successor in pairwise(segments) if _took_nothing(one, successor) is None)
+
+
+def removed_segments(task: Task, store: Store) -> Iterator[PastDatabase]:
+    """List segments that were deleted while no process held the store, and others of it were left.
+
+    A recursive deletion did that, of which the rest did not come: it was killed, or another hand took only these.
+    """
+    if not store.segmented or not store.databases:
+        return
+    for gone in store.past:
+        is_removed = gone.shape is Shape.CLEANER_WALK and gone.task_incarnation == task.incarnation
+        is_there = gone.segment in store.databases
+        left = any(0 < x.born_us < gone.ended_us for x in store.databases.values())
+        if gone.segment is not None and is_removed and left and not is_there:
+            yield gone

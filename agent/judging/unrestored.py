@@ -21,7 +21,7 @@ from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.bulk_load import COMMITS_COUNTED
 from agent.inventory.model import CheckpointClaim, Session
 from agent.judging.base import Evidence, seconds
-from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, graded
+from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, derived, graded
 from agent.judging.upstream import KAFKA_7672
 from agent.judging.wording import assumptions, checkpoint_of
 from agent.quantities.carried import continued_from
@@ -30,19 +30,14 @@ from agent.quantities.verdicts import NOISE_RECORDS, comes_with, transaction_mar
 
 USED_US = 2_000_000
 """Bulk loading is switched on by the very next turn of the thread, milliseconds after the wipe (recorded)."""
-
 READ_US = 2_000_000
 """A flush and the checkpoint behind it are heard of together, and on a busy machine read the other way round."""
-
 CLAIMED_US = 5_000_000
 """An orderly close writes its claim and lets go within 20 ms (recorded): what is held much longer goes on."""
-
 HEARD_US = 5_000_000
 """An end of the restoration that came before a commit has been heard of by then (busy machines: 2 s)."""
-
 MISSING_RECORDS = NOISE_RECORDS // 2
 """A marker behind every record takes half of the offsets that are noise. No source; recorded: 1,000 and more."""
-
 RESTORE_REOPENS = 2
 """RocksDBStore.toggleDbForBulkLoading: a restoration opens its store once more when it begins, and when it ends."""
 
@@ -52,11 +47,7 @@ class Opening(IncarnationStory):
     """A session on the incarnation that is there."""
 
     session: Session
-
-    @property
-    def opened_at_us(self) -> int:
-        """When the session began."""
-        return self.session.opened_us
+    opened_at_us = derived(lambda x: x.session.opened_us)
 
 
 @dataclass(frozen=True)
@@ -158,12 +149,6 @@ def _claims_what_was_not_put(x: Remembered) -> Proof | None:
     return Proof(why, certain=proved and x.affected is Affected.YES)
 
 
-def _loudness_of_skipped(x: Remembered, proof: Proof | None) -> Loudness | None:
-    if proof is not None and not x.store.all_reopens:
-        return Loudness(Severity.INFO, Confidence.UNKNOWN, missing_facts=x.missing)
-    return graded(proof, x.missing)
-
-
 def _claims_an_offset(x: Wiped) -> Proof | None:
     mark = x.session.last
     return None if mark is None else Proof(f"{mark.puts} puts on disk", certain=False)
@@ -247,17 +232,8 @@ def says_offset(x: Opening, mark: CheckpointClaim, what: str) -> Evidence:
 def lacks(x: Opening, mark: CheckpointClaim | None) -> str:
     """That a store was not restored up to what it claims."""
     return (
-        f"Task {x.task.id}: store {x.store.name} claims changelog offset {mark.offset if mark else None}, but was not"
+        f"{x.named} claims changelog offset {mark.offset if mark else None}, but was not"
         " restored up to it; state is missing."
-    )
-
-
-def _summary_of_skipped(x: Remembered, _: Proof | None) -> str:
-    if x.store.all_reopens or x.claim is None:
-        return lacks(x, x.claim)
-    return (
-        f"Task {x.task.id}: store {x.store.name} claims changelog offset {x.claim.offset} with far fewer puts;"
-        " unknown: either it was not restored up to there, or its changelog was compacted."
     )
 
 
@@ -265,12 +241,12 @@ def _summary_of_left_empty(x: Wiped, _: Proof | None) -> str:
     if x.session.last is not None:
         return lacks(x, x.session.last)
     what = "was wiped by its owner and is used without a restoration; state is missing."
-    return f"Task {x.task.id}: store {x.store.name} {what}"
+    return f"{x.named} {what}"
 
 
 def _summary_of_left_half(x: Remembered, _: Proof | None) -> str:
     what = "is used although its restoration began and was not ended; state is missing."
-    return f"Task {x.task.id}: store {x.store.name} {what}"
+    return f"{x.named} {what}"
 
 
 SKIPPED = Rule[Remembered](
@@ -291,17 +267,26 @@ SKIPPED = Rule[Remembered](
         ),
     },
     proofs=(_claims_what_was_not_put,),
-    loudness=_loudness_of_skipped,
-    summary=_summary_of_skipped,
+    loudness=lambda x, proof: (
+        (Loudness(Severity.INFO, Confidence.UNKNOWN, missing_facts=x.missing))
+        if (proof is not None and not x.store.all_reopens)
+        else (graded(proof, x.missing))
+    ),
+    summary=lambda x, _: (
+        (lacks(x, x.claim))
+        if (x.store.all_reopens or x.claim is None)
+        else (
+            f"{x.named} claims changelog offset {x.claim.offset} with far fewer puts;"
+            " unknown: either it was not restored up to there, or its changelog was compacted."
+        )
+    ),
     evidence=_evidence_of_skipped,
 )
 
 LEFT_EMPTY = Rule[Wiped](
     "its owner wiped a store for a restoration, and used it without one",
     about=Wiped,
-    innocents={
-        "its restoration began": lambda x: x.session.reopens > 0,
-    },
+    innocents={"its restoration began": lambda x: x.session.reopens > 0},
     unknowns={
         "RocksDB keeps few or no old LOG files there": lambda x: not x.store.all_reopens,
         "its restoration may begin at once": lambda x: (

@@ -21,14 +21,13 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store, Task
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import Evidence, TaskCase
+from agent.judging.base import Evidence, TaskCase, Truth
 from agent.judging.changelogs import has_changelog
 from agent.judging.reopening import DEAD_US, SETTLED_US
 from agent.judging.role import TaskRole, role_of
-from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory
+from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived
 from agent.judging.upstream import UNWIPED
 from agent.judging.writers import as_of, writer_before
-from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 from agent.quantities.flushed import commits_passed, flushed_beyond
 
@@ -46,33 +45,16 @@ _BEFORE_THE_START = (
 
 
 @dataclass(frozen=True)
-class Unwiped(StoreStory):
-    """A store with data and without an offset.
+class Unwiped(NamedStoreStory):
+    """A store with data and without an offset."""
 
-    Args of the dataclass:
-        since_us: Since when it has been so.
-        after: The session that kept it; None = the next start would.
-    """
-
-    since_us: int
-    after: Session | None
+    since_us: int  # since when it has been so
+    after: Session | None  # the session that kept it; None = the next start would
+    # What a start would keep is a finding of its own.
+    subject = derived(lambda x: f"unwiped{'' if x.after else ' at rest'}, {x.identity}")
+    opened_at_us = derived(lambda x: x.after.opened_us if x.after else x.since_us)
     upstream = (UNWIPED.key,)
     affected = Affected.YES
-
-    @property
-    def subject(self) -> str:
-        """The incarnation; what a start would keep is a finding of its own."""
-        return f"unwiped, {self.identity}" if self.after else f"unwiped at rest, {self.identity}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """When it was kept, or since when it is there to be kept."""
-        return self.after.opened_us if self.after else self.since_us
-
-    @property
-    def names_store(self) -> str:
-        """Transactional stores are wiped one by one."""
-        return self.store.name
 
 
 @dataclass(frozen=True)
@@ -186,12 +168,6 @@ def _holds_an_offset(x: SwitchedOn) -> bool:
     return x.after is None and (named or refused or stored_offset(x.store) is not None)
 
 
-def _holds_what_was_restored(x: SwitchedOn) -> bool:
-    if x.after is not None or x.left is not None:
-        return False
-    return x.store.transactional or not _was_flushed_last(x.store)
-
-
 def _was_flushed_last(store: Store) -> bool:
     """Return whether the last process that opened the store flushed to it, as far as one reading shows.
 
@@ -266,8 +242,7 @@ def _evidence_of_corrupted(x: Corrupted, _: Proof | None) -> Iterable[Evidence]:
     if x.after is not None:
         yield Evidence(x.after.opened_us, "the same incarnation opened again, no wipe", x.place)
     else:
-        free_us = max(x.free_us or 0, x.since_us)
-        yield Evidence(free_us, "not wiped, and no process holds it", x.place)
+        yield Evidence(max(x.free_us or 0, x.since_us), "not wiped, and no process holds it", x.place)
 
 
 def _evidence_of_switched_on(x: SwitchedOn, _: Proof | None) -> Iterable[Evidence]:
@@ -286,13 +261,10 @@ def _evidence_of_switched_on(x: SwitchedOn, _: Proof | None) -> Iterable[Evidenc
 def _summary(x: Unwiped, what: str) -> str:
     if x.after is None:
         return (
-            f"Task {x.task.id}: store {x.store.name} holds data without an offset; a start with transactional stores"
+            f"{x.named} holds data without an offset; a start with transactional stores"
             f" does not wipe it, and keeps {what}."
         )
-    return (
-        f"Task {x.task.id}: store {x.store.name} had data and no offset, and transactional stores opened it without a"
-        f" wipe: it keeps {what}."
-    )
+    return f"{x.named} had data and no offset, and transactional stores opened it without a wipe: it keeps {what}."
 
 
 def _what_was_left(x: SwitchedOn) -> str:
@@ -321,7 +293,11 @@ SWITCHED_ON = Rule[SwitchedOn](
     innocents={
         "it has an offset": _holds_an_offset,
         "nothing is in it": lambda x: x.after is None and x.store.puts <= 0,
-        "it holds what was restored, no more": _holds_what_was_restored,
+        "it holds what was restored, no more": lambda x: (
+            (False)
+            if (x.after is not None or x.left is not None)
+            else (x.store.transactional or not _was_flushed_last(x.store))
+        ),
     },
     loudness=_loudness_of_switched_on,
     summary=lambda x, _: _summary(x, _what_was_left(x)),

@@ -12,7 +12,6 @@ from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import ReleaseRange
 
 _between, _since, _until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.until
-
 KAFKA_5998 = Upstream("KAFKA-5998", FACTS[Fact.FOREIGN_ENTRIES].holds, "2.2.2 and 2.3.1")
 KAFKA_6647 = Upstream("KAFKA-6647", (_until("2.4.x"),), "2.5.0")
 KAFKA_7192 = Upstream("KAFKA-7192", (_until("2.0.0"),), "2.0.1 and 2.1.0")
@@ -37,9 +36,7 @@ KAFKA_20685 = Upstream(
     "4.2.2; on the 4.1 branch since 2026-08-21; 4.3 keeps offsets in the store",
 )
 KAFKA_20805 = Upstream(
-    "KAFKA-20805",
-    FACTS[Fact.CLEANER_SEES_CREATION_TIME].holds,
-    "4.4.0, and on the 4.3 branch",
+    "KAFKA-20805", FACTS[Fact.CLEANER_SEES_CREATION_TIME].holds, "4.4.0, and on the 4.3 branch"
 )
 KAFKA_21034 = Upstream(
     "KAFKA-21034", (_since("4.3.0"),), "not fixed; a fix was proposed on 2026-09-07 (pull request 23390)"

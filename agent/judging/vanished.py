@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.contract.events import Affected, Confidence, Severity
+from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import is_blind
 from agent.inventory.model import Application, CheckpointFact, Shape, Store, Task
-from agent.judging.base import Evidence, TaskCase
+from agent.judging.base import Evidence, Fact, TaskCase, Truth
 from agent.judging.reopening import DEAD_US
-from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory
+from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, derived
 from agent.judging.upstream import TORN_DELETION, TORN_FILES
 from agent.judging.wording import checkpoint_of
 from agent.layout import names
-from agent.layout.facts import Fact
-from agent.layout.profile import Truth
 from agent.quantities.changelog import is_real
 
-QUIET_US = 5_000_000
-"""A slow deletion removes a file at least every second (recorded: 0.3 to 1 s)."""
-
+QUIET_US = 5_000_000  # a slow deletion removes a file at least every second (recorded: 0.3 to 1 s)
 _WITHOUT_STORES = frozenset({names.LOCK_FILE, names.CHECKPOINT_FILE})
 _BEFORE_THE_START = (
     "BEFORE the next start: keep a copy of the task directory {path}, then remove that directory only,"
@@ -35,50 +31,26 @@ _BEFORE_THE_START = (
 
 @dataclass(frozen=True)
 class Vanished(TaskStory):
-    """A store that a checkpoint names and that has no database.
+    """A store that a checkpoint names and that has no database."""
 
-    Args of the dataclass:
-        fact: The checkpoint.
-        store: Its name; empty for a global store, which a checkpoint names by its topic.
-        offset: What the checkpoint says.
-        since_us: Since when.
-        what: What is in its place, for a sentence.
-        confidence: That it was there; UNKNOWN = it may be none of RocksDB's, or have nothing to hold.
-        is_seen: Its end was seen.
-    """
-
-    fact: CheckpointFact
-    store: str
-    offset: int
-    since_us: int
-    what: str
+    fact: CheckpointFact  # the checkpoint
+    store: str  # its name; empty for a global store, which a checkpoint names by its topic
+    offset: int  # what the checkpoint says
+    since_us: int  # since when
+    what: str  # what is in its place, for a sentence
+    # that it was there; UNKNOWN = it may be none of RocksDB's, or have nothing to hold
     confidence: Confidence
-    is_seen: bool = False
-
-    @property
-    def subject(self) -> str:
-        """The life of the task."""
-        return f"gone@{self.task.incarnation}"
-
-    @property
-    def opened_at_us(self) -> int:
-        """Since when."""
-        return self.since_us
-
-    @property
-    def names_store(self) -> str | None:
-        """A global one is named by its topic only."""
-        return self.store or None
+    is_seen: bool = False  # its end was seen
+    subject = derived(lambda x: f"gone@{x.task.incarnation}")
+    opened_at_us = derived(lambda x: x.since_us)
+    names_store = derived(lambda x: x.store or None)
+    # Two faults make the same of it.
+    affected = derived(lambda x: x.case.affected(TORN_FILES if x.is_moved else TORN_DELETION))
 
     @property
     def is_moved(self) -> bool:
         """On 4.3 such a file is one that 4.2 left: the first start moves its offsets into the stores."""
         return self.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
-
-    @property
-    def affected(self) -> Affected:
-        """Two faults make the same of it."""
-        return self.case.affected(TORN_FILES if self.is_moved else TORN_DELETION)
 
     @property
     def is_known(self) -> bool:
@@ -106,31 +78,31 @@ def vanished(case: TaskCase) -> Iterator[Vanished]:
 
 
 def _judged(case: TaskCase, task: Task, fact: CheckpointFact, name: str, offset: int) -> Vanished:
-    store, bare_us = task.stores.get(name), task.bare.get(name)
+    store, bare_us, other = (
+        task.stores.get(name),
+        task.bare.get(name),
+        case.once(_homes, case.application).get(name),
+    )
+    since_us, sure = fact.seen_us, Confidence.SUSPECTED
     if store is not None and _was_removed(task, store):
         what = "has no directory" if bare_us is None else "has an empty directory"
-        return Vanished(
-            case, fact, name, offset, store.past[-1].ended_us, what, Confidence.CONFIRMED, is_seen=True
-        )
+        seen = store.past[-1].ended_us, what, Confidence.CONFIRMED
+        return Vanished(case, fact, name, offset, *seen, is_seen=True)
     if bare_us is not None:
-        since_us = max(fact.seen_us, bare_us)
-        return Vanished(case, fact, name, offset, since_us, "has an empty directory", Confidence.CONFIRMED)
-    if _is_unread(case, task, name):
-        what = "was not read; whether it is there is unknown"
-        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.UNKNOWN)
-    if f"{name}{names.POSITION_SUFFIX}" in task.names:
+        since_us, sure, what = max(since_us, bare_us), Confidence.CONFIRMED, "has an empty directory"
+    elif _is_unread(case, task, name):
+        sure, what = Confidence.UNKNOWN, "was not read; whether it is there is unknown"
+    elif f"{name}{names.POSITION_SUFFIX}" in task.names:
         place = "no segment" if name in task.names else "no directory"
         what = f"has {place}, and {name}{names.POSITION_SUFFIX} shows that it was put to"
-        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.SUSPECTED)
-    other = case.once(_homes, case.application).get(name)
-    if other is not None and name in task.names:
+    elif other is not None and name in task.names:
         what = f"has no segment, and task {other} has some; unless all of its records have expired"
-        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.SUSPECTED)
-    if other is not None:
+    elif other is not None:
         what = f"has no directory, and task {other} has that store"
-        return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.SUSPECTED)
-    what = "has no directory; unknown: it may be a custom store, or a windowed one whose records have all expired"
-    return Vanished(case, fact, name, offset, fact.seen_us, what, Confidence.UNKNOWN)
+    else:
+        sure = Confidence.UNKNOWN
+        what = "has no directory; unknown: it may be a custom store, or a windowed one whose records have all expired"
+    return Vanished(case, fact, name, offset, since_us, what, sure)
 
 
 def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Vanished]:
@@ -226,12 +198,6 @@ def is_over(case: TaskCase, last_us: int) -> bool:
     return not last_us or case.waited_us(last_us) >= QUIET_US
 
 
-def _loudness(x: Vanished, _: Proof | None) -> Loudness:
-    severity = severity_of(x.case, x.since_us, is_trusted=True) if x.is_known else Severity.INFO
-    confidence = Confidence.SUSPECTED if x.is_moved and x.is_known else x.confidence
-    return Loudness(severity, confidence, next_action=before_the_start(x))
-
-
 # What it says
 
 
@@ -269,7 +235,11 @@ GONE = Rule[Vanished](
             x.is_known and not x.is_seen and not is_over(x.case, x.since_us)
         ),
     },
-    loudness=_loudness,
+    loudness=lambda x, _: Loudness(
+        severity_of(x.case, x.since_us, is_trusted=True) if x.is_known else Severity.INFO,
+        Confidence.SUSPECTED if x.is_moved and x.is_known else x.confidence,
+        next_action=before_the_start(x),
+    ),
     summary=_summary,
     evidence=_evidence,
 )

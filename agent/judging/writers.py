@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from agent.inventory.model import Session, Store
-from agent.judging.base import ApplicationCase, TaskCase
-from agent.layout.facts import Fact
+from agent.judging.base import ApplicationCase, Fact, TaskCase
 from agent.layout.profile import Evidence, Profile, Truth, infer
 
 

@@ -10,7 +10,7 @@ from agent.contract.events import Confidence, Level, Severity, Status
 from agent.detectors import DETECTORS
 from agent.engine.detector_runner import give_way, laws_last
 from agent.findings.ledger import Ledger, Place
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
 from tests.support.laws import LAWS, broken, lawful
 from tests.support.scenario import KEY_VALUE, Scenario
 
@@ -19,7 +19,7 @@ LAW, OTHER = Place("law", "app", "0_0"), Place("other", "app", "0_0")
 
 
 def meta(place: Place) -> DetectorMeta:
-    return DetectorMeta(place.detector, "title", Level.DAMAGE, CRITICAL, Kind.DAMAGE, Scope.TASK, "act")
+    return DetectorMeta(place.detector, "title", "act")
 
 
 def verdict(severity: Severity = WARNING, store: str | None = "s", level: Level | None = None) -> Verdict:

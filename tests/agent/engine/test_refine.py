@@ -7,12 +7,12 @@ import pytest
 from agent.contract.events import Confidence, Severity
 from agent.engine.detector_runner import BLIND, NOT_COMPARED, doubted
 from agent.inventory.model import BlindInterval
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
 from tests.support.scenario_case import at, case
 
 
 def meta(kind: Kind) -> DetectorMeta:
-    return DetectorMeta("some", "", None, Severity.CRITICAL, kind, Scope.TASK, "")  # type: ignore[arg-type]
+    return DetectorMeta("some", "", "", None, kind=kind)  # type: ignore[arg-type]
 
 
 def verdict(*times: float, confidence: Confidence = Confidence.CONFIRMED) -> Verdict:

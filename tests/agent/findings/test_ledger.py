@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.findings.ledger import CLOSED_KEPT, Ledger, Place
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, Upstream, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Kind, Upstream, Verdict
 from agent.layout.releases import ReleaseRange
 
 PLACE = Place("d", "app", "0_0")
@@ -19,7 +19,7 @@ INFO, WARNING, CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
 def meta(kind: Kind = Kind.CONDITION) -> DetectorMeta:
     upstream = (Upstream("KAFKA-1", (ReleaseRange(),), "never"),)
-    return DetectorMeta("d", "title", Level.EXPOSURE, CRITICAL, kind, Scope.TASK, "act", upstream=upstream)
+    return DetectorMeta("d", "title", "act", Level.EXPOSURE, kind=kind, upstream=upstream)
 
 
 def verdict(

@@ -8,7 +8,7 @@ import pytest
 
 from agent.inventory.blindness import note_blind
 from agent.inventory.model import CheckpointFact, Store
-from agent.judging.alive import let_commits_pass, was_at_work
+from agent.judging.role import let_commits_pass, was_at_work
 from tests.support.scenario_case import at, case, checkpoint, database, session, store, task
 
 TOLD = {"commit_interval_ms": 1000}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Confidence, Severity, Status
-from agent.judging.dropped_offsets import is_revived
+from agent.judging.changelog_ends import is_revived
 from tests.support.out_of_range import at_5000, opened, out_of_range
 from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
 from tests.support.scenario_case import session

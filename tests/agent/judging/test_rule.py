@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity
+from agent.contract.events import Confidence, Severity
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.judging.base import DetectorMeta, Evidence, Kind, Scope, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, TaskCase, Verdict
 from agent.judging.rule import (
     Docket,
     Loudness,
@@ -18,6 +18,7 @@ from agent.judging.rule import (
     Silence,
     TaskStory,
     Why,
+    derived,
     detector,
     everything,
     first_of,
@@ -32,11 +33,7 @@ class Told(TaskStory):
     """A story by its letters: key, then severity, `h`armless, `u`nknown or `n`othing."""
 
     words: str
-
-    @property
-    def subject(self) -> str:
-        """All of it."""
-        return self.words
+    subject = derived(lambda x: x.words)
 
 
 def _loudness(x: Told, proof: Proof | None) -> Loudness | None:
@@ -57,9 +54,7 @@ RULE: Rule[Told] = Rule(
     summary=lambda x, proof: f"{x.words}: {proof and proof.why}",
     evidence=lambda x, _: [Evidence(1, x.words, x.place)],
 )
-META = DetectorMeta(
-    "told", "Told", Level.DAMAGE, Severity.CRITICAL, Kind.DAMAGE, Scope.TASK, "Nothing.", exactly_once=True
-)
+META = DetectorMeta("told", "Told", "Nothing.", exactly_once=True)
 
 
 def case(guarantee: str = "exactly_once_v2") -> TaskCase:
@@ -94,7 +89,7 @@ def test_the_first_proof_counts(words, why, sure):
     """Proofs are tried in order, and the verdict has what the story and the loudness say."""
     said = RULE.decide(Told(case(), words))
     assert isinstance(said, Verdict)
-    assert (said.subject, said.opened_at_us, said.summary) == (words, 5, f"{words}: {why}")
+    assert (said.subject, said.opened_at_us, said.summary) == (words, 0, f"{words}: {why}")
     assert (said.severity, said.confidence.value) == (Severity.CRITICAL, sure)
     assert said.evidence == (Evidence(1, words, "app/0_0"),)
 
@@ -114,7 +109,9 @@ def test_what_is_kept(keep, kept):
 
 def test_the_first_rule_that_speaks_is_heard():
     """A rule that is silent leaves a story to the next; `decisions` has what each says."""
-    deaf: Rule[Told] = Rule("deaf", {"all": lambda x: True}, _loudness, RULE.summary, RULE.evidence)
+    deaf: Rule[Told] = Rule(
+        "deaf", innocents={"all": lambda x: True}, summary=RULE.summary, evidence=RULE.evidence
+    )
     one = docket("ac", rules=(deaf, RULE, RULE))
     assert [x.subject for x in detector(META, one).judge(case())] == ["ac"]
     assert [rule.name for _, rule, _ in one.decisions(case())] == ["deaf", "what is told", "what is told"]
