@@ -269,6 +269,9 @@ LESS = Rule[Opened](
         ),
         "the opening may end in a wipe": lambda x: not is_settled(x.case, x.session),
     },
+    proofs=(
+        lambda x: Proof("more entries are gone than there were offsets", certain=False) if x.before else None,
+    ),
     summary=_summary_of_less,
     evidence=_evidence_of_less,
 )
