@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent.contract.events import Severity
-from agent.contract.help_page import Print
+from agent.contract.help_page import Parser, Print
 from spark_rollup import help_pages
 from spark_rollup.config import ALL, ANY
 from spark_rollup.spark.jars import KINDS
@@ -18,7 +18,7 @@ INPUT = "a directory with segments, or bronze"
 
 def parser() -> argparse.ArgumentParser:
     """Describe every command."""
-    program = argparse.ArgumentParser(
+    program = Parser(
         prog="statewarden-rollup",
         usage="%(prog)s COMMAND [OPTION ...]",
         description=help_pages.ABOUT,

@@ -36,14 +36,18 @@ if TYPE_CHECKING:
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
-"""What is printed: `runbooks`, `alerts.md`, `log-lines.md`, `stopped-volume.md`.
+"""What is printed: `runbooks`, `alerts.md`, `log-lines.md`, and the pages beside them.
 
 It is in the package of a wheel, or beside the code. The package first: beside an installed one there may be a `docs`
 of another project.
 """
 
-_BESIDE = {"stopped-volume": "stopped-volume.md", "runbooks": "runbooks/README.md"}
-"""Pages that runbooks send people to."""
+PRINTED = (
+    "affected", "configuration", "delivery", "digests", "exit-codes", "incidents", "journeys", "kubernetes", "limits",
+    "preflight", "stopped-volume", "verify", "watching",
+)  # fmt: skip
+_BESIDE = {"runbooks": "runbooks/README.md", **{name: f"{name}.md" for name in PRINTED}}
+"""Pages that runbooks and `--help` send people to."""
 
 _RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/]+/\d+_\d+")
 """An incident, a finding, or a task of an application."""
@@ -119,7 +123,9 @@ def _explain_recorded(chosen: Namespace, recorded: Recorded) -> int:
 def _explain_issue(key: str) -> int:
     concerned = [(x.meta, issue) for x in DETECTORS for issue in x.meta.upstream if issue.key == key]
     if not concerned:
-        raise UsageError(f"{key}: no detector is about it; docs/affected.md says which issues disk can show")
+        raise UsageError(
+            f"{key}: no detector is about it; `statewarden explain affected` says which issues disk can show"
+        )
     for meta, issue in concerned:
         affected = " and ".join(str(r) for r in issue.releases)
         sys.stdout.write(

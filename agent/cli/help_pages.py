@@ -18,7 +18,7 @@ examples:
   statewarden scan --help
   statewarden explain skipped-eos-wipe
 
-read on: docs/journeys.md (an alert at 3 a.m.), docs/exit-codes.md"""
+read on with `statewarden explain`: journeys (an alert at 3 a.m.), exit-codes"""
 
 _FOUND = {
     Exit.CLEAR: "no open finding is at or above --fail-on, and all was read",
@@ -45,12 +45,11 @@ examples:
       --set kafka_streams_version=4.1.2
   statewarden scan copied-state --set orders:num_standby_replicas=1 --json
 
-read on: statewarden explain ID; docs/journeys.md, docs/limits.md,
-docs/configuration.md""",
+read on with `statewarden explain`: journeys, limits, configuration""",
     ),
     "explain": HelpPage(
         "print a runbook, or the story of a finding",
-        "[--events SOURCE | --why-not TASK] ID",
+        "[OPTION ...] ID",
         """\
 Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
 meaning, impact, diagnosis, mitigation; what an exception or a line of the
@@ -58,8 +57,9 @@ application's log means. `stopped-volume` is how to work on the volume of a
 stopped pod. Of an upstream issue it lists the detectors. With --events it
 prints what agents recorded: verdict and next step of a finding or an incident,
 or the list of incidents of an application or a task. SOURCE is a running agent
-(http://HOST:9464), its spool, a directory, or s3://BUCKET/PREFIX. With --why-not it reads a state directory, or
-replays a trace, and shows why the rules say nothing of a task.""",
+(http://HOST:9464), its spool, a directory, or s3://BUCKET/PREFIX. With
+--why-not it reads a state directory, or replays a trace, and shows why the
+rules say nothing of a task.""",
         _READS,
         """\
 examples:
@@ -74,7 +74,7 @@ examples:
   statewarden explain orders/0_0 --events /mnt/events
   statewarden explain --why-not orders/0_0 /var/lib/kafka-streams
 
-read on: statewarden detectors; docs/incidents.md""",
+read on: statewarden detectors, statewarden explain incidents""",
     ),
     "detectors": HelpPage(
         "list the detectors",
@@ -90,7 +90,7 @@ examples:
   statewarden detectors
   statewarden detectors --json
 
-read on: statewarden explain ID; docs/affected.md""",
+read on with `statewarden explain`: any ID, affected""",
     ),
     "run": HelpPage(
         "watch a state directory until SIGTERM (the sidecar)",
@@ -110,8 +110,8 @@ examples:
   statewarden run /var/lib/kafka-streams --spool /var/lib/statewarden \\
       --ship-to s3://bucket/prefix --config statewarden.toml
 
-read on: docs/kubernetes.md, docs/configuration.md, docs/delivery.md,
-docs/watching.md""",
+read on with `statewarden explain`: kubernetes, configuration, delivery,
+watching""",
     ),
     "preflight": HelpPage(
         "check rights, mounts, limits, clock, spool and sink",
@@ -128,7 +128,7 @@ examples:
   statewarden preflight /state --spool /var/lib/statewarden \\
       --ship-to s3://bucket/prefix
 
-read on: docs/preflight.md, docs/kubernetes.md""",
+read on with `statewarden explain`: preflight, kubernetes""",
     ),
     "check-config": HelpPage(
         "print the effective settings, each with its origin",
@@ -143,7 +143,7 @@ examples:
   statewarden check-config --config statewarden.toml \\
       --properties streams.properties
 
-read on: docs/configuration.md""",
+read on with `statewarden explain`: configuration""",
     ),
     "verify": HelpPage(
         "compare stores with their changelogs, key by key",
@@ -164,7 +164,7 @@ examples:
   statewarden verify /var/lib/kafka-streams --bootstrap-servers kafka:9092 \\
       --application orders --task 0_1 --store counts --explain 5
 
-read on: docs/verify.md""",
+read on with `statewarden explain`: verify""",
     ),
     "digest": HelpPage(
         "write fingerprints of stores for `statewarden-rollup verify`",
@@ -180,7 +180,7 @@ pip install 'statewarden[verify]'""",
 examples:
   statewarden digest /var/lib/kafka-streams --output pod-0.jsonl.gz
 
-read on: docs/digests.md; statewarden-rollup verify --help""",
+read on: statewarden explain digests, statewarden-rollup verify --help""",
     ),
     "diff": HelpPage(
         "compare two state directories, store by store",
@@ -199,7 +199,7 @@ examples:
   statewarden diff before-restart after-restart
   statewarden diff /mnt/pod-0 /mnt/pod-1 --json
 
-read on: docs/journeys.md""",
+read on with `statewarden explain`: journeys""",
     ),
     "replay": HelpPage(
         "run a recorded trace through the same rules",

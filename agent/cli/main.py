@@ -23,7 +23,7 @@ from agent.cli.version import version_text
 from agent.config import AgentSettings, Config, load_config
 from agent.contract.codec import printable
 from agent.contract.exit_codes import Exit
-from agent.contract.help_page import Print
+from agent.contract.help_page import Parser, Print
 from agent.detectors import ACCEPTABLE, BY_ID
 from agent.errors import (
     ConfigError,
@@ -77,7 +77,7 @@ def _obey(arguments: Sequence[str] | None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Build the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="statewarden",
         usage="%(prog)s COMMAND [OPTION ...]",
         description=help_pages.ABOUT,

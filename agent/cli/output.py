@@ -11,7 +11,7 @@ from typing import TextIO
 from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.cli.json_lines import json_lines
 from agent.contract.codec import printable
-from agent.contract.events import Severity, Status
+from agent.contract.events import Confidence, Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Incident, gather
@@ -125,9 +125,9 @@ def _summary(
     counts = [(s.value, sum(x.severity is s for x in is_open)) for s in (Severity.CRITICAL, Severity.WARNING)]
     words = ", ".join(f"{count} {name}" for name, count in counts if count)
     undecided = sum(x.status is Status.OPEN and is_undecided(x) for x in severe)
-    parts = [f"{undecided} undecided"] if undecided else []
-    if is_open or not undecided:
-        parts.append(f"{plural(len(is_open), 'incident')} open: {words}" if is_open else "no incident open")
+    parts = [f"{plural(len(is_open), 'incident')} open: {words}"] if is_open else []
+    if undecided or not is_open:
+        parts.append(f"{undecided} undecided" if undecided else "no incident open")
     if how_much:
         parts.append(how_much if is_open else f"no all-clear: {how_much}")
     if resolved := sum(x.status is Status.RESOLVED for x in severe):
@@ -156,7 +156,9 @@ def exit_code(
         for x in findings
         if x.severity.rank >= limit and x.status is Status.OPEN and x.detector != UNDECIDED.id
     ]
-    count = sum((x.application_id, x.task_id) not in depends for x in severe)
+    count = sum(
+        x.confidence is Confidence.CONFIRMED or (x.application_id, x.task_id) not in depends for x in severe
+    )
     undecided = bool(doubtful) and not may_be_undecided
     code = answer(found=bool(count or certain), unread=bool(reading.unread) or undecided)
     if code is Exit.FOUND:

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from agent.contract.exit_codes import Exit, codes_text
+from agent.contract.names import nearest
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says which command, choice or option is spelt like one that it does not know."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage, the message and what may have been meant; exit with 2."""
+        asked, known = "", list[str]()
+        if choice := _CHOICE.search(message):
+            asked, known = choice[1], _QUOTED.findall(choice[2])
+        elif option := _OPTION.search(message):
+            asked, known = option[1], sorted(self._options())
+        near = nearest(asked, known) if asked else []
+        super().error(f"{message}; did you mean {' or '.join(near)}?" if near else message)
+
+    def _options(self) -> set[str]:
+        found = set(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found.update(*(x._options() for x in action.choices.values()))
+        return found
+
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+_QUOTED = re.compile(r"'([^']+)'")
+_OPTION = re.compile(r"unrecognized arguments: (--[\w-]+)")
 
 
 class HelpPage(NamedTuple):
@@ -19,11 +47,9 @@ class HelpPage(NamedTuple):
     codes: Mapping[Exit, str]  # its exit codes, where its own words say more than those of the table
     after: str  # what comes below them: examples (one command each), where to read on
 
-    def add_to(
-        self, commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
-    ) -> argparse.ArgumentParser:
+    def add_to(self, commands: argparse._SubParsersAction[Any], name: str) -> argparse.ArgumentParser:
         """Add the command with its help."""
-        return commands.add_parser(
+        made: argparse.ArgumentParser = commands.add_parser(
             name,
             help=self.line,
             usage=f"%(prog)s {self.synopsis}",
@@ -31,6 +57,7 @@ class HelpPage(NamedTuple):
             epilog=f"{codes_text(self.codes)}\n{self.after}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        return made
 
 
 class Print(argparse.Action):

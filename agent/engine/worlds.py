@@ -7,6 +7,7 @@ would be said in any world is well; what would be said in some of them is a deci
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, product
 
@@ -20,7 +21,7 @@ from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings, Setting, SettingsBook
 from agent.judging.base import Detector, Scope
 from agent.judging.decision import ASKED, GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL, Branch, Decision
-from agent.layout.facts import FACTS
+from agent.layout.facts import FACTS, Fact
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ReleaseRange, possible_releases
 
@@ -77,6 +78,14 @@ def stretches(known: ReleaseRange, issues: frozenset[ReleaseRange]) -> tuple[Rel
     return tuple(found)
 
 
+def _written_by(application: Application, profile: Profile) -> Profile:
+    """Cut the releases down to those before 4.3 where no store keeps its offset itself: no later one has run there."""
+    known = profile.range.intersect(FACTS[Fact.CHECKPOINT_FILE].holds[0])
+    if not application.plain_us or application.offsets_family_us or known is None:
+        return profile
+    return replace(profile, range=known)
+
+
 class Worlds:
     """Judges tasks in every world that is possible, and keeps what is undecided."""
 
@@ -126,7 +135,7 @@ class Worlds:
     def _possible(self, application: Application, profile: Profile) -> list[World]:
         known = self._known.get(application.id)
         if known is None or known[0] is not profile:
-            found = worlds(self._settings.of(application.id), profile, self._issues)
+            found = worlds(self._settings.of(application.id), _written_by(application, profile), self._issues)
             known = self._known[application.id] = profile, found
         return known[1]
 

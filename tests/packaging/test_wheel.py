@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli import catalogue
 from tests.agent.cli.commands import plant
 from tools import dist
 from tools.build_hook import MODULE, commit_of
@@ -54,7 +55,7 @@ def test_the_wheel_has_the_two_packages_and_the_pages_that_explain_prints(
     pages = {f"agent/pages/runbooks/{file}" for file in contents(repository / "docs/runbooks")}
     found = {file for file in contents(site) if ".dist-info/" not in file}
     assert found == ours | pages | {
-        f"agent/pages/{name}.md" for name in ("alerts", "log-lines", "stopped-volume")
+        f"agent/pages/{name}.md" for name in ("alerts", "log-lines", *catalogue.PRINTED)
     }
     assert {Path(file).suffix for file in found} == {".py", ".json", ".md"}
 

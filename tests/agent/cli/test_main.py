@@ -12,7 +12,7 @@ import pytest
 
 from agent.cli import catalogue, main
 from agent.cli.version import version_text
-from tests.agent.cli.commands import PLAIN
+from tests.agent.cli.commands import PLAIN, Said
 
 UNSURE = ["--set", "processing_guarantee=exactly_once", "--set", "kafka_streams_version=2.1.1"]
 """With these the planted damage is a suspicion: an owner of that release may have wiped the store."""
@@ -171,3 +171,19 @@ def without_reader(repository: Path, *arguments: object) -> tuple[int, str]:
     finally:
         os.close(writing)
     return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["scna", "x"], "did you mean scan?"),
+        (["scan", "x", "--fial-on", "critical"], "did you mean --fail-on?"),
+        (["scan", "x", "--fail-on", "critcal"], "did you mean critical?"),
+    ],
+)
+def test_what_is_spelt_like_it_is_offered(
+    statewarden: Callable[..., Said], words: list[str], near: str
+) -> None:
+    """Commands, options and choices."""
+    said = statewarden(*words)
+    assert (said.code, near in said.err) == (2, True)

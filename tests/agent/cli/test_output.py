@@ -257,7 +257,7 @@ def test_a_question_is_no_incident() -> None:
     text = printed(asked)
     assert text.startswith("1 undecided\n")
     assert ": processing.guarantee and num.standby.replicas decide\n    If it runs exactly-once" in text
-    assert printed(asked, LOUD).startswith("1 undecided; 1 incident open: 1 critical\n")
+    assert printed(asked, LOUD).startswith("1 incident open: 1 critical; 1 undecided\n")
 
 
 def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
