@@ -15,7 +15,7 @@ from agent.contract.events import Kind
 from agent.ship.sinks.kafka import messages
 
 pytestmark = pytest.mark.delivery
-TRACES = ("alos-", "dirty-close-kill-", "torn-walk")
+TRACES = ("alos-", "dirty-close-kill-", "torn-walk", "kafka-20685-4.1.2")
 
 
 @pytest.fixture(scope="module")
