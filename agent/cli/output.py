@@ -48,8 +48,12 @@ class Reading:
     @classmethod
     def of(cls, pipeline: Pipeline, pod: str, closing: str) -> Reading:
         """Say what of an inventory could not be read, and what is undecided."""
-        places = unread(pipeline.inventory)
-        return cls(pod, closing, places, how_much(pipeline.inventory, places), pipeline.worlds.decisions())
+        places, partly = unread(pipeline.inventory), ", ".join(sorted(pipeline.worlds.partly))
+        said = how_much(pipeline.inventory, places)
+        if partly:
+            words = f"{partly} was not judged under every release: give kafka_streams_version"
+            said = f"{said}; {words}" if said else words
+        return cls(pod, closing, places, said, pipeline.worlds.decisions())
 
 
 def print_findings(
@@ -160,7 +164,7 @@ def exit_code(
         x.confidence is Confidence.CONFIRMED or (x.application_id, x.task_id) not in depends for x in severe
     )
     undecided = bool(doubtful) and not may_be_undecided
-    code = answer(found=bool(count or certain), unread=bool(reading.unread) or undecided)
+    code = answer(found=bool(count or certain), unread=bool(reading.how_much) or undecided)
     if code is Exit.FOUND:
         return code, f"{plural(count or len(certain), 'open finding')} at or above {fail_on}"
     if undecided and not reading.how_much:

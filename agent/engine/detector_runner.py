@@ -9,6 +9,7 @@ from typing import Any
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.finding import Finding
+from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.profiles import Profiles
 from agent.findings.ledger import Ledger, Place
 from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
@@ -113,22 +114,41 @@ class DetectorRunner:
         self._judge(self.task_case(now_us, application, task, batch), application, task)
 
     def judge_application(
-        self, now_us: int, application: Application, batch: Batch, decision: Decision | None = None
+        self,
+        now_us: int,
+        application: Application,
+        batch: Batch,
+        decision: Decision | None = None,
+        *,
+        is_decided: bool = True,
     ) -> None:
-        """Judge an application itself; `batch`: see `know`; `decision`: what is undecided of it."""
-        self._judge(self.application_case(now_us, application, batch, decision), application, None)
+        """Judge an application itself.
+
+        `batch`: see `know`; `decision`: what is undecided of it; `is_decided`: whether that is known by now. Before, an
+        agent that was restarted leaves the question of the one before it open.
+        """
+        case = self.application_case(now_us, application, batch, decision)
+        self._judge(case, application, None, but=() if is_decided else (UNDECIDED.id,))
 
     def judge_agent(self, now_us: int) -> None:
         """Judge the agent itself."""
         self._judge(AgentCase(self.inventory, now_us), None, None)
 
-    def _judge(self, case: AgentCase, application: Application | None, task: Task | None) -> None:
-        """Ask the detectors of a case's scope one after the other, the laws last."""
+    def _judge(
+        self,
+        case: AgentCase,
+        application: Application | None,
+        task: Task | None,
+        but: Collection[str] = (),
+    ) -> None:
+        """Ask the detectors of a case's scope, without some, one after the other, the laws last."""
         pending = self.ledger.pending(application.id if application else "", task.id if task else None)
         clock = None if self._judged % TIMED else self.stopwatch
         self._judged += 1
         began = clock() if clock is not None else 0.0
         for detector in self._asked(case):
+            if detector.meta.id in but:
+                continue
             stats = self.stats[detector.meta.id]
             stats.runs += 1
             try:

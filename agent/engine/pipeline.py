@@ -104,7 +104,7 @@ class Pipeline:
             self.detectors, self.looker.inventory, self.settings, self.profiles, self.ledger, self._say,
             self.on_fault, self.stopwatch,
         )  # fmt: skip
-        self.worlds = Worlds(self.inventory, self.settings, self.detectors)
+        self.worlds = Worlds(self.inventory, self.settings, self.detectors, self.on_fault)
         self._timers.schedule("heartbeat", self.started_us)
         self._timers.schedule("summary", self.started_us + SUMMARY_US)
         self._timers.schedule("settings", self.started_us + REPEAT_US)
@@ -202,9 +202,7 @@ class Pipeline:
             task = application.tasks[path.partition("/")[2]]
             self.judges.judge_task(now_us, application, task, batch)
         for name in self._late.pop_due(now_us):
-            self.judges.judge_application(
-                now_us, self.inventory.applications[name], batch, self.worlds.decision(name)
-            )
+            self._judge_application(self.inventory.applications[name], now_us, batch)
         if "heartbeat" in beats:
             self._timers.schedule("heartbeat", now_us + HEARTBEAT_US)
             self.beat(now_us)
@@ -267,8 +265,8 @@ class Pipeline:
                 application, task, profile, now_us, at_once=self.ledger.read_once_us is not None
             )
         for application in filter(whom, self.inventory.applications.values()):
-            decision = self.worlds.decide(application, self.profiles.of(application), now_us)
-            self.judges.judge_application(now_us, application, batch, decision)
+            self.worlds.decide(application, self.profiles.of(application), now_us)
+            self._judge_application(application, now_us, batch)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:
         """Pick tasks: all of them up to `SUMMARIES`; else those that changed, and the others in turn."""
@@ -317,9 +315,12 @@ class Pipeline:
             self._rechecks.restart(path, news.at_us)
             self.judges.judge_task(news.at_us, application, task, batch)
         for application in news.applications.values():
-            decision = self.worlds.decision(application.id)
-            self.judges.judge_application(news.at_us, application, batch, decision)
+            self._judge_application(application, news.at_us, batch)
             self._late.schedule(application.id, news.at_us + LATE_US)
+
+    def _judge_application(self, application: Application, now_us: int, batch: Batch) -> None:
+        decision, is_decided = self.worlds.decision(application.id), self.worlds.is_decided(application.id)
+        self.judges.judge_application(now_us, application, batch, decision, is_decided=is_decided)
 
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)

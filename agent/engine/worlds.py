@@ -6,7 +6,7 @@ would be said in any world is well; what would be said in some of them is a deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, product
@@ -34,8 +34,9 @@ ASSUMED = "possible"
 """Origin of a value that is tried."""
 MOST_TASKS = 20
 """Suspicious tasks of an application that are judged in every world at most; the others are counted."""
+FEW_WORLDS = 4
 MOST_AT_ONCE = 500
-"""Tasks of an application that one reading judges in every world; of more, in the worlds of an agent."""
+"""One reading judges each task in every world where these are few, or so many tasks; else in some (`partly`)."""
 
 World = Mapping[str, str]
 """Setting that was not given -> the value that holds in this world."""
@@ -89,8 +90,15 @@ def _written_by(application: Application, profile: Profile) -> Profile:
 class Worlds:
     """Judges tasks in every world that is possible, and keeps what is undecided."""
 
-    def __init__(self, inventory: Inventory, settings: SettingsBook, detectors: Sequence[Detector]) -> None:
-        """Judge with these detectors what an inventory has."""
+    def __init__(
+        self,
+        inventory: Inventory,
+        settings: SettingsBook,
+        detectors: Sequence[Detector],
+        on_fault: Callable[[str, Exception], None],
+    ) -> None:
+        """Judge with these detectors what an inventory has; `on_fault` takes (detector id, exception)."""
+        self._on_fault = on_fault
         self._inventory = inventory
         self._settings = settings
         self._detectors = [x for x in detectors if x.meta.scope is Scope.TASK]
@@ -99,10 +107,16 @@ class Worlds:
         self._decisions: dict[str, Decision] = {}
         self._known: dict[str, tuple[Profile, list[World]]] = {}
         self._tried: dict[str, int] = {}  # path of a task -> how often it was tried
+        self._decided: set[str] = set()  # applications of which every task has been tried
+        self.partly: set[str] = set()  # applications of one reading that were not judged in every world
 
     def decision(self, application_id: str) -> Decision | None:
         """Return what was undecided of an application when it was decided last."""
         return self._decisions.get(application_id)
+
+    def is_decided(self, application_id: str) -> bool:
+        """Return whether every task has been tried: before that a question of an earlier run is not closed."""
+        return application_id in self._decided
 
     def decisions(self) -> list[Decision]:
         """List what is undecided."""
@@ -117,16 +131,21 @@ class Worlds:
         """
         suspects = self._suspects.setdefault(application.id, {})
         possible = self._possible(application, profile)
-        if len(possible) < 2 or not task.exists:
+        if not task.exists:
             suspects.pop(task.id, None)
             self._tried.pop(task.path, None)
             return
+        nth = self._tried[task.path] = self._tried.get(task.path, -1) + 1
+        if len(possible) < 2:
+            suspects.pop(task.id, None)
+            return
         if task.id in suspects:
             return  # until `decide` finds nothing of it in any world
-        if at_once and len(application.tasks) <= MOST_AT_ONCE:
+        if at_once and (len(application.tasks) <= MOST_AT_ONCE or len(possible) <= FEW_WORLDS):
             tried = possible
         else:
-            nth = self._tried[task.path] = self._tried.get(task.path, -1) + 1
+            if at_once:
+                self.partly.add(application.id)
             guarantees = {tuple((k, v) for k, v in world.items() if k == GUARANTEE) for world in possible}
             tried = [*map(dict, sorted(guarantees)), possible[nth % len(possible)]]
         if any(self._findings(application, [task], world, now_us) for world in tried):
@@ -141,6 +160,8 @@ class Worlds:
 
     def decide(self, application: Application, profile: Profile, now_us: int) -> Decision | None:
         """Judge the suspicious tasks of an application in every world; None = every world says the same."""
+        if all(task.path in self._tried for task in application.tasks.values() if task.exists):
+            self._decided.add(application.id)
         decision = self._decide(application, profile, now_us)
         if decision is None:
             self._decisions.pop(application.id, None)
@@ -188,7 +209,7 @@ class Worlds:
         ledger.read_once_us = now_us
         runner = DetectorRunner(
             self._detectors, self._inventory, book, profiles, ledger,
-            lambda finding, at_us: None, lambda detector, error: None, lambda: 0.0,
+            lambda finding, at_us: None, self._on_fault, lambda: 0.0,
         )  # fmt: skip
         for task in tasks:
             runner.judge_task(now_us, application, task, {})

@@ -55,7 +55,9 @@ class Answers:
     unhealthy: Callable[[], str | None]  # why the agent is not alive, in one line; None = it is
     unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
     page: Callable[[], str]  # the agent's own page as HTML; it may wait, a few seconds
-    findings: Callable[[], str] = str  # what was found, as lines of the event contract; it may wait as long
+    findings: Callable[[], str | None] = (
+        str  # lines of the event contract; it may wait as long; None = not known now
+    )
     runbook: Callable[[str], str | None] = lambda _: (
         None
     )  # id -> what `statewarden explain` prints; None = there is none
@@ -198,7 +200,14 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/":
             return HTTPStatus.OK, _HTML, self.server.known.page().encode("utf-8", "backslashreplace")
         if path == "/findings":
-            return HTTPStatus.OK, _LINES, self.server.known.findings().encode("utf-8", "backslashreplace")
+            lines = self.server.known.findings()
+            if lines is None:
+                return (
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    _TEXT,
+                    b"the worker does not answer, or the first walk goes on\n",
+                )
+            return HTTPStatus.OK, _LINES, lines.encode("utf-8", "backslashreplace")
         runbook = self.server.known.runbook(path[len(_RUNBOOKS) :]) if path.startswith(_RUNBOOKS) else None
         if runbook is not None:
             return HTTPStatus.OK, _TEXT, runbook.encode("utf-8", "backslashreplace")

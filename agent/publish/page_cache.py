@@ -33,11 +33,14 @@ class PageCache:
 
         return render(data, trouble)
 
-    def findings(self, origin: Origin) -> str:
-        """Give what was found as lines of the event contract; called by threads of the server."""
-        data, _ = self._fetch()
-        if data is None:
-            return ""
+    def findings(self, origin: Origin) -> str | None:
+        """Give what was found as lines of the event contract; called by threads of the server.
+
+        None = it is not known now: the worker does not answer, or has not finished its first walk.
+        """
+        data, trouble = self._fetch()
+        if data is None or trouble or not data.ready:
+            return None
         encoder = Encoder(origin)
         records = (Record(Kind.FINDING, data.at_us, x.body()) for x in data.findings)
         return "".join(f"{encoder.encode(record, n)}\n" for n, record in enumerate(records, 1))

@@ -15,6 +15,7 @@ from agent.config import Config, load_config
 from agent.contract.events import Severity
 from agent.contract.exit_codes import Exit
 from agent.detectors import ACCEPTABLE, BY_ID
+from agent.engine import worlds as module
 from agent.engine.one_reading import judge_once
 from agent.engine.pipeline import Pipeline
 from agent.engine.worlds import stretches, worlds
@@ -131,3 +132,32 @@ def test_stretches_cover_the_known_releases_once() -> None:
             assert sum(x.contains(Release(*line, patch)) for x in found) == 1
     assert found[-1].high == LATEST._replace(patch=LATEST.patch + 1)
     assert stretches(ReleaseRange.since("4.5.0"), frozenset()) == ()
+
+
+def test_what_was_not_judged_in_every_world_is_no_all_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory with too many tasks, the release not told: 3, and the head says what to give."""
+    monkeypatch.setattr(module, "MOST_AT_ONCE", 1)
+    pipeline = read("benign-restart-eos-4.1.2", tmp_path / "state")
+    code, why = exit_code(pipeline.ledger.findings(), "critical", Reading.of(pipeline, "pod", ""))
+    assert code is Exit.UNREAD
+    assert "was not judged under every release: give kafka_streams_version" in why
+    told = read("benign-restart-eos-4.1.2", tmp_path / "state", kafka_streams_version="4.1.2")
+    assert exit_code(told.ledger.findings(), "critical", Reading.of(told, "pod", ""))[0] is Exit.CLEAR
+
+
+def test_a_restart_leaves_the_question_open_until_every_task_was_tried(tmp_path: Path) -> None:
+    """What an earlier run asked is not closed by an agent that has not looked yet."""
+    pipeline = read("kafka-20685-4.1.2", tmp_path / "state")
+    (application,) = pipeline.inventory.applications.values()
+
+    def is_open() -> bool:
+        return any(x.detector == "undecided" for x in pipeline.ledger.open_findings())
+
+    now_us = SystemClock().now_us()
+    assert pipeline.worlds.is_decided(application.id)
+    pipeline.judges.judge_application(now_us, application, {}, None, is_decided=False)
+    assert is_open()
+    pipeline.judges.judge_application(now_us, application, {}, None)
+    assert not is_open()

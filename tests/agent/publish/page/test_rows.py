@@ -129,9 +129,12 @@ def test_a_worker_that_hangs_does_not_hang_the_page(monkeypatch: pytest.MonkeyPa
 def test_findings_are_lines_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `explain` reads of a running agent: each finding as the agent ships it."""
     monkeypatch.setattr(page_cache, "WAIT_S", 0.01)
-    desk = PageCache(lambda: None)
-    assert desk.findings(Origin("uid", "boot", "pod-a")) == ""
+    desk, origin = PageCache(lambda: None), Origin("uid", "boot", "pod-a")
+    assert desk.findings(origin) is None
     known = finding("0123456789abcdef", application_id="orders", task_id="0_1")
-    desk.serve(lambda: page_data(findings=(known,)))
-    (line,) = desk.findings(Origin("uid", "boot", "pod-a")).splitlines()
+    data = page_data(findings=(known,))
+    desk.serve(lambda: data)
+    assert desk.findings(origin) is None  # what was so before is no answer
+    monkeypatch.setattr(desk, "_fetch", lambda: (data, None))
+    (line,) = (desk.findings(origin) or "").splitlines()
     assert read_back(decode(line)) == replace(known, evidence=(), mechanism=known.detector)
