@@ -156,11 +156,11 @@ def test_a_running_application_is_judged_at_now(
     judged: dict[str, set[int]] = {}
     plain = DetectorRunner._judge
 
-    def noting(self, case, *arguments):
+    def noting(self, case, *arguments, **options):
         judged.setdefault(case.application.id if isinstance(case, ApplicationCase) else "", set()).add(
             case.now_us
         )
-        plain(self, case, *arguments)
+        plain(self, case, *arguments, **options)
 
     monkeypatch.setattr(DetectorRunner, "_judge", noting)
     with locked(root / "alive" / ".lock"):
