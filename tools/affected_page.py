@@ -31,23 +31,21 @@ _HEAD = """# Am I affected?
    ([step by step](journeys.md#is-my-412-exactly-once-application-exposed)). "No incident" holds for that moment only;
    `statewarden run` keeps watching.
 
-Read were the source at the release tags, the branches 4.1 to 4.4 and trunk as of 2026-08-22, and pull requests up to
-2026-09-17; not the issue tracker itself. Of 4.2.2, which is younger, the class files of the published jar were read;
-4.1.3, 4.3.2 and 4.4.0 were not published on 2026-11-22: "branch 4.3" is what a 4.3.2 of August would hold.
-[State format](state-format.md#bugs) has the signatures at length,
-[a new release](../contributing/new-release.md) how this page stays current.
+As of 2026-09-17, from the source at the release tags and the branches 4.1 to 4.4. 4.1.3, 4.3.2 and 4.4.0 were not
+published on 2026-11-22. [State format](state-format.md#bugs) has the signatures; `tools/upstream/issues.toml` names the
+classes and pull requests that were read.
 """
 _BUGS = """
 ## Bugs that do harm
 
-Stores are those on disk that have a changelog; in-memory stores have none of these bugs, unless it says so. What is
-damaged already: follow the runbook. To stay away from it: the first line of each bug.
+They concern stores on disk that have a changelog, unless a bug says otherwise. The first line of each bug lowers the
+risk; the runbook repairs the damage.
 """
 _HARMLESS = """
 ## What loses nothing
 
-| issue | what goes wrong | affected | fixed | on disk | detector, or why none | read |
-|---|---|---|---|---|---|---|"""
+| issue | what goes wrong | affected | fixed | detector, or why none |
+|---|---|---|---|---|"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +167,6 @@ def _section(bug: Bug) -> tuple[str, ...]:
         f"- {issue.what}{'' if bug.detectors else f' On disk: {issue.shows}'}",
         f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug, '')}.{found}",
         *([f"- No detector: {issue.why}"] if issue.why else []),
-        f"- Read: {issue.source}.",
         "",
     )
 
@@ -179,7 +176,7 @@ def _harmless(issue: Issue) -> str:
     affected = "; ".join(dict.fromkeys(" and ".join(map(str, x.releases)) for x, _ in said)) or issue.affected
     fixed = "; ".join(dict.fromkeys(x.fixed for x, _ in said)) or issue.fixed
     by = ", ".join(dict.fromkeys(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said)) or issue.why
-    return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {issue.shows} | {by} | {issue.source} |"
+    return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {by} |"
 
 
 def _reported(bug: Bug, folder: str) -> str:

@@ -13,11 +13,10 @@ _HEAD = """# State format by Kafka Streams release
 <!-- generated from `agent/layout/facts.py` by `make docs`; do not edit -->
 
 What each release does with its state directory; [state format](state-format.md) explains it, and
-[am I affected?](affected.md) says which releases have which fault. `recorded` was seen in runs of the released jars,
-`source` was read in the source at the release tag.
+[am I affected?](affected.md) says which releases have which fault. `agent/layout/facts.py` has the source of each line.
 
-| fact | what holds | releases | source |
-|---|---|---|---|
+| what holds | releases |
+|---|---|
 """
 
 
@@ -30,7 +29,7 @@ def _row(fact: Fact) -> str:
     row = FACTS[fact]
     holds = " and ".join(str(one) for one in row.holds) or "no release"
     unsure = f"; not checked: {' and '.join(str(one) for one in row.unsure)}" if row.unsure else ""
-    return f"| {fact.value} | {row.statement} | {holds}{unsure} | {row.source} ({row.evidence}) |"
+    return f"| {row.statement} | {holds}{unsure} |"
 
 
 def _rocksdb() -> tuple[str, ...]:

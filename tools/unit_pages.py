@@ -26,6 +26,7 @@ _SECTION = re.compile(
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 _ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost", "- **Source")
+_SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
 """Parts of a docstring that the page has by hand, or that only the code needs."""
 
 _PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verify](../verify.md)):
@@ -36,9 +37,7 @@ _PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verif
 
 """
 
-_WORDS = (
-    "First: [where to start, words in commands](README.md), [a stopped pod's volume](../stopped-volume.md)."
-)
+_WORDS = "First: [where to start](README.md)."
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
@@ -87,7 +86,7 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render what the docstring says, but for its title and what is by hand, then issues and settings."""
+    """Render the first sentence of each part of the docstring that the page has not by hand, then issues and settings."""
     meta = _meta(name)
     if isinstance(meta, RuleMeta):
         module, keys = module_of(meta), list(meta.upstream)
@@ -99,22 +98,12 @@ def _signal(name: str) -> str:
         "Bugs": ", ".join(map(_bug, keys)),
         "Settings that decide": ", ".join(f"`{key}`" for key in meta.needs),
     }
-    if not isinstance(meta, RuleMeta):
-        facts |= _silences(meta)
-    rows = [x for x in parts if x.startswith("- ") and not x.startswith(_ELSEWHERE)]
+    left_out = _ELSEWHERE if isinstance(meta, RuleMeta) else (*_ELSEWHERE, "- **Stays quiet")
+    rows = [_SENTENCE.split(x)[0] for x in parts if x.startswith("- ") and not x.startswith(left_out)]
     rows += [f"- **{key}**: {value}" for key, value in facts.items() if value]
     is_told = any(x.startswith("- **Fires") for x in rows)  # else the text before the sections says when
-    text = [] if is_told else [x for x in parts if not x.startswith("- ")]
+    text = [] if is_told else [_SENTENCE.split(x)[0] for x in parts if not x.startswith("- ")][:1]
     return "\n\n".join([*text, "\n".join(rows)])
-
-
-def _silences(meta: DetectorMeta) -> dict[str, str]:
-    """List what its rules take for harmless, and what they cannot tell, by the names that `--why-not` prints."""
-    rules = [rule for docket in BY_ID[meta.id].dockets for rule in docket.rules]
-    return {
-        "Harmless": "; ".join(dict.fromkeys(name for rule in rules for name in rule.innocents)),
-        "Cannot be told": "; ".join(dict.fromkeys(name for rule in rules for name in rule.unknowns)),
-    }
 
 
 def _bug(key: str) -> str:
