@@ -1,4 +1,4 @@
-"""Render docs/affected.md, which bugs a release has, what disk shows and what to do, and the finds in README.md.
+"""Render docs/affected.md: which bugs a release has, and what to do.
 
 Releases and fixes are those of the detectors, or of `tools/upstream/issues.toml` where no detector speaks.
 """
@@ -16,8 +16,6 @@ from agent.layout.releases import ROCKSDB_RELEASES, ReleaseRange
 from tools.releases_page import LINES, line_range
 from tools.upstream.data import Issue, load_issues, load_quiet, named_upstream
 
-BEGIN = "<!-- found in Kafka Streams (make docs) -->"
-END = "<!-- /found in Kafka Streams -->"
 _NO_ISSUE = " (no upstream issue)"
 
 _HEAD = """# Am I affected?
@@ -110,24 +108,6 @@ def render_affected_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_found_table(page: str) -> str:
-    """Put the table of what we found in Kafka Streams between its markers; all else stays."""
-    rows = ["| bug | releases | what is wrong then | how it shows |", "|---|---|---|---|"]
-    for bug in harmful():
-        if bug.issue.found:
-            who = (
-                f"exactly-once: {bug.issue.harm}"
-                if bug.issue.guarantee.startswith("exactly")
-                else bug.issue.harm
-            )
-            link = f"[{name_of(bug.issue.key)}](docs/found/{bug.issue.found}.md)"
-            rows.append(f"| {link} | {_releases(bug)} | {who} | {_reported(bug, 'docs/')} |")
-    table = "\n".join((BEGIN, *rows, END))
-    before, begin, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2] if begin else "\n"
-    return f"{before}{table}{after}"
-
-
 def _lines(bugs: tuple[Bug, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each published line with its bugs: under either guarantee, exactly-once only, at-least-once only."""
     for line in LINES:
@@ -165,7 +145,7 @@ def _section(bug: Bug) -> tuple[str, ...]:
         "",
         f"- Then: {issue.harm}. Guarantee: {issue.guarantee or 'either'}. Stores: {issue.stores}.",
         f"- {issue.what}{'' if bug.detectors else f' On disk: {issue.shows}'}",
-        f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug, '')}.{found}",
+        f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug)}.{found}",
         *([f"- No detector: {issue.why}"] if issue.why else []),
         "",
     )
@@ -179,9 +159,9 @@ def _harmless(issue: Issue) -> str:
     return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {by} |"
 
 
-def _reported(bug: Bug, folder: str) -> str:
-    by = ", ".join(f"[{id_}]({folder}{address_of(id_, '.md')})" for id_ in bug.detectors)
-    return by or bug.issue.shown_by or f"[verify]({folder}verify.md) only"
+def _reported(bug: Bug) -> str:
+    by = ", ".join(f"[{id_}]({address_of(id_, '.md')})" for id_ in bug.detectors)
+    return by or bug.issue.shown_by or "[verify](verify.md) only"
 
 
 def _releases(bug: Bug) -> str:

@@ -16,7 +16,7 @@ if str(ROOT) not in sys.path:
 
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
-from tools.affected_page import render_affected_page, render_found_table  # noqa: E402
+from tools.affected_page import render_affected_page  # noqa: E402
 from tools.alerts.files import alert_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.dashboards.grafana import board_files  # noqa: E402
@@ -55,7 +55,6 @@ def as_is(text: str) -> Callable[[str], str]:
 
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
-    "README.md": render_found_table,
     "agent/contract/schema.json": lambda _: schema.render(),
     "docs/README.md": lambda _: render_index_page(),
     "docs/affected.md": lambda _: render_affected_page(),

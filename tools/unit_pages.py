@@ -86,7 +86,7 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render the first sentence of each part of the docstring that the page has not by hand, then issues and settings."""
+    """Render the first sentence of what the docstring says and the page has not by hand; then bugs, settings."""
     meta = _meta(name)
     if isinstance(meta, RuleMeta):
         module, keys = module_of(meta), list(meta.upstream)

@@ -12,7 +12,7 @@ from agent.detectors import DETECTORS
 from agent.judging.base import Upstream
 from agent.layout.profile import Profile
 from tests.support.every import every
-from tools.affected_page import BEGIN, END, as_ranges, harmful, render_affected_page, render_found_table
+from tools.affected_page import as_ranges, harmful, render_affected_page
 from tools.releases_page import line_range
 from tools.upstream.data import Issue, load_issues, named_upstream
 
@@ -44,10 +44,11 @@ def test_what_a_detector_names_does_harm_or_is_known_to_be_harmless() -> None:
 
 
 def test_every_find_has_its_bug(repository: Path) -> None:
-    """Each page of `docs/found` belongs to a bug, and README's table lists them all."""
+    """Each page of `docs/found` belongs to a bug, and the list of the pages has them all."""
     pages = sorted(x.stem for x in (repository / "docs/found").glob("*.md") if x.stem != "README")
     assert sorted({issue.found for issue in ISSUES if issue.found}) == pages
-    assert sorted(set(re.findall(r"\(docs/found/([\w-]+)\.md\)", render_found_table("")))) == pages
+    listed = (repository / "docs/found/README.md").read_text("utf-8")
+    assert sorted(set(re.findall(r"\(([\w-]+)\.md\)", listed))) == pages
 
 
 @every("line, row", lines_of_page().items())
@@ -81,13 +82,3 @@ def test_releases_in_other_words_are_refused(text: str) -> None:
     """A range that cannot be read is no empty range."""
     with pytest.raises(ValueError, match="release"):
         as_ranges(text)
-
-
-def test_the_table_of_finds_keeps_what_is_around_it() -> None:
-    """Only what is between the markers is written again."""
-    page = f"# Title\n\n{BEGIN}\nold\n{END}\n\nmore\n"
-    once = render_found_table(page)
-    assert once.startswith(f"# Title\n\n{BEGIN}\n| bug |")
-    assert once.endswith(f"{END}\n\nmore\n")
-    assert "old\n" not in once
-    assert render_found_table(once) == once
