@@ -18,11 +18,10 @@ The agent writes one JSON object per line: a CloudEvents 1.0 envelope (`specvers
 `io.statewarden.<kind>.v{SCHEMA_MAJOR}`, `dataschema` is `{DATASCHEMA}`; the JSON Schema is
 `agent/contract/schema.json`.
 
-Rules for readers: at-least-once delivery, so drop repeated `id`s; `sequence` counts from 1 within one
-`boot_id`, and a hole means that events were lost; ignore fields you do not know; set aside records of
-another major version. Rules for writers: inside a major version fields are only added, and a name is never
-used again ([how the contract changes](#how-the-contract-changes)). A field that is not required may be null or absent;
-both mean "not known".
+Rules for readers: delivery is at least once, so drop repeated `id`s. `sequence` counts from 1 within one `boot_id`; a
+hole means lost events. Ignore unknown fields. Set aside records of another major version
+([how the contract changes](#how-the-contract-changes)). A field that is not required may be null or absent; both mean
+"not known". A field without a `since` is there from 1.0 on.
 """
 
 CLOUDEVENTS = (
@@ -86,21 +85,16 @@ For collectors that turn events into log records; statewarden itself sends Cloud
 _POLICY = f"""\
 ## How the contract changes
 
-- The version is `major.minor`, in every event as `schema_version`. A minor version only adds: fields that are not
-  required, values of an enumeration, kinds of records. Nothing changes its type, its unit or its meaning; no name is
-  used twice; a required field stays required.
-- Readers of `{SCHEMA_MAJOR}.x` read every `{SCHEMA_MAJOR}.y`. Of an older minor version they take what is there. Of a
-  newer one they ignore fields that they do not know, also where a field that they know came to another kind. Kinds and
-  values that they do not know are no error, and no verdict rests on them: bronze keeps those lines whole and counts
-  them in `sequence`, `audit` shows an unknown severity as a warning, and `ingest`, every command of the rollup that
-  reads segments without bronze, and `statewarden explain --events` ask for an upgrade.
-- A record of another major version is set aside: in bronze's quarantine, whole, until a version that knows it runs
-  `ingest`. A new major version has types that end with another number, and a new schema; agents can be distinguished by
-  `type` alone.
-- Spool and sinks ship a line as it was written, of whatever version it is.
-- Every published version leaves samples and its list of fields in `tests/contract/golden`, `v<major>.<minor>.jsonl`
-  and `.fields.json`. They never change, and the build fails if today's code cannot read them or lacks a field.
-- A field that is going away is announced here for one minor version and stays, null, until the next major one.
+- `schema_version` is `major.minor`. A minor version only adds optional fields, enumeration values and kinds of records.
+  Types, units, meanings and required fields stay; no name is used twice.
+- Readers of `{SCHEMA_MAJOR}.x` read every `{SCHEMA_MAJOR}.y`. Unknown fields are ignored. Unknown kinds and values are
+  no error, and no verdict rests on them: bronze keeps those lines and counts them in `sequence`, `audit` shows an
+  unknown severity as a warning, and `ingest`, `audit` of segments and `explain --events` ask for an upgrade.
+- A record of another major version goes whole into bronze's quarantine until a version that knows it runs `ingest`. Its
+  `type` and schema end with another number.
+- Spool and sinks ship a line as it was written, whatever its version.
+- `tests/contract/golden` keeps samples of every published version; the build fails if today's code cannot read them.
+- A field that is going away is announced for one minor version and stays, null, until the next major one.
 """
 
 _KIND_TEXT = {
@@ -159,7 +153,8 @@ def _row(row: Field) -> str:
         meaning += " One of: " + ", ".join(f"`{value}`" for value in row.values) + "."
     kind = _TYPE_TEXT.get(row.type, row.type.value)
     required = "yes" if row.required else ""
-    return f"| `{row.name}` | {kind} | {required} | {row.since} | {_escaped(meaning)} |"
+    since = "" if str(row.since) == "1.0" else row.since
+    return f"| `{row.name}` | {kind} | {required} | {since} | {_escaped(meaning)} |"
 
 
 def _escaped(text: str) -> str:

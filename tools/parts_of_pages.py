@@ -31,8 +31,7 @@ _CODES = """\
 <!-- generated from `agent/contract/exit_codes.py` and the help of each command by `make docs`; do not edit -->
 
 One table for every command of `statewarden` and `statewarden-rollup`. A [gate](kubernetes.md#a-gate-before-the-start)
-opens on 0 only. 3 is no all-clear and no finding: something is there, and what it holds is not known. What was found
-counts, whatever else could not be read: 1 goes before 3.
+opens on 0 only. A finding counts even where something else could not be read: 1 goes before 3.
 
 """
 
@@ -55,8 +54,11 @@ def render_exit_codes_page() -> str:
 
 def _commands(program: str, pages: Mapping[str, HelpPage]) -> str:
     own = (Exit.CLEAR, Exit.FOUND, Exit.UNREAD)
-    rows = [(f"`{name}`", *(codes_of(page.codes).get(x, "") for x in own)) for name, page in pages.items()]
-    head = f"\n## {program}\n\nCodes 2 and 4 are those of the table above.\n\n"
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, page in pages.items():
+        alike.setdefault(tuple(codes_of(page.codes).get(x, "") for x in own), []).append(f"`{name}`")
+    rows = [(", ".join(names), *codes) for codes, names in alike.items()]
+    head = f"\n## {program}\n\n"
     return head + _table(("command", "0", "1", "3"), rows)
 
 
@@ -155,8 +157,7 @@ INDEX = "docs/README.md"
 
 _INDEX = """# Documentation
 
-statewarden finds out whether the on-disk state of a Kafka Streams application can still be trusted. Every page, by what
-you came for:
+Every page, by what you came for.
 
 <!-- generated from tools/site/navigation.toml (make docs) -->
 """
