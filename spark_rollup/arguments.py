@@ -77,16 +77,14 @@ def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _add_namespace(parser)
     _add_decisive(parser)
-    _add_verified(parser, "an output of `verify`: what it proves and refutes is considered")
+    _add_verified(parser, "an output of `verify`: include what it proved and refuted")
     _add_look_back(parser)
 
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
     _add_input(parser)
     _add_look_back(parser)
-    _add_verified(
-        parser, "an output of `verify`: what it proves and refutes is shown with what the rules find"
-    )
+    _add_verified(parser, "an output of `verify`: show what it proved and refuted")
     group = parser.add_argument_group("output")
     group.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
     group.add_argument("--json", action="store_true", help="print one finding per line on stdout")

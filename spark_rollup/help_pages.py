@@ -6,11 +6,10 @@ from agent.contract.exit_codes import Exit, codes_text
 from agent.contract.help_page import HelpPage
 
 ABOUT = """\
-Correlates what statewarden agents have shipped: which state of the fleet can no
-longer be trusted, what no single pod can see, and what to do next. Reads the
-agents' events where they were shipped to, or from bronze: the Delta tables that
-`ingest` makes of them. Runs on PySpark (pip install 'statewarden[rollup]') and
-Java 17 or later."""
+Correlates the events of all statewarden agents: which state of the fleet can no
+longer be trusted, which problems no single pod can see, and what to do next.
+Reads the agents' segments, or bronze: the Delta tables that `ingest` makes of
+them. Runs on PySpark (pip install 'statewarden[rollup]') and Java 17 or later."""
 
 AFTER = f"""\
 {codes_text({code: code.meaning for code in Exit})}
@@ -21,11 +20,11 @@ examples:
 
 read on: docs/rollup.md, docs/journeys.md (may this pod be restarted?)"""
 
-_INPUT = "an input is there and cannot be read: one line says which"
+_INPUT = "an input can't be read: one line says which"
 _DONE = {Exit.CLEAR: "done", Exit.UNREAD: _INPUT}
 _FOUND = {
-    Exit.CLEAR: "no open finding is at or above --fail-on",
-    Exit.FOUND: "at least one is",
+    Exit.CLEAR: "no open finding at or above --fail-on",
+    Exit.FOUND: "at least one open finding at or above it",
     Exit.UNREAD: _INPUT,
 }
 
@@ -56,7 +55,7 @@ tasks is held elsewhere, and whether a stop or a kill would do harm. With --pod
 it lists task by task; without, it answers for every pod. --from takes the
 answer from the last audit at once, without Java.""",
         {
-            Exit.CLEAR: "yes: every pod asked about is `safe` or `not-running`",
+            Exit.CLEAR: "yes: every requested pod is `safe` or `not-running`",
             Exit.FOUND: "not now: the answers say why",
             Exit.UNREAD: "not known: `unknown`, too old, or an input that cannot be read",
         },

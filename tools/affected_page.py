@@ -12,11 +12,11 @@ from itertools import groupby
 from operator import itemgetter
 
 from agent.contract.runbooks import address_of
-from agent.layout.releases import ROCKSDB_RELEASES, ReleaseRange
-from tools.releases_page import LINES, line_range
+from agent.layout.releases import LAST_PATCHES, ROCKSDB_RELEASES, Release, ReleaseRange
 from tools.upstream.data import Issue, load_issues, load_quiet, named_upstream
 
 _NO_ISSUE = " (no upstream issue)"
+_LINES = tuple(f"{major}.{minor}" for major, minor in LAST_PATCHES)
 
 _HEAD = """# Am I affected?
 
@@ -110,7 +110,7 @@ def render_affected_page() -> str:
 
 def _lines(bugs: tuple[Bug, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each published line with its bugs: under either guarantee, exactly-once only, at-least-once only."""
-    for line in LINES:
+    for line in _LINES:
         own = line_range(line)
         if not any(own.overlaps(one) for one in ROCKSDB_RELEASES.values()):
             continue
@@ -120,6 +120,11 @@ def _lines(bugs: tuple[Bug, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
             for needs in ("", "exact", "at-le")
         )
         yield line, tuple(", ".join(cell) for cell in cells)
+
+
+def line_range(text: str) -> ReleaseRange:
+    """Return all patch releases of a line such as `4.1`."""
+    return ReleaseRange(Release.parse(text), Release.parse(f"{text}.x"))
 
 
 def _patches(bug: Bug, line: ReleaseRange) -> str:

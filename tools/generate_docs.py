@@ -30,7 +30,6 @@ from tools.parts_of_pages import (  # noqa: E402
     render_index_page,
     render_rollup_metrics,
 )
-from tools.releases_page import render_releases_page  # noqa: E402
 from tools.scan_picture import render_scan_picture  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
 from tools.unit_pages import render_runbooks_list, unit_pages  # noqa: E402
@@ -65,7 +64,6 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/exit-codes.md": lambda _: render_exit_codes_page(),
     "docs/incidents.md": render_incidents_page,
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
-    "docs/releases.md": lambda _: render_releases_page(),
     "docs/runbooks/README.md": render_runbooks_list,
     "docs/scan.svg": lambda _: render_scan_picture(),
     "docs/supply-chain.md": render_licences,

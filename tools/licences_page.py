@@ -73,9 +73,17 @@ def _java(licences: Licences, jars: Sequence[Jar]) -> Iterator[str]:
         by_licence.setdefault(licences.of_jar(jar) or "unknown", set()).add(f"{jar.artifact} {jar.version}")
     for licence, names in sorted(by_licence.items()):
         yield ""
-        yield f"**{licence}**: {', '.join(sorted(names))}."
+        listed = (
+            ", ".join(sorted(names))
+            if len(names) <= _LISTED
+            else f"{len(names)} jars, in the bill of materials"
+        )
+        yield f"**{licence}**: {listed}."
     yield ""
 
+
+_LISTED = 100
+"""A licence of more jars is counted."""
 
 _TAIL = (
     "### Debian packages in the images",

@@ -25,7 +25,7 @@ _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
-_ELSEWHERE = ("- **Signal", "- **Blind spots", "- **Cost", "- **Source")
+_ELSEWHERE = ("- **Signal", "- **Stays quiet", "- **Blind spots", "- **Cost", "- **Source")
 _SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
 """Parts of a docstring that the page has by hand, or that only the code needs."""
 
@@ -37,7 +37,7 @@ _PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verif
 
 """
 
-_WORDS = "First: [where to start](README.md)."
+_WORDS = "First: [where to start](README.md), [a stopped pod's volume](../stopped-volume.md)."
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
@@ -86,7 +86,7 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render the first sentence of what the docstring says and the page has not by hand; then bugs, settings."""
+    """Render the first sentence of what the docstring says and the page has not by hand; then bugs."""
     meta = _meta(name)
     if isinstance(meta, RuleMeta):
         module, keys = module_of(meta), list(meta.upstream)
@@ -94,13 +94,8 @@ def _signal(name: str) -> str:
         module, keys = f"agent.detectors.{name.replace('-', '_')}", [x.key for x in meta.upstream]
     said = as_markdown(importlib.import_module(module).__doc__ or "").partition("\n")[2].strip()
     parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.strip()]
-    facts = {
-        "Bugs": ", ".join(map(_bug, keys)),
-        "Settings that decide": ", ".join(f"`{key}`" for key in meta.needs),
-    }
-    left_out = _ELSEWHERE if isinstance(meta, RuleMeta) else (*_ELSEWHERE, "- **Stays quiet")
-    rows = [_SENTENCE.split(x)[0] for x in parts if x.startswith("- ") and not x.startswith(left_out)]
-    rows += [f"- **{key}**: {value}" for key, value in facts.items() if value]
+    rows = [_SENTENCE.split(x)[0] for x in parts if x.startswith("- ") and not x.startswith(_ELSEWHERE)]
+    rows += [f"- **Bugs**: {', '.join(map(_bug, keys))}"] if keys else []
     is_told = any(x.startswith("- **Fires") for x in rows)  # else the text before the sections says when
     text = [] if is_told else [_SENTENCE.split(x)[0] for x in parts if not x.startswith("- ")][:1]
     return "\n\n".join([*text, "\n".join(rows)])

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 _SETTINGS = """\
-Not on disk, and many verdicts depend on them. Guarantee and release are
-never guessed: without the guarantee most bugs of exactly-once go unreported,
-without the release some others. Elsewhere Kafka's default is assumed; what
-rests on that is `suspected` at most."""
+These settings are not on disk, and many verdicts depend on them. Guarantee and
+release are never guessed: without the guarantee most exactly-once bugs go
+unreported, without the release some others. All others fall back to Kafka's
+default; findings that rely on a default never go above `suspected`."""
 
 # tables of options
 # fmt: off
@@ -24,23 +24,23 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--properties",
         metavar="FILE",
-        help="the application's own .properties file: its settings count where --set and --config say nothing",
+        help="the application's own .properties file; --set and --config override it",
     )
     group.add_argument("--config", type=Path, metavar="FILE.toml",
                        help='all settings: [agent], [application], [application."ID"], [detectors], ...')
     group.add_argument("--disable-detector", action="append", dest="disabled", metavar="ID=REASON",
-                       help="open no finding of this detector, and say so wherever findings are shown; may be repeated")
+                       help="disable this detector; every output says so; may be repeated")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add how findings are printed, and which of them make the exit code 1."""
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="a line per finding, per incident, and a summary")
+    group.add_argument("--json", action="store_true", help="one JSON line per finding and incident, then a summary")
     group.add_argument("--fail-on", choices=("info", "warning", "critical"), default="critical", metavar="SEVERITY",
                        help="exit 1 if an open finding is at least this severe: info, warning, critical (default)")
-    group.add_argument("--verbose", action="store_true", help="remarks, too, and every finding with its evidence")
+    group.add_argument("--verbose", action="store_true", help="also print remarks, and every finding with its evidence")
     group.add_argument("--top", type=_positive, default=0, metavar="N",
-                       help="print the N worst incidents only; their number is always said")
+                       help="print only the N worst incidents; the total is always printed")
 
 
 def _positive(text: str) -> int:
@@ -66,14 +66,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--node", metavar="NAME", help="node (default: NODE_NAME)")
     group.add_argument("--cluster", metavar="NAME", help="cluster or region, where several ship to one place")
     _add_serving(parser.add_argument_group("metrics and log"))
-    _add_shipping(parser.add_argument_group("delivery", "docs/delivery.md has the rest of it."))
-    _add_watching(parser.add_argument_group("watching", "docs/watching.md says what each of them costs."))
+    _add_shipping(parser.add_argument_group("delivery", "More: statewarden explain delivery."))
+    _add_watching(parser.add_argument_group("watching", "What each costs: statewarden explain watching."))
     add_settings(parser)
 
 
 def _add_serving(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--listen", metavar="HOST:PORT",
-                       help="serve /metrics and the page here (default :9464; empty: do not)")
+                       help="serve /metrics and the page here (default :9464; empty: off)")
     group.add_argument("--metrics-detail", metavar="DETAIL",
                        help="task (default), or store for series of single stores as well")
     group.add_argument("--log-level", metavar="LEVEL", help="DEBUG, INFO (default), WARNING, ERROR")
@@ -112,7 +112,7 @@ def add_scan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--may-be-empty", action="store_true",
                         help="accept a missing or empty directory: no instance has started there yet")
     parser.add_argument("--may-be-undecided", action="store_true",
-                        help="end with 0, not 3, where only a setting that was not given makes it a finding")
+                        help="exit 0, not 3, if only a missing setting decides")
     add_settings(parser)
     add_output(parser)
 
@@ -121,9 +121,9 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the options of `replay`."""
     parser.add_argument("trace", type=Path, metavar="TRACE.jsonl.gz", help="recorded file operations")
     parser.add_argument("--pod", default="pod", metavar="NAME", help="pod that events carry (default: pod)")
-    parser.add_argument("--events", type=Path, metavar="DIR", help="write what the agent would have shipped")
+    parser.add_argument("--events", type=Path, metavar="DIR", help="write the events that an agent would have shipped")
     parser.add_argument("--quiet-period", default="20m", metavar="TIME",
-                        help="how long the clock runs on after the last operation: 90s, 20m (default), 1h")
+                        help="how long the clock keeps running after the last operation: 90s, 20m (default), 1h")
     parser.add_argument("--process-visible", action="store_true",
                         help="let detectors see the process and its release, as with a shared process namespace")
     add_settings(parser)
@@ -156,10 +156,10 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--why-not",
         metavar="TASK",
-        help="show what each rule judged of this task (APPLICATION/TASK), and why it says nothing",
+        help="show each rule's judgement of this task (APPLICATION/TASK), and why it reports nothing",
     )
     parser.add_argument("--events", metavar="SOURCE",
-                        help="where agents recorded it: http://HOST:9464 of a running agent, its spool, a directory, or"
+                        help="where the events are: http://HOST:9464 of a running agent, its spool, a directory, or"
                         " s3://BUCKET/PREFIX")
     parser.add_argument("--evidence", action="store_true", help="with --events: every finding with its evidence")
     add_settings(parser)

@@ -116,7 +116,7 @@ def _explain_recorded(chosen: Namespace, recorded: Recorded) -> int:
     paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown))
     if not shown:
-        sys.stdout.write(f"The {len(found)} findings behind it: add --evidence.\n")
+        sys.stdout.write(f"The {len(found)} findings behind it: use --evidence.\n")
     return 0
 
 
@@ -124,7 +124,7 @@ def _explain_issue(key: str) -> int:
     concerned = [(x.meta, issue) for x in DETECTORS for issue in x.meta.upstream if issue.key == key]
     if not concerned:
         raise UsageError(
-            f"{key}: no detector is about it; `statewarden explain affected` says which issues disk can show"
+            f"{key}: no detector reports it; `statewarden explain affected` lists the issues that disk can show"
         )
     for meta, issue in concerned:
         affected = " and ".join(str(r) for r in issue.releases)

@@ -21,12 +21,12 @@ examples:
 read on with `statewarden explain`: journeys (an alert at 3 a.m.), exit-codes"""
 
 _FOUND = {
-    Exit.CLEAR: "no open finding is at or above --fail-on, and all was read",
-    Exit.FOUND: "at least one is",
-    Exit.UNREAD: "none is for sure: a setting decides, or something could not be read",
+    Exit.CLEAR: "no open finding at or above --fail-on, and everything was read",
+    Exit.FOUND: "at least one open finding at or above it",
+    Exit.UNREAD: "undecided: a setting decides, or something could not be read",
 }
 _PRINTS = {Exit.CLEAR: "printed"}
-_READS = {**_PRINTS, Exit.UNREAD: "what was asked for is there and cannot be read"}
+_READS = {**_PRINTS, Exit.UNREAD: "it is there, but can't be read"}
 
 PAGES = {
     "scan": HelpPage(
@@ -35,8 +35,8 @@ PAGES = {
         """\
 Reads a state.dir of Kafka Streams once, judges it and prints the incidents,
 the worst first, each with its evidence and one next step. Safe beside a running
-application: nothing is written, no lock is taken. What past restarts did is no
-longer on disk; only an agent that was there (statewarden run) has seen it.""",
+application: nothing is written, no lock is taken. Past restarts are no longer on
+disk; only a running agent (statewarden run) sees them.""",
         _FOUND,
         """\
 examples:
@@ -154,7 +154,7 @@ finding that is only suspected. Works beside a running application and on a
 stopped one, and writes nothing into the state directory. No other command reads
 an application's topics. Needs: pip install 'statewarden[verify]'""",
         {
-            Exit.CLEAR: "no store has a word of --fail-on, and each was judged",
+            Exit.CLEAR: "no store has a word of --fail-on, and all were judged",
             Exit.FOUND: "a store has one",
             Exit.UNREAD: "none has, but a store is undecidable, or no broker answers",
         },
@@ -190,9 +190,9 @@ Compares two state directories, or two copies of one from different times, store
 by store: which one is ahead, which one lacks data, and whether a store was
 wiped in between.""",
         {
-            Exit.CLEAR: "all stores are the same, and all was read",
+            Exit.CLEAR: "all stores are equal, and everything was read",
             Exit.FOUND: "they differ",
-            Exit.UNREAD: "what was read is the same: standard error says what was not",
+            Exit.UNREAD: "no difference, but not everything was read: see standard error",
         },
         """\
 examples:

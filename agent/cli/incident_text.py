@@ -65,7 +65,7 @@ def incident_text(
     if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events SOURCE"
-        lines.append(f"{_INDENT}as an agent knows it: {asked}")
+        lines.append(f"{_INDENT}if an agent was running: {asked}")
     return "\n".join(lines) + "\n\n"
 
 

@@ -29,7 +29,7 @@ class Shown:
     """What a person or a program wants to see."""
 
     as_json: bool = False  # lines for a program, see `json_lines`, and nothing else
-    verbose: bool = False  # remarks, too, and every finding with its evidence
+    verbose: bool = False  # also print remarks, and every finding with its evidence
     top: int = 0  # at most so many incidents; 0 = up to `MOST_INCIDENTS`
     of_reading: bool = False  # one reading found them, not a watch
     may_be_undecided: bool = False  # what is undecided is no reason for an exit code
@@ -131,9 +131,9 @@ def _summary(
     undecided = sum(x.status is Status.OPEN and is_undecided(x) for x in severe)
     parts = [f"{plural(len(is_open), 'incident')} open: {words}"] if is_open else []
     if undecided or not is_open:
-        parts.append(f"{undecided} undecided" if undecided else "no incident open")
+        parts.append(f"{undecided} undecided" if undecided else "no incidents found")
     if how_much:
-        parts.append(how_much if is_open else f"no all-clear: {how_much}")
+        parts.append(how_much if is_open else f"not an all-clear: {how_much}")
     if resolved := sum(x.status is Status.RESOLVED for x in severe):
         parts.append(f"{resolved} resolved")
     if remarks := len(incidents) - len(severe):
@@ -169,4 +169,4 @@ def exit_code(
         return code, f"{plural(count or len(certain), 'open finding')} at or above {fail_on}"
     if undecided and not reading.how_much:
         return code, f"undecided: {', '.join(x.application_id for x in doubtful)}"
-    return code, reading.how_much or f"no open finding is at or above {fail_on}, and all was read"
+    return code, reading.how_much or f"no open finding at or above {fail_on}, and everything was read"

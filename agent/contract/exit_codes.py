@@ -26,11 +26,11 @@ class Exit(IntEnum):
 
 
 _MEANINGS = {
-    Exit.CLEAR: "nothing at the level asked for, and all was read; or it is done",
+    Exit.CLEAR: "nothing found at the requested level, and everything was read; or done",
     Exit.FOUND: "something was found",
     Exit.WRONG_USE: "wrong use: an argument, a setting, a path, a missing library",
-    Exit.UNREAD: "undecided: something is there that could not be read or judged",
-    Exit.BROKE: "the run itself broke: an output that fails, a fault of ours",
+    Exit.UNREAD: "undecided: something could not be read or judged",
+    Exit.BROKE: "internal error: an output failed, or a bug in statewarden",
 }
 
 SIGNALS = "130  Ctrl-C; 143 SIGTERM"  # a command that a signal ends: 128 + its number

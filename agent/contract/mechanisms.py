@@ -16,18 +16,18 @@ class Mechanism(Enum):
 
     OFFSET_WITHOUT_DATA = (
         "offset-without-data",
-        "A store goes on from an offset whose data it does not have",
+        "A store resumed from an offset but lacks data before it",
     )
-    DAMAGED_FILES = ("damaged-files", "Files of a store are not as RocksDB wrote them")
-    UNCOMMITTED_DATA = ("uncommitted-data", "A store goes on with data that was never committed")
-    LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose what was not flushed")
+    DAMAGED_FILES = ("damaged-files", "Files of a store are damaged or missing")
+    UNCOMMITTED_DATA = ("uncommitted-data", "A store keeps data that was never committed")
+    LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose unflushed records")
     REFUSED_TASK = ("refused-task", "Kafka Streams refuses a task at every start")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
-    SHARED_STATE = ("shared-state", "Two processes believe that the same state is theirs")
-    OTHER_RELEASE = ("other-release", "The disk is of another release than the one that is given, or runs")
+    SHARED_STATE = ("shared-state", "Two processes use the same state")
+    OTHER_RELEASE = ("other-release", "Another release wrote the disk than the one configured or running")
     SHORT_LIVED = ("short-lived", "State is on a volume that does not outlive the pod")
     TOO_FEW_COPIES = ("too-few-copies", "A task has fewer good copies than it should")
-    UNEQUAL_COPIES = ("unequal-copies", "A copy does not hold what another copy or the changelog has")
+    UNEQUAL_COPIES = ("unequal-copies", "A copy differs from another copy or from the changelog")
 
     def __init__(self, slug: str, title: str) -> None:
         self.slug = slug

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from agent.contract.events import Severity
 
 WRONG_RESULTS = (
-    "The store lacks records that the task believes it has: results are wrong and go to output and changelog."
+    "The store lacks records that the task believes it has. Wrong results go to output and changelog."
 )
 UNCOMMITTED_RESULTS = (
-    "Aborted records are in the store: sums count twice, and wrong results go to output and changelog."
+    "The store contains aborted records. Sums are counted twice, and wrong results go to output and"
+    " changelog."
 )
 """Consequences that several of them have."""
 

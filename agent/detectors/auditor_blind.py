@@ -28,7 +28,7 @@ META = DetectorMeta(
         "Treat what happened in the interval as unknown: findings that rest on it say so. Fix the reported"
         " cause; the page of this detector lists causes and remedies."
     ),
-    consequence="What happened meanwhile is unknown, and silence is no proof.",
+    consequence="Anything may have happened in that time. No alerts does not mean no problem.",
     twin=Twin("a state directory without a persistent store", "benign-inmemory-4.1.2", Severity.INFO),
 )
 

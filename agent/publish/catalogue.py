@@ -12,35 +12,6 @@ from agent.publish.families.state import STATE
 from agent.publish.families.watch import WATCH
 from agent.publish.metric import Metric
 
-ALLOWED_LABELS = frozenset(
-    {
-        "application_id",
-        "task_id",
-        "store",
-        "detector",
-        "severity",
-        "cause",
-        "outcome",
-        "kind",
-        "reason",
-        "version",
-        "incident_id",
-        "tasks",
-        "confidence",
-        "level",
-        "configured_exposure",
-        "do_first",
-        "named_by",
-        "summary",
-        "next_step",
-        "accepted",
-        "release",
-    }
-)
-"""Only of incidents, which are bounded: `incident_id`, `tasks`, `do_first`, `named_by`, `summary`, `next_step`.
-`release` only of exposures; `store` only where an operator opted in; `reason` only of disabled detectors; `version`
-only of the agent itself."""
-
 GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("State of the applications", STATE), ("Watching and reading", WATCH), ("Spool and shipping", SHIPPING),
     ("Digests of stores", DIGESTS), ("Kubernetes Events", KUBERNETES), ("The agent itself", AGENT),

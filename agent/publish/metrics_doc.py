@@ -22,9 +22,9 @@ detectors and impossible severities have none. At most 100 applications have ser
 from 0 with the agent. The scrape adds pod, namespace and node.
 
 An agent with 20 tasks of 3 stores gives at most {_SERIES} series; `metrics_detail = "store"` adds
-{SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application at most {_EACH + 5}. `statewarden_task_findings` has at
-most 500 series and `statewarden_incident_info` at most {INCIDENTS_LISTED}, the worst first; `statewarden scan` lists the
-rest.
+{SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application at most {_EACH + 5}.
+`statewarden_task_findings` has at most 500 series and `statewarden_incident_info` at most
+{INCIDENTS_LISTED}, the worst first; `statewarden scan` lists the rest.
 
 Stable: the name changes only with a major version. Experimental: it may change with any.
 """

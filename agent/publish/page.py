@@ -62,7 +62,7 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
     one line.
     """
     warning = (
-        f'<div class="card critical" role="alert"><p><b>{escape(trouble)}.</b> What is below may be old.</p></div>'
+        f'<div class="card critical" role="alert"><p><b>{escape(trouble)}.</b> The data below may be old.</p></div>'
         if trouble
         else ""
     )
@@ -236,7 +236,7 @@ def _store(store: StoreRow) -> str:
 def _blindness(data: PageData) -> str:
     """Show when changes could go unseen."""
     if not data.blind:
-        return '<div class="card good"><p>The agent was never blind since it started.</p></div>'
+        return '<div class="card good"><p>The agent has not been blind since it started.</p></div>'
     lasts = '<span class="chip warning">lasts</span>'
     lines = "".join(
         f"<tr><td>{moment(row.started_us, data.at_us)}</td>"

@@ -67,7 +67,7 @@ def replay(
     """Play a trace into a pipeline that reads `disk`.
 
     `pipeline`: made with `disk` and the trace's first time as its start. `disk`: the disk that the operations are
-    played onto. `quiet_us`: how long the clock runs on after the last operation, so that rules that wait can fire.
+    played onto. `quiet_us`: how long the clock keeps running after the last operation: rules that wait can fire.
     `show_process`: let the pipeline see that a process exists and its release. `delays`: microseconds until the
     next bunch of notifications is followed, as in an agent that is busy or throttled; None = each is followed at
     once. Gives number of operations played. Raises `TraceError`: the trace is unreadable or truncated.

@@ -226,7 +226,7 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     Metric(
         "statewarden_rollup_incident_text",
-        "What alerts say of each incident of statewarden_rollup_incident_info, and its one next step.",
+        "Alert text and next step of each incident in statewarden_rollup_incident_info.",
         _incident_text,
         labels=("application_id", "incident_id", "summary", "next_step"),
     ),

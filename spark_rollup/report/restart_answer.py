@@ -19,12 +19,12 @@ Row = Mapping[str, object]
 
 ANSWERS = {
     SAFE: "a healthy, recent copy is held elsewhere",
-    NOT_RUNNING: "no process holds it there: a start changes nothing for the others",
-    RESTORE: "no copy elsewhere: the task is restored from the changelog, or waits until the pod is back",
-    UNKNOWN: "the pod, or one that may have the other copy, is not watched: unknown",
+    NOT_RUNNING: "no process holds it there; a start does not affect the others",
+    RESTORE: "no other copy: the task will be rebuilt from the changelog, or wait for this pod",
+    UNKNOWN: "unknown: nothing watches the pod, or one that may have the other copy",
     KEEP: "the only healthy copy; the others are damaged or far behind: repair those first",
-    CLEAN_ONLY: "stop it cleanly: a kill after the grace period leaves records that were never committed (KAFKA-20685)",
-    DAMAGED: "an open critical finding: do first what it asks for, a restart may make the damage final",
+    CLEAN_ONLY: "OK to restart gracefully; a SIGKILL would leave uncommitted records behind (KAFKA-20685)",
+    DAMAGED: "open critical finding: do its next step first; a restart may make the damage permanent",
 }
 """What each answer means; from harmless to dangerous. A pod's answer is the worst of its tasks'."""
 
@@ -32,7 +32,7 @@ HARMLESS = (SAFE, NOT_RUNNING)
 
 _WORST = list(ANSWERS)
 
-UNVERIFIED = "not considered: what `verify` proves or refutes (audit and --input take --verified DIR)"
+UNVERIFIED = "`verify` results not included (pass --verified DIR to audit or with --input)"
 """Said where an answer rests on the agents' events alone."""
 
 _UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, "s"))
@@ -91,7 +91,7 @@ def answer(
     keys = set(map(_key, asked))
     unasked = {str(row["detector"]) for row in disabled if _key(row) in keys}
     if unasked:
-        lines.append(f"not looked for, as these detectors are disabled: {', '.join(sorted(unasked))}")
+        lines.append(f"disabled detectors, not checked: {', '.join(sorted(unasked))}")
     if not verified:
         lines.append(UNVERIFIED)
     named = len({pod["namespace"] for pod in here}) > 1
@@ -125,7 +125,7 @@ def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
     age_s = (question.now_us - as_of_us) / 1e6
     words = f"{age(age_s)} old" if age_s >= 0 else f"{age(-age_s)} ahead of this clock"
     source = f", by {question.source}" if question.source else ""
-    stale = "" if fresh else f": no answer rests on that (--max-age {age(question.max_age_s or 0)})"
+    stale = "" if fresh else f": too old to answer (--max-age {age(question.max_age_s or 0)})"
     return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {words}{source}{stale}"
 
 
@@ -163,7 +163,7 @@ class PodAnswer:
         if kind == DAMAGED:
             return self.follow(kind)
         if kind == UNKNOWN and self.pod["doubt"] is not None:
-            return f"{self.pod['doubt']}; what it holds by now is unknown"
+            return f"{self.pod['doubt']}; its current tasks are unknown"
         return ANSWERS.get(kind, "")
 
     def follow(self, kind: str) -> str:
@@ -214,7 +214,7 @@ def _tasks(rows: Sequence[Row]) -> str:
 def _one_pod(one: PodAnswer, named: bool, fresh: bool) -> list[str]:
     words = "; ".join(f"{kind}: {one.words(kind)}{_tasks(rows)}" for kind, rows in one.kinds.items())
     words = words or f"{SAFE}: {one.words(SAFE)}"
-    head = words if fresh else f"{UNKNOWN}: too old; then it was {words}"
+    head = words if fresh else f"{UNKNOWN}: too old; it was {words}"
     lines = [f"{pod_name(one.pod, named)}: {head}"]
     for row in one.rows:
         lines.append(f"  {place(row)}: {', '.join(texts(row['kinds']))}")
@@ -238,7 +238,7 @@ def _all_pods(reported: Sequence[PodAnswer], named: bool, fresh: bool) -> list[s
             f"{pod_name(one.pod, named):<{max(width, 3)}}  {word:<15}  {what if fresh else f'then: {what}'}"
         )
     if gone:
-        lines.append(f"gone, by the last word of their agents: {some(gone)}")
+        lines.append(f"stopped, as their agents reported: {some(gone)}")
     return lines
 
 

@@ -49,7 +49,7 @@ def headline(
     left = [row for row in said if row.get("finding_id") not in refuted]
     of_rules, of_agents = _worst(found), _worst(left)
     if of_agents is not None and (of_rules is None or _rank(of_agents) > _rank(of_rules)):
-        return f"{_words_of(of_agents)} (its agent says so; no rule says more): {where}"
+        return f"{_words_of(of_agents)} (reported by its agent only): {where}"
     return f"{_words_of(of_rules)}: {where}" if of_rules is not None else f"no open finding: {where}"
 
 
@@ -94,7 +94,7 @@ def verdict_lines(rows: Iterable[Row]) -> list[str]:
         )
         if row["status"] == Status.OPEN.value:
             lines.append(f"         -> {row['next_action']}")
-    return lines or ["  fleet: no rule finds anything"]
+    return lines or ["  fleet: no finding"]
 
 
 def said_lines(rows: Iterable[Row]) -> list[str]:

@@ -68,11 +68,11 @@ def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
         for level in (Severity.CRITICAL, Severity.WARNING)
         if (count := sum(x.severity is level for x in is_open))
     )
-    parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incident open"]
+    parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incidents found"]
     if missed:
-        parts.append(printable(missed if is_open else f"no all-clear: {missed}"))
+        parts.append(printable(missed if is_open else f"not an all-clear: {missed}"))
     if not_given and not is_open:
-        parts.append(f"no all-clear: {not_given}")
+        parts.append(f"not an all-clear: {not_given}")
     if over := len(severe) - len(is_open):
         parts.append(f"{over} resolved")
     if remarks := len(incidents) - len(severe):
@@ -116,7 +116,7 @@ def _incident(one: FleetIncident, shown: Shown) -> list[str]:
     if shown.paint:
         mark = f"{_COLOURS[one.severity]}{mark}{_RESET}"
     detector = one.lead.detector
-    by = "; its agent says so, no rule says more" if one.lead.link.by_agent else ""
+    by = "; reported by its agent only" if one.lead.link.by_agent else ""
     said = f"({one.confidence.value}, {one.status.value}{by})"
     lines = [
         f"{mark} {printable(detector)}  {printable(_address(one))}  {said}",

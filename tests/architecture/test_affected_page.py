@@ -12,8 +12,7 @@ from agent.detectors import DETECTORS
 from agent.judging.base import Upstream
 from agent.layout.profile import Profile
 from tests.support.every import every
-from tools.affected_page import as_ranges, harmful, render_affected_page
-from tools.releases_page import line_range
+from tools.affected_page import as_ranges, harmful, line_range, render_affected_page
 from tools.upstream.data import Issue, load_issues, named_upstream
 
 ISSUES = load_issues()

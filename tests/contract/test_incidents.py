@@ -69,7 +69,7 @@ def test_the_worst_open_finding_names_it(gather: Gather) -> None:
         (EvidenceRole.CAUSE, EXPOSED.id),
         (EvidenceRole.CAUSE, WIPED.id),
     ]
-    assert one.title == "A store goes on with data that was never committed"
+    assert one.title == "A store keeps data that was never committed"
 
 
 def test_a_remark_has_no_mechanism_to_name(gather: Gather) -> None:

@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 TRACES = REPOSITORY / "tests" / "data" / "traces"
 BUGS = ("torn-clean-3.9.2", "kafka-20685-4.1.2", "kafka-7672-eos")
 BENIGN = ("benign-restart-alos-4.3.1", "benign-eos-crash-2.1.1")
-QUIET_S = 3  # how long the clock runs on after the last operation, live as in the replay
+QUIET_S = 3  # how long the clock keeps running after the last operation, live as in the replay
 
 pytestmark = [pytest.mark.e2e, pytest.mark.inotify, pytest.mark.timeout(600)]
 

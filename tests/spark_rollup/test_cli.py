@@ -227,7 +227,7 @@ class TestRealRuns:
         assert told.startswith("1 incident open: 1 critical")
         assert (
             "CRITICAL false-clean-store  shop/orders/0_0/s on pod-a  "
-            "(confirmed, open; its agent says so, no rule says more)"
+            "(confirmed, open; reported by its agent only)"
         ) in told
         marker = json.loads((out / "_SUCCESS.json").read_text())
         assert marker["incidents"] == {"critical": 1}
@@ -268,7 +268,7 @@ class TestRealRuns:
         code = main(["safe-to-restart", "--max-age", "any", "--input", str(source), *misspelt])
         *told, unused = capsys.readouterr().out.splitlines()
         assert unused.startswith("--set: no application ordres here")
-        assert "not looked for, as these detectors are disabled: torn-store" in "\n".join(told)
+        assert "disabled detectors, not checked: torn-store" in "\n".join(told)
         # the audit's own answer is the same, but for its first line and what nobody set now
         assert main(["safe-to-restart", "--from", str(out), "--max-age", "any"]) == code
         again = capsys.readouterr().out.splitlines()

@@ -61,8 +61,8 @@ AGENT: tuple[Alert, ...] = (
         for_m=10,
         summary="A statewarden agent does not answer",
         description=(
-            "The agent on pod <pod> has not answered scrapes for 10 minutes: the pod's state is not audited, silence is no "
-            "proof. Next: check the container (kubectl describe pod, its log). There is no need to restart the application."
+            "The agent on pod <pod> has not answered scrapes for 10 minutes. Nothing is watching this pod: no alerts does not "
+            "mean no problem. Next: check the container (kubectl describe pod, its log). There is no need to restart the application."
         ),
         runbook="detectors/auditor-blind",
         board="statewarden-agent",
@@ -80,7 +80,7 @@ AGENT: tuple[Alert, ...] = (
         for_m=15,
         summary="No statewarden agent is scraped at all",
         description=(
-            "No agent has been scraped for 15 minutes: nothing is audited and every other alert on state is silent. Next: "
+            "No agent has been scraped for 15 minutes. Nothing is watched, and every other alert on state is silent. Next: "
             "check the scrape configuration (PodMonitor, labels, network policy), then the pods."
         ),
         runbook="detectors/auditor-blind",
@@ -94,7 +94,7 @@ AGENT: tuple[Alert, ...] = (
     ),
     _agent_alert(
         "StatewardenAgentStuck", f"time() - {_UP} > 120", 5, "A statewarden agent's worker is stalled",
-        "its worker has not completed a turn for more than two minutes; what it shows is old. Next: keep its log, restart the "
+        "its worker has not completed a turn for more than two minutes. Its data is out of date. Next: keep its log, restart the "
         "agent's container only.",
         {_on_pod(_UP): "0x100"}, {_on_pod(_UP): "0+60x100"}, "the heart beats", at_m=9, early_m=6,
     ),
@@ -117,7 +117,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentOftenBlind", "max without (cause) (avg_over_time(statewarden_agent_blind[1h])) > 0.25", 5,
         "A statewarden agent is blind for a good part of the time",
-        "it could miss changes in more than a quarter of the last hour. What happened meanwhile is unknown. Next: look up the "
+        "it could miss changes in more than a quarter of the last hour. Anything may have happened in that time. Next: look up the "
         "cause on the board and its remedy on the page of auditor-blind.",
         {_on_pod("statewarden_agent_blind", cause="watch-limit"): "0x60 1x100"},
         {_on_pod("statewarden_agent_blind", cause="queue-overflow"): "0x60 1x5 0x100"},
@@ -136,7 +136,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentUnwatched", "statewarden_agent_unwatched_directories > 0", 15,
         "A statewarden agent polls directories that it cannot watch",
-        "some directories got no kernel watch and are only polled: changes there are seen late, short ones not at all. Next: raise "
+        "some directories have no kernel watch and are only polled. Changes there are seen late, and short ones not at all. Next: raise "
         "fs.inotify.max_user_watches on the node (the board shows need and limit), then restart the agent's container only.",
         {_on_pod("statewarden_agent_unwatched_directories"): "7x100"},
         {_on_pod("statewarden_agent_unwatched_directories"): "7x10 0x100"},
@@ -153,7 +153,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentDropsEvents", "sum without (kind) (increase(statewarden_agent_spool_drops_total[30m])) > 0", 1,
         "A statewarden agent dropped events",
-        "its spool was full and events were given up; the rollup has a gap there. Next: fix the sink, give the spool more room.",
+        "its spool was full and events were dropped. The rollup has a gap there. Next: fix the sink and give the spool more room.",
         {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "0x30 50x100"},
         {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "50x200"},
         "drops of long ago", at_m=35, early_m=29, runbook="rules/unaudited",
@@ -161,7 +161,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentSpoolRefused", "increase(statewarden_agent_spool_write_failures_total[30m]) > 0", 5,
         "A statewarden agent's spool disk refuses writes",
-        "its spool refused records: they are lost to the rollup. Next: check the spool's volume (full, read-only).",
+        "its spool refused records. The rollup will not see them. Next: check the spool's volume (full, read-only).",
         {_on_pod("statewarden_agent_spool_write_failures_total"): "0x30 9x100"},
         {_on_pod("statewarden_agent_spool_write_failures_total"): "0x200"}, "all was written", at_m=40, early_m=33,
         runbook="rules/unaudited",
@@ -170,7 +170,7 @@ AGENT: tuple[Alert, ...] = (
         "StatewardenAgentDetectorFails",
         "sum without (detector) (increase(statewarden_agent_detector_failures_total[30m])) > 0", 5,
         "A detector of a statewarden agent fails",
-        "a detector raised an error and is blind; the others go on. Next: keep the agent's log (detector failed) and report it.",
+        "a detector raised an error and does not run. The others still do. Next: keep the agent's log (detector failed) and report it.",
         {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x30 9x100"},
         {_on_pod("statewarden_agent_detector_failures_total", detector="torn-store"): "0x200"},
         "all detectors run", at_m=40, early_m=33,
@@ -199,7 +199,7 @@ ROLLUP: tuple[Alert, ...] = (
         for_m=5,
         summary="The fleet audit has not succeeded for three hours",
         description=(
-            "The rollup has not finished an audit for three hours: what only shows across several pods is not detected. Next: check its "
+            "The rollup has not finished an audit for three hours. Problems that only show across pods are not detected. Next: check its "
             "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the limit if it runs less than hourly."
         ),
         runbook="rules/unaudited",
@@ -261,7 +261,7 @@ ROLLUP_ABSENT: tuple[Alert, ...] = (
         for_m=180,
         summary="There are agents but no fleet audit",
         description=(
-            "Agents are scraped and no rollup has reported: what only shows across several pods is not detected. Next: deploy the rollup, or "
+            "Agents are scraped, but no rollup has reported. Problems that only show across pods are not detected. Next: deploy the rollup, or "
             "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway). Without either leave this rule out."
         ),
         runbook="rules/unaudited",

@@ -21,7 +21,7 @@ BY_LEVEL = {
     Level.DAMAGE: "What is computed from this state may be wrong.",
     Level.EXPOSURE: "Nothing is lost yet; one more step loses data or costs a full restoration.",
     Level.EVENT: "Nothing is lost by itself.",
-    Level.SELF: "Nothing is said about the application meanwhile: silence is no proof.",
+    Level.SELF: "Nothing is watching the application meanwhile: no alerts does not mean no problem.",
 }
 """Consequence where a rule names none."""
 
@@ -63,7 +63,7 @@ def _says(meta: DetectorMeta | RuleMeta, upstream: Sequence[str], consequence: s
     """Say what stays so while an incident lasts: as what it began, and what follows; and where its step is."""
     bug = f"{meta.title[0].lower()}{meta.title[1:]}" + (f" ({', '.join(upstream)})" if upstream else "")
     step = f"Read it before you remove or start anything: {where_to_read('<incident>')}."
-    return f"Incident <incident>, reported as: {bug}. If that is so: {consequence} Next: {step}"
+    return f"Incident <incident>, reported as: {bug}. If confirmed: {consequence} Next: {step}"
 
 
 def camel(unit: str) -> str:

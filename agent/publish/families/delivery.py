@@ -19,9 +19,9 @@ def oldest_age(snapshot: MetricsSnapshot) -> float:
 
 # fmt: off
 SHIPPING = (
-    Metric("statewarden_agent_spool_records", "Records that wait to be shipped.", lambda s: s.spool.records),
+    Metric("statewarden_agent_spool_records", "Records waiting to be shipped.", lambda s: s.spool.records),
     Metric("statewarden_agent_spool_bytes", "How much of its cap the spool uses.", lambda s: s.spool.bytes),
-    Metric("statewarden_agent_spool_segments", "Spool segments that wait to be shipped.", lambda s: s.spool.segments),
+    Metric("statewarden_agent_spool_segments", "Spool segments waiting to be shipped.", lambda s: s.spool.segments),
     Metric("statewarden_agent_spool_oldest_unshipped_timestamp_seconds",
            "When the oldest waiting record was observed; 0 while nothing waits.",
            lambda s: seconds(s.spool.oldest_at_us) or 0),
@@ -50,20 +50,19 @@ SHIPPING = (
 DIGESTS = (
     Metric(
         "statewarden_agent_digests_total",
-        "Closes of stores, by what became of their digest: made, overtaken by the next open, left-out, failed; absent"
-        " where digests are switched off.",
+        "Closed stores by outcome of their digest: made, overtaken, left-out, failed; absent where digests are off.",
         lambda s: by(s.digests.outcomes) if s.digests else {},
         labels=("outcome",),
         stability=Stability.EXPERIMENTAL,
     ),
     Metric("statewarden_agent_digest_cpu_seconds_total",
-           "CPU time that making digests has taken; absent where they are switched off.",
+           "CPU time of digests; absent where they are off.",
            lambda s: s.digests.cpu_s if s.digests else None, stability=Stability.EXPERIMENTAL),
 )
 
 KUBERNETES = (
     Metric("statewarden_agent_kubernetes_events_total",
-           "Kubernetes Events about findings, by outcome; 0 where they are switched off.",
+           "Kubernetes Events about findings, by outcome; 0 where they are off.",
            lambda s: by(s.kubernetes_events), labels=("outcome",), stability=Stability.EXPERIMENTAL,
            initial={"outcome": OUTCOMES}),
 )

@@ -101,7 +101,7 @@ STATE = (
         ),
     ),
     Metric("statewarden_incident_text",
-           "What alerts say of each incident of statewarden_incident_info, and its one next step.", _incident_text,
+           "Alert text and next step of each incident in statewarden_incident_info.", _incident_text,
            labels=(*_APP, "incident_id", "summary", "next_step")),
     Metric("statewarden_incidents_unlisted",
            "Incidents not exported by statewarden_incident_info, which is limited to the 100 worst.",

@@ -70,7 +70,7 @@ def pods(data: PageData, links: Links) -> str:
     # a stable sort: what needs attention first, each part by name
     lines = fitting(map(line, sorted(data.pods, key=attention)), TABLE_BYTES)
     lead = (
-        "Grey stretches were not watched: what happened there is unknown, not fine. Pods that are silent, have an "
+        "Nothing watched the grey stretches: anything may have happened there. Pods that are silent, have an "
         "incident or a gap come first."
     )
     left = rest(len(data.pods) - len(lines), "pod", "; all are in the table <code>pods</code>.")
@@ -128,7 +128,7 @@ def said(data: PageData) -> str:
         key=lambda row: (row["status"] != "open", _key(row) in explained, severity_rank(row["severity"])),
     )
     lines = fitting((_said(row, explained.get(_key(row), "local only")) for row in ordered), TABLE_BYTES)
-    lead = "Findings of single pods, as last reported. <em>Local only</em>: no rule of the fleet says more about it."
+    lead = "Findings of single pods, as last reported. <em>Local only</em>: no rule of the fleet covers it."
     left = rest(len(ordered) - len(lines), "finding", ".")
     return section(*title, lead, _table(_AGENT_HEADS, lines, "findings of agents") + left)
 

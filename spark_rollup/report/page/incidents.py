@@ -137,7 +137,7 @@ def _nothing(data: PageData) -> str:
     calm = "calm" if data.pods and not unseen_now(data) else "doubt"
     return (
         f'<p class="card {calm}"><b>No open incident</b> in what was read: {read(data)}. No finding does not mean no '
-        "damage: what no agent watched is named above, and what ended before the first event is not known.</p>"
+        "damage: unwatched times are listed above, and anything before the first event is unknown.</p>"
     )
 
 
@@ -249,7 +249,7 @@ def _finding(role: str, row: Row, incident: FleetIncident) -> str:
 
 def _facts(row: Row) -> Iterator[str]:
     if row["reported_by"] == AGENT:
-        yield "reported by the pod&#x27;s agent; no rule of the fleet says more"
+        yield "reported by the pod&#x27;s agent only"
     yield f"opened {clip(str(row['opened_at'])[:19].replace('T', ' '), 40)} UTC"
     for word in ("confirms", "refutes", "explains"):
         if others := texts(row[word]):

@@ -45,7 +45,7 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[PodKey]]:
     )
     body = fold("What the words mean", f"<dl>{meanings}</dl>") + paged(lines, "pods", 50) + left
     if not found:
-        body = '<p class="card calm">No pod has reported, so none can be answered for.</p>'
+        body = '<p class="card calm">No pod has reported.</p>'
     answered = frozenset(pod_key(one.pod) for one in found[: len(lines)])
     return text.section("restarts", "May I restart this pod?", lead, body), answered
 

@@ -225,7 +225,7 @@ def box(data: PageData) -> str:
     items = "".join(f"<li>{line}</li>" for line in lines)
     return (
         '<section class="unseen" aria-labelledby="unseen"><h2 id="unseen">Not seen</h2>'
-        f'<p class="lead">What happened there is unknown, not fine.</p><ul>{items}</ul></section>'
+        f'<p class="lead">Anything may have happened there.</p><ul>{items}</ul></section>'
     )
 
 

@@ -239,7 +239,7 @@ def test_explain_of_an_incident(statewarden: Callable, tmp_path: Path) -> None:
     said = statewarden("explain", INCIDENT_ID, "--events", tmp_path)
     assert said.code == 0
     assert said.out.startswith("WARNING  unrestored-store")
-    assert said.out.endswith("The 2 findings behind it: add --evidence.\n")
+    assert said.out.endswith("The 2 findings behind it: use --evidence.\n")
     whole = statewarden("explain", INCIDENT_ID, "--events", tmp_path, "--evidence").out
     assert whole.index("unowned-task 0_3") < whole.index("unrestored-store 0_3")
     assert whole.count("next:") == 1

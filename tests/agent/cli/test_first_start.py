@@ -28,7 +28,7 @@ def test_before_the_first_start_nothing_is_found(
     said = statewarden("scan", tmp_path / inner, EMPTY)
     assert (said.code, said.err) == (0, "")
     assert said.out.rstrip("\n").splitlines() == [
-        "no incident open",
+        "no incidents found",
         f"{tmp_path / inner}: no application has started here yet",
     ]
     (line,) = statewarden("scan", tmp_path / inner, EMPTY, "--json").rows

@@ -83,7 +83,7 @@ def test_a_scan_says_what_it_did_not_look_for(statewarden: Callable, tmp_path: P
     assert statewarden("scan", tmp_path, *PLAIN).code == 1
     said = statewarden("scan", tmp_path, *PLAIN, *DISABLE)
     assert (said.code, said.err) == (0, "")
-    assert "no incident open" in said.out
+    assert "no incidents found" in said.out
     assert LINE in said.out.splitlines()
 
 

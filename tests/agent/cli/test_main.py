@@ -129,7 +129,7 @@ OUTPUTS = {
 def test_output_that_cannot_be_written_is_exit_code_4(
     repository: Path, damaged: Path, traces: Path, arguments: str, output: str
 ) -> None:
-    """A full disk is no finding, and no all-clear: one line says what it is."""
+    """A full disk is no finding, and not an all-clear: one line says what it is."""
     trace = traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz"
     words = arguments.replace("DIR", str(damaged)).replace("TRACE", str(trace))
     redirection, complaint = OUTPUTS[output]

@@ -104,7 +104,7 @@ def test_a_scan_says_how_the_agents_incident_is_found(
     offline.scan(torn, load_config(sets=PLAIN[1::2]), shown=Shown(), fail_on="critical", pause=no_pause)
     said = capsys.readouterr().out
     assert "torn-store  app/0_1" in said
-    assert "    as an agent knows it: statewarden explain app/0_1 --events SOURCE\n" in said
+    assert "    if an agent was running: statewarden explain app/0_1 --events SOURCE\n" in said
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -227,7 +227,7 @@ def test_a_scan_says_what_it_read(statewarden: Callable, damaged: Path) -> None:
     (damaged / "app" / "0_1").mkdir()
     read = statewarden("scan", damaged, *PLAIN).out.splitlines()[1]
     assert read.startswith(
-        "read 1 application, 2 tasks, 1 store on disk (no task held); one reading does not show past"
+        "read 1 application, 2 tasks, 1 store on disk (no task held); a one-off scan can't see past"
     )
     with locked(damaged / "app" / "0_0" / "rocksdb" / "s" / "LOCK"):
         assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[1]

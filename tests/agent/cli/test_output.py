@@ -62,7 +62,7 @@ def test_findings_name_their_incident_and_each_incident_has_a_line() -> None:
         "id": FINDING.incident_id, "detector": "torn-store", "severity": "critical", "confidence": "suspected",
         "status": "open", "configured_exposure": "no", "application_id": "orders",
         "tasks": ["0_3"], "task_count": 1, "stores": ["totals"], "store_count": 1, "finding_count": 2,
-        "title": "A store goes on from an offset whose data it does not have", "sentence": later.summary,
+        "title": "A store resumed from an offset but lacks data before it", "sentence": later.summary,
         "next_action": later.next_action, "since": "2023-11-14T22:13:20.250000Z", "ended": None,
     }  # fmt: skip
     assert second["id"] == "i-2"
@@ -190,7 +190,7 @@ def test_people_get_a_summary_and_the_worst_first() -> None:
 
 def test_nothing_found_says_what_was_read() -> None:
     """A healthy directory is two lines."""
-    assert printed().rstrip("\n").splitlines() == ["no incident open", "looked at it all"]
+    assert printed().rstrip("\n").splitlines() == ["no incidents found", "looked at it all"]
 
 
 def test_of_many_incidents_only_the_worst_are_listed_and_the_rest_is_counted() -> None:
@@ -224,7 +224,7 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
     for words in (
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
-        "A store goes on from an offset whose data it does not have: KAFKA-7672 (this release may",
+        "A store resumed from an offset but lacks data before it: KAFKA-7672 (this release may",
         "would decide more: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",
@@ -238,13 +238,13 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
 
 def test_a_reading_says_how_the_agents_incident_is_found() -> None:
     """The id of one reading is seldom that of an agent; the address is the same. A replay is what an agent was."""
-    line = "    as an agent knows it: statewarden explain {} --events SOURCE\n"
+    line = "    if an agent was running: statewarden explain {} --events SOURCE\n"
     assert line.format("orders/0_3") in printed(FINDING, of_reading=True)
     whole = replace(FINDING, task_id=None, store=None)
     assert line.format("orders") in printed(whole, of_reading=True)
     own = replace(FINDING, level=Level.SELF, missing_facts=())
     for text in (printed(FINDING), printed(own, of_reading=True)):
-        assert "as an agent knows it" not in text
+        assert "if an agent was running" not in text
 
 
 def test_a_question_is_no_incident() -> None:
@@ -296,7 +296,7 @@ def test_what_was_not_read_is_in_the_head() -> None:
     """No all-clear without it; where something is found it is said, too."""
     part = Reading("pod-a", "read", {"app/0_0": "permission denied"}, "1 of 2 tasks could not be read")
     for found, head in (
-        ((), "no incident open; no all-clear: 1 of 2 tasks could not be read\n"),
+        ((), "no incidents found; not an all-clear: 1 of 2 tasks could not be read\n"),
         ((LOUD,), "1 incident open: 1 critical; 1 of 2 tasks could not be read\n"),
     ):
         out = io.StringIO()

@@ -41,8 +41,8 @@ def audited(place: Path, age_us: int = MINUTE_US) -> Path:
 @pytest.mark.parametrize(
     ("pod", "code", "answer"),
     [
-        ("pod-a", 1, "pod-a: restore: no copy elsewhere: the task is restored from the changelog"),
-        ("pod-b", 0, "not looked for, as these detectors are disabled: torn-store"),
+        ("pod-a", 1, "pod-a: restore: no other copy: the task will be rebuilt from the changelog"),
+        ("pod-b", 0, "disabled detectors, not checked: torn-store"),
     ],
 )
 def test_a_pod_is_answered_for(tmp_path, capsys, pod, code, answer):
@@ -67,8 +67,8 @@ def test_an_old_audit_answers_nothing(tmp_path, capsys):
     out = audited(tmp_path / "out", age_us=31 * MINUTE_US)
     assert main(["safe-to-restart", "--from", str(out), "--pod", "pod-b"]) == 3
     told = capsys.readouterr().out
-    assert f"31 min old, by the audit in {out}: no answer rests on that (--max-age 15 min)" in told
-    assert "pod-b: unknown: too old; then it was safe" in told
+    assert f"31 min old, by the audit in {out}: too old to answer (--max-age 15 min)" in told
+    assert "pod-b: unknown: too old; it was safe" in told
     assert main(["safe-to-restart", "--from", str(out), "--pod", "pod-b", "--max-age", "45m"]) == 0
 
 

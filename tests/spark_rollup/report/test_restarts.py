@@ -310,8 +310,8 @@ def test_the_answer_says_how_old_it_is(audited):
     lines, code = asked(audited, a_standby_is_there)
     assert (lines[0], code) == ("as of 2026-11-18 11:21:40 UTC, 60 s old", Exit.CLEAR)
     late, code = asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S))
-    assert late[0] == "as of 2026-11-18 11:21:40 UTC, 3 d old: no answer rests on that (--max-age 15 min)"
-    assert late[1].startswith("pod-a: unknown: too old; then it was safe: ")
+    assert late[0] == "as of 2026-11-18 11:21:40 UTC, 3 d old: too old to answer (--max-age 15 min)"
+    assert late[1].startswith("pod-a: unknown: too old; it was safe: ")
     assert code is Exit.UNREAD
     old = asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S), max_age_s=None)
     assert old[1] is Exit.CLEAR
@@ -352,9 +352,9 @@ def test_the_headline_names_every_kind():
     lines, code = restart_answer.answer(rows, [pod_of("pod-a")], 0, replace(NOW, pod="pod-a"))
     assert code is Exit.FOUND
     assert lines[1].startswith(
-        "pod-a: damaged: follow skipped-eos-wipe first (1 task); clean-stop-only: stop it"
+        "pod-a: damaged: follow skipped-eos-wipe first (1 task); clean-stop-only: OK to"
     )
-    assert "(KAFKA-20685) (1 task); restore: no copy elsewhere" in lines[1]
+    assert "(KAFKA-20685) (1 task); restore: no other copy" in lines[1]
     assert lines[1].endswith("(2 tasks); safe: a healthy, recent copy is held elsewhere (1 task)")
     assert "      first: remove it" in lines
     assert any("restoring costs 3 MiB" in line for line in lines)
@@ -366,7 +366,7 @@ def test_all_pods_are_one_table():
     pods = [pod_of("pod-a"), pod_of("pod-b"), pod_of("pod-z", gone=True, doubt="its agent ended at 10:00:00")]
     lines, code = restart_answer.answer(rows, pods, 0, NOW)
     assert [line.split()[:2] for line in lines[2:4]] == [["pod-a", "restore"], ["pod-b", "safe"]]
-    assert lines[4] == "gone, by the last word of their agents: pod-z"
+    assert lines[4] == "stopped, as their agents reported: pod-z"
     assert code is Exit.FOUND
     assert restart_answer.answer(rows, pods[1:], 0, NOW)[1] is Exit.CLEAR
     assert restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-z"))[1] is Exit.UNREAD

@@ -107,11 +107,11 @@ def test_the_verdict_is_the_first_line():
 
     assert first_line(rules, said) == f"critical, suspected: split-owner: {where}"
     assert first_line(rules[2:], said) == (
-        f"warning, suspected: torn-store (its agent says so; no rule says more): {where}"
+        f"warning, suspected: torn-store (reported by its agent only): {where}"
     )
     assert first_line(rules[2:], []) == f"no open finding: {where}"
     # a rule's remark does not hide what the agent says; what a rule refutes is not wrong
-    assert first_line([rules[0], rules[2]], said).startswith("warning, suspected: torn-store (its agent")
+    assert first_line([rules[0], rules[2]], said).startswith("warning, suspected: torn-store (reported")
     refuting = finding("missing-standby", "info", "resolved", refutes=["f"])
     refuted = finding("unowned-task", "warning", finding_id="f")
     assert first_line([refuting], [refuted]) == f"no open finding: {where}"
@@ -141,7 +141,7 @@ def test_the_worst_comes_first_and_what_is_over_last():
         ["fleet:", "info", "suspected", "b"], ["->", "Do", "it."],
         ["fleet:", "critical", "suspected", "a"],
     ]  # fmt: skip
-    assert story.verdict_lines([]) == ["  fleet: no rule finds anything"]
+    assert story.verdict_lines([]) == ["  fleet: no finding"]
 
 
 def test_a_long_story_is_cut_in_the_middle():

@@ -25,7 +25,7 @@ def first_line(*not_given: str, elsewhere: tuple[str, ...] = ()) -> str:
 def test_no_all_clear_without_the_settings_that_decide():
     """Without guarantee or release the agents' detectors are silent: that is said where nothing is open."""
     assert first_line("kafka_streams_version", "processing_guarantee").startswith(
-        "no incident open; no all-clear: agents were not given kafka_streams_version, processing_guarantee"
+        "no incidents found; not an all-clear: agents were not given kafka_streams_version, processing_guarantee"
         " for orders ("
     )
 
@@ -38,15 +38,15 @@ def test_what_agents_count_and_is_not_there_is_no_all_clear():
     }  # fmt: skip
     found = outcome(coverage=[row])
     assert readable(found, Shown())[0] == (
-        "no incident open; no all-clear: agents count 1 warning that is not in the input (orders-0) (1 pod, 100.0 % of"
-        " their time watched)"
+        "no incidents found; not an all-clear: agents count 1 warning that is not in the input (orders-0)"
+        " (1 pod, 100.0 % of their time watched)"
     )
     assert found.worst_open() is Severity.WARNING
 
 
 def test_nothing_is_said_of_settings_that_were_given():
     """The verdict is short where nothing is missing."""
-    assert first_line().startswith("no incident open (")
+    assert first_line().startswith("no incidents found (")
 
 
 def test_each_namespace_counts():

@@ -118,7 +118,7 @@ def test_nothing_to_watch_names_the_usual_reason() -> None:
 def test_a_silent_worker_is_reported() -> None:
     """What is shown may be old: that stands above it; with nothing to show the page says so."""
     assert (
-        "worker did not answer. What is below may be old"
+        "worker did not answer. The data below may be old"
         in Reader(render(page_data(), "the worker did not answer")).text
     )
     assert "Nothing to show yet" in Reader(render(None, "the worker has not started")).text

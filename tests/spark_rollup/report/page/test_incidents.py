@@ -150,7 +150,7 @@ def test_what_an_agent_says_alone_is_an_incident_too():
     alone = finding(reported_by="agent", detector="false-clean-store", confirms=[])
     text = render(page(findings=[alone, alone | {"pod": "pod-b", "application_id": "bills"}]))
     whole(text)
-    assert "reported by the pod&#x27;s agent; no rule of the fleet says more" in text
+    assert "reported by the pod&#x27;s agent only" in text
     assert "<code>statewarden explain false-clean-store</code>" in text
 
 

@@ -68,7 +68,7 @@ def test_a_silent_pod_is_unknown_whatever_it_held():
     """Its last known tasks are shown, but the answer is that nothing is known, in the words of the audit."""
     known = [{"namespace": "shop", "pod": "pod-a", "doubt": "not heard since 11:20:00", "gone": False}]
     said = words(shown(known_pods=known, restarts=[answer(answer="safe", kinds=["safe"])]))
-    assert "pod-a unknown safe 1 not heard since 11:20:00; what it holds by now is unknown" in said
+    assert "pod-a unknown safe 1 not heard since 11:20:00; its current tasks are unknown" in said
     assert "pod-a unknown not heard since 11:20:00" in words(shown(known_pods=known))
 
 
