@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import sys
+import textwrap
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -243,10 +244,22 @@ def _audit(parsed: argparse.Namespace) -> int:
 def _readable(outcome: Outcome, parsed: argparse.Namespace) -> list[str]:
     from spark_rollup.report import terminal
 
-    on_terminal = sys.stdout.isatty()
-    width = min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if on_terminal else WIDTH
-    paint = on_terminal and "NO_COLOR" not in os.environ
-    return terminal.readable(outcome, terminal.Shown(parsed.verbose, max(parsed.top, 0), width, paint))
+    paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return terminal.readable(outcome, terminal.Shown(parsed.verbose, max(parsed.top, 0), _width(), paint))
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if sys.stdout.isatty() else WIDTH
+
+
+def _wrapped(line: str) -> list[str]:
+    """Break a line for a terminal; a program finds each in one piece."""
+    if not sys.stdout.isatty():
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(
+        line, _width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 @contextmanager
@@ -339,7 +352,7 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
             verified.check(parsed.verified)
         with _reading(parsed) as (spark, options):
             lines, code = gate.safe_to_restart(spark, options, question)
-    _print(lines)
+    _print([part for line in lines for part in _wrapped(line)])
     return code
 
 

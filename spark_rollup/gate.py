@@ -10,9 +10,10 @@ from agent.contract.names import not_here
 from spark_rollup import audit
 from spark_rollup.config import AuditOptions, named_in
 from spark_rollup.correlate import RULES
-from spark_rollup.fleet.judge import RESTARTS
+from spark_rollup.fleet.judge import FINDINGS, RESTARTS
 from spark_rollup.fleet.reduce import DISABLED, KNOWN_PODS, RELEASES
-from spark_rollup.report.restart_answer import Question, answer
+from spark_rollup.judging.incidents import gather
+from spark_rollup.report.restart_answer import Question, answer, with_steps
 from spark_rollup.report.write import by
 
 
@@ -29,8 +30,9 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
     # what no rule of these says can never be critical
     rules = [rule for rule in RULES if rule.meta.severity is Severity.CRITICAL]
     told = audit.tell(read, audit.asking(spark, options, about, rules))
+    found = gather(told.of(FINDINGS))
     lines, code = answer(
-        by(told.of(RESTARTS), "namespace", "pod", "application_id", "task_id"),
+        by(with_steps(told.of(RESTARTS), found), "namespace", "pod", "application_id", "task_id"),
         by(told.of(KNOWN_PODS), "namespace", "pod"),
         about.as_of_us,
         question,

@@ -16,6 +16,7 @@ if str(ROOT) not in sys.path:
 
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
 from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
+from tools import scan_schema  # noqa: E402
 from tools.affected_page import render_affected_page  # noqa: E402
 from tools.alerts.files import alert_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
@@ -65,6 +66,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/incidents.md": render_incidents_page,
     "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
     "docs/runbooks/README.md": render_runbooks_list,
+    "docs/scan.schema.json": lambda _: scan_schema.render(),
     "docs/scan.svg": lambda _: render_scan_picture(),
     "docs/supply-chain.md": render_licences,
     "docs/tables.md": lambda _: render_tables_page(),

@@ -7,9 +7,6 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,21 +15,17 @@ from agent.cli.incident_text import incident_text
 from agent.cli.lookup import is_issue, names_of, of_alert, section_about, slug_of
 from agent.cli.output import width_of
 from agent.cli.page_text import page_text, section_of
-from agent.cli.streams import complain
 from agent.config import Config
-from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
-from agent.contract.finding import Evidence, Finding, read_back
-from agent.contract.grouping import Link, incident_of
-from agent.contract.incidents import Incident, gather
+from agent.contract.codec import printable
 from agent.contract.names import nearest
 from agent.contract.runbooks import NAMES, anchor_of, page_of
 from agent.detectors import BY_ID, DETECTORS
-from agent.errors import UnreadError, UsageError
+from agent.errors import UsageError
 from agent.inventory.settings import KEYS
 from agent.judging.base import DetectorMeta
 
 if TYPE_CHECKING:
-    from agent.cli.recorded import Recorded
+    pass
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
@@ -84,39 +77,26 @@ def explain(chosen: Namespace, config: Config) -> int:
         return _explain_issue(asked.upper())
     if chosen.events is None:
         raise UsageError(f"{chosen.id}: {_RECORDED if _RECORDED_ID.fullmatch(asked) else _unknown(asked)}")
-    from agent.cli.recorded import Recorded  # it loads what reads from a network
-
-    return _explain_recorded(chosen, Recorded(chosen.events, config))
+    return _explain_recorded(chosen, config)
 
 
-def _explain_recorded(chosen: Namespace, recorded: Recorded) -> int:
-    """Print a finding, or an incident: the verdict and its one step first, the evidence where it is asked for."""
-    later: dict[str, None] = {}
-    lines = list(recorded.lines())
-    found = _find(lines, chosen.id, later)
-    about = [] if found else _about(lines, chosen.id, later)
-    unread = [f"{len(later)} events about it were not read, the first: {next(iter(later))}"] if later else []
-    if recorded.unread:
-        path, why = next(iter(recorded.unread.items()))
-        count = f"{len(recorded.unread)} of {recorded.segments} segments"
-        unread.append(f"{count} can't be read and were passed over, the first: {path}: {why}")
-    if not found and not about:
-        missing = (
-            f"{chosen.id}: no such finding, incident, application or task in the events of {chosen.events}"
-        )
-        raise UnreadError("; ".join((missing, *unread))) if unread else UsageError(missing)
-    for words in unread:
-        complain(printable(f"{chosen.id}: {words}"))
-    if not found:
-        sys.stdout.write(_listing(chosen.id, about))
+def _explain_recorded(chosen: Namespace, config: Config) -> int:
+    """Print an incident: the verdict and its one step first, the evidence where it is asked for."""
+    from agent.cli.known import Story, listing  # it loads what reads from a network
+
+    story = Story(chosen.events, config)
+    incident = story.incident(chosen.id)
+    about = [] if incident else story.about(chosen.id)
+    story.complain_of_unread(chosen.id, nothing=not incident and not about)
+    if incident is None:
+        sys.stdout.write(listing(chosen.id, about))
         return 0
-    incident = _incidents(found)[0]
-    shown = chosen.evidence or len(found) == 1
+    shown = chosen.evidence or len(incident.findings) == 1
     width = width_of(sys.stdout)
     paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown))
     if not shown:
-        sys.stdout.write(f"The {len(found)} findings behind it: use --evidence.\n")
+        sys.stdout.write(f"The {len(incident.findings)} findings behind it: use --evidence.\n")
     return 0
 
 
@@ -233,83 +213,3 @@ def _without_page(meta: DetectorMeta) -> str:
         for x in meta.upstream
     )
     return f"# {meta.id}\n\n{meta.title}.\n\n{issues}\nNext: {meta.next_action}\n"
-
-
-def _find(events: Sequence[bytes], asked: str, later: dict[str, None]) -> list[dict[str, object]]:
-    """Give the last state of a finding, or of each finding of an incident, in the order in which they opened.
-
-    Why a line of a later version is not read is added to `later`.
-    """
-    digits = asked.removeprefix("i-")  # of an agent that names no incident they are its finding's
-    return _last(events, digits, lambda x: asked in (x["finding_id"], _incident_of(x)), later)
-
-
-def _about(events: Sequence[bytes], address: str, later: dict[str, None]) -> list[dict[str, object]]:
-    """Give the same of all incidents about an application, or about a task (`APPLICATION/TASK`)."""
-    application = address.partition("/")[0]
-    found = _last(events, application, lambda x: x.get("application_id") == application, later)
-    concerned = {
-        _incident_of(x) for x in found if address in (application, f"{application}/{x.get('task_id')}")
-    }
-    return [x for x in found if _incident_of(x) in concerned]
-
-
-def _incident_of(found: dict[str, object]) -> str:
-    return str(found.get("incident_id") or incident_of(str(found["finding_id"])))
-
-
-def _last(
-    events: Sequence[bytes], word: str, wanted: Callable[[dict[str, object]], bool], later: dict[str, None]
-) -> list[dict[str, object]]:
-    newest: dict[str, dict[str, object]] = {}
-    for line in events:
-        if word.encode("ascii", "ignore") not in line:
-            continue
-        try:
-            data = decode(line)
-        except LaterVersionError as error:
-            later[str(error)] = None
-            continue
-        except ContractError:
-            continue
-        if data.get("finding_id") and wanted(data):
-            newest[str(data["finding_id"])] = data
-    return sorted(newest.values(), key=lambda x: int(str(x["opened_at_us"])))
-
-
-def _listing(address: str, found: Sequence[dict[str, object]]) -> str:
-    """List incidents by id, the worst first."""
-    lines = []
-    for one in _incidents(found):
-        detectors = ", ".join(dict.fromkeys(x.detector for _, x in one.findings))
-        since = rfc3339(one.since_us)[:19].replace("T", " ")
-        said = f"{one.id}  {one.status:<9}{one.severity:<9} since {since} UTC  {', '.join(one.pods)}  {detectors}"
-        lines.append(f"{printable(said)}\n")
-    count = f"{len(lines)} incident{'' if len(lines) == 1 else 's'}"
-    return f"{address}: {count}, open ones first; statewarden explain ID --events SOURCE\n\n{''.join(lines)}"
-
-
-def _incidents(found: Sequence[dict[str, object]]) -> list[Incident[Finding]]:
-    pods = {str(x["finding_id"]): str(x.get("pod") or "") for x in found}
-
-    def link(one: Finding) -> Link:
-        return Link(pod=pods[one.id])
-
-    return gather(map(_with_evidence, found), link=link)
-
-
-def _with_evidence(found: dict[str, object]) -> Finding:
-    steps = found.get("evidence")
-    chain = tuple(
-        Evidence(_time_us(str(x["at"])), str(x["what"]), str(x["where"]))
-        for x in (steps if isinstance(steps, list) else ())
-    )
-    return replace(read_back(found), evidence=chain)
-
-
-def _time_us(text: str) -> int:
-    """Read a time of evidence; 0 where it is none, such as of a clock that is broken."""
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1_000_000)
-    except ValueError:
-        return 0

@@ -76,6 +76,47 @@ examples:
 
 read on: statewarden detectors, statewarden explain incidents""",
     ),
+    "plan": HelpPage(
+        "print the script that repairs one incident",
+        "[OPTION ...] INCIDENT [SOURCE]",
+        """\
+Prints one bash script for exactly this incident, and runs nothing: stop the
+instance without losing its volume, check, copy the directories of its tasks,
+remove these and no others, start, watch the restoration, prove it. What is not
+known is a variable on top without which the script refuses to run. It prints
+none where that would not be safe: undecided, the only complete copy, another
+incident that comes first; it then says what to find out.""",
+        {Exit.CLEAR: "printed", Exit.UNREAD: "there is no safe script: standard error says what to find out"},
+        """\
+examples:
+  statewarden plan i-8e2475e90569 http://localhost:9464 > repair.sh
+  statewarden plan i-8e2475e90569 s3://events/prod > repair.sh
+  statewarden plan i-8e2475e90569 --state-dir /var/lib/kafka-streams \\
+      --set processing_guarantee=exactly_once_v2 > repair.sh
+
+read on with `statewarden explain`: journeys, stopped-volume""",
+    ),
+    "repaired": HelpPage(
+        "prove that an incident is over",
+        "[OPTION ...] INCIDENT [SOURCE]",
+        """\
+Says `repaired` only when it is proved: SOURCE has the incident resolved, a new
+reading of the state directory finds nothing wrong with its tasks, each of their
+stores says up to which offset it is restored, and with --bootstrap-servers each
+holds what its changelog says. The script of `plan` ends in it.""",
+        {
+            Exit.CLEAR: "repaired",
+            Exit.FOUND: "not repaired",
+            Exit.UNREAD: "not known yet: not restored, undecided, or not to be read",
+        },
+        """\
+examples:
+  statewarden repaired i-8e2475e90569 http://localhost:9464
+  statewarden repaired i-8e2475e90569 --state-dir /var/lib/kafka-streams \\
+      --task orders/0_1 --bootstrap-servers kafka:9092
+
+read on with `statewarden explain`: journeys, verify""",
+    ),
     "detectors": HelpPage(
         "list the detectors",
         "[OPTION ...]",

@@ -11,6 +11,7 @@ from agent.contract.codec import moment, printable, rfc3339
 from agent.contract.events import Affected, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
+from agent.contract.remedy import Remedy
 from agent.contract.wording import named
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
@@ -62,6 +63,9 @@ def incident_text(
         lines.append(wrapped(f"would decide more: {', '.join(incident.lead.missing_facts)}", width))
     lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
+    if incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO:
+        known = "--state-dir STATE_DIR, and the same settings" if of_reading else "SOURCE"
+        lines.append(f"{_INDENT}the step as a script: statewarden plan {incident.id} {known}")
     if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events SOURCE"

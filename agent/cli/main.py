@@ -16,7 +16,9 @@ from agent.cli import arguments as options
 from agent.cli import catalogue, help_pages, offline
 from agent.cli.digest import add_digest
 from agent.cli.output import Shown
+from agent.cli.plan import add_plan
 from agent.cli.preflight import add_preflight
+from agent.cli.repaired import add_repaired
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.cli.verify import add_verify
 from agent.cli.version import version_text
@@ -180,6 +182,8 @@ def _check_config(chosen: argparse.Namespace) -> int:
 _ADD: Mapping[str, AddsTo] = {
     "scan": _adds(options.add_scan, _scan),
     "explain": _adds(options.add_explain, _explain),
+    "plan": partial(add_plan, config_of=config_of),
+    "repaired": partial(add_repaired, config_of=config_of),
     "detectors": _adds(options.add_detectors, _detectors),
     "run": _adds(options.add_run, _run),
     "preflight": partial(add_preflight, config_of=config_of),

@@ -86,6 +86,21 @@ def scan(
         closing = f"{directory}: no application has started here yet"
         closing = _and_disabled(closing, config, as_json=shown.as_json)
         return print_findings([], Reading(pod, closing), shown=shown, fail_on=fail_on)
+    pipeline, findings, now_us = read_once(directory, config, pause)
+    _warn_of_settings(pipeline, config)
+    closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
+    if left_over := unused(pipeline.inventory, now_us):
+        closing += f"\n{printable(left_over)}"
+    return _printed(pipeline, findings, pod, replace(shown, of_reading=True), fail_on, closing, config)
+
+
+def read_once(
+    directory: Path, config: Config, pause: Callable[[float], object] = time.sleep
+) -> tuple[Pipeline, list[Finding], int]:
+    """Read a state directory once, twice where a process works and files are missing.
+
+    Gives what was read, what was found, and when (microseconds since the epoch). Raises: see `scan`.
+    """
     clock = SystemClock()
     with walking(directory) as (disk, observer):
         require_state_directory(disk, directory)
@@ -100,11 +115,7 @@ def scan(
             )
             pause(SETTLE_S)
             findings = judge_again(pipeline, clock.now_us())
-    _warn_of_settings(pipeline, config)
-    closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
-    if left_over := unused(pipeline.inventory, now_us):
-        closing += f"\n{printable(left_over)}"
-    return _printed(pipeline, findings, pod, replace(shown, of_reading=True), fail_on, closing, config)
+    return pipeline, findings, now_us
 
 
 def _printed(

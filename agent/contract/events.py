@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 SCHEMA_MAJOR = 1
-SCHEMA_MINOR = 3  # major version of the contract; readers quarantine any other
+SCHEMA_MINOR = 4  # major version of the contract; readers quarantine any other
 
 EVENT_TYPE_PREFIX = "io.statewarden."
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from agent.contract.events import Affected, Change, Confidence, Kind, Level, Severity, Source, Status
 from agent.contract.field import Field, FieldType
 from agent.contract.packed import DIGESTS
+from agent.contract.remedy import Remedy
 
 _S, _L, _B = FieldType.STRING, FieldType.LONG, FieldType.BOOLEAN
 _TRANSITION, _FINDING, _SUMMARY = (Kind.TRANSITION,), (Kind.FINDING,), (Kind.SUMMARY,)
@@ -134,6 +135,8 @@ FIELDS: tuple[Field, ...] = (
           since="1.2", unit="microseconds"),
     Field("lasting", _B, "Whether it comes from release or settings and stays as long as they do.", _FINDING,
           since="1.2"),
+    Field("remedy", _S, "What the next step does with the task's directory.", _FINDING, since="1.4",
+          values=tuple(x.value for x in Remedy)),
     Field("said_us", _L, "Of a repetition: when the agent first said this; null = it is news.", _FINDING, since="1.3",
           unit="microseconds"),
     # summary

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.remedy import Remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Finding:
     process_ended_at_us: int | None = None
     """When the last process of the application had ended before it opened; None = none was seen."""
     lasting: bool = False  # it comes from release or settings and stays as long as they do
+    remedy: Remedy = Remedy.OTHER  # what its step does with the task's directory
 
     def body(self) -> dict[str, object]:
         """Fields of the contract's `finding` record, under its names."""
@@ -81,6 +83,7 @@ def words_of(said: Mapping[str, Any]) -> dict[str, Any]:
         "affected": Affected(said["affected"]), "missing_facts": tuple(said.get("missing_facts") or ()),
         "summary": str(said["summary"]), "evidence": (), "next_action": str(said["next_action"]),
         "mechanism": said.get("mechanism") or said["detector"], "incident_id": said.get("incident_id") or "",
+        "remedy": Remedy(said.get("remedy") or Remedy.OTHER),
     }  # fmt: skip
 
 

@@ -17,7 +17,8 @@ from agent.contract.finding import Finding
 from agent.contract.grouping import CONFIRMS, OF_ONE_AGENT, REFUTES, F, Group, Link, Member, groups
 from agent.contract.mechanisms import TITLES, comes_first
 from agent.contract.precedence import Precedence, asks_first
-from agent.contract.wording import next_action, pods_of, sentence, weight
+from agent.contract.remedy import Remedy
+from agent.contract.wording import pods_of, sentence, step, weight
 
 Accepts = Callable[[str], Collection[str]]
 """Application -> detectors whose lasting exposures the operator accepted."""
@@ -72,6 +73,8 @@ class Incident(Generic[F]):
     do_first: str = ""
     """Whose instruction the next step is, if it is not that of the lead: another incident's id, or the detector of
     another of its findings."""
+    remedy: Remedy = Remedy.OTHER  # what the next step does with the directories of its tasks
+    step_tasks: tuple[str, ...] = ()  # those tasks, of one pod, sorted: all before the one start
 
     @property
     def application_id(self) -> str:
@@ -143,13 +146,18 @@ def gather(
     """
     pairs = [_incident(group, accepts, titles) for group in groups(findings, link)]
     before = precedence.precedents(claim for _, claim in pairs if claim is not None)
-    agreed = (
-        replace(one, next_action=precedence.after(before[claim]), do_first=before[claim].incident_id)
-        if claim is not None and claim in before
-        else one
-        for one, claim in pairs
-    )
+    agreed = (_behind(one, before.get(claim) if claim else None) for one, claim in pairs)
     return sorted(agreed, key=_order)
+
+
+def _behind(one: Incident[F], first: Precedence | None) -> Incident[F]:
+    """Replace the step of an incident that another one precedes."""
+    if first is None:
+        return one
+    text = precedence.after(first)
+    return replace(
+        one, next_action=text, do_first=first.incident_id, remedy=Remedy.OTHER, step_tasks=()
+    )  # fmt: skip
 
 
 def _order(one: Incident[F]) -> tuple[bool, bool, bool, bool, int, int, int, str, str]:
@@ -173,7 +181,7 @@ def _incident(
     lead = first.finding
     # what only bears out another finding knows no better step than that one
     says = _instruction(first, [x for x in rows if CONFIRMS not in _relations(x, group)])
-    is_open = lead.status is Status.OPEN
+    asked, is_open = step(says, rows), lead.status is Status.OPEN
     since_us, id_ = group.first
     mechanism = first.mechanism if group.rows else group.mechanism
     lasts = is_open and lead.lasting and lead.level is Level.EXPOSURE
@@ -186,16 +194,18 @@ def _incident(
         stores=tuple(sorted({x.finding.store for x in rows if x.finding.store})),
         since_us=min(since_us, *(x.finding.opened_at_us for x in core)),
         ended_us=None if is_open else max(_ended_us(x.finding) for x in rows), sentence=sentence(first, rows),
-        next_action=next_action(says, rows), lead=lead, findings=_with_roles(first, group),
+        next_action=asked.text, lead=lead, findings=_with_roles(first, group),
         members=tuple(x.finding for x in group.rows or group.beside[:1]),
         configured_exposure=_configured(lead, accepts) if lasts else Configured.NO,
         do_first="" if says.finding.detector == lead.detector else says.finding.detector,
+        remedy=says.finding.remedy, step_tasks=asked.tasks,
     )  # fmt: skip
     if not is_open or not incident.about_state:
         return incident, None
     home = (incident.namespace, incident.application_id)
-    asked = precedence.claim(id_, home, incident.tasks, incident.pods, says.finding, incident.since_us)
-    return incident, asked
+    return incident, precedence.claim(
+        id_, home, incident.tasks, incident.pods, says.finding, incident.since_us
+    )
 
 
 def _configured(lead: Finding, accepts: Accepts) -> Configured:

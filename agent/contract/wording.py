@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from agent.contract.events import Level, Severity, Status
 from agent.contract.finding import Finding
@@ -83,7 +84,14 @@ def _with_others(summary: str, kind: str, others: Collection[str]) -> str:
     return f"{summary}{stop} The same {among} {named(sorted(others))}."
 
 
-def next_action(says: Member[F], rows: Sequence[Member[F]]) -> str:
+class Step(NamedTuple):
+    """What an incident asks for."""
+
+    text: str
+    tasks: tuple[str, ...]  # tasks that it is about, on one pod: all of them are done before the one start
+
+
+def step(says: Member[F], rows: Sequence[Member[F]]) -> Step:
     """Write the instruction, and for which other tasks and pods it is to be followed.
 
     Those of which the same is open or over, as severe, and asks for the same.
@@ -95,27 +103,31 @@ def next_action(says: Member[F], rows: Sequence[Member[F]]) -> str:
 
     said = asks(says.finding)
     same = [(x.finding.task_id, x.link.pod) for x in rows if x.finding.task_id and asks(x.finding) == said]
-    here = {task for task, where in same if where == pod} - {says.finding.task_id}
+    here = sorted({task for task, where in same if where == pod})
     elsewhere = sorted({f"{task} on {where}" for task, where in same if where not in ("", pod)})
-    return _repeat_for(says.finding.next_action, says.finding.task_id, here, elsewhere)
+    return Step(_repeat_for(says.finding.next_action, says.finding.task_id, here, elsewhere), tuple(here))
 
 
-def _repeat_for(asked: str, task_id: str | None, here: Collection[str], elsewhere: Sequence[str]) -> str:
+def _repeat_for(asked: str, task_id: str | None, here: Sequence[str], elsewhere: Sequence[str]) -> str:
     """Add to the instruction about one task for which others it is to be followed.
 
     One process has several tasks: who removes the directory of one of them and starts again is too late for the rest.
-    What is about no single task's directory stays as it is.
+    So the order is said before the instruction. What is about no single task's directory stays as it is.
     """
     if not task_id or (task_id not in asked and "task directory" not in asked):
         return asked
-    first = "Before the start do the same" if "remove t" in asked and "start" in asked else "Do the same"
-    # a command at the end stays one that can be copied
-    parts = [asked if asked.endswith(".") else f"{asked} ."]
-    if here:
-        parts.append(f"{first} for {named(sorted(here))}.")
+    parts = [asked]
+    if len(here) > 1:
+        removes = "remove t" in asked and "start" in asked
+        order = (
+            ": where it removes a directory, copy all, remove all, and only then start." if removes else "."
+        )
+        parts.insert(0, f"This is for tasks {named(here)}{order}")
     if elsewhere:
+        # a command at the end stays one that can be copied
+        parts[-1] = asked if asked.endswith(".") else f"{asked} ."
         parts.append(f"Then the same for {named(elsewhere)}.")
-    return " ".join(parts) if len(parts) > 1 else asked
+    return " ".join(parts)
 
 
 def named(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from agent.contract.events import Affected
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import CheckpointFact, Session
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of, graded
 from agent.judging.upstream import KAFKA_8574
 from agent.judging.wording import checkpoint_of
@@ -30,6 +30,7 @@ META = DetectorMeta(
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(KAFKA_8574,),
+    remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
         " watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"

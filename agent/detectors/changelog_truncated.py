@@ -28,7 +28,7 @@ the files under at-least-once, or counts as restored; docs/state-format.md#d11.
 
 from __future__ import annotations
 
-from agent.judging.base import DetectorMeta, Mechanism, Twin
+from agent.judging.base import DetectorMeta, Mechanism, Remedy, Twin
 from agent.judging.changelog_ends import DOCKETS
 from agent.judging.falls import DOCKETS as FALLS
 from agent.judging.rule import detector, first_of
@@ -38,6 +38,7 @@ META = DetectorMeta(
     title="Changelog ends before what the store holds",
     mechanism=Mechanism.SHORT_CHANGELOG,
     needs=("kafka_streams_version", "processing_guarantee"),
+    remedy=Remedy.KEEP,
     next_action=(
         "Delete no copy yet. Find out whether the application was reset, or its changelog recreated or cut"
         " (kafka-get-offsets --time latest below the old offset). After a reset: stop cleanly, keep a copy, remove this"

@@ -30,7 +30,7 @@ from functools import cached_property
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Store
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import encloses_restoration, present_sessions, reopenings
 from agent.judging.restoration_end import RestorationEnd, restoration_end
 from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector, first_of
@@ -44,6 +44,7 @@ META = DetectorMeta(
     title="Store holds records that its changelog does not",
     mechanism=Mechanism.UNCOMMITTED_DATA,
     needs=("processing_guarantee",),
+    remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again:"
         " the task is restored from committed records. Do not delete the other pods' copies first. What this task wrote"

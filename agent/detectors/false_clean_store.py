@@ -21,7 +21,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store
 from agent.inventory.sessions import uncovered_puts, wrote_offset
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import DEAD_US, reopenings
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import FALSE_CLEAN
@@ -36,6 +36,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(FALSE_CLEAN,),
     exactly_once=True,
+    remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
         " again: the task is restored from committed records. Do not delete the other pods' copies first. What"
@@ -154,7 +155,7 @@ def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
         Severity.CRITICAL if (x.was_active and x.affected is Affected.YES) else Severity.WARNING,
         _BEFORE_THE_START.format(path=x.task.path),
     )
-    return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, x.missing)
+    return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, x.missing, remedy=Remedy.RESTORE)
 
 
 # What they say

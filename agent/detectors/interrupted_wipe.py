@@ -24,7 +24,7 @@ from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import CLOSES_WITHIN_US, ProcessLife, Session, Shape, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth, Twin, seconds
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, Twin, seconds
 from agent.judging.reopening import reopenings
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import INTERRUPTED_WIPE
@@ -38,6 +38,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(INTERRUPTED_WIPE,),
     exactly_once=True,
+    remedy=Remedy.CHECK_FIRST,
     next_action=(
         "Check for an aborted transaction of this instance that ends right before the kill (kafka-dump-log on the"
         " changelog partition, or `task corrupted` in the application's log). If there is one: stop cleanly, keep"

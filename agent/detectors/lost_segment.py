@@ -32,7 +32,7 @@ from agent.inventory.model import Store
 from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth, Twin, Verdict
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, Twin, Verdict
 from agent.judging.changelogs import has_changelog
 from agent.judging.rule import Docket, Loudness, Proof, Rule, derived, detector
 from agent.judging.segment_loss import Excuse, Grade, Loss, Picture, losses, unflushed
@@ -44,6 +44,7 @@ META = DetectorMeta(
     mechanism=Mechanism.LOST_SEGMENT,
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(LOST_SEGMENT,),
+    remedy=Remedy.CHECK_FIRST,
     next_action=(
         "Stop this instance cleanly if it runs. Before the next start, check whether the changelog still reaches back"
         " to those windows, keep a copy of the task directory, and remove that task directory only: the task is"
@@ -265,7 +266,9 @@ def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
     missing = ("processing_guarantee",) * x.is_unsure + ("kafka_streams_version",) * (not x.is_known)
     confidence = Confidence.UNKNOWN if x.is_unsure else Confidence.SUSPECTED
     severity = x.severity(Severity.INFO if x.is_unsure else most)
-    return Loudness(severity, confidence, Level.EXPOSURE, BEFORE_THE_START, missing)
+    return Loudness(
+        severity, confidence, Level.EXPOSURE, BEFORE_THE_START, missing, remedy=Remedy.CHECK_FIRST
+    )
 
 
 # What it says

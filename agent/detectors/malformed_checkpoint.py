@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Severity
-from agent.judging.base import DetectorMeta, Evidence, Kind, TaskCase, Twin
+from agent.judging.base import DetectorMeta, Evidence, Kind, Remedy, TaskCase, Twin
 from agent.judging.rule import Docket, Loudness, Rule, TaskStory, derived, detector
 from agent.judging.wording import checkpoint_of
 from agent.layout.names import CHECKPOINT_FILE, TEMP_SUFFIX
@@ -27,6 +27,7 @@ META = DetectorMeta(
     title="Checkpoint that cannot be read",
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
+    remedy=Remedy.CHECK_FIRST,
     next_action=(
         "Keep a copy. With the instance stopped, remove this task directory only: the task restores from its"
         " changelog. First check whether the volume is full or failing."

@@ -33,7 +33,7 @@ from agent.inventory.model import Session, Store
 from agent.inventory.openings import is_read_since
 from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import is_settled, present_sessions
 from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of
 from agent.judging.segment_loss import Grade, Loss, Picture, losses
@@ -52,6 +52,7 @@ META = DetectorMeta(
     id="offset-beyond-durable",
     title="Store reads on from an offset that it did not hold",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
+    remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
         " and watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"

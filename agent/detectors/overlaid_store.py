@@ -18,7 +18,18 @@ from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Session
-from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin, seconds
+from agent.judging.base import (
+    DetectorMeta,
+    Evidence,
+    Fact,
+    Kind,
+    Mechanism,
+    Remedy,
+    TaskCase,
+    Truth,
+    Twin,
+    seconds,
+)
 from agent.judging.reopening import reopenings
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import OVERLAY
@@ -33,6 +44,7 @@ META = DetectorMeta(
     kind=Kind.EVENT,
     needs=("delete_retention_ms",),
     upstream=(OVERLAY,),
+    remedy=Remedy.CHECK_FIRST,
     next_action=(
         "Usually nothing. If `changelog-truncated` follows, do what that finding says."
         " If keys that were deleted are back (their tombstones are gone from the changelog): stop,"

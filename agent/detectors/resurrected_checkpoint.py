@@ -21,7 +21,7 @@ from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, PastDatabase, Session, Shape
 from agent.judging.at_rest import COPIED, EMPTY, OLDER, Copied, at_rest, wipes_stores
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth, seconds
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, seconds
 from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of, graded
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.judging.wording import checkpoint_of
@@ -34,6 +34,7 @@ META = DetectorMeta(
     title="Old checkpoint trusted on a fresh store",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     upstream=(KAFKA_8187, KAFKA_5998, TORN_DELETION),
+    remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
         f" the restoration begin at the log start. Do not delete the other pods' copies first. {WRITTEN_SINCE}"

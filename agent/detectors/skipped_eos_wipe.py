@@ -26,7 +26,7 @@ from agent.contract.events import Affected, Confidence, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Shape
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Truth
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
 from agent.judging.restoration_end import restoration_end
 from agent.judging.role import TaskRole, role_of
@@ -46,6 +46,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "num_standby_replicas", "kafka_streams_version"),
     upstream=(KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192, UNWIPED),
     exactly_once=True,
+    remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
         " again: the task is restored from committed records. Do not delete the other pods' copies first. What"
@@ -181,6 +182,7 @@ def _loudness(x: Reopening, proof: Proof | None) -> Loudness:
         Severity.INFO if x.role is TaskRole.STANDBY_LIKE else Severity.WARNING,
         Confidence.SUSPECTED,
         next_action=_CHECK_FIRST,
+        remedy=Remedy.CHECK_FIRST,
         missing_facts=("num_standby_replicas",) if x.role is TaskRole.UNKNOWN else (),
     )
 

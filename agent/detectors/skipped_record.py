@@ -28,7 +28,7 @@ from itertools import pairwise
 
 from agent.contract.events import Severity
 from agent.inventory.model import CheckpointClaim, Session
-from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, TaskCase, Twin
+from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Twin
 from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import OFFSET_MEANING
 from agent.judging.wording import checkpoint_of
@@ -48,6 +48,7 @@ META = DetectorMeta(
     needs=("processing_guarantee", "kafka_streams_version"),
     upstream=(OFFSET_MEANING,),
     exactly_once=False,
+    remedy=Remedy.RESTORE,
     next_action=(
         "Soon, before this copy becomes the active one, and one pod at a time: stop the instance, keep a copy of this"
         " task directory, remove it, start, and wait until it is restored from empty."

@@ -22,7 +22,7 @@ from functools import cached_property
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, Session
-from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
 from agent.judging.reopening import DEAD_US
 from agent.judging.role import TaskRole, may_be_on_the_way, role_of, was_at_work
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
@@ -41,6 +41,7 @@ META = DetectorMeta(
     upstream=(KAFKA_20685, KAFKA_10362),
     exactly_once=True,
     # what raises an alert is about a process that is gone; of one that runs the verdict has its own words
+    remedy=Remedy.RESTORE,
     next_action=(
         "If no process holds the task: BEFORE the next start keep a copy of the task directory, remove that directory"
         " only, then start: the task is restored from committed records, and nothing is lost. While the process runs,"
@@ -183,6 +184,7 @@ def _loudness(x: Kept, proof: Proof | None) -> Loudness:
         Severity.INFO if x.role is TaskRole.STANDBY_LIKE else loud,
         Confidence.CONFIRMED if proof else Confidence.SUSPECTED,
         next_action=_RUNS if x.held else _BEFORE_THE_START.format(path=x.task.path),
+        remedy=Remedy.OTHER if x.held else Remedy.RESTORE,
         missing_facts=("num_standby_replicas",) if x.role is TaskRole.UNKNOWN else (),
         lasting=x.held,
     )

@@ -34,7 +34,7 @@ from functools import cached_property
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, PastDatabase, Session, Shape, Store
-from agent.judging.base import DetectorMeta, Evidence, Mechanism, TaskCase, Truth, Twin
+from agent.judging.base import DetectorMeta, Evidence, Mechanism, Remedy, TaskCase, Truth, Twin
 from agent.judging.reopening import is_settled
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.segment_loss import removed_segments
@@ -63,6 +63,7 @@ META = DetectorMeta(
     title="Store holds less than it did before",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     severity=Severity.WARNING,
+    remedy=Remedy.KEEP,
     next_action=(
         "Compare the store with its changelog before anything is removed. If the changelog has the missing keys: stop"
         " this instance cleanly, keep a copy of the task directory, remove that task directory only, start again. If it"

@@ -31,7 +31,7 @@ from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Mechanism, TaskCase, Twin
+from agent.judging.base import DetectorMeta, Evidence, Kind, Mechanism, Remedy, TaskCase, Twin
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.segment_loss import removed_segments
 from agent.judging.upstream import TORN_FILES
@@ -49,6 +49,7 @@ META = DetectorMeta(
     level=Level.EXPOSURE,
     kind=Kind.CONDITION,
     upstream=(TORN_FILES,),
+    remedy=Remedy.RESTORE,
     next_action=(
         "BEFORE the next start: keep a copy, then remove this task directory only, `.checkpoint` included: the start"
         " restores it in full."
@@ -219,7 +220,12 @@ def _label(store: Store, database: Database) -> str:
 
 def _loudness_of_damage(x: Damaged, _: Proof | None) -> Loudness:
     confidence = Confidence.CONFIRMED if (x.is_refused and not x.is_held) else Confidence.SUSPECTED
-    return Loudness(Severity.WARNING, confidence, next_action=_STOP_FIRST if x.is_held else _DAMAGED)
+    return Loudness(
+        Severity.WARNING,
+        confidence,
+        next_action=_STOP_FIRST if x.is_held else _DAMAGED,
+        remedy=Remedy.CHECK_FIRST,
+    )
 
 
 # What it says
@@ -256,6 +262,7 @@ TORN = Rule[Torn](
         x.severity if x.is_sure else Severity.WARNING,
         Confidence.CONFIRMED if x.is_sure else Confidence.SUSPECTED,
         next_action=before_the_start(x),
+        remedy=Remedy.RESTORE,
     ),
     summary=lambda x, _: f"{x.named} is torn: {x.what}.",
     evidence=lambda x, _: (Evidence(x.since_us, x.what, x.place),),

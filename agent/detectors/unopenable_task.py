@@ -34,7 +34,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database
 from agent.inventory.segments import OPEN
-from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
 from agent.judging.changelogs import caution_about
 from agent.judging.refused import GOES_ON_US, Leak, Refused, leaks, refused
 from agent.judging.rule import (
@@ -58,6 +58,7 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     needs=("processing_guarantee", "enable_transactional_statestores"),
     upstream=(REFUSED_OPEN, LEAKED_SEGMENT, KAFKA_21034, KIP_1035),
+    remedy=Remedy.CHECK_FIRST,
     next_action=(
         "Start once with `enable.transactional.statestores` off: that start wipes the task and restores it. Or stop"
         " this instance, keep a copy of the task directory, remove that task directory only, and start."
@@ -159,6 +160,7 @@ def _loudness_of_refused(x: Refused, _: Proof | None) -> Loudness:
         next_action=META.next_action + caution_about(x.case.application, x.task)
         if x.transactional
         else REMOVE.format(x.task.path),
+        remedy=Remedy.CHECK_FIRST if x.transactional else Remedy.RESTORE,
         missing_facts=tuple(name for name in asked if not x.case.settings.is_configured(name)),
     )
 
@@ -172,10 +174,17 @@ def _loudness_of_left_open(x: LeftOpen, _: Proof | None) -> Loudness:
     elif x.case.profile.transactional is not Truth.YES:
         missing = "enable_transactional_statestores"
     elif exactly_once:
-        return Loudness(Severity.WARNING, Confidence.CONFIRMED, next_action=steps)
+        return Loudness(Severity.WARNING, Confidence.CONFIRMED, next_action=steps, remedy=Remedy.CHECK_FIRST)
     else:
         missing = "processing_guarantee"
-    return Loudness(Severity.INFO, Confidence.CONFIRMED, None, steps, (missing,) if missing else ())
+    return Loudness(
+        Severity.INFO,
+        Confidence.CONFIRMED,
+        None,
+        steps,
+        (missing,) if missing else (),
+        remedy=Remedy.CHECK_FIRST,
+    )
 
 
 def _loudness_of_leaked(x: Leaked, _: Proof | None) -> Loudness:

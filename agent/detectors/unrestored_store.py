@@ -25,7 +25,7 @@ from functools import cached_property
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import WRONG_RESULTS, Twin
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, PastDatabase, Session, Shape, Store, Task
-from agent.judging.base import DetectorMeta, Evidence, Mechanism, TaskCase, Truth
+from agent.judging.base import DetectorMeta, Evidence, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import present_sessions
 from agent.judging.rule import Docket, Loudness, Proof, Rule, derived, detector, first_of, graded
 from agent.judging.unrestored import (
@@ -51,6 +51,7 @@ META = DetectorMeta(
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     needs=("kafka_streams_version", "processing_guarantee", "num_standby_replicas"),
     upstream=(KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK),
+    remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
         " the restoration begin at the log start. Do not delete the other pods' copies first. What the task wrote to"
@@ -274,6 +275,7 @@ def _loudness_of_not_refilled(x: Refilled, _: Proof | None) -> Loudness:
         Confidence.SUSPECTED,
         level=Level.EXPOSURE if x.is_held else None,
         next_action=_SOURCE_TOPIC_ACTION,
+        remedy=Remedy.CHECK_FIRST,
         missing_facts=("processing_guarantee",) if x.case.settings.exactly_once is None else (),
     )
 

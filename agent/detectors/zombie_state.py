@@ -25,7 +25,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Session, Store, Task
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import offset_in_force, stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Fact, TaskCase, Truth, Twin, seconds
+from agent.judging.base import DetectorMeta, Evidence, Fact, Remedy, TaskCase, Truth, Twin, seconds
 from agent.judging.reopening import is_settled, reopenings
 from agent.judging.rule import Docket, IncarnationStory, Loudness, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import KAFKA_19943
@@ -39,6 +39,7 @@ META = DetectorMeta(
     severity=Severity.WARNING,
     needs=("delete_retention_ms",),
     upstream=(KAFKA_19943,),
+    remedy=Remedy.CHECK_FIRST,
     next_action=(
         "If keys of this store are ever deleted: stop, keep a copy, remove this task directory only, start again and"
         " let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
@@ -198,9 +199,17 @@ def _would_be_trusted(x: AtRest) -> bool:
 
 def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
     if x.is_long and x.case.settings.is_configured("delete_retention_ms"):
-        return Loudness(Severity.WARNING, Confidence.SUSPECTED, next_action=BEFORE_THE_START)
+        return Loudness(
+            Severity.WARNING, Confidence.SUSPECTED, next_action=BEFORE_THE_START, remedy=Remedy.CHECK_FIRST
+        )
     missing = ("delete_retention_ms",) if x.is_long else ()
-    return Loudness(Severity.INFO, Confidence.UNKNOWN, next_action=BEFORE_THE_START, missing_facts=missing)
+    return Loudness(
+        Severity.INFO,
+        Confidence.UNKNOWN,
+        next_action=BEFORE_THE_START,
+        missing_facts=missing,
+        remedy=Remedy.CHECK_FIRST,
+    )
 
 
 # What they say

@@ -11,8 +11,8 @@ from agent.contract.events import Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.findings.alerts import AlertNames
 from agent.findings.lineage import Lineage
-from agent.findings.proof import with_proof
-from agent.judging.base import DetectorMeta, Evidence, Kind, Verdict
+from agent.findings.proof import decides, with_proof
+from agent.judging.base import DetectorMeta, Evidence, Kind, Remedy, Verdict
 
 CLOSED_KEPT = 512  # resolved findings that are remembered, so that an episode is not reported twice
 
@@ -276,10 +276,14 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
         meta.id, place.application_id, place.task_id or "", verdict.store or "",
         verdict.identity or verdict.subject, "" if is_of_reading else str(verdict.opened_at_us),
     )  # fmt: skip
+    is_ahead = verdict.level is Level.EXPOSURE
     next_action = with_proof(
         verdict.next_action or meta.next_action, meta, verdict.confidence, place.application_id, place.task_id,
-        verdict.store, is_ahead=verdict.level is Level.EXPOSURE,
+        verdict.store, is_ahead=is_ahead,
     )  # fmt: skip
+    remedy = verdict.remedy or (Remedy.OTHER if verdict.next_action else meta.remedy)
+    if remedy is Remedy.RESTORE and not is_ahead and decides(meta, verdict.confidence, place.task_id):
+        remedy = Remedy.CHECK_FIRST
     own = verdict.upstream or verdict.mechanism
     return Finding(
         id=_hashed(parts), detector=meta.id, level=verdict.level or meta.level, severity=verdict.severity,
@@ -289,6 +293,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
         affected=verdict.affected, missing_facts=verdict.missing_facts, summary=verdict.summary,
         evidence=tuple(sorted(verdict.evidence, key=lambda step: step.at_us)), next_action=next_action,
         mechanism=verdict.mechanism.slug if verdict.mechanism else meta.mechanism_slug, lasting=verdict.lasting,
+        remedy=remedy,
     )  # fmt: skip
 
 
@@ -307,9 +312,10 @@ def _update(meta: DetectorMeta, place: Place, known: Finding, verdict: Verdict) 
     if stays and verdict.severity is known.severity and known.confidence is Confidence.CONFIRMED:
         return known  # what proved it may be gone since
     if meta.refreshed and verdict.summary != known.summary:
+        fresh = _open(meta, place, verdict)
         known = replace(
             known, summary=verdict.summary, evidence=verdict.evidence, missing_facts=verdict.missing_facts,
-            next_action=_open(meta, place, verdict).next_action,
+            next_action=fresh.next_action, remedy=fresh.remedy,
         )  # fmt: skip
     if all(getattr(verdict, x) == getattr(known, x) for x in ("severity", "confidence", "store", "lasting")):
         return known

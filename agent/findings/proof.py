@@ -35,6 +35,12 @@ def proof_first(how: str, action: str) -> str:
     return f"Prove it first, {WHERE_PROVED}: {how}; `equal` refutes it {WHILE_UNUSED}. Unless it is refuted: {action}"
 
 
+def decides(meta: DetectorMeta, confidence: Confidence, task_id: str | None) -> bool:
+    """Return whether the comparison would prove or refute what is suspected."""
+    is_open = confidence is Confidence.SUSPECTED and can_be_proved(meta)
+    return is_open and task_id not in (None, GLOBAL_DIRECTORY)
+
+
 def with_proof(
     action: str,
     meta: DetectorMeta,
@@ -49,8 +55,7 @@ def with_proof(
 
     The proof comes first, but not where the damage is ahead: the next start may come at any moment.
     """
-    is_open = confidence is Confidence.SUSPECTED and can_be_proved(meta)
-    if not is_open or task_id is None or task_id == GLOBAL_DIRECTORY:
+    if task_id is None or not decides(meta, confidence, task_id):
         return action
     command = f"`{proof_command(application_id, task_id, store)}`"
     if is_ahead:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.finding import Evidence as Evidence
 from agent.contract.mechanisms import Mechanism as Mechanism
+from agent.contract.remedy import Remedy as Remedy
 from agent.contract.units import Twin as Twin
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings
@@ -79,6 +80,7 @@ class DetectorMeta:
     twin: Twin | None = None
     # answers of the release profile, each of which alone makes it silent
     silent_where: tuple[tuple[Fact, Truth], ...] = ()
+    remedy: Remedy = Remedy.OTHER  # what the next action does with the task's directory
 
     @property
     def is_law(self) -> bool:
@@ -114,7 +116,8 @@ class Verdict:
     upstream: tuple[str, ...] = ()
     affected: Affected = Affected.POSSIBLY  # is this release affected?
     missing_facts: tuple[str, ...] = ()  # settings that would decide more
-    next_action: str = ""  # overrides the meta's
+    next_action: str = ""  # overrides the meta's, and its remedy
+    remedy: Remedy | None = None  # of that; None = the meta's, or none of a step of its own
     mechanism: Mechanism | None = None  # overrides the meta's, and its issues
     # it comes from release or settings and stays as long as they do: there is nothing to do at once, and the
     # operator may accept it. Only for an exposure whose detector says what `lowers_risk`.

@@ -16,6 +16,7 @@ from agent.judging.base import (
     Detector,
     DetectorMeta,
     Evidence,
+    Remedy,
     TaskCase,
     Upstream,
     Verdict,
@@ -119,6 +120,7 @@ class Loudness:
     missing_facts: tuple[str, ...] = ()
     lasting: bool = False
     gives_way: bool = True
+    remedy: Remedy | None = None
 
 
 SUSPICION = Loudness(Severity.WARNING, Confidence.SUSPECTED)
@@ -199,6 +201,7 @@ class Rule(Generic[S]):
             missing_facts=loudness.missing_facts,
             mechanism=story.mechanism,
             next_action=loudness.next_action,
+            remedy=loudness.remedy,
             lasting=loudness.lasting,
             gives_way=loudness.gives_way,
         )

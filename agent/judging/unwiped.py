@@ -21,7 +21,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store, Task
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import Evidence, TaskCase, Truth
+from agent.judging.base import Evidence, Remedy, TaskCase, Truth
 from agent.judging.changelogs import has_changelog
 from agent.judging.reopening import DEAD_US, SETTLED_US
 from agent.judging.role import TaskRole, role_of
@@ -229,8 +229,9 @@ def _loudness_of_switched_on(x: SwitchedOn, _: Proof | None) -> Loudness:
 
 
 def _before_the_start(x: Unwiped, severity: Severity, step: str, missing: tuple[str, ...]) -> Loudness:
+    remedy = Remedy.OTHER if step is _START_WITHOUT else Remedy.RESTORE
     step = step.format(path=x.task.path)
-    return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, missing)
+    return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, missing, remedy=remedy)
 
 
 # What they say

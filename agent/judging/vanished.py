@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import is_blind
 from agent.inventory.model import Application, CheckpointFact, Shape, Store, Task
-from agent.judging.base import Evidence, Fact, TaskCase, Truth
+from agent.judging.base import Evidence, Fact, Remedy, TaskCase, Truth
 from agent.judging.reopening import DEAD_US
 from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, derived
 from agent.judging.upstream import TORN_DELETION, TORN_FILES
@@ -239,6 +239,7 @@ GONE = Rule[Vanished](
         severity_of(x.case, x.since_us, is_trusted=True) if x.is_known else Severity.INFO,
         Confidence.SUSPECTED if x.is_moved and x.is_known else x.confidence,
         next_action=before_the_start(x),
+        remedy=Remedy.RESTORE,
     ),
     summary=_summary,
     evidence=_evidence,

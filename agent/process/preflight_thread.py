@@ -82,4 +82,9 @@ class PreflightThread:
             told = (result.check, word, result.what)
             LOG.log(_LOG_LEVELS[result.level], "preflight: %s %s: %s", *told, extra=extra)
         if self._rounds == 0:
-            LOG.info("preflight: %s", count(results))
+            # a fault that may heal is none for an alert yet, but whoever reads the log is told at once
+            early = [
+                f"{x.check}: {x.what}" for x in results if x.level is not Level.OK and x.check in PATIENT
+            ]
+            more = f"; soon checked again: {'; '.join(early)}" if early else ""
+            LOG.info("preflight: %s%s", count(results), more)

@@ -32,16 +32,15 @@ _TRUSTED = "the next start trusts what is there, committed or not (KAFKA-20685)"
 
 @dataclass(slots=True)
 class _State:
-    """A copy of a task on a pod, and what is to be done about it first."""
+    """A copy of a task on a pod, and whose step is to be followed first."""
 
     pod: str
     bytes: int | None = None
     ill: str = ""
     held_well: bool = False
     now: bool = False
-    risk: str | None = None
+    is_exposed: bool = False
     follow: list[str] = field(default_factory=list)
-    action: str | None = None
     doubt: str | None = None
     gone: bool = False
 
@@ -82,27 +81,24 @@ def restarts(app: Application, findings: list[Row]) -> Iterator[Row]:
             yield _answered(
                 app, task, state, [x for x in states.values() if x is not state], saved.get(state.pod)
             )
-    for (task_id, pod), (detectors, action) in follow.items():
+    for (task_id, pod), detectors in follow.items():
         if task_id is None:
-            yield _row(app, None, pod, [DAMAGED], detectors, action)
+            yield _row(app, None, pod, [DAMAGED], detectors)
 
 
-Follow = dict[tuple[str | None, str], tuple[list[str], str]]
-"""By task (None = the whole application there) and pod: detectors to follow, and what they ask for."""
+Follow = dict[tuple[str | None, str], list[str]]
+"""By task (None = the whole application there) and pod: detectors to follow; `report` has their incident's step."""
 
 
 def _to_follow(findings: list[Row]) -> Follow:
     """Take what has to be done first: open criticals, by every pod that one without a task names."""
-    found: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
+    found: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for row in findings:
         if row["status"] == Status.OPEN.value and row["severity"] == Severity.CRITICAL.value:
             for pod in row["pods"] if row["task_id"] is None else [row["pod"]]:
                 if pod is not None:
-                    found[row["task_id"], pod].append(row)
-    return {
-        key: (sorted({x["detector"] for x in rows}), " ".join(sorted({x["next_action"] for x in rows})))
-        for key, rows in found.items()
-    }
+                    found[row["task_id"], pod].add(row["detector"])
+    return {key: sorted(detectors) for key, detectors in found.items()}
 
 
 def _states(app: Application, follow: Follow) -> Iterator[tuple[Task, dict[str, _State]]]:
@@ -120,24 +116,23 @@ def _states(app: Application, follow: Follow) -> Iterator[tuple[Task, dict[str, 
             states[x.pod] = _State(x.pod, bytes=x.bytes, ill=x.ill, held_well=x.healthy)
         for pod in named.get(task.id, ()):
             state = states.setdefault(pod, _State(pod))
-            detectors, state.action = follow.get((task.id, pod), ([], None))
-            state.follow, state.risk = list(detectors), exposed.get((task.id, pod))
+            state.follow = list(follow.get((task.id, pod), ()))
+            state.is_exposed = (task.id, pod) in exposed
         now = {x.pod for x in task.owners if x.lasting}
         for state in states.values():
             state.now = state.pod in now
-            if state.risk is not None and not state.now:
+            if state.is_exposed and not state.now:
                 # of a process that is gone an exposure is no longer a risk: the next start trusts what is there
                 state.follow = list(dict.fromkeys([*state.follow, "stale-eos-checkpoint"]))
-                state.action = " ".join(part for part in (state.action, state.risk) if part is not None)
             _add_doubt(app, task, state)
         if states:
             yield task, states
 
 
-def _exposed(app: Application) -> dict[tuple[str, str], str]:
-    """Say what agents ask for copies that a kill would leave with records that were never committed."""
+def _exposed(app: Application) -> set[tuple[str, str]]:
+    """Find the copies, by task and pod, that a kill would leave with records that were never committed."""
     return {
-        (x.task_id, x.pod): x.next_action for x in app.local
+        (x.task_id, x.pod) for x in app.local
         if x.detector == "stale-eos-checkpoint" and x.status == Status.OPEN.value and x.task_id is not None
         and not is_refuted(x.identity, x.pod, app.refuted.get(x.finding_id))
     }  # fmt: skip
@@ -178,7 +173,7 @@ def _answered(app: Application, task: Task, state: _State, others: list[_State],
     kinds = [
         kind for kind, holds in (
             (DAMAGED, bool(state.follow)),
-            (CLEAN_ONLY, state.now and state.risk is not None),
+            (CLEAN_ONLY, state.now and state.is_exposed),
             (KEEP, only),
             (UNKNOWN, (state.now and doubtful) or state.doubt is not None),
             (RESTORE, state.now and not fit and not doubtful and not only),
@@ -186,7 +181,7 @@ def _answered(app: Application, task: Task, state: _State, others: list[_State],
         if holds
     ]  # fmt: skip
     return _row(
-        app, task.id, state.pod, kinds or [SAFE if state.now else NOT_RUNNING], state.follow, state.action,
+        app, task.id, state.pod, kinds or [SAFE if state.now else NOT_RUNNING], state.follow,
         healthy_elsewhere=fit, ill_elsewhere=sorted(" ".join((x.pod, x.why)) for x in ill),
         restore_bytes=None if fit else state.bytes, unclean_stop=_unclean(app, state, saved), doubt=state.doubt,
     )  # fmt: skip
@@ -198,12 +193,11 @@ def _row(
     pod: str,
     kinds: list[str],
     follow: list[str],
-    action: str | None,
     **more: object,
 ) -> Row:
     row: Row = {
         "namespace": app.namespace, "application_id": app.name, "task_id": task, "pod": pod, "answer": kinds[0],
-        "kinds": kinds, "follow": follow, "first_action": action, "healthy_elsewhere": [], "ill_elsewhere": [],
+        "kinds": kinds, "follow": follow, "first_action": None, "healthy_elsewhere": [], "ill_elsewhere": [],
         "restore_bytes": None, "unclean_stop": "", "doubt": None,
     }  # fmt: skip
     return row | more
@@ -235,7 +229,7 @@ def _after_kill(
     app: Application, state: _State, saved: bool | None, low: Release | None, high: Release | None
 ) -> str:
     guarantee = app.settings.processing_guarantee if app.settings else None
-    if state.risk is not None:
+    if state.is_exposed:
         return "uncommitted records may stay in the store and are trusted (KAFKA-20685)"
     if guarantee is None:
         return "depends on the processing guarantee, which is not known"

@@ -5,14 +5,16 @@ Without Spark: what the last audit wrote is answered from, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.contract.codec import rfc3339
+from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
 from spark_rollup.errors import UsageError
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
+from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.story import pod_name, size, some, texts
 
 Row = Mapping[str, object]
@@ -27,6 +29,9 @@ ANSWERS = {
     DAMAGED: "open critical finding: do its next step first; a restart may make the damage permanent",
 }
 """What each answer means; from harmless to dangerous. A pod's answer is the worst of its tasks'."""
+
+FIRST = "first"
+"""Label of the step that comes before a restart."""
 
 HARMLESS = (SAFE, NOT_RUNNING)
 
@@ -55,6 +60,35 @@ class Question:
     namespace: str | None = None
     max_age_s: int | None = None
     source: str = ""
+
+
+def with_steps(rows: Iterable[Row], incidents: Sequence[FleetIncident]) -> list[dict[str, object]]:
+    """Give what is to be done first the step of its incident, as every other surface has it.
+
+    `incidents`: as the contract puts them together, the worst first. One that another precedes gives the other's.
+    """
+    is_open = [x for x in incidents if x.status is Status.OPEN and x.severity is not Severity.INFO]
+    steps = {x.id: x.next_action for x in is_open}
+    told = []
+    for row in rows:
+        one = _incident(row, is_open) if row["follow"] else None
+        step = None if one is None else steps.get(one.do_first, one.next_action)
+        told.append({**row, "first_action": step})
+    return told
+
+
+def _incident(row: Row, incidents: Sequence[FleetIncident]) -> FleetIncident | None:
+    """Find the incident that names a detector to be followed, else the worst, about this copy."""
+    here = (row["namespace"], row["application_id"])
+    about = [
+        x for x in incidents
+        if (x.namespace, x.application_id) == here and (row["pod"] in x.pods or not x.pods)
+        and (row["task_id"] in x.tasks or not x.tasks)
+    ]  # fmt: skip
+    follow = set(texts(row["follow"]))
+    return next(
+        (x for x in about if any(y.detector in follow for _, y in x.findings)), next(iter(about), None)
+    )
 
 
 def answer(
@@ -188,7 +222,7 @@ def danger(kind: str) -> int:
 
 def reasons(row: Row) -> list[tuple[str, str]]:
     """Give the reasons of a row as label and text."""
-    found = [("first", str(row["first_action"]))] if row["first_action"] else []
+    found = [(FIRST, str(row["first_action"]))] if row["first_action"] else []
     if row["task_id"] is None:
         return found
     good, bad = texts(row["healthy_elsewhere"]), texts(row["ill_elsewhere"])
@@ -216,9 +250,11 @@ def _one_pod(one: PodAnswer, named: bool, fresh: bool) -> list[str]:
     words = words or f"{SAFE}: {one.words(SAFE)}"
     head = words if fresh else f"{UNKNOWN}: too old; it was {words}"
     lines = [f"{pod_name(one.pod, named)}: {head}"]
+    steps = dict.fromkeys(str(row["first_action"]) for row in one.rows if row["first_action"])
+    lines += [f"  {FIRST}: {step}" for step in steps]
     for row in one.rows:
         lines.append(f"  {place(row)}: {', '.join(texts(row['kinds']))}")
-        lines += [f"      {label}: {text}" for label, text in reasons(row)]
+        lines += [f"      {label}: {text}" for label, text in reasons(row) if label != FIRST]
     return lines
 
 

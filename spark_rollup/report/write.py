@@ -26,6 +26,7 @@ from spark_rollup.judging.incidents import FleetIncident, gather
 from spark_rollup.judging.told import Told
 from spark_rollup.report import incident_rows, last_audit, page
 from spark_rollup.report.missed import missed
+from spark_rollup.report.restart_answer import with_steps
 from spark_rollup.schemas import (
     CHURN,
     COVERAGE,
@@ -112,14 +113,15 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
     for row in findings:
         row["incident_id"] = of[incident_rows.key(row)]
     listed = [incident_rows.row_of(one) for one in incidents]
-    frames = _frames(spark, tables, findings)
+    restarts = with_steps(tables.told.of(judge.RESTARTS), incidents)
+    frames = _frames(spark, tables, findings, restarts)
     frames["incidents"] = frame_of(spark, listed, INCIDENT).coalesce(1)
     run_parallel(spark, partial(_write_table, place), frames.items())
     for name, rows in (("findings", findings), ("incidents", listed)):
         lines = [json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in rows]
         (place / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     reasons = _reasons(tables.quarantine)
-    shown = _page_data(tables, findings, incidents, reasons, began_us)
+    shown = _page_data(tables, findings, incidents, restarts, reasons, began_us)
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     written = rfc3339(shown.written_us)
     last_audit.write(_about_restarts(tables, shown, written), place)
@@ -182,8 +184,8 @@ _TABLES: Mapping[str, tuple[T.StructType, tuple[str, ...]]] = {
 """Table -> its columns, and what its rows are ordered by."""
 
 
-def _frames(spark: SparkSession, tables: Tables, findings: Rows) -> dict[str, DataFrame]:
-    rows = {**tables.told.rows, "findings": findings}
+def _frames(spark: SparkSession, tables: Tables, findings: Rows, restarts: Rows) -> dict[str, DataFrame]:
+    rows = {**tables.told.rows, "findings": findings, "restarts": restarts}
     many = {"timelines": tables.told.timelines}
     if isinstance(tables.quarantine, DataFrame):
         many["quarantine"] = tables.quarantine
@@ -211,6 +213,7 @@ def _page_data(
     tables: Tables,
     findings: Sequence[Mapping[str, object]],
     incidents: Sequence[FleetIncident],
+    restarts: Rows,
     reasons: Mapping[str, int],
     began_us: int,
 ) -> page.PageData:
@@ -232,7 +235,7 @@ def _page_data(
         quarantine=reasons,
         releases=by(of(reduce.RELEASES), "namespace", "application_id"),
         disabled=by(of(reduce.DISABLED), "detector", "namespace", "pod", "application_id"),
-        restarts=by(of(judge.RESTARTS), "namespace", "pod", "application_id", "task_id"),
+        restarts=by(restarts, "namespace", "pod", "application_id", "task_id"),
         known_pods=by(of(reduce.KNOWN_PODS), "namespace", "pod"),
         written_us=(written_us := clock.now_us()),
         took_s=(written_us - began_us) / 1e6 if began_us else None,

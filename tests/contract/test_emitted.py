@@ -12,6 +12,7 @@ import pytest
 
 from agent.contract import events
 from agent.contract.fields import FIELDS
+from agent.contract.remedy import Remedy
 from agent.inventory.disk import Unseen
 from agent.inventory.stores import Shape
 
@@ -21,6 +22,7 @@ ENUMS: tuple[type[StrEnum], ...] = (
         for x in vars(events).values()
         if isinstance(x, type) and issubclass(x, StrEnum) and x is not StrEnum
     ),
+    Remedy,
     Shape,
     Unseen,
 )

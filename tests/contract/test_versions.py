@@ -32,6 +32,10 @@ PUBLISHED = {
         "v1.3.fields.json": "8247ad0bd10be12c19229025ea674ccad859e0ccad6e3d73bc3a1b9614243060",
         "v1.3.jsonl": "cf4a50c447cdbba81df3065e593a700becb93db2921f845454cb7cdf0521765d",
     },
+    "1.4": {
+        "v1.4.fields.json": "d4e30c43ad12a421b4c504424d7b34c899468821714b5c0e45d155511f6b9c2b",
+        "v1.4.jsonl": "e359a359ed87968c23e99295b5e231c3ab38a06f0163b6ee9507643445f12b3a",
+    },
 }
 """Version -> file -> SHA-256. A new minor version adds a row; no row ever changes."""
 

@@ -96,7 +96,7 @@ def _instruction(group: Sequence[FleetIncident], links: Links) -> str:
     more = f" and {len(group) - LINKS} more" if len(group) > LINKS else ""
     return (
         f'<span class="chip {severity}">{severity}</span> <span class="who">{"; ".join(where)}{more}:</span> '
-        f"{clip(first.next_action)}"
+        f"{escape(first.next_action)}"
     )
 
 
@@ -170,7 +170,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
         f'<a class="id" href="#{here}">{code(incident.id)}</a></h3>'
         f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, links)}</p>'
         f'<p class="say">{clip(incident.sentence)}</p>'
-        f'<p class="action"><b>{asks}</b> {clip(incident.next_action)}</p>'
+        f'<p class="action"><b>{asks}</b> {escape(incident.next_action)}</p>'
         f"{ask}{folded}{_everyone(incident)}{_more(incident)}</article>"
     )
 

@@ -10,7 +10,7 @@ from spark_rollup.report.page import text
 from spark_rollup.report.page.address import marks, pod_name, restart_id
 from spark_rollup.report.page.data import Links, PageData, PodKey, Row, TaskKey, natural, pod_key
 from spark_rollup.report.page.text import clip, code, escape, fitting, fold, name, paged, rest
-from spark_rollup.report.restart_answer import ANSWERS, HARMLESS, PodAnswer, danger
+from spark_rollup.report.restart_answer import ANSWERS, FIRST, HARMLESS, PodAnswer, danger
 from spark_rollup.report.story import texts
 
 TASKS_OF_ONE, RESTARTS_BYTES = 200, 1_500_000
@@ -94,7 +94,8 @@ def _task(row: Row, about: Mapping[TaskKey, Sequence[str]]) -> str:
     found = about.get((pod_key(row)[0], str(row["application_id"]), str(row["task_id"] or "")), ())
     facts = [f"<b>Incident:</b> {', '.join(found[:4])}"] if found and str(row["answer"]) in _BAD else []
     facts += [
-        f"<b>{label.capitalize()}:</b> {clip(text, 600)}" for label, text in restart_answer.reasons(row)
+        f"<b>{label.capitalize()}:</b> {escape(said) if label == FIRST else clip(said, 600)}"
+        for label, said in restart_answer.reasons(row)
     ]
     if row["doubt"]:
         facts.append(f"<b>Doubt:</b> {clip(row['doubt'], 200)}")

@@ -89,7 +89,8 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
     where = " with findings; all are in the table <code>timelines</code>."
     lead = (
         "One row per pod. The line is the changelog offset that the copy claims, the area what was really put into it: "
-        "a line far above its area is a copy with a hole."
+        "a line far above its area is a copy with a hole; an area that rises above a line that stays behind holds puts "
+        "beyond its checkpoint, and after a kill the next start may trust them, committed or not (KAFKA-20685)."
     )
     body = LEGEND + paged(drawn, "tasks") + rest(len(findings) - len(drawn), "task", where)
     return text.section(*title, lead, body), frozenset(wanted[: len(drawn)])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +21,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.exit_codes import Exit
 from agent.contract.finding import Finding
 from agent.judging.base import Evidence
+from tests.agent.cli.commands import PLAIN
 
 FINDING = Finding(
     id="0123456789abcdef", detector="unrestored-store", level=Level.DAMAGE, severity=Severity.WARNING,
@@ -157,7 +161,7 @@ def test_a_json_line_says_everything() -> None:
         "evidence": [{"at": "2023-11-14T22:13:20.000000Z", "what": "store opened",
                       "where": "orders/0_3/rocksdb/totals"}],
         "next_action": "Stop this instance.", "mechanism": "offset-without-data", "incident_id": "i-0123456789ab",
-        "process_ended_at": "2023-11-14T22:13:20.000000Z", "lasting": False,
+        "process_ended_at": "2023-11-14T22:13:20.000000Z", "lasting": False, "remedy": "other",
     }  # fmt: skip
 
 
@@ -322,3 +326,20 @@ def test_hostile_words_stay_in_their_line() -> None:
     assert "\x1b" not in text
     assert text.count("\n") == printed(FINDING).count("\n")
     assert "x\\n\\x1b]0;title\\x07\\udcff" in text
+
+
+def test_every_line_is_as_the_schema_says(repository: Path, statewarden: Callable, damaged: Path) -> None:
+    """Lines of a scan that finds something, of one that finds nothing, and of a finding without an application."""
+    schema = json.loads((repository / "docs" / "scan.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    found = statewarden("scan", damaged, "--json", *PLAIN).rows
+    nothing = statewarden("scan", damaged / "none", "--json", "--may-be-empty").rows
+    alone = json.loads(
+        finding_line(replace(FINDING, application_id="", task_id=None, store=None), "p", "cause")
+    )
+    assert {x["line"] for x in found} == {"finding", "incident", "summary"}
+    for row in (*found, *nothing, alone):
+        validator.validate(row)
+        assert not validator.is_valid({**row, "more": 1})
+        assert not validator.is_valid({x: y for x, y in row.items() if x != "line"})

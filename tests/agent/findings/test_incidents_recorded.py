@@ -38,5 +38,5 @@ def test_one_fault_is_one_incident(scenario, lead, tasks, findings):
     ((one,),) = severe(scenario).values()
     assert (one.lead.detector, len(one.tasks), len(one.findings)) == (lead, tasks, findings)
     assert one.status is Status.OPEN
-    assert one.next_action.startswith(one.lead.next_action)
-    assert ("Before the start do the same for" in one.next_action) is (tasks > 1)
+    assert one.next_action.endswith(one.lead.next_action)
+    assert ("remove all, and only then start" in one.next_action) is (tasks > 1)

@@ -50,6 +50,20 @@ def test_all_well_is_one_line(
     assert len(thread.levels()) == 9
 
 
+def test_what_may_heal_is_named_at_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, eventually: Callable
+) -> None:
+    """The count of the first round says which checks it means; whether it stays so, the second round says."""
+    caplog.set_level(logging.INFO)
+    bad = replace(GOOD, endpoint=replace(GOOD.endpoint, settings_refusal="no such scheme"))
+    run([bad, GOOD], monkeypatch, eventually)
+    told = messages(caplog)
+    assert told[0] == (
+        logging.INFO,
+        "preflight: 8 ok, 0 warning, 1 failed; soon checked again: endpoint: no such scheme",
+    )
+
+
 def test_a_failure_is_reported_once_and_its_end_too(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, eventually: Callable
 ) -> None:

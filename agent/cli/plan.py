@@ -1,0 +1,212 @@
+"""`plan`: one script for exactly one incident. It is printed and never run, and refused where it would not be safe."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from agent import __version__
+from agent.cli.arguments import add_settings
+from agent.cli.known import Known, known_of
+from agent.config import Config
+from agent.contract.codec import printable, rfc3339
+from agent.contract.events import Level, Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident
+from agent.contract.remedy import Remedy
+from agent.errors import UnreadError
+
+_TASK = re.compile(r"(__[A-Za-z0-9._-]+__/)?\d+_\d+|global", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_ORDINAL = re.compile(r"(.+)-\d+", re.ASCII)
+_HERE = Path(__file__).parent
+_COMMENT = 116  # columns of a comment
+
+_KEPT = {
+    Remedy.KEEP: "nothing may be removed: what is on disk may be the only complete copy",
+    Remedy.OTHER: "no directory of a task is to be removed by its next step",
+}
+
+
+def add_plan(parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace], Config]) -> None:
+    """Add the options of the command to its parser, and what answers it."""
+    parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
+    parser.add_argument("source", nargs="?", metavar="SOURCE",
+                        help="where it is recorded: http://HOST:9464 of a running agent, its spool, a directory, or"
+                        " s3://BUCKET/PREFIX; without it the state directory is scanned")  # fmt: skip
+    parser.add_argument(
+        "--state-dir", type=Path, metavar="DIR", help="Kafka Streams' state.dir on this machine"
+    )
+    add_settings(parser)
+    parser.set_defaults(command=lambda chosen: plan(chosen, config_of(chosen)))
+
+
+def plan(chosen: argparse.Namespace, config: Config) -> int:
+    """Print the script. Raises `UnreadError`: it would not be safe; it says what to find out."""
+    known = known_of(chosen.id, chosen.source, chosen.state_dir, config)
+    incident = known.incident
+    why = refusal(incident)
+    if why:
+        raise UnreadError(f"{incident.id}: no plan: {why}. What to do instead: {incident.next_action}")
+    sys.stdout.write(script(known, _asked(known, chosen)))
+    return 0
+
+
+def refusal(incident: Incident[Finding]) -> str:
+    """Say why no script can be followed; empty: one can."""
+    if incident.status is not Status.OPEN:
+        return "the incident is over"
+    if incident.do_first.startswith("i-"):
+        return "another incident about the same task comes first"
+    if incident.remedy in _KEPT:
+        asks = ", ".join(incident.lead.missing_facts)
+        return _KEPT[incident.remedy] + (f", and {asks} would decide more" if asks else "")
+    if incident.severity is Severity.INFO:
+        return "it is a remark, and nothing shows that state is wrong"
+    names = [incident.application_id]
+    if not incident.step_tasks or not all(map(_TASK.fullmatch, incident.step_tasks)):
+        return "its tasks have names that are none of Kafka Streams"
+    return (
+        ""
+        if all(map(_NAME.fullmatch, names)) and ".." not in names
+        else "the application's name is no directory"
+    )
+
+
+def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
+    """Give what `repaired` is asked with: the same tasks, where an agent runs that agent, else the same settings."""
+    incident = known.incident
+    words = [x for task in incident.step_tasks for x in ("--task", f"{incident.application_id}/{task}")]
+    if known.namespace:
+        return ["http://localhost:9464", *words]
+    if chosen.source and chosen.source.startswith("http"):
+        words.insert(0, chosen.source)
+    words += [x for setting in chosen.sets for x in ("--set", setting)]
+    words += ["--properties", chosen.properties] if chosen.properties else []
+    return [*words, "--config", str(chosen.config)] if chosen.config else words
+
+
+def script(known: Known, asked: list[str]) -> str:
+    """Write it: what is known and what is not on top, then what is done with it, the same for every incident."""
+    place = "kubernetes" if known.namespace else "host"
+    parts = ["\n".join(_head(known, asked)), (_HERE / f"plan_{place}.sh").read_text("utf-8")]
+    return "".join([*parts, (_HERE / "plan.sh").read_text("utf-8")])
+
+
+def _head(known: Known, asked: list[str]) -> Iterator[str]:
+    incident, pod = known.incident, known.pod
+    tasks = " ".join(map(shlex.quote, incident.step_tasks))
+    yield "#!/usr/bin/env bash"
+    what = f"{incident.lead.detector} ({incident.severity}, {incident.confidence})"
+    where = "/".join(x for x in (known.namespace, pod) if x)
+    yield from _comment(f"Incident {incident.id}: {what} of {incident.application_id} {tasks} on {where}.")
+    yield from _comment(incident.sentence)
+    yield from _comment(f"Its step: {incident.next_action}")
+    yield from _comment(
+        f"Printed, not run, by `statewarden plan` {__version__}. Read it, fill in what is empty, then: bash FILE"
+    )
+    yield "set -euo pipefail\n"
+    yield "# --- What is known"
+    yield f"INCIDENT={shlex.quote(incident.id)}"
+    yield f"APPLICATION={shlex.quote(incident.application_id)}"
+    yield f"TASKS=({tasks})  # all of them before the one start"
+    stores = sorted(_stores(incident))
+    yield "# Tasks, each with the IDENTITY of its damaged store."
+    yield f"STORES=({' '.join(map(shlex.quote, stores))})"
+    yield f"SEEN_AT={shlex.quote(_seen_at(known))}  # if not empty: no process has worked there since then"
+    yield f"POD={shlex.quote(pod)}"
+    yield f"ASKED=({' '.join(map(shlex.quote, asked))})  # with what `repaired` is asked at the end"
+    yield "BROKERS=''  # not needed: HOST:PORT,... verifies the stores against their changelogs, too"
+    yield "WATCH_FOR_S=3600"
+    needed = _kubernetes(known) if known.namespace else _host(known)
+    names = ["COPY_TO"]
+    yield "\n# --- What is not known: fill it in; it never comes from the environment"
+    if _is_to_be_checked(incident):
+        names.append("CHECKED")
+        yield from _comment(
+            "The step names a check. After it, and only if it does not refute the finding: yes"
+        )
+        yield "CHECKED=''"
+    yield from _comment(
+        "A directory of this machine, outside the state: the copies are all that can undo a mistake."
+    )
+    yield "COPY_TO=''"
+    for name, value, reason in needed:
+        yield from _comment(reason)
+        yield f"{name}={shlex.quote(value)}"
+        names.append(name)
+    yield f"NEEDED=({' '.join(names)})"
+    yield "KEPT=$COPY_TO/$INCIDENT"
+    yield ""
+
+
+def _is_to_be_checked(incident: Incident[Finding]) -> bool:
+    return incident.remedy is Remedy.CHECK_FIRST
+
+
+def _kubernetes(known: Known) -> Iterator[tuple[str, str, str]]:
+    pod = known.pod
+    of_set = _ORDINAL.fullmatch(pod)
+    yield "NAMESPACE", known.namespace, "As its agent said."
+    yield (
+        "SET",
+        of_set[1] if of_set else "",
+        "The StatefulSet of the pod, by its name. Of anything else: statewarden explain stopped-volume",
+    )
+    claim = "{.spec.volumes[*].persistentVolumeClaim.claimName}"
+    yield (
+        "CLAIM",
+        "",
+        f"The claim with the state: kubectl -n {known.namespace} get pod {pod} -o jsonpath='{claim}'",
+    )
+    yield (
+        "STATE_IN_CLAIM",
+        "",
+        "The path of state.dir in the claim: state.dir without the mountPath, behind the subPath; . if it is its root",
+    )
+    yield (
+        "PAUSED",
+        "",
+        "What would bring the set back (Argo CD, Flux, an operator) is paused, or there is nothing: yes",
+    )
+    yield (
+        "IMAGE",
+        "docker.io/library/debian:12-slim",
+        "For the maintenance pod: anything with a shell, GNU find and tar.",
+    )
+    yield "AGENT", "statewarden", "The agent's container in the pod, as the chart calls it."
+
+
+def _host(known: Known) -> Iterator[tuple[str, str, str]]:
+    at = str(known.state_dir.resolve()) if known.state_dir else ""
+    yield "STATE_DIR", at, "state.dir, above the directory of the application."
+    yield "STOP", "", "The command that stops the instance in order, such as: systemctl stop orders"
+    yield "START", "", "The command that starts it again, such as: systemctl start orders"
+
+
+def _stores(incident: Incident[Finding]) -> set[str]:
+    """List the damaged lives of stores: of an exposure the files may be gone."""
+    return {
+        f"{x.task_id} {x.identity}" for _, x in incident.findings
+        if x.level is Level.DAMAGE and x.status is Status.OPEN and x.task_id in incident.step_tasks and x.identity
+        and not x.identity.startswith("unnamed-")
+    }  # fmt: skip
+
+
+def _seen_at(known: Known) -> str:
+    """Say when it was read, where that is the state of a stopped process; empty: a process may be at work."""
+    incident = known.incident
+    at_rest = incident.remedy is Remedy.RESTORE and incident.lead.level is Level.EXPOSURE
+    return f"{rfc3339(known.seen_us)[:26].replace('T', ' ')} UTC" if at_rest else ""
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(
+        printable(text), _COMMENT, initial_indent="# ", subsequent_indent="# ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+
+# --- The work -------------------------------------------------------------------------------------------------------
+
+step="before anything was done" left="Nothing was stopped, copied or removed."
+say() { step=$1; printf '\n== %s\n' "$1"; }
+refuse() { printf 'stopped: %s\n' "$*" >&2; exit 1; }
+trap 'code=$?; if [ "$code" -ne 0 ]; then printf "\nEnded at: %s. %s\n" "$step" "$left" >&2; fi' EXIT
+
+# What is not known is not guessed.
+for name in "${NEEDED[@]}"; do [ -n "${!name:-}" ] || refuse "$name is empty: fill it in at the top"; done
+[ -z "$(ls -A "$KEPT" 2>/dev/null)" ] || refuse "$KEPT is not empty: no copy is overwritten, choose another COPY_TO"
+
+# Content of every file below a task's directory, there and in the copy: equal sums are equal files.
+SUMS='cd "$1" && find "$2" -type f -exec cksum {} + | LC_ALL=C sort'
+sums_there() { on_volume sh -c "$SUMS" sh "$STATE" "$1"; }
+sums_kept() { sh -c "$SUMS" sh "$KEPT" "$1"; }
+# Names, inodes, sizes and times: any work of a process changes one of them.
+MARKS='cd "$1" && shift && find "$@" -exec stat -c "%n %i %s %Y %Z" {} + | LC_ALL=C sort'
+marks() { on_volume sh -c "$MARKS" sh "$STATE" "${PATHS[@]}"; }
+PATHS=()
+for task in "${TASKS[@]}"; do PATHS+=("$APPLICATION/$task"); done
+
+say "stop $POD, and keep it away"
+mkdir -p "$KEPT"  # first, so that no copy fails for want of a place
+stop
+left="The instance is stopped. Nothing was removed. $HOW_TO_START"
+
+say "look before anything is touched"
+nobody_works  # two processes on one directory make every repair vain
+for path in "${PATHS[@]}"; do
+  on_volume test -d "$STATE/$path" || refuse "$STATE/$path is no directory: it is not what was found"
+  on_volume test ! -L "$STATE/$path" || refuse "$STATE/$path is a link: what it leads to is not what was found"
+done
+for found in ${STORES[@]+"${STORES[@]}"}; do  # another IDENTITY is another life of the store
+  on_volume grep -rqsF --include=IDENTITY -- "${found#* }" "$STATE/$APPLICATION/${found%% *}" ||
+    refuse "the damaged store of task ${found%% *} is gone, its IDENTITY was ${found#* }: look again before you remove"
+done
+if [ -n "$SEEN_AT" ]; then  # whoever started since has made the damage final, and the incident is another one
+  later=$(on_volume find "${PATHS[@]/#/$STATE/}" -newermt "$SEEN_AT" -print)
+  [ -z "$later" ] || refuse "changed since $SEEN_AT, look again: $later"
+fi
+before=$(marks)
+
+say "copy to $KEPT"
+for path in "${PATHS[@]}"; do
+  copy "$path"
+  [ "$(sums_there "$path")" = "$(sums_kept "$path")" ] || refuse "the copy of $path is not equal to it"
+done
+
+say "remove ${PATHS[*]}, and nothing else"
+nobody_works                                              # nobody came while it was copied
+[ "$(marks)" = "$before" ] || refuse "a directory changed while it was copied"
+left="The instance is stopped. Removed so far is what is no longer there; all of it is in $KEPT. $HOW_TO_START"
+for path in "${PATHS[@]}"; do on_volume rm -r -- "$STATE/$path"; done
+for path in "${PATHS[@]}"; do
+  on_volume test ! -e "$STATE/$path" || refuse "$STATE/$path is still there"
+  [ -d "$KEPT/$path" ] || refuse "$KEPT/$path is not there"
+done
+
+say "start: only now, with all of them gone"
+start
+left="It is started. The copy is in $KEPT: keep it until the application's owner has seen the results."
+
+say "watch the restoration, and prove it: at most $WATCH_FOR_S s"
+until_s=$((SECONDS + WATCH_FOR_S))
+while :; do
+  code=0 && repaired || code=$?
+  case $code in
+    0) break ;;
+    1 | 3) ;;  # not yet
+    *) refuse "statewarden repaired ended with $code" ;;
+  esac
+  [ "$SECONDS" -lt "$until_s" ] || refuse "not proved in time; ask again: statewarden repaired $INCIDENT"
+  sleep 15
+done
+printf '\n%s\n' "$left"

@@ -1,0 +1,187 @@
+"""`repaired`: is an incident over; only a proof says yes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import fill
+
+from agent.cli.arguments import add_settings
+from agent.cli.known import Story
+from agent.cli.offline import read_once, require_state_dir_name
+from agent.cli.output import width_of
+from agent.config import Config
+from agent.contract.codec import printable
+from agent.contract.events import Severity, Status
+from agent.contract.exit_codes import Exit, answer
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident
+from agent.engine.pipeline import Pipeline
+from agent.engine.unread import unread
+from agent.errors import UsageError
+from agent.inventory.model import Store, Task
+from agent.inventory.sessions import stored_offset
+from agent.quantities.changelog import is_real
+
+_NO_OFFSET = (
+    "no offset is on disk, so the end of the restoration is not known: ask again after the next orderly stop, or give"
+    " --bootstrap-servers"
+)
+_VERIFY: dict[str, object] = {
+    "store": None, "topic": [], "kind": [], "retention": [], "json": False, "explain": 0, "show_keys": False,
+    "work": None,
+}  # fmt: skip
+"""Options of `verify` that are not asked here."""
+
+
+def add_repaired(
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
+) -> None:
+    """Add the options of the command to its parser, and what answers it."""
+    parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
+    parser.add_argument("source", nargs="?", metavar="SOURCE",
+                        help="where it is recorded, best the running agent: http://HOST:9464")  # fmt: skip
+    parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir (default: as of `run`)")
+    parser.add_argument("--task", action="append", default=[], metavar="APPLICATION/TASK",
+                        help="a task of the incident, where SOURCE no longer knows it; may be repeated")  # fmt: skip
+    parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,...",
+                        help="verify the stores against their changelogs, too")  # fmt: skip
+    parser.add_argument("--client-config", default="", metavar="FILE",
+                        help="key=value lines by librdkafka's names: TLS, SASL")  # fmt: skip
+    add_settings(parser)
+    parser.set_defaults(
+        command=lambda chosen: repaired(chosen, config_of(chosen, {"state_dir": chosen.state_dir}))
+    )
+
+
+@dataclass
+class _Answer:
+    """What was found of one condition after another."""
+
+    proved: list[str] = field(default_factory=list)
+    against: list[str] = field(default_factory=list)  # it is not repaired
+    unknown: list[str] = field(default_factory=list)  # nor known to be
+    left: list[str] = field(default_factory=list)  # not asked
+
+    def code(self) -> Exit:
+        return answer(found=bool(self.against), unread=bool(self.unknown))
+
+    def text(self, asked: str) -> str:
+        words = {Exit.CLEAR: "repaired", Exit.FOUND: "NOT repaired"}.get(self.code(), "not known yet")
+        rows = (("no", self.against), ("?", self.unknown), ("yes", self.proved), ("-", self.left))
+        lines = (f"{mark:>5}  {printable(x)}" for mark, said in rows for x in said)
+        width = width_of(sys.stdout)
+        return (
+            "\n".join([f"{asked}: {words}", *(fill(x, width, subsequent_indent=" " * 7) for x in lines)])
+            + "\n"
+        )
+
+
+def repaired(chosen: argparse.Namespace, config: Config) -> int:
+    """Answer, and say what each part of it rests on. Raises: see `scan` and `explain`."""
+    require_state_dir_name(config.agent.state_dir, "repaired --state-dir")
+    said, state_dir = _Answer(), Path(config.agent.state_dir)
+    incident = Story(chosen.source, config).incident(chosen.id) if chosen.source else None
+    tasks = {(incident.application_id, x) for x in incident.tasks} if incident else set()
+    tasks |= {_address(text) for text in chosen.task}
+    if not tasks:
+        raise UsageError(
+            f"{chosen.id}: {chosen.source or 'nothing'} tells its tasks: give SOURCE or --task APPLICATION/TASK"
+        )
+    if incident is not None:
+        _judge_record(incident, chosen.source, said)
+    pipeline, findings, _ = read_once(state_dir, config)
+    _judge_reading(pipeline, findings, tasks, said)
+    lives = {x.identity for _, x in incident.findings if x.identity} if incident else set()
+    for application, task in sorted(tasks):
+        _judge_task(pipeline, application, task, lives, said, by_broker=bool(chosen.bootstrap_servers))
+    if chosen.bootstrap_servers:
+        for application, task in sorted(tasks):
+            _verify(chosen, state_dir, application, task, said)
+    else:
+        said.left.append("not verified: no broker was given (--bootstrap-servers)")
+    sys.stdout.write(said.text(chosen.id))
+    return said.code()
+
+
+def _address(text: str) -> tuple[str, str]:
+    application, _, task = text.partition("/")
+    if not task:
+        raise UsageError(f"--task {text}: expected APPLICATION/TASK, such as orders/0_1")
+    return application, task
+
+
+def _judge_record(incident: Incident[Finding], source: str, said: _Answer) -> None:
+    if incident.status is Status.OPEN:
+        said.against.append(f"{source} has it open: {incident.sentence}")
+    else:
+        said.proved.append(f"{source} has it resolved")
+
+
+def _judge_reading(
+    pipeline: Pipeline, findings: list[Finding], tasks: set[tuple[str, str]], said: _Answer
+) -> None:
+    """A new reading must find nothing of these tasks; what comes with release and settings alone comes again."""
+    is_open = [x for x in findings if x.status is Status.OPEN and x.severity is not Severity.INFO]
+    bad = [x for x in is_open if (x.application_id, x.task_id) in tasks and not x.lasting]
+    said.against += [f"a new reading finds {x.detector}: {x.summary}" for x in bad]
+    places = [place for place in unread(pipeline.inventory) if any(f"{a}/{t}" in place for a, t in tasks)]
+    said.unknown += [f"{place} could not be read" for place in places]
+    asked = [
+        x for x in pipeline.worlds.decisions() if any((x.application_id, task) in tasks for task in x.tasks)
+    ]
+    said.unknown += [f"undecided: {', '.join(x.question)} not given" for x in asked]
+    if not (bad or places or asked):
+        said.proved.append("a new reading finds nothing wrong with its tasks")
+
+
+def _judge_task(
+    pipeline: Pipeline, application: str, name: str, lives: set[str], said: _Answer, *, by_broker: bool
+) -> None:
+    known = pipeline.inventory.applications.get(application)
+    task = known.tasks.get(name) if known else None
+    if task is None or not task.exists:
+        said.unknown.append(
+            f"{application}/{name} is not there: not restored yet, or restored where it runs now: ask there"
+        )
+        return
+    if lives & task.identities:
+        said.against.append(f"{application}/{name} still has the store that was found damaged")
+    for words, is_known in _restored(task):
+        (said.proved if is_known or by_broker else said.unknown).append(f"{application}/{words}")
+
+
+def _restored(task: Task) -> Iterator[tuple[str, bool]]:
+    """Say how far each store is restored, and whether the disk tells that."""
+    if not task.stores:
+        yield f"{task.id} has no store yet", False
+    for store in task.stores.values():
+        offset = _offset(task, store)
+        if is_real(offset):
+            yield f"{task.id}/{store.name} is restored up to offset {offset}, by its own word", True
+        else:
+            yield f"{task.id}/{store.name}: {_NO_OFFSET}", False
+
+
+def _offset(task: Task, store: Store) -> int | None:
+    offset = task.checkpoint.offsets.get(store.name) if task.checkpoint else None
+    return stored_offset(store) if offset is None else offset
+
+
+def _verify(chosen: argparse.Namespace, state_dir: Path, application: str, task: str, said: _Answer) -> None:
+    from agent.cli.verify import DEFAULT_FAIL_ON, verify
+
+    asked = argparse.Namespace(
+        **_VERIFY, state_dir=state_dir, bootstrap_servers=chosen.bootstrap_servers,
+        client_config=chosen.client_config, application=application, task=task, fail_on=f"{DEFAULT_FAIL_ON},behind",
+    )  # fmt: skip
+    code, name = verify(asked), f"{application}/{task}"
+    if code == Exit.CLEAR:
+        said.proved.append(f"verified: {name} holds what its changelogs say")
+    elif code == Exit.FOUND:
+        said.against.append(f"{name} does not hold what its changelogs say, see above")
+    else:
+        said.unknown.append(f"{name} could not be verified, see above")

@@ -1,0 +1,331 @@
+"""`plan`: the script, run for real on recorded directories; on this machine, and through a kubectl of the test."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from agent.cli.plan import refusal
+from agent.contract.codec import Encoder
+from agent.contract.events import Affected, Confidence, Kind, Level, Origin, Record, Severity, Status
+from agent.contract.finding import Finding
+from agent.contract.incidents import gather
+from agent.contract.remedy import Remedy
+
+SET = ["--set", "kafka_streams_version=4.1.2", "--set", "processing_guarantee=exactly_once_v2",
+       "--set", "num_standby_replicas=0"]  # fmt: skip
+APPLICATION = "kafka-20685-4-1-2-014328"
+DAMAGE = Finding(
+    "a" * 16, "resurrected-checkpoint", Level.DAMAGE, Severity.CRITICAL, Confidence.CONFIRMED, Status.OPEN, APPLICATION,
+    "0_0", "s", None, 1, None, (), Affected.YES, (), "Task 0_0: bad.", (),
+    "Stop this instance, keep a copy of the task directory, remove that task directory only, start again.",
+    "offset-without-data", remedy=Remedy.RESTORE,
+)  # fmt: skip
+
+
+ONE_LOOK = {"WATCH_FOR_S": "0"}
+HOLD = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); input()"
+
+
+@pytest.fixture
+def state(tmp_path: Path, repository: Path) -> Path:
+    """Give a recorded state.dir with KAFKA-20685 in two of three tasks."""
+    place = tmp_path / "the state"
+    place.mkdir()
+    with tarfile.open(repository / "tests/data/snapshots/kafka-20685-4.1.2.tar.gz") as packed:
+        packed.extractall(place, filter="data")
+    damaged, another = place / APPLICATION / "0_0", place / APPLICATION / "0_2"
+    subprocess.run(["cp", "-a", damaged, another], check=True)
+    checkpoint = another / ".checkpoint"
+    checkpoint.write_text(checkpoint.read_text().replace("changelog 0 ", "changelog 2 "))
+    for path in (checkpoint, another):
+        subprocess.run(["touch", "-r", damaged / path.relative_to(another), path], check=True)
+    return place
+
+
+@dataclass
+class Printed:
+    """A script, its place, and what it runs with."""
+
+    file: Path
+    tmp_path: Path
+    state: Path
+    given: dict[str, str]
+
+    def run(self, **given: str) -> subprocess.CompletedProcess[str]:
+        """Fill in what is not known, as a person does, and run it; what is none of its variables is environment."""
+        text, environment = self.file.read_text(), {**os.environ}
+        for name, value in {**self.given, **given}.items():
+            line = f"{name}={shlex.quote(value)}".replace("\\", r"\\")
+            text, known = re.subn(rf"(?m)^{name}=.*$", line, text)
+            if not known:
+                environment[name] = value
+        return subprocess.run(
+            ["bash", "-c", text], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    @property
+    def tasks(self) -> list[str]:
+        return sorted(x.name for x in (self.state / APPLICATION).iterdir() if x.is_dir())
+
+    @property
+    def copies(self) -> list[str]:
+        return sorted(x.name for x in self.tmp_path.glob(f"copies/i-*/{APPLICATION}/*"))
+
+
+def program(tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / "bin" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/usr/bin/env bash\nset -eu\n{text}")
+    file.chmod(0o755)
+
+
+def printed(said: str, tmp_path: Path, state: Path, **environment: str) -> Printed:
+    script = tmp_path / "repair.sh"
+    script.write_text(said)
+    subprocess.run(["bash", "-n", script], check=True)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    return Printed(
+        script,
+        tmp_path,
+        state,
+        {"PATH": path, "COPY_TO": str(tmp_path / "copies"), **ONE_LOOK, **environment},
+    )
+
+
+@pytest.fixture
+def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
+    """Give the script for this machine; `statewarden repaired` of its end says yes, and what it was asked with."""
+    (one,) = (
+        x for x in statewarden("scan", state, "--json", *SET).rows
+        if x["line"] == "incident" and x["severity"] == "critical"
+    )  # fmt: skip
+    hint = f"    the step as a script: statewarden plan {one['id']} --state-dir STATE_DIR, and the same settings\n"
+    assert hint in statewarden("scan", state, *SET).out
+    said = statewarden("plan", one["id"], "--state-dir", state, *SET)
+    assert (said.code, said.err) == (0, "")
+    program(tmp_path, "statewarden", f'printf "%s\\n" "$@" >"{tmp_path}/asked"\n')
+    return printed(said.out, tmp_path, state, STOP="true", START=f"touch '{tmp_path}/started'")
+
+
+def test_it_removes_exactly_the_directories_of_all_its_tasks(here: Printed) -> None:
+    """Both damaged tasks are copied, removed, and only then the instance is started; the third task is as it was."""
+    whole = {x: x.read_bytes() for x in here.state.rglob("*") if x.is_file()}
+    ran = here.run()
+    assert ran.returncode == 0, ran.stderr
+    assert here.tasks == ["0_1"]
+    assert here.copies == ["0_0", "0_2"]
+    (kept,) = (here.tmp_path / "copies").iterdir()
+    for file, content in whole.items():
+        below = file.relative_to(here.state)
+        there = kept if below.parts[1] in ("0_0", "0_2") else here.state
+        assert (there / below).read_bytes() == content
+    assert (here.tmp_path / "started").exists()
+    asked = (here.tmp_path / "asked").read_text().split("\n")
+    assert asked[:6] == [
+        "repaired",
+        kept.name,
+        "--task",
+        f"{APPLICATION}/0_0",
+        "--task",
+        f"{APPLICATION}/0_2",
+    ]
+
+
+@pytest.mark.parametrize("name", ["COPY_TO", "STOP", "START"])
+def test_it_does_not_guess_what_is_not_known(here: Printed, name: str) -> None:
+    """Without a variable that has no value nothing is stopped, copied or removed; none is taken from elsewhere."""
+    os.environ[name] = "true"
+    try:
+        ran = here.run(**{name: ""})
+    finally:
+        del os.environ[name]
+    assert ran.returncode == 1
+    assert f"{name} is empty" in ran.stderr
+    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+
+
+def test_it_stops_where_a_process_holds_a_lock(here: Printed) -> None:
+    """Of any task of the application: then its process is there."""
+    held = next(here.state.rglob("0_1/**/LOCK"))
+    with subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=-1, stdout=-1, text=True) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        ran = here.run()
+        holder.communicate("\n")
+    assert ran.returncode == 1
+    assert "LOCK is locked: a process works there" in ran.stderr
+    assert "Nothing was removed." in ran.stderr
+    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+
+
+def test_it_stops_where_somebody_started_meanwhile(here: Printed) -> None:
+    """A directory that is younger than the plan is not what the plan is about."""
+    stop = f"touch -d '+1 hour' '{here.state / APPLICATION / '0_2' / 'rocksdb'}'"
+    ran = here.run(STOP=stop)
+    assert ran.returncode == 1
+    assert "changed since" in ran.stderr
+    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+
+
+def test_it_stops_where_a_directory_changes_while_it_is_copied(here: Printed) -> None:
+    """What is removed is what was copied."""
+    program(
+        here.tmp_path,
+        "cp",
+        f'{shutil.which("cp")} "$@"; echo 1 >>"{here.state}/{APPLICATION}/0_0/.checkpoint"\n',
+    )
+    ran = here.run()
+    assert ran.returncode == 1
+    assert "is not equal to it" in ran.stderr
+    assert here.tasks == ["0_0", "0_1", "0_2"]
+
+
+def test_it_never_overwrites_a_copy(here: Printed) -> None:
+    """A second run ends before it stops anything."""
+    assert here.run().returncode == 0
+    again = here.run(STOP="touch stopped")
+    assert again.returncode == 1
+    assert "no copy is overwritten" in again.stderr
+    assert here.tasks == ["0_1"]
+
+
+KUBECTL = r"""
+shift 2  # -n shop
+echo "$*" >>"$LOG"
+case "$*" in
+  "get statefulset pod "*readyReplicas*) echo "$READY" ;;
+  "get statefulset pod "*spec.replicas*) echo 3 ;;
+  "get statefulset pod "*securityContext*) echo '{"runAsUser":1000}' ;;
+  "get statefulset pod -o yaml") printf 'kind: StatefulSet\nmetadata:\n  resourceVersion: "7"\n  name: pod\n' ;;
+  "get pods "*) printf '%b' "$PODS" ;;
+  "get pod pod-7 "*) echo "tmp data-pod-7" ;;
+  "get pod pod-7") ;;
+  "apply -f -") cat >"$LOG.pod" ;;
+  "exec pod-7 -c statewarden -- "*) ;;
+  "exec statewarden-i-"*)
+    shift 3
+    args=()
+    for x in "$@"; do args+=("${x/#\/volume/$VOLUME}"); done
+    "${args[@]}" ;;
+  "delete "* | "wait "* | "create -f "*) ;;
+  *) echo "unknown: $*" >&2; exit 9 ;;
+esac
+"""
+
+
+def records(*findings: Finding, namespace: str = "shop") -> str:
+    encoder = Encoder(Origin("uid", "boot", "pod-7", namespace=namespace))
+    lines = (encoder.encode(Record(Kind.FINDING, 2_000 + n, x.body()), n) for n, x in enumerate(findings, 1))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def there(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
+    """Give the script for a pod, from what its agent shipped, and a kubectl whose volume is the recorded directory."""
+    both = [
+        replace(DAMAGE, id=f"{task[2]:a<16}", task_id=task, incident_id="i-0000000000aa")
+        for task in ("0_0", "0_2")
+    ]
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "all.jsonl").write_text(records(*both))
+    said = statewarden("plan", "i-0000000000aa", tmp_path / "events")
+    assert (said.code, said.err) == (0, "")
+    program(tmp_path, "kubectl", KUBECTL)
+    return printed(
+        said.out, tmp_path, state, LOG=str(tmp_path / "log"), VOLUME=str(tmp_path), READY="2",
+        PODS="pod-6 data-pod-6\n", CLAIM="data-pod-7", STATE_IN_CLAIM="the state", PAUSED="yes",
+    )  # fmt: skip
+
+
+def test_it_works_on_the_claim_of_a_stopped_pod(there: Printed) -> None:
+    """The controller goes without its pods, the pod in order; the copy is taken out before anything is removed."""
+    ran = there.run()
+    assert ran.returncode == 0, ran.stderr
+    assert (there.tasks, there.copies) == (["0_1"], ["0_0", "0_2"])
+    did = (there.tmp_path / "log").read_text()
+    order = ["delete statefulset pod --cascade=orphan", "delete pod pod-7 ", "apply -f -", " tar -C ", " rm -r -- ",
+             "delete pod statewarden-", "create -f ", "exec pod-7 -c statewarden -- statewarden repaired"]  # fmt: skip
+    places = [did.index(words) for words in order]
+    assert places == sorted(places)
+    assert "--force" not in did
+    assert did.rindex(" tar -C ") < did.index(" rm -r -- ")
+    assert "resourceVersion" not in next((there.tmp_path / "copies").glob("*/set.yaml")).read_text()
+    pod = (there.tmp_path / "log.pod").read_text()
+    assert 'claimName: "data-pod-7"' in pod
+    assert 'securityContext: {"runAsUser":1000}\n' in pod
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"READY": "1"}, "repair the others first"),
+        ({"CLAIM": "data-pod-6"}, "pod-7 does not mount data-pod-6"),
+        ({"PAUSED": ""}, "PAUSED is empty"),
+        ({"PODS": "pod-9 x data-pod-7\n"}, "pod-9 mounts data-pod-7"),
+    ],
+)
+def test_it_stops_where_the_cluster_is_not_as_it_must_be(
+    there: Printed, given: dict[str, str], words: str
+) -> None:
+    """Other copies come first, the claim is the pod's, and nobody else works on it."""
+    ran = there.run(**given)
+    assert ran.returncode == 1
+    assert words in ran.stderr
+    assert (there.tasks, there.copies) == (["0_0", "0_1", "0_2"], [])
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        ([replace(DAMAGE, remedy=Remedy.KEEP)], "the only complete copy"),
+        ([replace(DAMAGE, remedy=Remedy.OTHER, missing_facts=("processing_guarantee",))], "processing_guarantee would"),
+        ([replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=2)], "is over"),
+        ([replace(DAMAGE, severity=Severity.INFO)], "a remark"),
+        ([replace(DAMAGE, task_id="../x")], "names that are none"),
+        ([replace(DAMAGE, application_id="..")], "no directory"),
+        ([replace(DAMAGE, application_id="a/b")], "no directory"),
+        ([replace(DAMAGE, application_id="a;b")], "no directory"),
+        (
+            [DAMAGE, replace(DAMAGE, id="b" * 16, detector="changelog-truncated", mechanism="short-changelog")],
+            "comes first",
+        ),
+    ],
+)  # fmt: skip
+def test_it_is_refused_where_it_would_not_be_safe(findings: list[Finding], words: str) -> None:
+    """The reason is said; so is the step that is to be followed instead."""
+    (one,) = (x for x in gather(findings) if x.lead.detector == DAMAGE.detector)
+    assert words in refusal(one)
+
+
+def test_a_refusal_is_no_script(statewarden: Callable, tmp_path: Path) -> None:
+    """Exit code 3, nothing on standard output, and what to do instead."""
+    (tmp_path / "all.jsonl").write_text(
+        records(replace(DAMAGE, remedy=Remedy.KEEP, next_action="Delete no copy."))
+    )
+    said = statewarden("plan", DAMAGE.id, tmp_path)
+    assert (said.code, said.out) == (3, "")
+    assert "nothing may be removed" in said.err
+    assert said.err.endswith("What to do instead: Delete no copy.\n")
+    assert statewarden("plan", "i-000000000000", tmp_path).code == 2
+    assert statewarden("plan", DAMAGE.id).code == 2
+
+
+@pytest.mark.parametrize("checked", ["", "yes"])
+def test_a_check_of_a_person_comes_first(statewarden: Callable, tmp_path: Path, checked: str) -> None:
+    """Where the step names one, the script does not run without its answer."""
+    (tmp_path / "all.jsonl").write_text(records(replace(DAMAGE, remedy=Remedy.CHECK_FIRST), namespace=""))
+    script = printed(statewarden("plan", DAMAGE.id, tmp_path).out, tmp_path, tmp_path, CHECKED=checked)
+    assert ("CHECKED is empty" in script.run().stderr) is (checked == "")
+    assert json.loads(records(DAMAGE))["data"]["remedy"] == "restore"

@@ -1,0 +1,89 @@
+"""`repaired`: yes only by a proof."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.contract.events import Status
+from tests.agent.cli.commands import PLAIN, plant
+from tests.agent.cli.test_plan import DAMAGE, records
+
+ASKED = ("repaired", "i-000000000001", "--task", "app/0_0", *PLAIN, "--state-dir")
+
+
+def good(root: Path) -> Path:
+    """Plant a directory in which nothing is wrong: the checkpoint is younger than its store."""
+    (plant(root) / "app/0_0/.checkpoint").touch()
+    return root
+
+
+def test_it_is_not_repaired_while_a_reading_finds_it(statewarden: Callable, damaged: Path) -> None:
+    """What the scan finds of the task is the reason; a finding of another task is none."""
+    said = statewarden(*ASKED, damaged)
+    assert said.code == 1
+    assert said.out.startswith("i-000000000001: NOT repaired\n   no  a new reading finds ")
+    plant(damaged, task="0_1")
+    shutil.rmtree(damaged / "app" / "0_0")
+    good(damaged)
+    assert statewarden(*ASKED, damaged).code == 0
+
+
+def test_it_is_repaired_by_what_the_disk_tells(statewarden: Callable, tmp_path: Path) -> None:
+    """Restored up to an offset, nothing found, and it says that no broker was asked."""
+    said = statewarden(*ASKED, good(tmp_path))
+    assert said.code == 0
+    words = " ".join(said.out.split())
+    assert words.startswith("i-000000000001: repaired yes a new reading finds nothing wrong with its tasks")
+    assert "app/0_0/s is restored up to offset 10, by its own word" in words
+    assert words.endswith("- not verified: no broker was given (--bootstrap-servers)")
+
+
+@pytest.mark.parametrize("gone", ["0_0", "0_0/.checkpoint"])
+def test_it_is_not_known_where_the_disk_does_not_tell(
+    statewarden: Callable, tmp_path: Path, gone: str
+) -> None:
+    """A task that is not there may be anywhere, and a running store may have no offset on disk."""
+    path = good(tmp_path) / "app" / gone
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    assert statewarden(*ASKED, tmp_path).code == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"), [(Status.OPEN, 1, "has it open"), (Status.RESOLVED, 0, "has it resolved")]
+)
+def test_the_record_counts(
+    statewarden: Callable, tmp_path: Path, status: Status, code: int, words: str
+) -> None:
+    """An agent that still has it open knows better than one reading; it tells the tasks, too."""
+    state, events = good(tmp_path / "state"), tmp_path / "events"
+    events.mkdir()
+    found = replace(DAMAGE, application_id="app", status=status, resolved_at_us=2)
+    (events / "all.jsonl").write_text(records(found))
+    said = statewarden("repaired", DAMAGE.id, events, "--state-dir", state, *PLAIN)
+    assert (said.code, words in said.out) == (code, True)
+
+
+def test_the_life_that_was_found_damaged_must_be_gone(statewarden: Callable, tmp_path: Path) -> None:
+    """What only a watch has seen no reading finds again: the store must be another one."""
+    state, events = good(tmp_path / "state"), tmp_path / "events"
+    events.mkdir()
+    identity = next(state.rglob("IDENTITY")).read_text().strip()
+    found = replace(DAMAGE, application_id="app", status=Status.RESOLVED, resolved_at_us=2, identity=identity)
+    (events / "all.jsonl").write_text(records(found))
+    said = statewarden("repaired", DAMAGE.id, events, "--state-dir", state, *PLAIN)
+    assert said.code == 1
+    assert "app/0_0 still has the store that was found damaged" in said.out
+
+
+def test_a_setting_that_decides_is_asked_for(statewarden: Callable, tmp_path: Path) -> None:
+    """Neither a task nor a source is a mistake."""
+    assert statewarden("repaired", "i-000000000001", "--state-dir", good(tmp_path)).code == 2
+    assert statewarden(*ASKED[:3], "app", "--state-dir", tmp_path).code == 2
