@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from agent.cli import arguments as options
-from agent.cli import catalogue, help_pages, offline
-from agent.cli.digest import add_digest
-from agent.cli.output import Shown
-from agent.cli.plan import add_plan
-from agent.cli.preflight import add_preflight
-from agent.cli.repaired import add_repaired
+from agent.cli import help_pages
 from agent.cli.streams import complain, guarded_output, log_stream
-from agent.cli.verify import add_verify
-from agent.cli.version import version_text
-from agent.config import AgentSettings, Config, load_config
-from agent.contract.codec import printable
 from agent.contract.exit_codes import Exit
 from agent.contract.help_page import Parser, Print
-from agent.detectors import ACCEPTABLE, BY_ID
 from agent.errors import (
     ConfigError,
     LayoutError,
@@ -37,6 +24,10 @@ from agent.errors import (
     UsageError,
 )
 from agent.interrupt import guarded
+
+if TYPE_CHECKING:  # each command imports what it needs: help and version need next to nothing
+    from agent.cli.output import Shown
+    from agent.config import Config
 
 AddsTo: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
@@ -57,6 +48,8 @@ def _answer(arguments: Sequence[str] | None) -> int:
             finally:
                 output.flush()
     except StatewardenError as error:
+        from agent.contract.codec import printable
+
         complain(printable(str(error)))
         return code_of(error)
 
@@ -70,15 +63,16 @@ def code_of(error: StatewardenError) -> Exit:
 
 def _obey(arguments: Sequence[str] | None) -> int:
     try:
-        chosen = make_parser().parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        chosen = make_parser(given).parse_args(arguments)
     except SystemExit as stop:
         return int(stop.code or 0)
     command: Callable[[argparse.Namespace], int] = chosen.command
     return command(chosen)
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Build the parser of all commands."""
+def make_parser(asked: Collection[str] = tuple(help_pages.PAGES)) -> argparse.ArgumentParser:
+    """Build the parser of all commands; only those among `asked`, the words of a command line, get their options."""
     parser = Parser(
         prog="statewarden",
         usage="%(prog)s COMMAND [OPTION ...]",
@@ -88,12 +82,20 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(command=lambda _: _without_command(parser))
     parser.add_argument(
-        "--version", action=Print, const=version_text, help="show version, commit, extras; then exit"
+        "--version", action=Print, const=_version, help="show version, commit, extras; then exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="statewarden")
     for name in help_pages.PAGES:
-        _ADD[name](help_pages.PAGES[name].add_to(commands, name))
+        command = help_pages.PAGES[name].add_to(commands, name)
+        if name in asked:
+            _ADD[name](command)
     return parser
+
+
+def _version() -> str:
+    from agent.cli.version import version_text
+
+    return version_text()
 
 
 def _without_command(parser: argparse.ArgumentParser) -> int:
@@ -114,6 +116,9 @@ def _adds(add_options: AddsTo, answer: Callable[[argparse.Namespace], int]) -> A
 
 def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None) -> Config:
     """Join the settings of one command line."""
+    from agent.config import load_config
+    from agent.detectors import ACCEPTABLE, BY_ID
+
     return load_config(
         file=chosen.config,
         sets=chosen.sets,
@@ -124,12 +129,49 @@ def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None
     )
 
 
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    from agent.cli.plan import add_plan
+
+    add_plan(parser, config_of)
+
+
+def _add_repaired(parser: argparse.ArgumentParser) -> None:
+    from agent.cli.repaired import add_repaired
+
+    add_repaired(parser, config_of)
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    from agent.cli.verify import add_verify
+
+    add_verify(parser)
+
+
+def _add_digest(parser: argparse.ArgumentParser) -> None:
+    from agent.cli.digest import add_digest
+
+    add_digest(parser, config_of)
+
+
+def _add_preflight(parser: argparse.ArgumentParser) -> None:
+    from agent.cli.preflight import add_preflight
+
+    add_preflight(parser, config_of)
+
+
 def _detectors(chosen: argparse.Namespace) -> int:
+    from agent.cli import catalogue
+
     return catalogue.list_detectors(config_of(chosen), as_json=chosen.json)
 
 
 def _run(chosen: argparse.Namespace) -> int:
+    import socket
+    from dataclasses import fields
+
     from agent import logs
+    from agent.cli import catalogue, offline
+    from agent.config import AgentSettings
     from agent.process.supervisor import Supervisor
 
     flags = {x.name: getattr(chosen, x.name) for x in fields(AgentSettings) if hasattr(chosen, x.name)}
@@ -142,11 +184,15 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _shown(chosen: argparse.Namespace) -> Shown:
+    from agent.cli.output import Shown
+
     undecided = getattr(chosen, "may_be_undecided", False)
     return Shown(as_json=chosen.json, verbose=chosen.verbose, top=chosen.top, may_be_undecided=undecided)
 
 
 def _scan(chosen: argparse.Namespace) -> int:
+    from agent.cli import offline
+
     config = config_of(chosen)
     return offline.scan(
         chosen.state_dir, config, shown=_shown(chosen), fail_on=chosen.fail_on, may_be_empty=chosen.may_be_empty,
@@ -154,6 +200,8 @@ def _scan(chosen: argparse.Namespace) -> int:
 
 
 def _replay(chosen: argparse.Namespace) -> int:
+    from agent.cli import offline
+
     return offline.replay_trace(
         chosen.trace, config_of(chosen), pod=chosen.pod, events=chosen.events,
         quiet_us=offline.parse_duration_us(chosen.quiet_period), show_process=chosen.process_visible,
@@ -169,27 +217,33 @@ def _diff(chosen: argparse.Namespace) -> int:
 
 def _explain(chosen: argparse.Namespace) -> int:
     if chosen.why_not is None:
+        from agent.cli import catalogue
+
         return catalogue.explain(chosen, config_of(chosen))
+    from pathlib import Path
+
     from agent.cli.why_not import why_not
 
     return why_not(chosen.why_not, Path(chosen.id), config_of(chosen))
 
 
 def _check_config(chosen: argparse.Namespace) -> int:
+    from agent.cli import catalogue
+
     return catalogue.print_config(config_of(chosen))
 
 
 _ADD: Mapping[str, AddsTo] = {
     "scan": _adds(options.add_scan, _scan),
     "explain": _adds(options.add_explain, _explain),
-    "plan": partial(add_plan, config_of=config_of),
-    "repaired": partial(add_repaired, config_of=config_of),
+    "plan": _add_plan,
+    "repaired": _add_repaired,
     "detectors": _adds(options.add_detectors, _detectors),
     "run": _adds(options.add_run, _run),
-    "preflight": partial(add_preflight, config_of=config_of),
+    "preflight": _add_preflight,
     "check-config": _adds(options.add_settings, _check_config),
-    "verify": add_verify,
-    "digest": partial(add_digest, config_of=config_of),
+    "verify": _add_verify,
+    "digest": _add_digest,
     "diff": _adds(options.add_diff, _diff),
     "replay": _adds(options.add_replay, _replay),
 }

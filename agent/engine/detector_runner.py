@@ -11,6 +11,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.finding import Finding
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.profiles import Profiles
+from agent.engine.unchanged import Around, NotedCase, Unchanged, around, begin
 from agent.findings.ledger import Ledger, Place
 from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
 from agent.inventory.blindness import is_blind
@@ -50,6 +51,7 @@ class JudgementContext:
 
     settings: ApplicationSettings
     profile: Profile
+    around: Around
     answers: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -69,6 +71,7 @@ class DetectorRunner:
     """Takes (finding, time) of every finding that opened, changed or was resolved."""
     on_fault: Callable[[str, Exception], None]  # takes (detector id, exception) when a detector fails
     stopwatch: Callable[[], float]  # gives seconds that go on; measures what a detector costs
+    unchanged: Unchanged | None = None  # who need not be asked again; None = all are, each time
     stats: dict[str, DetectorStats] = field(default_factory=dict)
     _by_scope: dict[Scope, tuple[Detector, ...]] = field(default_factory=dict)
     _not_silent: dict[tuple[str, Scope], tuple[Profile, tuple[Detector, ...]]] = field(default_factory=dict)
@@ -87,14 +90,15 @@ class DetectorRunner:
         """Return what holds for an application in a batch of judgements."""
         known = batch.get(application.id)
         if known is None:
-            known = JudgementContext(self.settings.of(application.id), self.profiles.of(application))
-            batch[application.id] = known
+            known = batch[application.id] = JudgementContext(
+                self.settings.of(application.id), self.profiles.of(application), around(self.inventory)
+            )
         return known
 
-    def task_case(self, now_us: int, application: Application, task: Task, batch: Batch) -> TaskCase:
+    def task_case(self, now_us: int, application: Application, task: Task, batch: Batch) -> NotedCase:
         """Return what detectors of tasks may read; `batch`: see `know`."""
         known = self.know(application, batch)
-        return TaskCase(
+        return NotedCase(
             self.inventory, now_us, application, task, settings=known.settings, profile=known.profile,
             answers=known.answers,
         )  # fmt: skip
@@ -111,7 +115,14 @@ class DetectorRunner:
 
     def judge_task(self, now_us: int, application: Application, task: Task, batch: Batch) -> None:
         """Judge a task of an application; `batch`: see `know`."""
-        self._judge(self.task_case(now_us, application, task, batch), application, task)
+        case, known = self.task_case(now_us, application, task, batch), self.know(application, batch)
+        is_pending = bool(self.ledger.pending(application.id, task.id))
+        asked = None
+        if self.unchanged is not None and not is_pending:
+            asked = self.unchanged.to_ask(task.path, known.around, known.profile)
+        again = self._judge(case, application, task, self._asked(case) if asked is None else asked)
+        if self.unchanged is not None:
+            self.unchanged.note(task.path, known.around, known.profile, None if is_pending else again)
 
     def judge_application(
         self,
@@ -128,42 +139,53 @@ class DetectorRunner:
         agent that was restarted leaves the question of the one before it open.
         """
         case = self.application_case(now_us, application, batch, decision)
-        self._judge(case, application, None, but=() if is_decided else (UNDECIDED.id,))
+        asked = self._asked(case)
+        if not is_decided:
+            asked = tuple(x for x in asked if x.meta.id != UNDECIDED.id)
+        self._judge(case, application, None, asked)
 
     def judge_agent(self, now_us: int) -> None:
         """Judge the agent itself."""
-        self._judge(AgentCase(self.inventory, now_us), None, None)
+        case = AgentCase(self.inventory, now_us)
+        self._judge(case, None, None, self._asked(case))
 
     def _judge(
         self,
         case: AgentCase,
         application: Application | None,
         task: Task | None,
-        but: Collection[str] = (),
-    ) -> None:
-        """Ask the detectors of a case's scope, without some, one after the other, the laws last."""
+        asked: Sequence[Detector],
+    ) -> list[Detector] | None:
+        """Ask detectors one after the other; list those that may speak although nothing is read. None = one spoke."""
         pending = self.ledger.pending(application.id if application else "", task.id if task else None)
         clock = None if self._judged % TIMED else self.stopwatch
         self._judged += 1
         began = clock() if clock is not None else 0.0
-        for detector in self._asked(case):
-            if detector.meta.id in but:
-                continue
+        again: list[Detector] = []
+        has_spoken = False
+        for detector in asked:
             stats = self.stats[detector.meta.id]
             stats.runs += 1
+            if isinstance(case, NotedCase):
+                begin(case)
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
                 stats.failures += 1
                 self.on_fault(detector.meta.id, error)
+                again.append(detector)
                 continue
+            if isinstance(case, NotedCase) and case.is_asked:
+                again.append(detector)
             if clock is not None:
                 ended = clock()
                 stats.seconds += TIMED * (ended - began)
                 began = ended
             if verdicts or detector.meta.id in pending:
+                has_spoken = True
                 self._settle(case, detector.meta, verdicts, application, task)
                 began = clock() if clock is not None else 0.0
+        return None if has_spoken else again
 
     def _asked(self, case: AgentCase) -> tuple[Detector, ...]:
         """Give the detectors of a scope, without those that settings and release rule out.

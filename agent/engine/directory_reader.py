@@ -37,6 +37,7 @@ class DirectoryReader:
         self.observer = Observer(disk)
         self.outcomes: Counter[str] = Counter()
         self._read_tasks: set[tuple[str, str]] = set()
+        self.readings: dict[str, int] = {}  # path of a task -> how often anything of it was read
         self._disk = disk
         self._settling = Schedule()
         self.polls = LockPolls(self.inventory, self.observer, self._application, self.read_task, started_us)
@@ -160,6 +161,8 @@ class DirectoryReader:
             self._absence.prepare(reading, self.observer)
         if reading.place.task is not None and reading.place.application is not None:
             self._read_tasks.add((reading.place.application, reading.place.task))
+            path = f"{reading.place.application}/{reading.place.task}"
+            self.readings[path] = self.readings.get(path, 0) + 1
         return reduce_observation(self.inventory, reading)
 
     def _application(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:

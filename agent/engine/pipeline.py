@@ -17,6 +17,7 @@ from agent.engine.listing import note_nested
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
 from agent.engine.schedule import Rechecks, Schedule, in_turn
+from agent.engine.unchanged import Unchanged
 from agent.engine.worlds import Worlds
 from agent.findings.ledger import Ledger, Place
 from agent.findings.said import Said, level_of
@@ -102,9 +103,11 @@ class Pipeline:
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
         self.judges = DetectorRunner(
             self.detectors, self.looker.inventory, self.settings, self.profiles, self.ledger, self._say,
-            self.on_fault, self.stopwatch,
+            self.on_fault, self.stopwatch, Unchanged(self.looker.readings),
         )  # fmt: skip
-        self.worlds = Worlds(self.inventory, self.settings, self.detectors, self.on_fault)
+        self.worlds = Worlds(
+            self.inventory, self.settings, self.detectors, self.on_fault, self.looker.readings
+        )
         self._timers.schedule("heartbeat", self.started_us)
         self._timers.schedule("summary", self.started_us + SUMMARY_US)
         self._timers.schedule("settings", self.started_us + REPEAT_US)

@@ -14,8 +14,9 @@ from itertools import combinations, product
 from agent.contract.events import Severity
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
-from agent.engine.detector_runner import DetectorRunner
+from agent.engine.detector_runner import Batch, DetectorRunner
 from agent.engine.profiles import Profiles
+from agent.engine.unchanged import Unchanged
 from agent.findings.ledger import Ledger
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings, Setting, SettingsBook
@@ -96,8 +97,14 @@ class Worlds:
         settings: SettingsBook,
         detectors: Sequence[Detector],
         on_fault: Callable[[str, Exception], None],
+        readings: Mapping[str, int],
     ) -> None:
-        """Judge with these detectors what an inventory has; `on_fault` takes (detector id, exception)."""
+        """Judge with these detectors what an inventory has.
+
+        `on_fault` takes (detector id, exception); `readings`: path of a task -> how often anything of it was read.
+        """
+        self._readings = readings
+        self._runners: dict[tuple[object, ...], DetectorRunner] = {}
         self._on_fault = on_fault
         self._inventory = inventory
         self._settings = settings
@@ -201,19 +208,28 @@ class Worlds:
         self, application: Application, tasks: Sequence[Task], world: World, now_us: int
     ) -> list[Finding] | None:
         """List what is a warning or more in a world; None = disk shows that this world is none."""
-        assumed = {name: Setting(value, ASSUMED) for name, value in world.items()}
-        book = SettingsBook(own={application.id: {**self._settings.of(application.id).values, **assumed}})
-        ledger, profiles = Ledger(), Profiles(book)
-        if RELEASE in world and profiles.of(application).conflicts:
+        runner = self._runner(application, world)
+        if RELEASE in world and runner.profiles.of(application).conflicts:
             return None
-        ledger.read_once_us = now_us
-        runner = DetectorRunner(
-            self._detectors, self._inventory, book, profiles, ledger,
-            lambda finding, at_us: None, self._on_fault, lambda: 0.0,
-        )  # fmt: skip
+        runner.ledger = Ledger()
+        runner.ledger.read_once_us = now_us
+        batch: Batch = {}
         for task in tasks:
-            runner.judge_task(now_us, application, task, {})
-        return [x for x in ledger.findings() if x.severity is not Severity.INFO]
+            runner.judge_task(now_us, application, task, batch)
+        return [x for x in runner.ledger.findings() if x.severity is not Severity.INFO]
+
+    def _runner(self, application: Application, world: World) -> DetectorRunner:
+        """Give who judges in a world."""
+        key = (application.id, *world.items())
+        if key not in self._runners:
+            assumed = {name: Setting(value, ASSUMED) for name, value in world.items()}
+            given = self._settings.of(application.id).values
+            book = SettingsBook(own={application.id: {**given, **assumed}})
+            self._runners[key] = DetectorRunner(
+                self._detectors, self._inventory, book, Profiles(book), Ledger(), lambda finding, at_us: None,
+                self._on_fault, lambda: 0.0, Unchanged(self._readings),
+            )  # fmt: skip
+        return self._runners[key]
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:

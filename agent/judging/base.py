@@ -96,7 +96,7 @@ class DetectorMeta:
         """Return whether it says nothing of any application with these settings and releases."""
         if self.exactly_once is not None and settings.exactly_once is not self.exactly_once:
             return True
-        return any(profile.says(fact) is answer for fact, answer in self.silent_where)
+        return bool(self.silent_where) and any(profile.says(fact) is x for fact, x in self.silent_where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,8 +255,7 @@ class Docket(Generic[S]):
         found = []
         for story in self.stories(case):
             for rule in self.rules:
-                decision = rule.decide(story) if isinstance(story, rule.about) else None
-                if isinstance(decision, Verdict):
+                if isinstance(story, rule.about) and isinstance(decision := rule.decide(story), Verdict):
                     found.append((story, decision))
                     break
         return found
@@ -273,10 +272,11 @@ def detector(
     meta: DetectorMeta, *dockets: Docket[Any], keep: Callable[[Heard], Iterable[Verdict]] | None = None
 ) -> Detector:
     """Make a detector of rules, silent where its metadata says so; `keep`: chooses among those of all dockets."""
+    may_be_silent = meta.exactly_once is not None or bool(meta.silent_where)
 
     def judge(case: AgentCase) -> list[Verdict]:
         found: list[Verdict] = []
-        if isinstance(case, ApplicationCase) and case.is_silent(meta):
+        if may_be_silent and isinstance(case, ApplicationCase) and case.is_silent(meta):
             return found
         if keep is not None:
             return list(keep([heard for docket in dockets for heard in docket.heard(case)]))

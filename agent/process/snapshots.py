@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from agent import __version__
@@ -59,16 +59,16 @@ class Snapshots:
         shipper: Shipper | None,
         baseline: BaselineKeeper | None,
         events: KubernetesEvents | None = None,
-        preflight: Mapping[str, int] | None = None,
+        preflight: Callable[[], Mapping[str, int]] = dict,
         refused: Mapping[str, int] | None = None,
-        digests: DigestMetrics | None = None,
+        digests: Callable[[], DigestMetrics | None] = lambda: None,
     ) -> None:
         """Bring the snapshot up to date, within its share of the time.
 
         `spool`: None = there is none. `shipper`: None = there is no sink. `baseline`: None = there is no home.
-        `events`: None = Kubernetes Events are off. `preflight`: check -> 0 ok, 1 warning, 2 failed. `refused`:
-        record kind -> records that had no spool to go to, although one was asked for. `digests`: None = they are
-        switched off.
+        `events`: None = Kubernetes Events are off. `preflight` gives check -> 0 ok, 1 warning, 2 failed. `refused`:
+        record kind -> records that had no spool to go to, although one was asked for. `digests` gives None where they
+        are switched off.
         """
         began_s = self._clock.monotonic_s()
         pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
@@ -87,11 +87,11 @@ class Snapshots:
         self._snapshot = replace(
             rows, up=True, ready=self._lookout.is_ready, watch=_watch_row(self._lookout, baseline, now_us),
             last_delay_s=self._lookout.delay_s,
-            spool=spool.stats() if spool else SpoolStats(dropped=refused or {}),
+            spool=spool.stats() if spool else SpoolStats(dropped=dict(refused or {})),
             ship=shipper.stats() if shipper else ShipStats(), heartbeat_at_us=now_us,
             resident_memory_bytes=resident_bytes(),
-            kubernetes_events=events.outcomes() if events is not None else {}, preflight=preflight or {},
-            digests=digests,
+            kubernetes_events=events.outcomes() if events is not None else {}, preflight=preflight(),
+            digests=digests(),
         )  # fmt: skip
 
 

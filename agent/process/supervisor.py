@@ -195,8 +195,8 @@ class Supervisor:
         self._heartbeat_s = now_s
         self._desk.serve(self._page)
         self._snapshots.refresh(
-            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels(),
-            dict(self._unspooled), self._digests.metrics() if self._digests is not None else None,
+            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels, self._unspooled,
+            lambda: self._digests.metrics() if self._digests is not None else None,
         )  # fmt: skip
 
     def _check_names(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from agent.inventory.model import Store
 from agent.layout import names
@@ -39,11 +40,12 @@ def puts_per_record(store: Store, profile: Profile) -> Bounds:
         RocksDBTimestampedStore.DualColumnFamilyAccessor (2.3.0+), DualColumnFamilyAccessor (4.3.0+, for values with
         headers, too): delete and put; `get` puts, too, with no record.
     """
-    families = frozenset(name for database in store.databases.values() for name in database.families)
-    newest = max((_AGES.get(name, 0) for name in families), default=None)
-    if newest is None or not families <= _AGES.keys() | {names.OFFSETS_FAMILY}:
+    newest, is_in_upgrade_mode = _forms(
+        frozenset((x.families, x.families_in_use) for x in store.databases.values())
+    )
+    if newest is None:
         return UNKNOWN
-    if _is_in_upgrade_mode(store):
+    if is_in_upgrade_mode:
         return UNKNOWN if store.segmented else Bounds(1, None)
     if store.segmented:
         indexed = profile.says(Fact.INDEXED_WINDOW_STORES) is not Truth.NO
@@ -64,19 +66,26 @@ def puts_beside_records(store: Store, profile: Profile) -> Bounds:
     return Bounds(0, SEGMENTS_DROPPED if is_plain else 0)
 
 
-def _is_in_upgrade_mode(store: Store) -> bool:
-    """Whether a store that was upgraded to another form of values still had some of the old form when it was opened.
+@lru_cache(maxsize=256)
+def _forms(databases: frozenset[tuple[tuple[str, ...], tuple[str, ...]]]) -> tuple[int | None, bool]:
+    """Return which form of values is the newest, and whether some may still be of an older one; None = not known.
+
+    Args:
+        databases: Families and families in use of every database of a store.
 
     Source:
         RocksDBTimestampedStoreWithHeaders.openFromTimestampedStore (4.3.0+): an empty family of timestamped values is
         dropped by the opening, so where it is beside one with headers, it was not empty.
     """
-    for database in store.databases.values():
-        newest = max((_AGES.get(name, 0) for name in database.families), default=0)
-        older = {x for x in database.families_in_use if x in _AGES} | (set(database.families) - {"default"})
-        if any(_AGES.get(name, newest) < newest for name in older):
-            return True
-    return False
+    families = {name for there, _ in databases for name in there}
+    if not families or not families <= _AGES.keys() | {names.OFFSETS_FAMILY}:
+        return None, False
+    is_in_upgrade_mode = False
+    for there, in_use in databases:
+        newest = max((_AGES.get(name, 0) for name in there), default=0)
+        older = {x for x in in_use if x in _AGES} | (set(there) - {"default"})
+        is_in_upgrade_mode |= any(_AGES.get(name, newest) < newest for name in older)
+    return max(_AGES.get(name, 0) for name in families), is_in_upgrade_mode
 
 
 def _may_delete_ranges(store: Store) -> bool:
