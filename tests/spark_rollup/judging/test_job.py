@@ -19,7 +19,7 @@ from spark_rollup.spark.rows import rows_of
 from tests.spark_rollup.support.drawn import drawn
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us, story
 
-FLEETS = 20
+FLEETS = 5
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
