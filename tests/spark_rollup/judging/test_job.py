@@ -19,9 +19,9 @@ from spark_rollup.spark.rows import rows_of
 from tests.spark_rollup.support.drawn import drawn
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us, story
 
-FLEETS = 5
+FLEETS = 20
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @story
