@@ -21,6 +21,8 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS = 5
+SLOWEST = ("--durations=10", "--durations-min=5")
+"""What takes longest is listed at the end of each share."""
 COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?)\b")
 SUMMARY = re.compile(r"^(?:\x1b\[[\d;]*m|=| )*(?:\d+ [a-z]+|no tests ran).* in [\d.]+s", re.MULTILINE)
 ORDER = ("failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "error", "warning")
@@ -70,8 +72,8 @@ def shares(suite: Suite, arguments: Sequence[str]) -> list[list[str]]:
         return [common]
     left_out = [f"--ignore={path}" for path in suite.second]
     return [
-        ["-o", "cache_dir=.pytest_cache/first", *left_out, *common, "tests"],
-        ["-o", "cache_dir=.pytest_cache/second", *common, *suite.second],
+        ["-o", "cache_dir=.pytest_cache/first", *SLOWEST, *left_out, *common, "tests"],
+        ["-o", "cache_dir=.pytest_cache/second", *SLOWEST, *common, *suite.second],
     ]
 
 

@@ -17,6 +17,7 @@ from agent.judging.base import Detector, DetectorMeta
 from spark_rollup import correlate as rule_registry
 from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, PROOFS, REFUTING, module_of
+from tests.support.every import every
 
 DETECTOR_IDS = [detector.meta.id for detector in DETECTORS]
 RULE_IDS = [rule.meta.id for rule in rule_registry.RULES]
@@ -52,29 +53,28 @@ def test_every_module_is_registered_under_its_name(package: str, kind: type, ids
     assert set(module_names(package, ids)) == declaring_modules(package, kind)
 
 
-@pytest.mark.parametrize("detector", DETECTORS, ids=DETECTOR_IDS)
+@every("detector", DETECTORS, ids=lambda x: x.meta.id)
 def test_a_detector_takes_the_case_of_its_scope(detector: Detector) -> None:
     """The engine hands a case over by the scope in the metadata: the function expects that one."""
     asked = [docket.stories for docket in detector.dockets] or [detector.judge]
     assert {get_type_hints(one)["case"].scope for one in asked} == {detector.meta.scope}
 
 
-@pytest.mark.parametrize("name", DETECTOR_IDS)
+@every("name", DETECTOR_IDS)
 def test_a_detector_has_tests_and_a_page(repository: Path, name: str) -> None:
     """Each detector has its test file and its runbook."""
     assert (repository / f"tests/agent/detectors/test_{name.replace('-', '_')}.py").is_file()
     assert f'<a id="{name}"></a>' in (repository / f"docs/{page_of(name)}.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("detector", [x for x in DETECTORS if x.dockets], ids=lambda x: x.meta.id)
-def test_every_innocent_has_its_twin(repository: Path, detector: Detector) -> None:
+def test_every_innocent_has_its_twin(repository: Path) -> None:
     """Each look-alike is named by a test, and the fixture `reached` sees that it is reached."""
-    rules = [rule for docket in detector.dockets for rule in docket.rules]
-    names = {name for rule in rules for name in rule.innocents}
+    rules = {x.meta.id: [rule for docket in x.dockets for rule in docket.rules] for x in DETECTORS}
     files = (repository / "tests/agent/detectors").glob("test_*.py")
     parts = (part for file in files for part in ast.walk(ast.parse(file.read_text("utf-8"))))
     named = {part.value for part in parts if isinstance(part, ast.Constant)}
-    assert names - named == set()
+    innocents = {(id_, name) for id_, own in rules.items() for rule in own for name in rule.innocents}
+    assert {x for x in innocents if x[1] not in named} == set()
 
 
 def test_beside_the_rules_is_nothing(repository: Path) -> None:
@@ -83,7 +83,7 @@ def test_beside_the_rules_is_nothing(repository: Path) -> None:
     assert names == {name.replace("-", "_") for name in RULE_IDS}
 
 
-@pytest.mark.parametrize("name", RULE_IDS)
+@every("name", RULE_IDS)
 def test_a_rule_has_tests_and_a_page(repository: Path, name: str) -> None:
     """Each rule of the rollup has its test file and its runbook."""
     assert (repository / f"tests/spark_rollup/correlate/test_{name.replace('-', '_')}.py").is_file()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import pytest
-
 from agent.layout.facts import FACTS
+from tests.support.every import every
 from tools.upstream.data import Issue, known_keys, load_classes, load_issues, load_quiet, named_upstream
 
 ISSUES = load_issues()
@@ -20,14 +19,14 @@ def test_every_key_of_a_detector_is_listed() -> None:
     assert set(named_upstream()) - {issue.key for issue in ISSUES} == set()
 
 
-@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.key)
+@every("issue", ISSUES, ids=lambda issue: issue.key)
 def test_an_issue_has_a_detector_or_a_reason(issue: Issue) -> None:
     """An issue is named by a detector, which knows its releases, or says why none speaks, and which releases it has."""
     said = (issue.why, issue.affected, issue.fixed)
     assert said == ("", "", "") if issue.key in named_upstream() else all(said)
 
 
-@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.key)
+@every("issue", ISSUES, ids=lambda issue: issue.key)
 def test_an_issue_says_what_was_read(issue: Issue) -> None:
     """A claim can be followed: what goes wrong, what is on disk, and the class or pull request."""
     assert issue.what

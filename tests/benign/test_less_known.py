@@ -14,9 +14,9 @@ from tests.prove.less_known import TRACES, added, forms
         pytest.param(
             "kafka-8187-stage2-2.0.1", marks=pytest.mark.heavy
         ),  # as the next, with six times the operations
-        "torn-clean-3.9.2",
+        pytest.param("torn-clean-3.9.2", marks=pytest.mark.slow),
         "kafka-20685-4.1.2",
-        "exposure-20685-crash-committed-4.1.2",
+        pytest.param("exposure-20685-crash-committed-4.1.2", marks=pytest.mark.slow),
     ],
 )
 def test_less_knowledge_adds_no_critical(name):

@@ -11,22 +11,9 @@ import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
-from deploy.demo.scenarios import load_scenario
-from tests.support.every import every
 from tests.support.noise import MINUTE_US, Span, Told, incident_spans, notation
-from tests.support.rows_shown import BENIGN, TRACES, rows_shown
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-@pytest.mark.timeout(900)
-@every("name", BENIGN)
-def test_a_benign_run_never_pages(name: str) -> None:
-    """At no moment of the run is there a series that a paging alert looks at."""
-    scenario = load_scenario(TRACES / name)
-    if scenario.expected:
-        assert all(expected.severity != "critical" for expected in scenario.expected)
-    assert Severity.CRITICAL.value not in {severity for _, severity in rows_shown(name)}
 
 
 @pytest.mark.packages

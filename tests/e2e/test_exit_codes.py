@@ -1,4 +1,4 @@
-"""One table of exit codes, held by the real commands of both programs: each number from a process of its own kind."""
+"""One table of exit codes, held by the commands of both programs; what a process of its own decides is asked of one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from agent.cli import main as agent
 from agent.cli.help_pages import PAGES as AGENT
 from agent.contract.exit_codes import Exit
 from spark_rollup import __version__
+from spark_rollup.cli import main as rollup
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.report import last_audit
 from spark_rollup.spark.outputs import MARKER
@@ -43,15 +46,23 @@ sys.exit(main())
 """
 
 
-def ended(repository: Path, *words: object, code: str = "", module: str = "agent", stdout: int = -1) -> int:
+def process(repository: Path, *words: object, code: str = "", stdout: int = -1) -> int:
     """Run a command in a process; give what it ended with."""
-    start = ["-c", code] if code else ["-m", module]
+    start = ["-c", code] if code else ["-m", "agent"]
     done = subprocess.run(
         [sys.executable, *start, *map(str, words)], cwd=repository, stdin=subprocess.DEVNULL, stdout=stdout,
         stderr=subprocess.PIPE, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr or code == BROKEN, done.stderr
     return done.returncode
+
+
+def ended(*words: object, command: Callable[[list[str]], int] = agent) -> int:
+    """Run a command; give what it ends with."""
+    try:
+        return command([*map(str, words)])
+    except SystemExit as ended:
+        return int(ended.code or 0)
 
 
 @pytest.fixture
@@ -73,50 +84,50 @@ def without_damage(state: Path) -> Path:
 
 def test_scan_as_a_gate(repository: Path, state: Path) -> None:
     """0 opens; damage is 1, a wrong path 2, a task or link that is not read 3, a full disk 4; 1 goes before 3."""
-    assert ended(repository, "scan", state, *GATE) == Exit.FOUND
-    assert ended(repository, "scan", state / "app", *GATE) == Exit.WRONG_USE
+    assert process(repository, "scan", state, *GATE) == ended("scan", state, *GATE) == Exit.FOUND
+    assert ended("scan", state / "app", *GATE) == Exit.WRONG_USE
     task = state / "app" / "0_0"
     task.chmod(0o700 if os.geteuid() == 0 else 0o000)
-    assert ended(repository, "scan", state, *GATE, code=STRANGER) == Exit.FOUND
+    assert process(repository, "scan", state, *GATE, code=STRANGER) == Exit.FOUND
     (state / "app" / "0_1" / ".checkpoint").unlink()
-    assert ended(repository, "scan", state, *GATE, code=STRANGER) == Exit.UNREAD
+    assert process(repository, "scan", state, *GATE, code=STRANGER) == Exit.UNREAD
     task.chmod(0o755)
     (task / ".checkpoint").write_bytes(b"garbage")
-    assert ended(repository, "scan", state, *GATE) == Exit.UNREAD
+    assert ended("scan", state, *GATE) == Exit.UNREAD
     without_damage(state)
-    assert ended(repository, "scan", state, *GATE) == Exit.CLEAR
-    assert ended(repository, "scan", state, *GATE, code=BROKEN) == Exit.BROKE
+    assert ended("scan", state, *GATE) == Exit.CLEAR
+    assert process(repository, "scan", state, *GATE, code=BROKEN) == Exit.BROKE
     with Path("/dev/full").open("w") as full:
-        assert ended(repository, "scan", state, *GATE, stdout=full.fileno()) == Exit.BROKE
+        assert process(repository, "scan", state, *GATE, stdout=full.fileno()) == Exit.BROKE
     (state / "app").rename(state.parent / "larger-disk")
     (state / "app").symlink_to(state.parent / "larger-disk")
-    assert ended(repository, "scan", state, *GATE) == Exit.UNREAD
+    assert ended("scan", state, *GATE) == Exit.UNREAD
     (state / "app").unlink()
-    assert ended(repository, "scan", state, *GATE) == Exit.CLEAR
+    assert ended("scan", state, *GATE) == Exit.CLEAR
 
 
-def test_the_other_commands_of_the_agent(repository: Path, state: Path, tmp_path: Path) -> None:
+def test_the_other_commands_of_the_agent(state: Path, tmp_path: Path) -> None:
     """What cannot be read is 3 for each of them, and no difference, no digest is whole then."""
     whole = without_damage(state)
     (whole / "app" / "0_1" / "rocksdb" / "s" / "CURRENT").write_bytes(b"")
     linked = tmp_path / "linked"
     linked.mkdir()
     (linked / "app").symlink_to(whole / "app")
-    assert ended(repository, "diff", linked, linked) == Exit.UNREAD
-    assert ended(repository, "verify", linked, "--bootstrap-servers", "localhost:1") in (
+    assert ended("diff", linked, linked) == Exit.UNREAD
+    assert ended("verify", linked, "--bootstrap-servers", "localhost:1") in (
         Exit.UNREAD,
         Exit.WRONG_USE,
     )
-    assert ended(repository, "preflight", linked) == Exit.FOUND
-    assert ended(repository, "preflight", tmp_path / "none") == Exit.FOUND
-    assert ended(repository, "explain", "no-such-detector") == Exit.WRONG_USE
-    assert ended(repository, "replay", tmp_path / "none.jsonl.gz") == Exit.WRONG_USE
+    assert ended("preflight", linked) == Exit.FOUND
+    assert ended("preflight", tmp_path / "none") == Exit.FOUND
+    assert ended("explain", "no-such-detector") == Exit.WRONG_USE
+    assert ended("replay", tmp_path / "none.jsonl.gz") == Exit.WRONG_USE
     (tmp_path / "trace.jsonl.gz").write_bytes(b"garbage\n")
-    assert ended(repository, "replay", tmp_path / "trace.jsonl.gz") == Exit.UNREAD
-    assert ended(repository, "detectors") == Exit.CLEAR
+    assert ended("replay", tmp_path / "trace.jsonl.gz") == Exit.UNREAD
+    assert ended("detectors") == Exit.CLEAR
 
 
-def test_safe_to_restart(repository: Path, tmp_path: Path) -> None:
+def test_safe_to_restart(tmp_path: Path) -> None:
     """Safe is 0, a copy that is in the way 1, a name that is not known 2, doubt and age 3."""
     row = {
         "namespace": "shop", "application_id": "orders", "task_id": "0_0", "pod": "keeper", "answer": "keep",
@@ -131,7 +142,7 @@ def test_safe_to_restart(repository: Path, tmp_path: Path) -> None:
     (tmp_path / MARKER).write_text(json.dumps({"written": written, "version": __version__}))
 
     def asked(*more: str) -> int:
-        return ended(repository, "safe-to-restart", "--from", tmp_path, *more, module="spark_rollup")
+        return ended("safe-to-restart", "--from", tmp_path, *more, command=rollup)
 
     fresh = ("--max-age", "any")
     assert asked(*fresh, "--pod", "idle") == Exit.CLEAR

@@ -5,6 +5,7 @@ All pods of all scenarios run side by side at the recorded speed, once for the w
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -12,13 +13,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent.cli import main as statewarden
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import Scenario, load_scenario
@@ -89,11 +91,11 @@ def live(scenarios: Mapping[str, Scenario], tmp_path_factory: pytest.TempPathFac
 def replayed(scenario: Scenario, recorded_name: str) -> list[dict[str, Any]]:
     """Replay one pod's trace with the same settings."""
     sets = [part for key, value in scenario.settings.items() for part in ("--set", f"{key}={value}")]
-    command = [sys.executable, "-m", "agent", "replay", str(scenario.traces[recorded_name]), "--json", *sets]
-    command += ["--pod", pod_name(scenario, recorded_name), "--quiet-period", f"{QUIET_S}s"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=240)
-    assert done.returncode in (0, 1), done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    words = ["replay", str(scenario.traces[recorded_name]), "--json", *sets]
+    words += ["--pod", pod_name(scenario, recorded_name), "--quiet-period", f"{QUIET_S}s"]
+    with redirect_stdout(io.StringIO()) as printed:
+        assert statewarden(words) in (0, 1)
+    rows = [json.loads(line) for line in printed.getvalue().splitlines()]
     return [row for row in rows if row["line"] == "finding"]
 
 

@@ -29,6 +29,8 @@ from agent.judging.base import Detector  # noqa: E402
 from tests.support.replays import replayed  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
+HARMLESS = ("benign-", "control-")
+"""Recordings of which no critical is shown at any time, however short."""
 TWO_FACTS = ("processing_guarantee", "kafka_streams_version", "enable_transactional_statestores")
 """What everybody knows; the third only where a recording says so (4.4 and later)."""
 
@@ -107,6 +109,10 @@ def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outco
         )
         outcome.records += [f"{scenario['id']} {told.value} {pod['name']} {_line(x)}" for x in said]
         outcome.found += [(pod["name"], x) for x in findings]
+        if folder.name.startswith(HARMLESS) and told is Told.ALL:
+            shown = replayed(folder / pod["trace"], settings, delay_ms=delay_ms).shown
+            loud = sorted(name for name, severity in shown if severity == Severity.CRITICAL.value)
+            outcome.false_alarms += [f"{name} on {pod['name']}: critical for a while" for name in loud]
     wishes = scenario["expect"]["find"]
     if told is not Told.ALL:
         wishes = [{key: value for key, value in wish.items() if key != "severity"} for wish in wishes]

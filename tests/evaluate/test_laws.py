@@ -9,22 +9,13 @@ from tests.evaluate.run import TRACES
 
 DAMAGED = {
     "torn-clean-3.9.2": "offset-beyond-durable",
-    "kafka-8574-2.1.1": "offset-beyond-durable",
-    "lost-segment-4.3.1": "offset-beyond-durable",
-    "kafka-16017-3.6.1": "offset-beyond-durable",
-    "kafka-8187-stage2-eos-2.1.1": "store-shrank",
     "kafka-7672-eos": "store-shrank",
-    "kafka-7192-2.0.0": "data-beyond-changelog",
     "kafka-20685-4.1.2": "data-beyond-changelog",
     "changelog-truncated-3.9.2": "changelog-truncated",
 }
 TWINS = (
     "benign-8574-finished-2.1.1",
-    "kafka-20663-segments-4.3.0",
-    "control-8187-2.2.2",
-    "control-7192-2.0.1",
     "exposure-20685-crash-committed-4.1.2",
-    "exposure-20685-versioned-4.2.1",
     "benign-window-expiry-3.9.2",
 )
 

@@ -13,6 +13,7 @@ from tests.lab.scenarios import SCENARIOS
 from tests.lab.stage import Stage
 from tests.lab.words import FUNCTIONS, METHODS
 from tests.lab.written import parse, perform
+from tests.support.every import every
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_every_play_is_in_the_catalogue():
     assert {id(scenario.play) for scenario in SCENARIOS.values()} == {id(play) for play in PLAYS.values()}
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@every("name", SCENARIOS)
 def test_a_run_of_the_catalogue_has_the_plan_of_its_scenario_and_is_read_back(name):
     scenario = SCENARIOS[name]
     guarantee = scenario.guarantees[0]

@@ -11,6 +11,7 @@ import pytest
 from tests.lifelike.disk import copy_without_times, damage
 from tests.lifelike.run import STORIES
 from tests.lifelike.story import Said, Story, StoryError, Want, read_story
+from tests.support.every import every
 
 LOUD = Said("torn-store", "warning", "confirmed", "0_0", "its files are torn")
 CRITICAL = Said("skipped-eos-wipe", "critical", "confirmed", "0_0", "it holds uncommitted data")
@@ -22,7 +23,7 @@ def written(place: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("path", sorted(STORIES.glob("*.txt")), ids=lambda path: path.stem)
+@every("path", sorted(STORIES.glob("*.txt")))
 def test_every_story_can_be_read(path: Path):
     """A misspelt head would be a story that asks for nothing."""
     assert read_story(path).steps

@@ -16,6 +16,7 @@ from agent.cli.main import make_parser
 from spark_rollup import help_pages as rollup_pages
 from spark_rollup.arguments import parser as rollup_parser
 from spark_rollup.cli import main as rollup_main
+from tests.support.every import every
 
 PARSERS: Mapping[str, Callable[[], argparse.ArgumentParser]] = {
     "statewarden": make_parser,
@@ -56,7 +57,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
 
-@pytest.mark.parametrize(("program", "command"), [*COMMANDS, ("statewarden", ""), ("statewarden-rollup", "")])
+@every("program, command", [*COMMANDS, ("statewarden", ""), ("statewarden-rollup", "")])
 def test_help_says_what_for_exit_codes_and_where_to_read_on(
     program: str, command: str, repository: Path
 ) -> None:
@@ -75,7 +76,7 @@ def test_help_says_what_for_exit_codes_and_where_to_read_on(
         assert (repository / page).is_file(), page
 
 
-@pytest.mark.parametrize(("program", "command"), COMMANDS)
+@every("program, command", COMMANDS)
 def test_examples_parse(program: str, command: str) -> None:
     """Each example is one of this command, and its own parser takes it."""
     found = examples(parser_of(program, command).format_help())
@@ -98,7 +99,7 @@ def test_examples_of_the_program_parse(program: str, capsys: pytest.CaptureFixtu
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(("program", "command"), COMMANDS)
+@every("program, command", COMMANDS)
 def test_the_synopsis_names_what_has_to_be_given(program: str, command: str) -> None:
     """The synopsis is written by hand: all that is required, and the value of nothing that is not there."""
     parser = parser_of(program, command)
@@ -118,7 +119,7 @@ def test_the_synopsis_names_what_has_to_be_given(program: str, command: str) -> 
     )
 
 
-@pytest.mark.parametrize(("program", "command"), COMMANDS)
+@every("program, command", COMMANDS)
 def test_every_option_says_what_it_does(program: str, command: str) -> None:
     """Each has a sentence, and a name for its value that is not the option's own name."""
     for action in parser_of(program, command)._actions:

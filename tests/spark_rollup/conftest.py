@@ -31,7 +31,7 @@ LONG_SESSION = {
     "spark.driver.memory": "3g",
     "spark.driver.defaultJavaOptions": "-Xms3g -Xmn1g -XX:MetaspaceSize=256m",
 }
-"""Hundreds of tests fill a heap that one run of the command does not; Java would collect it all the time."""
+"""With tests of bronze, many tests fill a heap that one run of the command does not; Java would always collect it."""
 
 LATER_US = at_us(400 * 86_400)
 """What the rollup takes for now: after all stories, whatever the day is on which they are told."""
@@ -57,8 +57,8 @@ def spark(request: pytest.FixtureRequest) -> Generator[SparkSession, None, None]
         partitions=1,
         jars=found,
         delta=bool(found),
-        conf=LONG_SESSION,
-        lasting=True,
+        conf=LONG_SESSION if asked else None,
+        lasting=asked,
     )
     yield started
     started.stop()

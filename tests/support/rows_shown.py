@@ -8,9 +8,6 @@ from deploy.demo.scenarios import load_scenario
 from tests.support.replays import replayed
 
 TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
-BENIGN = tuple(
-    sorted(path.name for path in TRACES.iterdir() if path.name.startswith(("benign-", "control-")))
-)
 
 Shown = frozenset[tuple[str, str]]
 """(detector, severity) of rows of `statewarden_task_findings`."""

@@ -21,6 +21,7 @@ from agent.contract.runbooks import anchor_of, page_of
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
 from agent.ship.spool import Spool
+from tests.support.every import every
 
 IDS = [detector.meta.id for detector in DETECTORS]
 FINDING_ID = "0123456789abcdef"
@@ -87,8 +88,8 @@ def test_the_list_as_json(statewarden: Callable) -> None:
 # -- explain ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("asked", "page"),
+@every(
+    "asked, page",
     [
         *((name, f"detectors/{name}") for name in IDS),
         ("detectors/unrestored-store", "detectors/unrestored-store"),
@@ -118,7 +119,7 @@ def test_explain_takes_the_pages_that_runbooks_send_to(statewarden: Callable) ->
     assert "did you mean stopped-volume" in statewarden("explain", "stoped-volume").complaint
 
 
-@pytest.mark.parametrize("name", [x.meta.id for x in DETECTORS if x.meta.level.value == "damage"])
+@every("name", [x.meta.id for x in DETECTORS if x.meta.level.value == "damage"])
 def test_a_damage_page_says_how_far_it_repairs(repository: Path, name: str) -> None:
     """Where state is wrong or gone, the page protects the other copies and says what stays wrong."""
     by_hand = " ".join(runbook(repository, name).partition("## Mitigation")[2].split())
@@ -126,7 +127,7 @@ def test_a_damage_page_says_how_far_it_repairs(repository: Path, name: str) -> N
         assert words.lower() in by_hand.lower()
 
 
-@pytest.mark.parametrize("name", IDS)
+@every("name", IDS)
 def test_a_page_keeps_a_copy_before_it_removes(repository: Path, name: str) -> None:
     """No page removes anything that it did not tell to copy first, and none removes more than one task."""
     mitigation = runbook(repository, name).partition("\n## Mitigation")[2].partition("\n## ")[0]

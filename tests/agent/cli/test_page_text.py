@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent.cli import catalogue
 from agent.cli.page_text import WIDTH, page_text, section_of, tables_as_columns
+from tests.support.every import every
 
 KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "runbooks", "auditor-blind"}
 
@@ -49,7 +50,7 @@ def test_a_runbook_is_cut_out_of_its_page() -> None:
     assert section_of(page, "b") == "# b\n"
 
 
-@pytest.mark.parametrize("name", catalogue.names_to_explain())
+@every("name", catalogue.names_to_explain())
 def test_explain_prints_nothing_that_only_a_browser_can_use(statewarden: Callable, name: str) -> None:
     """No comment, no HTML, no table, no link; what is named instead can be asked for."""
     said = statewarden("explain", name)

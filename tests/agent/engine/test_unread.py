@@ -13,10 +13,12 @@ from agent.engine.unread import SHOWN, UNUSED_US, how_much, unread, unused, whic
 from agent.inventory.disk import Entry, LockState, Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Application, CheckpointFact, Inventory, Task
-from agent.inventory.settings import SettingsBook
+from agent.inventory.settings import Setting, SettingsBook
 from agent.observe.kernel_disk import KernelDisk
-from tests.agent.cli.commands import plant
+from tests.agent.cli.commands import FACTS, plant
 from tests.support.scenario_case import at
+
+SETTINGS = SettingsBook({key: Setting(value, "flag") for key, value in FACTS.items()})
 
 
 class Closed(KernelDisk):
@@ -43,7 +45,7 @@ class Mute(KernelDisk):
 def pipeline_of(root: Path, closed: str = "-") -> Pipeline:
     disk = Closed(root)
     disk.closed = closed
-    pipeline = Pipeline(disk, SettingsBook(), at(0), lambda record: None)
+    pipeline = Pipeline(disk, SETTINGS, at(0), lambda record: None)
     judge_once(pipeline, at(100))
     return pipeline
 
@@ -112,7 +114,7 @@ def test_garbage_is_not_read_either(state: Path) -> None:
 def test_a_lock_that_cannot_be_asked_is_named(state: Path, place: str) -> None:
     """What waits for its release has not spoken."""
     (state / place).touch()
-    pipeline = Pipeline(Mute(state, place), SettingsBook(), at(0), lambda record: None)
+    pipeline = Pipeline(Mute(state, place), SETTINGS, at(0), lambda record: None)
     judge_once(pipeline, at(100))
     assert list(unread(pipeline.inventory)) == [place]
 

@@ -33,7 +33,7 @@ from agent.ship.database import DamagedError, Database, NoRoomError
 from agent.ship.spool import Spool
 from tests.agent.engine.playing import Run, application, checkpoint, opening, second
 from tests.agent.home.restarting import STATE, lines_of
-from tests.agent.ship.ship_support import HandClock, finding, open_spool, transition
+from tests.agent.ship.ship_support import HandClock, finding, make_quick, open_spool, transition
 
 
 def busy_run(tasks: int = 3) -> Run:
@@ -279,6 +279,7 @@ def test_records_that_fill_the_spool_leave_the_baseline_its_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is written again and again, larger and smaller; the directory grows by two baselines at most."""
+    make_quick(monkeypatch)
     monkeypatch.setattr(rows, "_LEVEL", 0)
     with open_spool(tmp_path, HandClock(), cap_bytes=1 << 20) as spool:
         table = spool.baseline

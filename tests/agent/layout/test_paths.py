@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.layout.names import changelog_store
 from agent.layout.paths import PathRole, StatePath, classify, join
+from tests.support.every import every
 
 A = "my-app"
 # fmt: off
@@ -47,7 +48,7 @@ FILES = {
 # fmt: on
 
 
-@pytest.mark.parametrize("path", EXAMPLES)
+@every("path", EXAMPLES)
 def test_examples(path):
     """Each shape that Kafka Streams makes has its role, and near misses have none."""
     role, *rest = EXAMPLES[path]
@@ -71,7 +72,7 @@ TOPICS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@every("topic", TOPICS)
 def test_changelog_store(topic):
     """Application id, store and suffix; a source topic or another application's is none."""
     assert changelog_store(topic, "app") == TOPICS[topic]

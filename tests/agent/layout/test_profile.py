@@ -10,6 +10,7 @@ from agent.contract.events import Affected
 from agent.layout.facts import FACTS, Fact
 from agent.layout.profile import Evidence, Profile, Truth, affected, infer
 from agent.layout.releases import ANY_RELEASE, ReleaseRange
+from tests.support.every import every
 
 between, since, until = ReleaseRange.between, ReleaseRange.since, ReleaseRange.until
 
@@ -115,7 +116,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("fact", SAID)
+@every("fact", SAID)
 def test_says(fact):
     """The table answers as the releases behave."""
     for release, truth in (x.split() for x in SAID[fact].split(", ")):
@@ -131,7 +132,7 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("known", EXACT)
+@every("known", EXACT)
 def test_exact(known):
     """Only a single release is exact."""
     assert Profile(known).is_exact is EXACT[known]

@@ -150,7 +150,7 @@ def test_a_change_right_before_the_visit_is_read_twice() -> None:
 @pytest.mark.parametrize("pace", [WATCHING, POLLING, WATCHING.slower(4), Pace(1.0, 0.5, 100.0)])
 def test_cost_stays_below_the_ceiling(pace: Pace) -> None:
     """Over any number of steps: share of the clock and entries per second."""
-    walk = Walk(quiet_run(200), pace)
+    walk = Walk(quiet_run(60), pace)
     began_s, busy_s, entries = walk.disk.now_s, 0.0, walk.walk.counters.entries
     for _ in range(100):
         before_s = max(walk.disk.now_s, walk.walk.next_s(walk.disk.now_s))
@@ -178,23 +178,23 @@ def test_tasks_with_recent_changes_come_first() -> None:
 
 def test_hot_tasks_are_visited_while_a_long_round_goes_on() -> None:
     """A round of many tasks takes long; one that changed lately is seen several times in it, and nobody starves."""
-    walk = Walk(quiet_run(300), Pace(2.0, 0.002, 1e9))
-    walk.run.play(*checkpoint(300, 7, task="app/0_299"))
+    walk = Walk(quiet_run(60), Pace(2.0, 0.002, 1e9))
+    walk.run.play(*checkpoint(300, 7, task="app/0_59"))
     walk.run.now_us += 3_000_000
     visits = 0
     while not walk.walk.counters.rounds:
         before = len(walk.disk.asked)
         walk.step()
-        visits += walk.disk.asked[before:].count("app/0_299")
+        visits += walk.disk.asked[before:].count("app/0_59")
     assert visits >= 3
-    assert {path for path in walk.disk.asked if path.count("/") == 1} == {f"app/0_{n}" for n in range(300)}
+    assert {path for path in walk.disk.asked if path.count("/") == 1} == {f"app/0_{n}" for n in range(60)}
     assert HOT_US > 0
 
 
 def test_a_round_ends_where_every_task_is_busy() -> None:
     """More hot tasks than can be visited between two fillings: the round is over when everybody had a visit."""
-    walk = Walk(quiet_run(300), Pace(2.0, 0.002, 1e9))
-    for number in range(300):
+    walk = Walk(quiet_run(60), Pace(2.0, 0.002, 1e9))
+    for number in range(60):
         walk.run.play(*checkpoint(300 + number / 1000, 7, task=f"app/0_{number}"))
     walk.run.now_us += 3_000_000
     walk.disk.asked.clear()
@@ -203,7 +203,7 @@ def test_a_round_ends_where_every_task_is_busy() -> None:
         if walk.walk.counters.rounds:
             break
     assert walk.walk.counters.rounds == 1
-    assert {path for path in walk.disk.asked if path.count("/") == 1} == {f"app/0_{n}" for n in range(300)}
+    assert {path for path in walk.disk.asked if path.count("/") == 1} == {f"app/0_{n}" for n in range(60)}
 
 
 def test_a_clock_that_is_set_back_spares_no_directory_a_visit() -> None:

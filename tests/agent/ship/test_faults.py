@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,13 +34,6 @@ class VirtualSink:
         if failure is not None:
             raise failure
         self.events += [event["data"]["sequence"] for event in json_lines(payload)]
-
-
-@pytest.fixture(autouse=True)
-def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare the real disk: hours pass here in seconds, and nobody is killed."""
-    for name in ("fsync", "fdatasync"):
-        monkeypatch.setattr(os, name, lambda descriptor: None)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -20,7 +19,6 @@ from tests.agent.ship.ship_support import (
     HandClock,
     finding,
     heartbeat,
-    make_quick,
     on_disk,
     open_spool,
     summary,
@@ -139,12 +137,6 @@ class SpoolBesideModel(RuleBasedStateMachine):
         self.spool.close()
         shutil.rmtree(self.work)
         assert missing == set()
-
-
-@pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sync nothing: no power fails here."""
-    make_quick(monkeypatch)
 
 
 class TestSpoolBesideModel(SpoolBesideModel.TestCase):  # type: ignore[misc,valid-type]

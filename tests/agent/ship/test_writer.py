@@ -27,7 +27,6 @@ from tests.agent.ship.ship_support import (
     finding,
     heartbeat,
     killed,
-    make_quick,
     names,
     on_disk,
     open_spool,
@@ -38,12 +37,6 @@ from tests.agent.ship.ship_support import (
 
 KIB = 1024
 NEXT_BOOT = Origin(pod_uid="uid-1", boot_id="boot2", pod="orders-0")
-
-
-@pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sync nothing: no power fails here."""
-    make_quick(monkeypatch)
 
 
 @pytest.fixture

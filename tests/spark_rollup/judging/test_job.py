@@ -21,7 +21,7 @@ from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us, s
 
 FLEETS = 20
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @story

@@ -9,6 +9,7 @@ import pytest
 from agent.observe.rocksdb import checksum
 from agent.observe.rocksdb.crc32c import crc32c, masked_crc32c
 from agent.observe.rocksdb.xxh3 import xxh3_64
+from tests.support.every import every
 
 RAMP = bytes(range(200))
 
@@ -29,7 +30,7 @@ def test_crc32c(data, value):
     assert masked_crc32c(memoryview(data)) != value
 
 
-@pytest.mark.parametrize("size", [*range(60, 140), 1_056, 5_000, 16_383, 16_384, 16_385, 16_450, 40_000])
+@every("size", [*range(60, 140), 1_056, 5_000, 16_383, 16_384, 16_385, 16_450, 40_000])
 def test_folded_data_has_the_crc_of_the_definition(size):
     """Long data is not taken byte by byte: every length to which it is folded, and the seams of its pieces."""
     data = random.Random(size).randbytes(size)
