@@ -21,7 +21,7 @@ ANSWERS = {
     SAFE: "a healthy, recent copy is held elsewhere",
     NOT_RUNNING: "no process holds it there: a start changes nothing for the others",
     RESTORE: "no copy elsewhere: the task is restored from the changelog, or waits until the pod is back",
-    UNKNOWN: "the pod, or one that may have the other copy, is not watched: unknown",
+    UNKNOWN: "the copy, or the other one, may be damaged, or is not watched: unknown",
     KEEP: "the only healthy copy; the others are damaged or far behind: repair those first",
     CLEAN_ONLY: "stop it cleanly: a kill after the grace period leaves records that were never committed (KAFKA-20685)",
     DAMAGED: "an open critical finding: do first what it asks for, a restart may make the damage final",
@@ -197,6 +197,7 @@ def reasons(row: Row) -> list[tuple[str, str]]:
     return [
         *found,
         ("elsewhere", f"{', '.join(good) or 'no healthy copy'}{ill}{cost}"),
+        *([("doubt", str(row["doubt"]))] if row.get("doubt") else []),
         ("if killed", str(row["unclean_stop"])),
     ]
 
