@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -207,6 +207,20 @@ class Application:
     def unwatched(self, task: str | None, from_us: int, to_us: int) -> list[str]:
         """List the pods of the application that were not watched all through a closed interval."""
         return sorted(x.name for x in self.home if self.was_unwatched(x.name, task, from_us, to_us))
+
+    @cached_property
+    def miscounted(self) -> set[str]:
+        """List pods that seem to hold more tasks than their agents watch: that some went is lost, and which is unknown.
+
+        Of a task whose directory is gone no summary tells.
+        """
+        counts = {
+            x.name: (x.heard.level_us, x.heard.tasks) for x in self.pods.values()
+            if x.heard and x.heard.level_us is not None and x.heard.tasks is not None
+        }  # fmt: skip
+        holds = (x for task in self.tasks.values() for x in task.holds if x.lasting and x.pod in counts)
+        held = Counter(x.pod for x in holds if x.from_us <= counts[x.pod][0])
+        return {pod for pod, number in held.items() if number > counts[pod][1]}
 
     @cached_property
     def life_ends(self) -> LifeEnds:

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agent.contract.events import Change, Severity, Status
+from agent.contract.events import Change, Level, Severity, Status
+from agent.contract.mechanisms import Mechanism
 from spark_rollup.fleet.alone import is_refuted
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 from spark_rollup.fleet.application import Application, Task, at_least, at_most
@@ -75,7 +76,7 @@ def restarts(app: Application, findings: list[Row]) -> Iterator[Row]:
         findings: `FINDING`: what rules and `verify` found, and what agents say alone.
     """
     follow = _to_follow(findings)
-    for task, states in _states(app, follow):
+    for task, states in _states(app, follow, _suspected(findings)):
         saved = _saved(task)
         for state in states.values():
             yield _answered(
@@ -101,13 +102,30 @@ def _to_follow(findings: list[Row]) -> Follow:
     return {key: sorted(detectors) for key, detectors in found.items()}
 
 
-def _states(app: Application, follow: Follow) -> Iterator[tuple[Task, dict[str, _State]]]:
-    """List the copies that are held, and those that no process holds but that are damaged or exposed."""
+def _suspected(findings: list[Row]) -> dict[tuple[str, str], str]:
+    """Say per task and pod what damage is open and not sure; where two copies differ, either may be the wrong one."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in findings:
+        kind = (row["level"], row["status"], row["severity"])
+        if (
+            kind == (Level.DAMAGE.value, Status.OPEN.value, Severity.WARNING.value)
+            and row["task_id"] is not None
+        ):
+            both = row["mechanism"] == Mechanism.UNEQUAL_COPIES.value
+            for pod in row["pods"] if both else [row["pod"]]:
+                found[row["task_id"], pod].add(row["detector"])
+    return {copy: f"suspected: {', '.join(sorted(detectors))}" for copy, detectors in found.items()}
+
+
+def _states(
+    app: Application, follow: Follow, suspected: dict[tuple[str, str], str]
+) -> Iterator[tuple[Task, dict[str, _State]]]:
+    """List the copies that are held, and those that no process holds but that may be damaged or exposed."""
     known = horizon(app)
     held = {task.id: rows for task, rows in copies(app, known, known.horizon_us)} if known else {}
     exposed = _exposed(app)
     named: dict[str | None, set[str]] = defaultdict(set)
-    for task_id, pod in (*follow, *exposed):
+    for task_id, pod in (*follow, *exposed, *suspected):
         named[task_id].add(pod)
     unseen = [Task(name) for name in named if name is not None and name not in app.tasks]
     for task in (*app.tasks.values(), *unseen):
@@ -124,7 +142,7 @@ def _states(app: Application, follow: Follow) -> Iterator[tuple[Task, dict[str, 
             if state.is_exposed and not state.now:
                 # of a process that is gone an exposure is no longer a risk: the next start trusts what is there
                 state.follow = list(dict.fromkeys([*state.follow, "stale-eos-checkpoint"]))
-            _add_doubt(app, task, state)
+            _add_doubt(app, task, state, suspected.get((task.id, state.pod)))
         if states:
             yield task, states
 
@@ -138,7 +156,7 @@ def _exposed(app: Application) -> set[tuple[str, str]]:
     }  # fmt: skip
 
 
-def _add_doubt(app: Application, task: Task, state: _State) -> None:
+def _add_doubt(app: Application, task: Task, state: _State, suspected: str | None) -> None:
     """Say why the present state of a copy is unknown."""
     pod = app.pods.get(state.pod)
     if pod is None:
@@ -148,6 +166,8 @@ def _add_doubt(app: Application, task: Task, state: _State) -> None:
         doubt(pod, app.as_of_us)
         or (None if unseen is None else f"not watched at {clock(unseen)}")
         or _undecided(app, task, state.pod)
+        or suspected
+        or ("its agent watches fewer tasks than were seen held" if state.pod in app.miscounted else None)
     )
     state.gone = pod.heard is not None and has_ended(pod.heard, app.as_of_us)
 

@@ -218,3 +218,4 @@ class Heard(NamedTuple):
     missed_warnings: int
     missed: Sequence[str]
     missed_tasks: int
+    tasks: int | None

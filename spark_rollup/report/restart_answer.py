@@ -23,7 +23,7 @@ ANSWERS = {
     SAFE: "a healthy, recent copy is held elsewhere",
     NOT_RUNNING: "no process holds it there; a start does not affect the others",
     RESTORE: "no other copy: the task will be rebuilt from the changelog, or wait for this pod",
-    UNKNOWN: "unknown: nothing watches the pod, or one that may have the other copy",
+    UNKNOWN: "this copy, or the other one, may be damaged, or nothing watches it",
     KEEP: "the only healthy copy; the others are damaged or far behind: repair those first",
     CLEAN_ONLY: "OK to restart gracefully; a SIGKILL would leave uncommitted records behind (KAFKA-20685)",
     DAMAGED: "open critical finding: do its next step first; a restart may make the damage permanent",
@@ -231,6 +231,7 @@ def reasons(row: Row) -> list[tuple[str, str]]:
     return [
         *found,
         ("elsewhere", f"{', '.join(good) or 'no healthy copy'}{ill}{cost}"),
+        *([("doubt", str(row["doubt"]))] if row.get("doubt") else []),
         ("if killed", str(row["unclean_stop"])),
     ]
 

@@ -19,6 +19,7 @@ if str(ROOT) not in sys.path:
 from tests.proof.classes import Classes, Script  # noqa: E402 - the repository goes on the path first
 from tests.proof.eras import ERAS, Era  # noqa: E402
 from tests.proof.figures import MORE_WRITES, Figures, Miss, Plan, judge, let_pass  # noqa: E402
+from tests.proof.fleet.section import section  # noqa: E402
 from tests.proof.play import Told  # noqa: E402
 
 PLAN = Plan(all_words=4, damaged_words=8, most_writes=2, sampled=100, most=200)
@@ -83,9 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     chosen.page.parent.mkdir(parents=True, exist_ok=True)
     text = HEAD + "".join(row(x) for x in found) + "".join(part for x in found for part in stories(x))
-    chosen.page.write_text(text, encoding="utf-8")
+    of_fleets, all_met = section(chosen.words)
+    chosen.page.write_text(text + of_fleets, encoding="utf-8")
     unsaid = [s for x in found for miss in Miss for s in x.misses[miss] if not let_pass(x.era, miss, s)]
-    return int(bool(unsaid))
+    return int(bool(unsaid) or not all_met)
 
 
 if __name__ == "__main__":

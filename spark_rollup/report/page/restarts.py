@@ -97,7 +97,5 @@ def _task(row: Row, about: Mapping[TaskKey, Sequence[str]]) -> str:
         f"<b>{label.capitalize()}:</b> {escape(said) if label == FIRST else clip(said, 600)}"
         for label, said in restart_answer.reasons(row)
     ]
-    if row["doubt"]:
-        facts.append(f"<b>Doubt:</b> {clip(row['doubt'], 200)}")
     items = "".join(f"<li>{fact}</li>" for fact in facts)
     return f"<li><b>{name(restart_answer.place(row))}</b> {chips}<ul>{items}</ul></li>"

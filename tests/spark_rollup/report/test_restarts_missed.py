@@ -1,4 +1,4 @@
-"""May a pod be restarted of which something is not in the input: a finding, its beginning, its tasks."""
+"""May a pod be restarted of which something is not in the input: a finding, its beginning, its tasks; or not sure."""
 
 from __future__ import annotations
 
@@ -43,6 +43,33 @@ def the_beginning_of_an_older_agent_is_not_there(fleet: Fleet) -> None:
     a.loses(1, 2, 3)
 
 
+@story
+def a_copy_is_suspected(fleet: Fleet) -> None:
+    suspicion = {"severity": "warning", "confidence": "suspected", "store": "s", "identity": "i"}
+    two_copies(fleet)[1].finds("torn-store", "0_0", 100, **suspicion)
+
+
+@story
+def a_copy_at_rest_is_suspected(fleet: Fleet) -> None:
+    _, b = two_copies(fleet)
+    b.releases("0_0", 400).finds("torn-store", "0_0", 500, severity="warning", confidence="suspected")
+
+
+@story
+def the_end_of_the_other_copy_was_lost(fleet: Fleet) -> None:
+    b = two_copies(fleet)[1]
+    b.records = [record for record in b.records if "stores" not in record.body]
+    b.releases("0_0", 700).deletes_task("0_0", 701)
+    b.tells(Kind.HEARTBEAT, 899, tasks=0, open_criticals=0, open_warnings=0)
+    b.loses(
+        *(
+            number
+            for number, line in enumerate(b.lines(), 1)
+            if "task-released" in line or "task-deleted" in line
+        )
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "pod", "why"),
     [
@@ -79,3 +106,19 @@ def test_what_is_said_again_is_known(audited):
     lines, _ = asked(audited, a_finding_was_lost_and_said_again)
     assert lines[1].startswith("pod-a: damaged: follow false-clean-store first")
     assert "unknown" not in lines[1]
+
+
+@pytest.mark.parametrize("name", [a_copy_is_suspected, a_copy_at_rest_is_suspected])
+def test_a_copy_that_may_be_damaged_is_unknown(audited, name):
+    """And none to rely on: nothing is safe beside a suspicion."""
+    row = answer(audited, name, "pod-b")
+    assert (row["answer"], row["doubt"]) == ("unknown", "suspected: torn-store")
+    lines, code = asked(audited, name, "pod-b")
+    assert ("      doubt: suspected: torn-store" in lines, code) == (True, Exit.UNREAD)
+    assert answer(audited, name)["healthy_elsewhere"] == []
+
+
+def test_a_copy_that_its_agent_no_longer_counts_is_none_to_rely_on(audited):
+    """What says that it went is lost, and no summary tells of a directory that is gone."""
+    row = answer(audited, the_end_of_the_other_copy_was_lost)
+    assert row["ill_elsewhere"] == ["pod-b (its agent watches fewer tasks than were seen held)"]
