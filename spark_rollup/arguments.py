@@ -10,6 +10,7 @@ from agent.contract.events import Severity
 from agent.contract.help_page import Parser, Print
 from spark_rollup import help_pages
 from spark_rollup.config import ALL, ANY
+from spark_rollup.report.expected import COMMAND
 from spark_rollup.spark.jars import KINDS
 from spark_rollup.version import version_text
 
@@ -85,6 +86,11 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     _add_input(parser)
     _add_look_back(parser)
     _add_verified(parser, "an output of `verify`: show what it proved and refuted")
+    parser.add_argument(
+        "--expect", type=Path, metavar="FILE",
+        help="the pods that should have an agent; which of them are not heard, and which tasks no pod has, is said "
+        f"beside the verdict. Made by: {COMMAND} > FILE",
+    )  # fmt: skip
     group = parser.add_argument_group("output")
     group.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
     group.add_argument("--json", action="store_true", help="print one finding per line on stdout")
@@ -244,7 +250,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 def _add_decisive(parser: argparse.ArgumentParser) -> None:
     """Add what decides an answer together with the events."""
     _add_spark(parser)
-    parser.set_defaults(verified=None)  # not all commands have it
+    parser.set_defaults(verified=None, expect=None)  # not all commands have them
     parser.add_argument(
         "--as-of", metavar="ISO8601", help="ignore what is later than this (default: the newest event)"
     )

@@ -19,12 +19,15 @@ from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import AuditOptions, is_bronze
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
-from spark_rollup.fleet.reduce import COVERAGE, Question
+from spark_rollup.fleet.judge import RESTARTS
+from spark_rollup.fleet.reduce import COVERAGE, PODS, Question
 from spark_rollup.fleet.rule import Rule
 from spark_rollup.judging import verified
 from spark_rollup.judging.job import Wide
 from spark_rollup.judging.plain import Plain, collected
 from spark_rollup.judging.told import Told
+from spark_rollup.registry import PROOFS
+from spark_rollup.report import expected
 from spark_rollup.report.write import Outcome, Tables, write
 from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.single_partition import is_whole
@@ -45,13 +48,18 @@ def run(spark: SparkSession, options: AuditOptions) -> Outcome:
     began_us = clock.now_us()
     read, about = prepare(spark, options)
     asked = asking(spark, options, about)
+    told = tell(read, asked)
     tables = Tables(
-        told=tell(read, asked),
+        told=told,
         quarantine=read.quarantine,
         verified=asked.proofs is not None,
         as_of_us=asked.as_of_us,
         since_us=asked.since_us,
         titles={rule.meta.id: rule.meta.title for rule in RULES},
+        expected=None
+        if options.expect is None
+        else expected.compare(options.expect, told.of(PODS), told.of(RESTARTS)),
+        not_asked=() if asked.proofs is not None else [meta.id for meta in PROOFS],
     )
     return write(spark, tables, options.output, began_us)
 

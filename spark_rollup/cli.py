@@ -39,7 +39,7 @@ from spark_rollup.config import (
 from spark_rollup.errors import RollupError, UsageError
 from spark_rollup.sources.address import parse_address, parse_brokers, parse_bronze, refuse_address
 from spark_rollup.spark import failures, jars
-from spark_rollup.spark.outputs import VERIFY, check_output
+from spark_rollup.spark.outputs import MARKER, VERIFY, check_output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -236,9 +236,12 @@ def _audit(parsed: argparse.Namespace) -> int:
     unused = not_here("--set", named_in(options.overrides), outcome.data.applications())
     if unused:
         print(f"statewarden-rollup: {printable(unused)}", file=sys.stderr)
+    missing = outcome.data.expected.in_words() if outcome.data.expected else ""
+    if missing and parsed.json:
+        print(f"statewarden-rollup: {missing}: see {options.output / MARKER}", file=sys.stderr)
     worst = outcome.worst_open()
     is_bad = worst is not None and worst.rank >= Severity(parsed.fail_on).rank
-    return answer(found=is_bad, unread=False)
+    return answer(found=is_bad, unread=bool(missing))
 
 
 def _readable(outcome: Outcome, parsed: argparse.Namespace) -> list[str]:
@@ -370,6 +373,8 @@ def _asked(parsed: argparse.Namespace) -> int:
 
 def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:
     """Check what is asked for; what is read is put in later."""
+    from spark_rollup.report import expected
+
     return partial(
         AuditOptions,
         output=output or Path(),
@@ -377,6 +382,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable
         overrides=parse_overrides(parsed.settings),
         look_back_days=parse_look_back(parsed.look_back),
         verified=parsed.verified,
+        expect=expected.read(parsed.expect) if parsed.expect else None,
     )
 
 

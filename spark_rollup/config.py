@@ -56,6 +56,7 @@ class AuditOptions:
         look_back_days: Stories that ended before (midnight UTC, so many days before the audit's day) are left out;
             None = none is.
         verified: Output of `verify`, whose findings are shown with the others; None = there is none.
+        expect: Namespace and pod of those that should have an agent; None = that was not said.
     """
 
     input: Path | Folder
@@ -64,6 +65,7 @@ class AuditOptions:
     overrides: tuple[Override, ...] = field(default=())
     look_back_days: int | None = None
     verified: Path | None = None
+    expect: tuple[tuple[str, str], ...] | None = None
 
 
 def parse_as_of(text: str, option: str = "--as-of") -> int:

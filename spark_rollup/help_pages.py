@@ -36,13 +36,14 @@ PAGES = {
 Reads the events of all pods, from bronze or from the agents' segments, prints
 the incidents of the fleet, the worst first, and writes tables, JSON lines,
 metrics and report.html into --output. The last good output stays there until
-the new one is complete.""",
-        _FOUND,
+the new one is complete; what changed since then is said first.""",
+        _FOUND | {Exit.UNREAD: f"{_INPUT}; or something that --expect names is missing"},
         """\
 examples:
   statewarden-rollup audit --input EVENTS --output OUT
   statewarden-rollup audit --input BRONZE --output OUT --look-back 14 --top 3
   statewarden-rollup audit --input BRONZE --output OUT --verified PROVED --json
+  statewarden-rollup audit --input BRONZE --output OUT --expect PODS
 
 read on: docs/rollup.md, docs/tables.md, docs/incidents.md""",
     ),

@@ -112,9 +112,10 @@ _HEAD = """# The tables of an audit
 <!-- generated from `spark_rollup/schemas.py`; change it there -->
 
 `audit` writes each table as Parquet (zstd) below `--output`,
-beside `incidents.jsonl`, `findings.jsonl`, `report.html`, `metrics.prom` and, last of all, `_SUCCESS.json` with the
-time of writing, the watermark (the time up to which events were read), the start of the look-back, the number of open
-incidents and of findings by severity, and of unusable lines by reason. Without `_SUCCESS.json` a run did not finish.
+beside `incidents.jsonl`, `findings.jsonl`, `since_last.json`, `report.html`, `metrics.prom` and, last of all,
+`_SUCCESS.json` with the time of writing, the watermark (the time up to which events were read), the start of the
+look-back, the number of open incidents and of findings by severity, of unusable lines by reason, what changed since the
+last audit, and what `--expect` misses. Without `_SUCCESS.json` a run did not finish.
 A repeated run writes the same rows. What ended before the [look-back](rollup.md#look-back-and-snapshots) is in
 `timelines` as far as it is known, and in no other table.
 """

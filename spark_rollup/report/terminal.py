@@ -10,13 +10,17 @@ from datetime import timedelta
 
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Severity, Status
-from agent.contract.wording import named
+from agent.contract.wording import NAMED, named
 from spark_rollup.config import AGENT, FLEET
 from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
+from spark_rollup.report.since_last import Change, SinceLast, in_a_line
 from spark_rollup.report.story import AFFECTED, texts
 from spark_rollup.report.write import Outcome
+
+LACKING = 20
+"""So many namespaces and applications are named of which something is missing; `--verbose` has all."""
 
 _INDENT = "    "
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
@@ -43,8 +47,33 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     data = outcome.data
     wanted = [x for x in data.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
-    lines = [f"{_verdict(data, listed)} ({_watched(data)})", _read(data), f"report: {outcome.page}"]
-    return [*lines, *(line for one in listed for line in ("", *_incident(one, shown)))]
+    since = data.since_last
+    first = "" if since else " (no earlier audit there to compare with)"
+    lines = [f"{_verdict(data, listed)} ({_watched(data)})"]
+    lines += _since_last(since, shown) if since else []
+    lines += [line for x in _lacking(data, shown) for line in _wrapped(x, shown)]
+    lines += [_read(data), f"report: {outcome.page}{first}"]
+    for one in listed:
+        changed = since.now.get((one.namespace, one.id)) if since else None
+        lines += ["", *_incident(one, shown, changed)]
+    return lines
+
+
+def _since_last(since: SinceLast, shown: Shown) -> list[str]:
+    lines = [since.in_words()]
+    for what, rows in (("gone", since.gone), ("not heard of any more", since.not_heard)):
+        for row in rows if shown.verbose else rows[:NAMED]:
+            lines += _wrapped(f"{what}: {in_a_line(row)}", shown)
+        if left := 0 if shown.verbose else len(rows[NAMED:]):
+            lines += _wrapped(f"{what}: {left} more (--verbose)", shown)
+    return lines
+
+
+def _lacking(data: PageData, shown: Shown) -> list[str]:
+    """Name what was expected and is missing."""
+    lines = [": ".join(x) for x in data.expected.named()] if data.expected else []
+    cut = lines if shown.verbose else lines[:LACKING]
+    return [*cut, f"and {len(lines) - len(cut)} lines more (--verbose)"] if len(lines) > len(cut) else cut
 
 
 def _is_severe(one: FleetIncident) -> bool:
@@ -69,10 +98,10 @@ def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
         if (count := sum(x.severity is level for x in is_open))
     )
     parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incidents found"]
-    if missed:
-        parts.append(printable(missed if is_open else f"not an all-clear: {missed}"))
-    if not_given and not is_open:
-        parts.append(f"not an all-clear: {not_given}")
+    lacking = data.expected.in_words() if data.expected else ""
+    doubts = "; ".join(filter(None, (lacking, missed, "" if is_open else not_given)))
+    if doubts:
+        parts.append(printable(doubts if is_open else f"not an all-clear: {doubts}"))
     if over := len(severe) - len(is_open):
         parts.append(f"{over} resolved")
     if remarks := len(incidents) - len(severe):
@@ -111,13 +140,14 @@ def _read(data: PageData) -> str:
     return f"audited{since} to {_moment(rfc3339(data.as_of_us))}; {known}{skipped}"
 
 
-def _incident(one: FleetIncident, shown: Shown) -> list[str]:
+def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[str]:
     mark = one.severity.value.upper().ljust(8)
     if shown.paint:
         mark = f"{_COLOURS[one.severity]}{mark}{_RESET}"
     detector = one.lead.detector
     by = "; reported by its agent only" if one.lead.link.by_agent else ""
-    said = f"({one.confidence.value}, {one.status.value}{by})"
+    since = f", {changed.value}" if changed in (Change.NEW, Change.WORSE) else ""
+    said = f"({one.confidence.value}, {one.status.value}{since}{by})"
     lines = [
         f"{mark} {printable(detector)}  {printable(_address(one))}  {said}",
         *_wrapped(one.sentence, shown),

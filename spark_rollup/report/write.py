@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,9 +24,12 @@ from spark_rollup.fleet import judge, reduce
 from spark_rollup.fleet.meta import Row
 from spark_rollup.judging.incidents import FleetIncident, gather
 from spark_rollup.judging.told import Told
-from spark_rollup.report import incident_rows, last_audit, page
+from spark_rollup.report import incident_rows, last_audit, page, since_last
+from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
+from spark_rollup.report.page.data import pod_key
 from spark_rollup.report.restart_answer import with_steps
+from spark_rollup.report.story import texts
 from spark_rollup.schemas import (
     CHURN,
     COVERAGE,
@@ -63,7 +66,7 @@ class Tables:
     """Everything an audit computes.
 
     `verified` says whether what `verify` found is in them; `titles` are those of rules that are a mechanism by
-    themselves, by their ids.
+    themselves, by their ids; `not_asked` are rules that another audit may ask.
     """
 
     told: Told
@@ -72,6 +75,8 @@ class Tables:
     since_us: int = 0
     verified: bool = False
     titles: Mapping[str, str] = field(default_factory=dict)
+    not_asked: Collection[str] = ()
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +127,13 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
         (place / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     reasons = _reasons(tables.quarantine)
     shown = _page_data(tables, findings, incidents, restarts, reasons, began_us)
+    if (last := since_last.read(output)) is not None:
+        seen = _seen(tables, shown)
+        shown = replace(shown, since_last=since_last.compare(last, listed, seen, tables.as_of_us))
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     written = rfc3339(shown.written_us)
     last_audit.write(_about_restarts(tables, shown, written), place)
+    since_last.write(shown.since_last, written, place)
     marker = {
         "written": written,
         "watermark": rfc3339(tables.as_of_us),
@@ -133,6 +142,8 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
         "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
         "incidents": incident_rows.count_open(incidents),
         "open": {reporter: _open(findings, reporter) for reporter in (FLEET, AGENT)},
+        "expected": None if tables.expected is None else tables.expected.row(),
+        "since_last": None if shown.since_last is None else shown.since_last.counts(),
         "quarantined": dict(sorted(reasons.items())),
         "disabled": sorted({str(row["detector"]) for row in shown.disabled}),
     }
@@ -155,6 +166,18 @@ def _about_restarts(tables: Tables, shown: page.PageData, written: str) -> last_
         verified=tables.verified,
         written=written,
     )
+
+
+def _seen(tables: Tables, shown: page.PageData) -> since_last.Seen:
+    of: dict[since_last.Key, list[str]] = defaultdict(list)
+    for row in shown.pods:
+        space, pod = pod_key(row)
+        for application in texts(row["applications"]):
+            of[space, application].append(pod)
+    off = {(str(row["detector"]), pod_key(row)) for row in shown.disabled}
+    never = {(detector, None) for detector in tables.not_asked}
+    doubts = {pod_key(row): str(row["doubt"] or "") for row in shown.known_pods}
+    return since_last.Seen(doubts, of, frozenset(off | never), tables.titles)
 
 
 def _open(findings: Sequence[Mapping[str, object]], reporter: str) -> dict[str, int]:
@@ -239,6 +262,7 @@ def _page_data(
         known_pods=by(of(reduce.KNOWN_PODS), "namespace", "pod"),
         written_us=(written_us := clock.now_us()),
         took_s=(written_us - began_us) / 1e6 if began_us else None,
+        expected=tables.expected,
     )
 
 

@@ -34,7 +34,14 @@ TABLES = (
     "quarantine",
     "verdicts",
 )
-FILES = ("findings.jsonl", "incidents.jsonl", "report.html", "verdicts.jsonl", "restarts.json")
+FILES = (
+    "findings.jsonl",
+    "incidents.jsonl",
+    "report.html",
+    "verdicts.jsonl",
+    "restarts.json",
+    "since_last.json",
+)
 
 AUDIT, VERIFY = "audit", "verify"
 """Commands that write; neither writes where the other did."""

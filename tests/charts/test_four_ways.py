@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support.charts import ROOT, Helm, Manifest, essence, kind_of, objects, sidecar_of
+from tests.support.charts import ROOT, Helm, Manifest, essence, kind_of, objects, run, sidecar_of
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
@@ -39,6 +40,70 @@ def test_admission_policy_names_the_same_settings(by_chart: Manifest) -> None:
     }
     assert pairs == fixed | fields
     assert f"image: '{by_chart['image']}'" in text
+
+
+def built(place: Path) -> list[Manifest]:
+    """Run kustomize, which kubectl has built in."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("no kubectl")
+    done = run(kubectl, "kustomize", place)
+    assert done.returncode == 0, done.stderr
+    return objects(done.stdout)
+
+
+def test_one_component_serves_all_namespaces(by_chart: Manifest, tmp_path: Path) -> None:
+    """Each overlay has the chart's sidecar before all else, with where it ships and the facts that labels say."""
+    place = tmp_path / "kustomize"
+    shutil.copytree(DEPLOY / "kustomize", place)
+    folders = {path.parent.name for path in (place / "namespaces").glob("*/kustomization.yaml")}
+    found = built(place / "namespaces")
+    assert [x["metadata"]["namespace"] for x in found] == sorted(folders)
+    for workload in found:
+        first, *others = workload["spec"]["template"]["spec"]["initContainers"]
+        assert [x["name"] for x in others] == ["migrate"]
+        assert first["args"] == [
+            "run",
+            "--set=processing_guarantee=exactly_once_v2",
+            "--set=num_standby_replicas=1",
+        ]
+        added = {
+            x["name"]: x
+            for x in first["env"]
+            if x["name"] in ("STATEWARDEN_SHIP_TO", "STATEWARDEN_STREAMS_VERSION")
+        }
+        assert added["STATEWARDEN_SHIP_TO"]["value"] == "s3://streams-audit/statewarden/events"
+        label = re.fullmatch(
+            r"metadata\.labels\['(.+)'\]",
+            added["STATEWARDEN_STREAMS_VERSION"]["valueFrom"]["fieldRef"]["fieldPath"],
+        )
+        assert label is not None
+        assert workload["spec"]["template"]["metadata"]["labels"][label[1]] == "4.1.2"
+        plain = first | {"env": [x for x in first["env"] if x["name"] not in added]}
+        assert essence(plain) == essence(by_chart | {"image": f"{by_chart['image']}-sinks"})
+
+
+@pytest.mark.parametrize(
+    ("without", "args"),
+    [
+        ('    statewarden.io/audited: "true"\n', None),
+        ("    statewarden.io/guarantee: exactly_once_v2\n", ["run", "--set=num_standby_replicas=1"]),
+        ('    statewarden.io/standbys: "1"\n', ["run", "--set=processing_guarantee=exactly_once_v2"]),
+    ],
+)
+def test_a_label_that_is_missing_is_no_fact(tmp_path: Path, without: str, args: list[str] | None) -> None:
+    """And without the first one a workload is left as it is."""
+    place = tmp_path / "kustomize"
+    shutil.copytree(DEPLOY / "kustomize", place)
+    application = place / "application" / "application.yaml"
+    text = application.read_text("utf-8")
+    assert text.count(without) == 1
+    application.write_text(text.replace(without, ""), encoding="utf-8")
+    (workload,) = built(place / "namespaces" / "shop")
+    names = [x["name"] for x in workload["spec"]["template"]["spec"]["initContainers"]]
+    assert names == (["migrate"] if args is None else ["statewarden", "migrate"])
+    if args is not None:
+        assert workload["spec"]["template"]["spec"]["initContainers"][0]["args"] == args
 
 
 def test_demo_keeps_its_state_where_the_sidecar_reads() -> None:

@@ -114,6 +114,35 @@ def test_boards_lead_to_each_other() -> None:
     assert addresses == {"statewarden-application", "statewarden-task", "statewarden-pod"}
 
 
+def test_a_table_begins_with_what_matters_and_leads_where_it_can() -> None:
+    """Grafana's own order is alphabetical. A link is on a column that is there, and takes its values from such."""
+    linked = set()
+    for uid, board in BOARDS.items():
+        for panel in panels(board):
+            if panel["type"] != "table":
+                continue
+            order = panel["transformations"][0]["options"]["indexByName"]
+            expr = panel["targets"][0]["expr"]
+            recorded = expr.removeprefix("sort_desc(").partition("{")[0]
+            labels = re.search(r"by \(([^)]*)\)", RECORDED.get(recorded, expr))
+            assert labels is not None
+            assert sorted(order) == sorted(["Value", *labels[1].split(", ")]), panel["title"]
+            assert sorted(order.values()) == list(range(len(order)))
+            assert order["Value"] == 0
+            overrides = {
+                x["matcher"]["options"]: x["properties"][0]["value"][0]["url"]
+                for x in panel["fieldConfig"]["overrides"] if x["properties"][0]["id"] == "links"
+            }  # fmt: skip
+            assert set(overrides) == set(order) & {"application_id", "task_id", "pod"}, (uid, panel["title"])
+            for url in overrides.values():
+                leads = BOARDS[re.findall(r"/d/([a-z-]+)\?", url)[0]]
+                wanted = {x["name"] for x in leads["templating"]["list"]}
+                assert set(re.findall(r"__data\.fields\.(\w+)", url)) <= set(order), url
+                assert set(re.findall(r"var-(\w+)=", url)) <= wanted, url
+            linked |= set(overrides)
+    assert linked == {"application_id", "task_id", "pod"}
+
+
 def test_queries_ask_for_series_that_exist() -> None:
     """Every name in a query is in a catalogue or is recorded by a rule."""
     for asked in queries():

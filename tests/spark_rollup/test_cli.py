@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 
 import pytest
 
@@ -16,7 +17,7 @@ from spark_rollup.config import MARKER
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import JavaNotFoundError, UsageError
 from spark_rollup.spark import java, needs, session
-from tests.spark_rollup.support.fleet import Fleet, damaged
+from tests.spark_rollup.support.fleet import Fleet, at_us, damaged
 
 
 @pytest.fixture
@@ -245,6 +246,56 @@ class TestRealRuns:
         assert main([*asked, "--as-of", "2020-01-01"]) == 2
         assert "no event up to --as-of 2020-01-01" in capsys.readouterr().err
         assert (out / "report.html").read_text() == page
+
+    @pytest.mark.slow  # three audits; the comparison has tests of its own
+    def test_an_audit_says_what_changed_since_the_last_one(self, one_rule, spark, tmp_path, capsys):
+        """Terminal, report and marker; an agent that is not in the input any more makes nothing gone."""
+        fleet = Fleet("shop", "orders")
+        first, second, third = (
+            fleet.pod(f"orders-{n}", announces_end=False).holds(f"0_{n}", 5) for n in range(3)
+        )
+        for pod, at in ((first, 60), (second, 60), (third, 500)):
+            found = {"store": "s", "identity": "i", "finding_id": f"{pod.name[-1] * 32}"}
+            pod.finds("false-clean-store", f"0_{pod.name[-1]}", at, **found)
+        over = {"finding_id": "0" * 32, "status": "resolved", "resolved_at_us": at_us(400)}
+        first.repeats("false-clean-store", "0_0", 400, 60, store="s", identity="i", **over)
+        source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
+        asked = ["audit", "--input", str(source), "--output", str(out)]
+        assert main([*asked, "--as-of", "2026-11-18T11:12:00Z"]) == 1
+        assert (
+            f"report: {out}/report.html (no earlier audit there to compare with)" in capsys.readouterr().out
+        )
+        assert main(asked) == 1
+        told = capsys.readouterr().out.splitlines()
+        assert told[1].endswith(" 11:12:00 UTC: 1 new, 1 still open, 1 gone")
+        assert told[2].startswith("    gone: false-clean-store shop/orders/0_0 on orders-0 (i-")
+        assert any("0_2/s on orders-2  (confirmed, open, new;" in line for line in told)
+        counts = json.loads((out / "_SUCCESS.json").read_text())["since_last"]
+        assert counts == {"new": 1, "worse": 0, "still open": 1, "gone": 1, "not heard of any more": 0}
+        assert "1 new, 1 still open, 1 gone; new: <a href=" in (out / "report.html").read_text()
+        shutil.rmtree(source / "shop-orders-1")
+        (tmp_path / "pods").write_text("shop orders-0\nshop orders-1\n")
+        assert main([*asked, "--expect", str(tmp_path / "pods")]) == 1
+        marker = json.loads((out / "_SUCCESS.json").read_text())
+        assert marker["expected"] == {
+            "pods": 2,
+            "not_heard": [{"namespace": "shop", "pod": "orders-1", "why": "never heard"}],
+            "not_held": [{"namespace": "shop", "application_id": "orders", "tasks": ["0_1"]}],
+        }
+        assert 'statewarden_rollup_expected_pods{heard="false"} 1.0' in (out / "metrics.prom").read_text()
+        told = capsys.readouterr().out.splitlines()
+        assert told[1].endswith(": nothing new, 1 still open, 1 not heard of any more")
+        assert told[2].startswith(
+            "    not heard of any more: false-clean-store shop/orders/0_1 on orders-1 (i-"
+        )
+        assert "no word of orders-1 in this audit" in " ".join(" ".join(told[2:4]).split())
+        before_all = ["--expect", str(tmp_path / "pods"), "--as-of", "2026-11-18T11:07:10Z"]
+        assert main([*asked, *before_all]) == 3
+        told = capsys.readouterr().out.splitlines()
+        assert told[0].startswith(
+            "no incident open; no all-clear: no agent heard on 1 of 2 expected pods and 1 task that no pod has; agents"
+        )
+        assert "(no earlier audit there to compare with)" in "".join(told)
 
     @pytest.mark.slow  # three commands; facts, page and the answer of one audit have tests of their own
     def test_a_disabled_detector_is_named_wherever_nothing_was_found(self, one_rule, spark, tmp_path, capsys):

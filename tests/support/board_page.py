@@ -115,15 +115,15 @@ def _stat(panel: Mapping[str, Any], series: list[tuple[Any, str]]) -> str:
 
 
 def _table(panel: Mapping[str, Any], series: list[tuple[Any, str]]) -> str:
-    hidden = panel["transformations"][0]["options"]["excludeByName"]
-    names = list(dict.fromkeys(name for row, _ in series for name in row["metric"] if name not in hidden))
-    value = panel["transformations"][0]["options"]["renameByName"]["Value"]
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in (*names, value))
+    options = panel["transformations"][0]["options"]
+    there = {name for row, _ in series for name in row["metric"]}
+    names = sorted(there & set(options["indexByName"]), key=options["indexByName"].__getitem__)
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in (options["renameByName"]["Value"], *names))
     lines = []
     for row, _ in series:
         text, color = _shown(panel, float(row["value"][1]))
         cells = "".join(f"<td>{html.escape(row['metric'].get(name, ''))}</td>" for name in names)
-        lines.append(f'<tr>{cells}<td style="color:{color}">{html.escape(text)}</td></tr>')
+        lines.append(f'<tr><td style="color:{color}">{html.escape(text)}</td>{cells}</tr>')
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tools.alerts.files import RECORDED
 from tools.dashboards.boards_fleet import APPLICATION_BOARD, FLEET, TASK_BOARD
 from tools.dashboards.boards_pod import AGENT_BOARD, POD_BOARD
 from tools.dashboards.model import OF_NAMESPACE, Board, Kind, Meaning, Panel, Query, Variable
@@ -136,10 +138,12 @@ def _panel(panel: Panel) -> dict[str, object]:
     more: dict[str, Any] = {"options": _OPTIONS[panel.kind]} if panel.kind in _OPTIONS else {}
     overrides: list[dict[str, object]] = []
     if panel.kind is Kind.TABLE:
-        overrides = list(_overrides())
+        columns = _columns(panel)
+        overrides = list(_overrides(columns))
         count = "worst" if panel.meaning is Meaning.SEVERITY else "count"
         hidden = dict.fromkeys(("Time", "__name__", "job", "instance"), True)
-        tidy = {"excludeByName": hidden, "renameByName": {"Value": count}}
+        order = {name: number for number, name in enumerate(columns)}
+        tidy = {"excludeByName": hidden, "indexByName": order, "renameByName": {"Value": count}}
         more["transformations"] = [{"id": "organize", "options": tidy}]
     return {
         "datasource": SOURCE, "description": panel.text, "repeatDirection": "h", "title": panel.title,
@@ -162,13 +166,39 @@ def _query(kind: Kind, query: Query, ref_id: str) -> dict[str, object]:
     }
 
 
-def _overrides() -> Iterator[dict[str, object]]:
-    """Let fields of a table lead to other boards; colour the worst severity."""
+def _columns(panel: Panel) -> list[str]:
+    """List the columns of a table in their order: how bad, what, where, then the rest; Grafana's own is alphabetical."""
+    expr = panel.queries[0].expr
+    name = expr.removeprefix("sort_desc(").partition("{")[0]
+    grouped = re.search(r"by \(([^)]*)\)", RECORDED.get(name, expr))
+    labels = grouped[1].split(", ") if grouped else []
+    first = (
+        "Value",
+        "severity",
+        "detector",
+        "rule",
+        "named_by",
+        "namespace",
+        "application_id",
+        "task_id",
+        "tasks",
+        "pod",
+        "pods",
+    )
+    return [x for x in first if x in (*labels, "Value")] + [x for x in labels if x not in first]
+
+
+def _overrides(columns: Sequence[str]) -> Iterator[dict[str, object]]:
+    """Let fields of a table lead to other boards, as far as it has what these ask for; colour the worst severity."""
     labels = {"namespace": "namespace", "application": "application_id", "task": "task_id", "pod": "pod"}
-    variables = "&".join(f"var-{name}=${{__data.fields.{label}}}" for name, label in labels.items())
-    for field, board in (("application_id", "application"), ("task_id", "task"), ("pod", "pod")):
-        url = f"/d/statewarden-{board}?${{cluster:queryparam}}&{variables}&${{__url_time_range}}"
-        yield _override(field, "links", [{"title": f"Open the {board}", "url": url}])
+    for board in BOARDS:
+        name = board.uid.removeprefix("statewarden-")
+        if labels.get(name) not in columns:
+            continue
+        asked = [x.name for x in board.variables if labels.get(x.name) in columns]
+        variables = "&".join(f"var-{x}=${{__data.fields.{labels[x]}}}" for x in asked)
+        url = f"/d/{board.uid}?${{cluster:queryparam}}&{variables}&${{__url_time_range}}"
+        yield _override(labels[name], "links", [{"title": f"Open the {name}", "url": url}])
     yield _override("worst", "custom.cellOptions", {"type": "color-text"})
 
 

@@ -233,6 +233,10 @@ volumes:
   {{- end }}
   - name: results
     persistentVolumeClaim: {claimName: {{ include "statewarden.resultsClaim" . }}}
+  {{- with .Values.rollup.expectConfigMap }}
+  - name: expect
+    configMap: {name: {{ . }}}
+  {{- end }}
   {{- with .Values.rollup.kafkaConfigSecret }}
   - name: kafka-config
     secret: {secretName: {{ . }}}
@@ -272,6 +276,9 @@ volumeMounts:
   {{- end }}
   - {name: results, mountPath: /results}
   - {name: scratch, mountPath: /tmp}
+  {{- if .context.Values.rollup.expectConfigMap }}
+  - {name: expect, mountPath: /etc/statewarden/expect, readOnly: true}
+  {{- end }}
   {{- if .context.Values.rollup.kafkaConfigSecret }}
   - {name: kafka-config, mountPath: /etc/statewarden/kafka, readOnly: true}
   {{- end }}

@@ -55,6 +55,6 @@ def render(data: PageData) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>statewarden fleet audit</title>'
         f"<style>{CSS}</style></head><body>"
         f'<a class="skip" href="#incidents">Skip to the incidents</a>{timelines.HATCH}'
-        f"<header>{verdict.header(data)}{NAVIGATION}</header><main>{body}</main>"
+        f"<header>{verdict.header(data, links)}{NAVIGATION}</header><main>{body}</main>"
         f"{FOOTER.format(escape(data.version))}<script>{SCRIPT}</script></body></html>\n"
     )

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from agent.contract.events import Status
 from spark_rollup.judging.incidents import FleetIncident
+from spark_rollup.report.expected import Expected
 from spark_rollup.report.page.text import parse_us
+from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
 Row = Mapping[str, object]
@@ -51,6 +53,8 @@ class PageData:
         known_pods: namespace, pod, doubt (null: none) and gone of every pod.
         written_us: When the page was written, microseconds since the epoch; 0 = not known.
         took_s: How long the run took until then, seconds; None = not known.
+        since_last: What changed since the last audit of the same output; None = there is none, or of a later time.
+        expected: What is missing of the pods that were expected; None = none were named.
     """
 
     as_of_us: int
@@ -68,6 +72,8 @@ class PageData:
     known_pods: Sequence[Row] = ()
     written_us: int = 0
     took_s: float | None = None
+    since_last: SinceLast | None = None
+    expected: Expected | None = None
 
     def applications(self) -> list[str]:
         """List the names of all applications."""

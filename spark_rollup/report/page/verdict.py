@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import pod_name, short
-from spark_rollup.report.page.data import REMARK, SEVERITIES, WORDS, PageData, PodKey, is_open, level, pod_key
+from spark_rollup.report.page.data import (
+    REMARK,
+    SEVERITIES,
+    WORDS,
+    Links,
+    PageData,
+    PodKey,
+    Row,
+    is_open,
+    level,
+    pod_key,
+)  # fmt: skip
 from spark_rollup.report.page.text import (
     NAMED,
     clip,
@@ -25,12 +36,17 @@ from spark_rollup.report.page.text import (
     number,
     parse_us,
     percent,
+    rest,
 )  # fmt: skip
 from spark_rollup.report.restart_answer import age as span
+from spark_rollup.report.since_last import FILE, Change, in_a_line
 from spark_rollup.report.story import some, texts
 
 MOST_PODS = 1000
-"""Pods of one kind that are named behind a fold."""
+"""Pods of one kind, or incidents, that are named behind a fold."""
+
+CHANGES = 6
+"""So many incidents that are new, or worse, are named in the first lines."""
 
 
 SILENT, BLIND, OTHER, GAPS, ENDED = (
@@ -76,6 +92,8 @@ def unseen_now(data: PageData) -> list[PodKey]:
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
     found, missed, names = data.urgent(), escape(in_words(data.coverage)), _unseen_names(data)
+    if lacking := data.expected.in_words() if data.expected else "":
+        missed = f"{missed}; {lacking}" if missed else lacking
     if not found:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
     missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")
@@ -126,12 +144,31 @@ def _unseen_names(data: PageData) -> str:
     return ", ".join(pod_name(pod, several) for pod in pods)
 
 
-def header(data: PageData) -> str:
-    """Render verdict, age, and what was read."""
+def header(data: PageData, links: Links) -> str:
+    """Render verdict, what changed, age, and what was read."""
     return (
-        f'<p class="brand">statewarden fleet audit</p><h1>{headline(data)}</h1>'
+        f'<p class="brand">statewarden fleet audit</p><h1>{headline(data)}</h1>{_since_last(data, links)}'
         f'<p class="facts">{_age(data)}</p><p class="facts">{read(data)}</p>'
     )
+
+
+def _since_last(data: PageData, links: Links) -> str:
+    """Say what changed since the last audit, with the way to what is new or worse; what is gone is folded."""
+    since = data.since_last
+    if since is None:
+        return ""
+    words = escape(since.in_words())
+    for change in (Change.NEW, Change.WORSE):
+        found = [x for x in data.incidents if since.now.get((x.namespace, x.id)) is change]
+        ways = [f'<a href="#{at}">{short(x)}</a>' if (at := links.card(x)) else short(x) for x in found]
+        words += f"; {change.value}: {some(ways, CHANGES)}" if ways else ""
+    gone = fold("What is gone", _listed(since.gone)) if since.gone else ""
+    return f'<p class="facts changed">{words[0].upper()}{words[1:]}</p>{gone}'
+
+
+def _listed(rows: Sequence[Row]) -> str:
+    left = rest(len(rows) - MOST_PODS, "incident", f"; all are in <code>{FILE}</code>.")
+    return f"<ul>{''.join(f'<li>{clip(in_a_line(row))}</li>' for row in rows[:MOST_PODS])}</ul>{left}"
 
 
 def _age(data: PageData) -> str:
@@ -204,6 +241,12 @@ def box(data: PageData) -> str:
         if pods:
             names = [f"{pod_name(pod, several)} <small>{why}</small>" for pod, why in pods.items()]
             lines.append(f"<b>{head}:</b> {_folded(names)}")
+    if data.expected:
+        named_ = data.expected.named()[:MOST_PODS]
+        lines += [f"<b>{clip(head[0].upper() + head[1:])}:</b> {clip(text)}" for head, text in named_]
+    if data.since_last and data.since_last.not_heard:
+        lost = [clip(in_a_line(row)) for row in data.since_last.not_heard]
+        lines.append(f"<b>Incidents not heard of any more:</b> {some(lost, NAMED)}; see <code>{FILE}</code>")
     if data.quarantine:
         words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
         lines.append(f"<b>Not used:</b> {words}; see the table <code>quarantine</code>")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from spark_rollup.report.page import PageData, render
+from spark_rollup.report.since_last import Change, Last, SinceLast
 from tests.spark_rollup.report.page.page_rows import START_US, answer, finding, lane, page
 from tests.support.axe import violations
 from tests.support.chromium import Browser
@@ -44,6 +45,10 @@ def usual() -> PageData:
         finding(id="f4", status="resolved", detector="split-owner"),
     ]  # fmt: skip
     (pod,) = page().pods
+    over = {
+        "id": "i-old", "namespace": "shop", "application_id": "orders", "detector": "torn-store",
+        "tasks": ["0_7"], "pods": ["a-pod-with-a-name-of-no-common-length-0123456789"],
+    }  # fmt: skip
     return page(
         findings=rows,
         local=[local],
@@ -56,6 +61,9 @@ def usual() -> PageData:
         pods=[pod, {**pod, "pod": "pod-b", "agent_state": "silent", "applications": ["bills"]}],
         written_us=START_US + 1_020_000_000,
         took_s=41.0,
+        since_last=SinceLast(
+            Last(START_US, "1"), {("shop", "i-f1"): Change.NEW}, [over], [over | {"why": "silent"}]
+        ),
     )
 
 
@@ -137,7 +145,7 @@ def test_an_empty_page_is_accessible(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_everything_is_reached_by_keyboard(browser: Browser, report: Path) -> None:
-    """Tab goes through skip link, sections, list and filter to the first incident; Enter opens its evidence."""
+    """Tab goes from the skip link to the first incident, through all between; Enter opens its evidence."""
     browser.open(report.as_uri())
     reached: list[str] = []
     for _ in range(40):
@@ -146,7 +154,7 @@ def test_everything_is_reached_by_keyboard(browser: Browser, report: Path) -> No
         if reached[-1].startswith("Evidence"):
             break
     sections = ["Incidents", "May I restart?", "Timelines", "Agents", "What agents said"]
-    assert reached[:6] == ["Skip to the incidents", *sections]
+    assert reached[:8] == ["Skip to the incidents", "shop/orders 0_0 on pod-a", "What is gone", *sections]
     assert "Clear" in reached
     assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert not browser.ask("document.activeElement.parentElement.open")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_rollup.report.page import render
+from spark_rollup.report.since_last import Change, Last, SinceLast
 from tests.spark_rollup.report.page.page_check import headline, section, whole, words
 from tests.spark_rollup.report.page.page_rows import START_US, finding, lane, page
 
@@ -177,3 +178,28 @@ def test_tiles_count_incidents_and_pods():
     assert '<div class="tile critical"><b>1</b><span>critical, open</span></div>' in text
     assert "<b>1</b><span>resolved</span>" in text
     assert '<div class="tile warning"><b>1 of 2</b><span>pods seen now</span></div>' in text
+
+
+def test_what_changed_since_the_last_audit_is_said_before_all_else():
+    """With the way to what is new; what is gone is folded, what is not heard of any more is among what was not seen."""
+    row = {
+        "id": "i-<old>", "namespace": "shop", "application_id": "orders", "detector": "torn-store", "tasks": ["0_7"],
+        "pods": ["pod-a"],
+    }  # fmt: skip
+    last = Last(START_US, "0.0.1")
+    lost = {**row, "tasks": ["0_8"], "why": "pod-a: not heard since 12:00"}
+    (one,) = page().incidents
+    data = page(since_last=SinceLast(last, {("shop", one.id): Change.NEW}, [row], [lost]))
+    text = render(data)
+    whole(text)
+    head = words(text[text.index("</h1>") : text.index("</header>")])
+    assert head.startswith(
+        "Since the audit of 2026-11-18 11:06:40 UTC (by version 0.0.1): 1 new, 1 gone, 1 not heard of any more; "
+        "new: shop/orders 0_0 on pod-aWhat is gonetorn-store shop/orders/0_7 on pod-a (i-&lt;old&gt;)as of "
+    )
+    assert f'new: <a href="#{one.id}">' in text
+    assert (
+        "Incidents not heard of any more: torn-store shop/orders/0_8 on pod-a (i-&lt;old&gt;); "
+        "pod-a: not heard since 12:00; see since_last.json"
+    ) in words(section(text, "unseen"))
+    assert "ince the audit" not in render(page())
