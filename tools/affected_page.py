@@ -42,7 +42,7 @@ risk; the runbook repairs the damage.
 _HARMLESS = """
 ## What loses nothing
 
-| issue | what goes wrong | affected | fixed | detector, or why none |
+| issue | what goes wrong | affected | fixed | detector |
 |---|---|---|---|---|"""
 
 
@@ -160,7 +160,7 @@ def _harmless(issue: Issue) -> str:
     said = named_upstream().get(issue.key, [])
     affected = "; ".join(dict.fromkeys(" and ".join(map(str, x.releases)) for x, _ in said)) or issue.affected
     fixed = "; ".join(dict.fromkeys(x.fixed for x, _ in said)) or issue.fixed
-    by = ", ".join(dict.fromkeys(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said)) or issue.why
+    by = ", ".join(dict.fromkeys(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said))
     return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {by} |"
 
 

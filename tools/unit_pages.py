@@ -25,10 +25,7 @@ _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
-_ELSEWHERE = ("- **Signal", "- **Stays quiet", "- **Blind spots", "- **Cost", "- **Source")
 _SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
-"""Parts of a docstring that the page has by hand, or that only the code needs."""
-
 _PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verify](../verify.md)):
 
     {proof_command("APP", "TASK", "STORE")}
@@ -72,13 +69,15 @@ def _runbook(name: str, page: str) -> str:
     by_hand = re.search(rf"<!-- {name}: by hand -->\n(.*?)\n<!-- {name}: generated -->", page, re.DOTALL)
     return (
         f'<a id="{anchor_of(name)}"></a>\n\n## {name}\n\n{_head(name)}\n\n<!-- {name}: by hand -->\n'
-        f"{by_hand[1] if by_hand else ''}\n<!-- {name}: generated -->\n\n### When it fires\n\n{_signal(name)}"
+        f"{by_hand[1] if by_hand else ''}\n<!-- {name}: generated -->{_signal(name)}"
     )
 
 
 def _head(name: str) -> str:
     meta = _meta(name)
-    what = f"{meta.title}. Level {meta.level.value}, severity up to {meta.severity.value}."
+    keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
+    bugs = f" Bugs: {', '.join(map(_bug, keys))}." if keys else ""
+    what = f"{meta.title}. Level {meta.level.value}, severity up to {meta.severity.value}.{bugs}"
     if isinstance(meta, RuleMeta):
         return f"{what}\n\n{_WORDS}"
     proof = _PROOF if can_be_proved(meta) else ""
@@ -86,19 +85,15 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render the first sentence of what the docstring says and the page has not by hand; then bugs."""
+    """Render the first sentences on when a rule fires and when either ends; when a detector fires is there by hand."""
     meta = _meta(name)
-    if isinstance(meta, RuleMeta):
-        module, keys = module_of(meta), list(meta.upstream)
-    else:
-        module, keys = f"agent.detectors.{name.replace('-', '_')}", [x.key for x in meta.upstream]
+    is_rule = isinstance(meta, RuleMeta)
+    module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
     said = as_markdown(importlib.import_module(module).__doc__ or "").partition("\n")[2].strip()
-    parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.strip()]
-    rows = [_SENTENCE.split(x)[0] for x in parts if x.startswith("- ") and not x.startswith(_ELSEWHERE)]
-    rows += [f"- **Bugs**: {', '.join(map(_bug, keys))}"] if keys else []
-    is_told = any(x.startswith("- **Fires") for x in rows)  # else the text before the sections says when
-    text = [] if is_told else [_SENTENCE.split(x)[0] for x in parts if not x.startswith("- ")][:1]
-    return "\n\n".join([*text, "\n".join(rows)])
+    shown = ("- **Fires", "- **Clears") if is_rule else ("- **Clears",)
+    parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.startswith(shown)]
+    rows = "\n".join(_SENTENCE.split(x)[0] for x in parts)
+    return f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
 
 
 def _bug(key: str) -> str:
