@@ -36,8 +36,8 @@ classes and pull requests that were read.
 _BUGS = """
 ## Bugs that do harm
 
-They concern stores on disk that have a changelog, unless a bug says otherwise. The first line of each bug lowers the
-risk; the runbook repairs the damage.
+They concern all stores on disk with a changelog, under either guarantee, unless a bug says otherwise. The first line
+of each bug lowers the risk; the runbook repairs the damage.
 """
 _HARMLESS = """
 ## What loses nothing
@@ -142,13 +142,15 @@ def _link(bug: Bug, patches: str) -> str:
 
 def _section(bug: Bug) -> tuple[str, ...]:
     issue = bug.issue
+    guarantee = f" Guarantee: {issue.guarantee}." if issue.guarantee else ""
+    stores = f" Stores: {issue.stores}." if issue.stores != "all" else ""
     found = f" Proof, with a program: [found](found/{issue.found}.md)." if issue.found else ""
     return (
         f"### {name_of(bug.issue.key)}",
         "",
         f"**{issue.until_fixed}**",
         "",
-        f"- Then: {issue.harm}. Guarantee: {issue.guarantee or 'either'}. Stores: {issue.stores}.",
+        f"- Then: {issue.harm}.{guarantee}{stores}",
         f"- {issue.what}{'' if bug.detectors else f' On disk: {issue.shows}'}",
         f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug)}.{found}",
         *([f"- No detector: {issue.why}"] if issue.why else []),

@@ -15,7 +15,7 @@ from agent.cli.lookup import is_issue
 from agent.contract.events import Level
 from agent.contract.runbooks import BY_PAGE, address_of, anchor_of
 from agent.detectors import BY_ID, DETECTORS
-from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proof_command
+from agent.findings.proof import WHILE_UNUSED, can_be_proved, proof_command
 from agent.judging.base import DetectorMeta
 from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
@@ -26,11 +26,11 @@ _SECTION = re.compile(
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 _SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
-_PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verify](../verify.md)):
+_PROOF = f"""If suspected, [verify](../verify.md) first, beside the running application or on a stopped one:
 
     {proof_command("APP", "TASK", "STORE")}
 
-`equal` or `behind` refutes it {WHILE_UNUSED}. If it is not refuted:
+`equal` or `behind` refutes it {WHILE_UNUSED}. Otherwise:
 
 """
 
