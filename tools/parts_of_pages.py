@@ -210,7 +210,7 @@ _WORDS_OF_ALERTS = {
 _ALERTS = """# Alerts about the watchers
 
 These alerts are about agents, the fleet audit and alerting itself: no data is at risk, but something is not watched.
-`statewarden explain ALERT` prints a section. All other alerts have the name, and the runbook, of their detector or rule.
+`statewarden explain ALERT` prints a section. Other alerts have the name, and the runbook, of their detector or rule.
 
 <!-- generated (make docs) -->
 """
