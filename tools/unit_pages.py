@@ -75,9 +75,7 @@ def _runbook(name: str, page: str) -> str:
 
 def _head(name: str) -> str:
     meta = _meta(name)
-    keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
-    bugs = f" Bugs: {', '.join(map(_bug, keys))}." if keys else ""
-    what = f"{meta.title}. Level {meta.level.value}, severity up to {meta.severity.value}.{bugs}"
+    what = f"{meta.title}. Level {meta.level.value}, severity up to {meta.severity.value}."
     if isinstance(meta, RuleMeta):
         return f"{what}\n\n{_WORDS}"
     proof = _PROOF if can_be_proved(meta) else ""
@@ -85,7 +83,7 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render the first sentences on when a rule fires and when either ends; when a detector fires is there by hand."""
+    """Render the first sentences on when a rule fires and when either ends (a detector fires by hand), and the bugs."""
     meta = _meta(name)
     is_rule = isinstance(meta, RuleMeta)
     module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
@@ -93,7 +91,9 @@ def _signal(name: str) -> str:
     shown = ("- **Fires", "- **Clears") if is_rule else ("- **Clears",)
     parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.startswith(shown)]
     rows = "\n".join(_SENTENCE.split(x)[0] for x in parts)
-    return f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
+    keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
+    rows = f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
+    return f"{rows}\n\n### Bugs\n\n{', '.join(map(_bug, keys))}." if keys else rows
 
 
 def _bug(key: str) -> str:
