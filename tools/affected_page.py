@@ -36,13 +36,13 @@ classes and pull requests that were read.
 _BUGS = """
 ## Bugs that do harm
 
-They concern stores on disk that have a changelog, unless a bug says otherwise. The first line of each bug lowers the
-risk; the runbook repairs the damage.
+They concern all stores on disk with a changelog, under either guarantee, unless a bug says otherwise. The first line
+of each bug lowers the risk; the runbook repairs the damage.
 """
 _HARMLESS = """
 ## What loses nothing
 
-| issue | what goes wrong | affected | fixed | detector, or why none |
+| issue | what goes wrong | affected | fixed | detector |
 |---|---|---|---|---|"""
 
 
@@ -142,13 +142,15 @@ def _link(bug: Bug, patches: str) -> str:
 
 def _section(bug: Bug) -> tuple[str, ...]:
     issue = bug.issue
+    guarantee = f" Guarantee: {issue.guarantee}." if issue.guarantee else ""
+    stores = f" Stores: {issue.stores}." if issue.stores != "all" else ""
     found = f" Proof, with a program: [found](found/{issue.found}.md)." if issue.found else ""
     return (
         f"### {name_of(bug.issue.key)}",
         "",
         f"**{issue.until_fixed}**",
         "",
-        f"- Then: {issue.harm}. Guarantee: {issue.guarantee or 'either'}. Stores: {issue.stores}.",
+        f"- Then: {issue.harm}.{guarantee}{stores}",
         f"- {issue.what}{'' if bug.detectors else f' On disk: {issue.shows}'}",
         f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug)}.{found}",
         *([f"- No detector: {issue.why}"] if issue.why else []),
@@ -160,7 +162,7 @@ def _harmless(issue: Issue) -> str:
     said = named_upstream().get(issue.key, [])
     affected = "; ".join(dict.fromkeys(" and ".join(map(str, x.releases)) for x, _ in said)) or issue.affected
     fixed = "; ".join(dict.fromkeys(x.fixed for x, _ in said)) or issue.fixed
-    by = ", ".join(dict.fromkeys(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said)) or issue.why
+    by = ", ".join(dict.fromkeys(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said))
     return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {by} |"
 
 

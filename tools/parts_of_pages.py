@@ -209,9 +209,8 @@ _WORDS_OF_ALERTS = {
 
 _ALERTS = """# Alerts about the watchers
 
-These alerts are about agents, the fleet audit and the way of the alerts themselves: no data is at risk, but something
-is not watched. `statewarden explain ALERT` prints a section. All other alerts have the name of their detector or rule,
-and its runbook.
+These alerts are about agents, the fleet audit and alerting itself: no data is at risk, but something is not watched.
+`statewarden explain ALERT` prints a section. Other alerts have the name, and the runbook, of their detector or rule.
 
 <!-- generated (make docs) -->
 """
@@ -230,5 +229,5 @@ def _alert_section(alert: Alert) -> str:
     todo = f"Next: {steps}\n\n" if steps else ""
     return (
         f"\n## {alert.name}\n\n{alert.summary} (severity {alert.severity}{lasts}).\n\n{meaning}\n\n{todo}"
-        f"More: [`statewarden explain {alert.runbook}`]({address_of(alert.runbook, '.md')})\n"
+        f"More: [{alert.runbook.partition('/')[2]}]({address_of(alert.runbook, '.md')})\n"
     )

@@ -15,7 +15,7 @@ from agent.cli.lookup import is_issue
 from agent.contract.events import Level
 from agent.contract.runbooks import BY_PAGE, address_of, anchor_of
 from agent.detectors import BY_ID, DETECTORS
-from agent.findings.proof import WHERE_PROVED, WHILE_UNUSED, can_be_proved, proof_command
+from agent.findings.proof import WHILE_UNUSED, can_be_proved, proof_command
 from agent.judging.base import DetectorMeta
 from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
@@ -25,15 +25,12 @@ _SECTION = re.compile(
     r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
-_ELSEWHERE = ("- **Signal", "- **Stays quiet", "- **Blind spots", "- **Cost", "- **Source")
 _SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
-"""Parts of a docstring that the page has by hand, or that only the code needs."""
-
-_PROOF = f"""If only suspected, prove or refute it first, {WHERE_PROVED} ([verify](../verify.md)):
+_PROOF = f"""If suspected, [verify](../verify.md) first, beside the running application or on a stopped one:
 
     {proof_command("APP", "TASK", "STORE")}
 
-`equal` or `behind` refutes it {WHILE_UNUSED}. If it is not refuted:
+`equal` or `behind` refutes it {WHILE_UNUSED}. Otherwise:
 
 """
 
@@ -72,7 +69,7 @@ def _runbook(name: str, page: str) -> str:
     by_hand = re.search(rf"<!-- {name}: by hand -->\n(.*?)\n<!-- {name}: generated -->", page, re.DOTALL)
     return (
         f'<a id="{anchor_of(name)}"></a>\n\n## {name}\n\n{_head(name)}\n\n<!-- {name}: by hand -->\n'
-        f"{by_hand[1] if by_hand else ''}\n<!-- {name}: generated -->\n\n### When it fires\n\n{_signal(name)}"
+        f"{by_hand[1] if by_hand else ''}\n<!-- {name}: generated -->{_signal(name)}"
     )
 
 
@@ -86,19 +83,17 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render the first sentence of what the docstring says and the page has not by hand; then bugs."""
+    """Render the first sentences on when a rule fires and when either ends (a detector fires by hand), and the bugs."""
     meta = _meta(name)
-    if isinstance(meta, RuleMeta):
-        module, keys = module_of(meta), list(meta.upstream)
-    else:
-        module, keys = f"agent.detectors.{name.replace('-', '_')}", [x.key for x in meta.upstream]
+    is_rule = isinstance(meta, RuleMeta)
+    module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
     said = as_markdown(importlib.import_module(module).__doc__ or "").partition("\n")[2].strip()
-    parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.strip()]
-    rows = [_SENTENCE.split(x)[0] for x in parts if x.startswith("- ") and not x.startswith(_ELSEWHERE)]
-    rows += [f"- **Bugs**: {', '.join(map(_bug, keys))}"] if keys else []
-    is_told = any(x.startswith("- **Fires") for x in rows)  # else the text before the sections says when
-    text = [] if is_told else [_SENTENCE.split(x)[0] for x in parts if not x.startswith("- ")][:1]
-    return "\n\n".join([*text, "\n".join(rows)])
+    shown = ("- **Fires", "- **Clears") if is_rule else ("- **Clears",)
+    parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.startswith(shown)]
+    rows = "\n".join(_SENTENCE.split(x)[0] for x in parts)
+    keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
+    rows = f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
+    return f"{rows}\n\n### Bugs\n\n{', '.join(map(_bug, keys))}." if keys else rows
 
 
 def _bug(key: str) -> str:

@@ -64,7 +64,7 @@ def _application_near(place: Path, *, must_see: bool) -> Path | None:
             visited += 1
             if entries is Unseen.DENIED and (must_see or not path):
                 raise UnreadError(
-                    f"{place / path}: permission denied; whether an application is there is not known"
+                    f"{place / path}: permission denied; can't tell whether an application is there"
                 )
             if isinstance(entries, Unseen):
                 continue

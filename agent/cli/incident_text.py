@@ -60,7 +60,9 @@ def incident_text(
     elif len(incident.findings) > 1:
         lines.append(wrapped(f"evidence: {_evidence(incident.findings)}", width))
     if incident.lead.missing_facts:
-        lines.append(wrapped(f"would decide more: {', '.join(incident.lead.missing_facts)}", width))
+        lines.append(
+            wrapped(f"settings that would decide more: {', '.join(incident.lead.missing_facts)}", width)
+        )
     lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
     if incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO:

@@ -106,7 +106,7 @@ def _relate(a: Copy | None, b: Copy | None) -> tuple[Relation, str]:
         return (Relation.ONLY_B if a is None else Relation.ONLY_A), "the other has no such store"
     if a.problems or b.problems:
         which, problem = ("A", a.problems[0]) if a.problems else ("B", b.problems[0])
-        return Relation.UNKNOWN, f"not all of {which} could be read ({problem})"
+        return Relation.UNKNOWN, f"can't read all of {which} ({problem})"
     if a == b:
         return Relation.SAME, "same incarnation, offset and size"
     if {a.offset, b.offset} & {None, UNKNOWN_OFFSET}:
@@ -115,9 +115,9 @@ def _relate(a: Copy | None, b: Copy | None) -> tuple[Relation, str]:
         is_a = (a.offset or 0) > (b.offset or 0)
         return (Relation.AHEAD_A if is_a else Relation.AHEAD_B), "different changelog offsets"
     if None in (a.entries_low, a.entries_high, b.entries_low, b.entries_high):
-        return Relation.UNKNOWN, "live entries are not known"
+        return Relation.UNKNOWN, "live entries unknown"
     if (a.entries_low or 0) > (b.entries_high or 0) or (b.entries_low or 0) > (a.entries_high or 0):
-        return Relation.DIVERGED, "same changelog offset, but the numbers of live entries cannot be equal"
+        return Relation.DIVERGED, "same changelog offset, but different numbers of live entries"
     return Relation.DIFFERENT, "same changelog offset, numbers of live entries may be equal"
 
 

@@ -183,7 +183,7 @@ def replay_trace(
     _warn_of_settings(pipeline, config)
     closing = (
         f"read {coverage(pipeline.inventory)} at the end of {count} recorded operations;"
-        f" what happened before the first one is not seen{_from_properties(config)}"
+        f" anything before the first one is unknown{_from_properties(config)}"
     )
     return _printed(pipeline, findings, pod, shown, fail_on, closing, config)
 

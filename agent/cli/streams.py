@@ -61,7 +61,7 @@ class Output:
         except (OSError, ValueError) as error:  # ValueError: the stream itself was closed
             self._give_up()
             reason = error.strerror if isinstance(error, OSError) else None
-            raise OutputError(f"standard output cannot be written: {reason or error}") from error
+            raise OutputError(f"can't write standard output: {reason or error}") from error
 
     def _give_up(self) -> None:
         """Send what is still in the buffer nowhere: the interpreter flushes it once more at its end."""

@@ -113,7 +113,7 @@ def asked_stores(chosen: argparse.Namespace, *, with_global: bool) -> list[Store
     else:
         for store in everywhere:
             path = f"{store.application}/{store.task}/{store.name}"
-            complain(printable(f"{path}: left out, a global store has every partition of its topic"))
+            complain(printable(f"{path}: skipped; a global store has every partition of its topic"))
     if not stores:
         there = find_stores(chosen.state_dir) + (find_global_stores(chosen.state_dir) if with_global else [])
         raise UsageError(f"{chosen.state_dir}: {_none_of(there, only)}")
@@ -123,7 +123,7 @@ def asked_stores(chosen: argparse.Namespace, *, with_global: bool) -> list[Store
 def _none_of(there: Sequence[Store], only: Mapping[str, str | None]) -> str:
     """Say which stores there are instead of those that were asked for, the first few."""
     if not there:
-        return "there is no store on disk to read"
+        return "no store on disk"
     asked = " ".join(f"--{'store' if key == 'name' else key} {value}" for key, value in only.items() if value)
     names = sorted(f"{x.application}/{x.task}/{x.name}" for x in there)
     more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

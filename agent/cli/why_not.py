@@ -48,7 +48,7 @@ def why_not(name: str, source: Path, config: Config) -> int:
             silent.append(detector.meta.id)
         else:
             sys.stdout.write(f"\n{detector.meta.id}\n" + "".join(_lines(detector, case)))
-    asked = "not asked, because settings or releases rule them out: "
+    asked = "not judged (ruled out by settings or release): "
     sys.stdout.write(f"\n{asked}{', '.join(silent)}\n" if silent else "")
     return 0
 

@@ -17,8 +17,7 @@ number; all of them big-endian:
     bytes 16 to 23   first       the same
     bytes 24 to 31   second      the same
 
-Fingerprints cannot be compressed, so this is about as small as they get: 175 kB for 4,096 buckets, a third of what they
-take as JSON. An event has room for 16,384 buckets in all; more databases get fewer buckets each (`buckets_for`).
+That is 175 kB for 4,096 buckets. An event has room for 16,384 buckets; more databases get fewer each (`buckets_for`).
 """
 
 from __future__ import annotations

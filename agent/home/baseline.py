@@ -190,7 +190,7 @@ class BaselineKeeper:
             return None
         if lost is not None:
             until_us, why = (lost[0] if until_us is None else until_us), lost[1]
-        LOG.error("baseline cannot be used, starting without one: %s", why)
+        LOG.error("can't use the baseline; starting without one: %s", why)
         try:
             self._table.forget()
         except BaselineError as trouble:
@@ -251,7 +251,7 @@ class BaselineKeeper:
         self._table.abandon()
         self._lines = None
         self.failures += 1
-        LOG.error("baseline not written: %s", error)
+        LOG.error("can't write the baseline: %s", error)
 
 
 def resume(keeper: BaselineKeeper, pipeline: Pipeline, now_us: int) -> None:
@@ -266,4 +266,4 @@ def resume(keeper: BaselineKeeper, pipeline: Pipeline, now_us: int) -> None:
         pipeline.said.first_us = found.said
         pipeline.resume(found.inventory, found.findings, min(found.until_us, now_us), reason)
         tasks = sum(len(x.tasks) for x in found.inventory.applications.values())
-        LOG.info("going on from the baseline", extra={"tasks": tasks, "findings": len(found.findings)})
+        LOG.info("resuming from the baseline", extra={"tasks": tasks, "findings": len(found.findings)})

@@ -56,7 +56,7 @@ def _state_dir(facts: Facts) -> Said:
         seen += "; the agent could write to it and never does: `readOnly: true` on its mount is enough"
     return _first_of(
         (state.is_to_come and facts.is_early, OK,
-         "not there yet; the volume is, and the application makes the directory when it starts", where, ""),
+         "not there yet: the application makes the directory when it starts", where, ""),
         (state.is_to_come, WARNING, "no such directory, though a volume is mounted above it: the application has not"
          " started, or has another `state.dir`", where, telling.APPLICATION_STATE_DIR),
         (state.outcome is Unseen.VANISHED, FAILED,
@@ -86,8 +86,8 @@ def _access(facts: Facts) -> Said:
         more = f" ({len(denied)} of {len(checked)} directories)" if len(checked) > 1 else ""
         return FAILED, f"cannot be read{more}: {why}", denied[0].path, change
     return _first_of(
-        (state.below, OK, f"{len(checked)} directories checked, all can be read", where, ""),
-        (identity.uid == 0, OK, f"{state.root}: new directories will be the agent's to read", where, ""),
+        (state.below, OK, f"{len(checked)} directories checked; all are readable", where, ""),
+        (identity.uid == 0, OK, f"{state.root}: the agent can read new directories", where, ""),
         (True, OK, f"{state.root}; {_RECIPE} ({identity})", where, ""),
     )
 
@@ -122,9 +122,9 @@ def _file_system(facts: Facts) -> Said:
         (kind is VolumeKind.OVERLAY and not state.applications, FAILED,
          f"{seen}: this is the container's own layer, no volume is mounted here", where, telling.STATE_MOUNT),
         (kind in (VolumeKind.OVERLAY, VolumeKind.MEMORY), WARNING,
-         f"{seen}: it is gone with the pod, and every start restores everything", where, telling.STATE_VOLUME),
+         f"{seen}: it is lost with the pod, and every start restores everything", where, telling.STATE_VOLUME),
         (not state.mount.supports_inotify, WARNING,
-         f"{seen}: it does not announce what other machines change; it will be polled", where, telling.STATE_VOLUME),
+         f"{seen}: changes by other machines are not announced; it will be polled", where, telling.STATE_VOLUME),
         (True, OK, seen, where, ""),
     )  # fmt: skip
 
@@ -180,7 +180,7 @@ def _spool(facts: Facts) -> Said:
     lacks_room = isinstance(spool.space, Space) and spool.space.free_bytes < spool.need_bytes
     without = "the agent runs without a spool"
     return _first_of(
-        (not path, WARNING, "no spool: events are only logged, nothing can be shipped, and a restart remembers nothing",
+        (not path, WARNING, "no spool: events are only logged, nothing is shipped, and a restart loses the baseline",
          "", telling.SPOOL_ENV),
         (spool.is_in_state, FAILED, "is inside the state directory, where the agent never writes: it runs without a"
          " spool", path, telling.SPOOL_ENV),
@@ -188,10 +188,10 @@ def _spool(facts: Facts) -> Said:
          f" read-only and no volume is mounted here): {without}", path, telling.SPOOL_MOUNT),
         (spool.refusal, FAILED, f"cannot be written ({spool.refusal}): {without}", path,
          f"{telling.SPOOL_MOUNT}; where it is one already: {telling.SPOOL_GROUP}"),
-        (spool.other_format, WARNING, f"what waits here is set aside, not shipped ({spool.other_format}): run the agent"
-         " that wrote it until the spool is empty, or give this one another directory", path, telling.SPOOL_ENV),
-        (kind is VolumeKind.OVERLAY, WARNING, "on the container's own layer: events not yet shipped are gone when it"
-         " restarts", path, telling.SPOOL_MOUNT),
+        (spool.other_format, WARNING, f"waiting records will be set aside, not shipped ({spool.other_format}): run the"
+         " agent that wrote it until the spool is empty, or give this one another directory", path, telling.SPOOL_ENV),
+        (kind is VolumeKind.OVERLAY, WARNING, "on the container's own layer: unshipped events are lost at a restart",
+         path, telling.SPOOL_MOUNT),
         (_is_one_volume(spool.mount, facts.state.mount), WARNING, "on the application's state volume: a full spool"
          " takes room from the application", path, telling.SPOOL_MOUNT),
         (lacks_room, WARNING, f"{_room(spool)}, and the spool may want {spool.need_bytes / _MIB:.0f} MiB more: events"
@@ -220,7 +220,7 @@ def _endpoint(facts: Facts) -> Said:
     said, silent, tried = "; ".join(found.refusals), len(found.refusals), len(found.tried)
     is_far = found.directory is None
     return _first_of(
-        (not where, OK, "none configured: events stay in the spool, nothing is shipped", "", ""),
+        (not where, OK, "no sink: events stay in the spool", "", ""),
         (not facts.spool.path, FAILED, "nothing is shipped without a spool", where, telling.SPOOL_ENV),
         (found.missing_library, FAILED,
          f"this image lacks what the sink needs: statewarden[{found.missing_library}]", where, telling.IMAGE_EXTRAS),
@@ -254,7 +254,7 @@ def _applications(facts: Facts) -> Said:
          telling.STATE_DIR_OF_POD),
         (facts.is_early and is_listed and not is_denied, OK, "none yet; the application starts after its sidecar",
          where, ""),
-        (not is_listed, WARNING, "unknown: the state directory cannot be listed", where, ""),
+        (not is_listed, WARNING, "unknown: can't list the state directory", where, ""),
         (is_denied, WARNING, "unknown: directories in the state directory cannot be read", where, ""),
         (True, WARNING, f"no application directory{others}: the application has not started, has no persistent stores,"
          f" or its `state.dir` is not on this volume. Its default is {_default_state_dir(facts.release)}", where,

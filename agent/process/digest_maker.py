@@ -110,7 +110,7 @@ class DigestMaker:
         """Make no more; what was to be made is counted and logged."""
         number = self._closes.leave_out()
         if number:
-            LOG.warning("digests left out: the agent stops", extra={"stores": number})
+            LOG.warning("digests skipped: the agent is stopping", extra={"stores": number})
         making, self._making = self._making, None
         if making is not None:
             making.process.terminate()
@@ -142,7 +142,7 @@ class DigestMaker:
                     command(asked), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=_PACKAGES
                 )
             except OSError as error:
-                self._fail(close, f"no process can be started: {error.strerror}")
+                self._fail(close, f"can't start a process: {error.strerror}")
                 return
             opened.pop_all()
         self._making = _Making(close, process, output)
@@ -189,7 +189,9 @@ class DigestMaker:
     def _report_left_out(self) -> None:
         left_out = self._closes.outcomes[Outcome.LEFT_OUT]
         if left_out > self._left_out:
-            LOG.warning("digests left out: too many stores wait", extra={"stores": left_out - self._left_out})
+            LOG.warning(
+                "digests skipped: too many stores are waiting", extra={"stores": left_out - self._left_out}
+            )
             self._left_out = left_out
 
 

@@ -280,19 +280,19 @@ class Supervisor:
         except SpoolInUseError:
             raise
         except SpoolError as error:
-            LOG.error("running without a spool, events are only logged: %s", error)
+            LOG.error("no spool: events are only logged: %s", error)
             return None
 
     def _make_own(self, settings: AgentSettings, origin: Origin) -> Spool | None:
         """Give where baseline and canary are kept: in a spool's directory, or in one of their own without records."""
         if not settings.home or settings.home == settings.spool:
             if settings.spool and self._spool is None:
-                LOG.error("running without a home, a restart will remember nothing: it would be in the spool")
+                LOG.error("no home: a restart will lose the baseline, which is kept in the spool")
             return self._spool
         try:
             return Spool(Path(settings.home), origin, clock=self._clock, state_directory=self._root)
         except SpoolError as error:
-            LOG.error("running without a home, a restart will remember nothing: %s", error)
+            LOG.error("no home: a restart will lose the baseline: %s", error)
             return None
 
     def _make_digests(self, config: Config) -> DigestMaker | None:
@@ -326,7 +326,7 @@ class Supervisor:
             return Shipper(self._spool, make_sink(config.agent.ship_to, ship, self._root))
         except ConfigError as error:
             self._sink_refusal = str(error)
-            LOG.error("running without a sink, events stay in the spool: %s", error)
+            LOG.error("no sink: events stay in the spool: %s", error)
             return None
 
     def _gather_facts(self, waited_s: float) -> Facts:

@@ -97,7 +97,7 @@ class Shipper:
         except SpoolError as error:
             return self._failed(Outcome.RETRYABLE, name, error, now_s, self._base_delay_s)
         except Exception as error:  # noqa: BLE001 - a fence: a defect in a sink must not end the shipping
-            _LOG.exception("ship: the sink raised what it must not", extra={"segment": name})
+            _LOG.exception("ship: the sink raised an unexpected error", extra={"segment": name})
             return self._failed(Outcome.UNEXPECTED, name, error, now_s, self._base_delay_s)
         self._failures_in_a_row = 0
         self._shipped_segments += 1
@@ -133,7 +133,9 @@ class Shipper:
         except SpoolError as again:
             return self._failed(Outcome.RETRYABLE, name, again, now_s, self._base_delay_s)
         self._count(Outcome.PERMANENT)
-        _LOG.error("ship: the sink will never take a segment", extra={"segment": name, "reason": str(error)})
+        _LOG.error(
+            "ship: the sink rejected a segment for good", extra={"segment": name, "reason": str(error)}
+        )
         return Outcome.PERMANENT
 
     def _failed(self, outcome: Outcome, name: str, error: Exception, now_s: float, delay_s: float) -> Outcome:

@@ -69,7 +69,7 @@ class Spool:
         try:
             self._writer.start()
         except NoRoomError as error:
-            _LOG.error("spool: no room to begin, tried again later", extra={"reason": str(error)})
+            _LOG.error("spool: no room to begin; will retry", extra={"reason": str(error)})
         except StoreError as error:
             self._home.close()
             raise SpoolError(f"cannot prepare spool {directory}: {error}; check its volume") from error
@@ -129,7 +129,7 @@ class Spool:
                 if damaged:
                     self._writer.corrupt_segments += 1
                     self._writer.give_up(damaged, Cause.CORRUPT)
-                    _LOG.error("spool: gave up damaged records", extra={"records": len(damaged)})
+                    _LOG.error("spool: dropped damaged records", extra={"records": len(damaged)})
                 if lines:
                     self._writer.in_flight = batch.number
                     payload = b"".join(line + b"\n" for line in lines)

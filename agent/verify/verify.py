@@ -239,10 +239,10 @@ class Comparison:
         """Judge what the segments on disk cover, where the retention is not known."""
         how = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
         if not self._opened.databases:
-            raise UsageError(f"it has no segment, and its retention is not known: {how}")
+            raise UsageError(f"it has no segment, and its retention is unknown: {how}")
         times = times_of_disk(self._opened.databases)
         self._result.note = (
-            f"its retention is not known: what is older than its oldest segment, {times.oldest_ms}, is counted as"
+            f"its retention is unknown: anything older than its oldest segment, {times.oldest_ms}, is counted as"
             f" expired, lost or not; {how}"
         )
         return times
@@ -250,7 +250,7 @@ class Comparison:
     def _versioned_times(self, settings: Mapping[str, str] | None) -> Times:
         if settings is None:
             raise UsageError(
-                "its history retention is not known: grant DescribeConfigs on the topic, or give --retention STORE=MS"
+                "its history retention is unknown: grant DescribeConfigs on the topic, or give --retention STORE=MS"
             )
         return times_of(int(settings["min.compaction.lag.ms"]) - ADDITIONAL_MS)
 

@@ -81,7 +81,7 @@ def check_files(
         found = dict(zip(chosen, pool.map(one, chosen), strict=True))
     seen = {path: what for path, what in found.items() if isinstance(what, Seen)}
     return Checked(
-        dict.fromkeys(odd, (ODD_NAME, "its name is not UTF-8, so Spark cannot open it: rename it"))
+        dict.fromkeys(odd, (ODD_NAME, "its name is not UTF-8 and Spark can't open it: rename it"))
         | {path: (TOO_LARGE, what.large) for path, what in seen.items() if what.large},
         {
             path: what.torn

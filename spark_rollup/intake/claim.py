@@ -95,7 +95,7 @@ class _Waiting:
             UsageError: it has waited too long.
         """
         if time.monotonic() >= self._ends_s:
-            raise UsageError(f"another run is at work on {self._bronze} ({holder}): wait for its end")
+            raise UsageError(f"another run is working on {self._bronze} ({holder}): wait until it ends")
         if not self._reported:
             print(
                 f"statewarden-rollup: waiting for another run on {self._bronze} ({holder}) to end",
@@ -165,7 +165,7 @@ def _renew(claim: ObjectPath, holder: str, spark: SparkSession | None, ended: th
             if time.monotonic() - renewed_s < STALE_S - 2 * RENEW_S:
                 continue
             why = f"it cannot be renewed ({next(causes(error))})"
-        print(f"statewarden-rollup: lost {claim}: {why}; this run ends", file=sys.stderr)
+        print(f"statewarden-rollup: lost {claim}: {why}; this run stops", file=sys.stderr)
         if spark is not None:
             spark.sparkContext.cancelAllJobs()
         return

@@ -70,7 +70,7 @@ def read(output: Path) -> LastAudit:
         raise UsageError(f"--from {output} {what}; give the --output of an audit")
     if not (output / MARKER).is_file():
         if (output / NEXT / MARKER).is_file():
-            raise UnreadError(f"--from {output}: an audit is just putting its report there; ask again")
+            raise UnreadError(f"--from {output}: an audit is writing its report there; retry")
         raise UsageError(f"--from {output} holds no finished audit ({MARKER} is missing)")
     try:
         marker = json.loads((output / MARKER).read_text(encoding="ascii"))
@@ -129,7 +129,7 @@ def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ())
     refuse_address("--from", output)
     if given:
         raise UsageError(
-            f"{' and '.join(given)} with --from: the audit is over; run it with that, or ask --input"
+            f"{' and '.join(given)} with --from: the audit is over; run it with that option, or use --input"
         )
     known = read(output)
     about = replace(question, source=f"the audit in {output}")

@@ -87,5 +87,5 @@ def _explained(brokers: str, topic: str, patience_ms: str, error: Py4JJavaError)
         case "ConfigException":
             return f"{where}: the settings for Kafka's client are not usable: {why}"
     if "Auth" in name or "Ssl" in name or "SSL" in name:
-        return f"{where}: the brokers refuse these credentials ({name}: {why}); see --kafka-config"
+        return f"{where}: the brokers refuse the credentials ({name}: {why}); see --kafka-config"
     return f"{where}: {name}: {why}"

@@ -142,7 +142,7 @@ class FileSource:
 
     def put_aside(self, spark: SparkSession, path: str, size_bytes: int) -> Batch:
         """Make a batch that only reports a file which must not be opened."""
-        why = f"{PATIENCE} runs ended with this file for lack of memory; it was not read"
+        why = f"{PATIENCE} runs ran out of memory on this file; it was not read"
         loaded = load_files(spark, [], Checked({path: (DEADLY, why)}))
         return Batch(loaded, size_bytes, 1, {path: size_bytes})
 
@@ -151,7 +151,7 @@ class FileSource:
             content = self._store.content(spark, path)
         except OSError as error:
             return str(error)
-        return None if is_damaged(path, content) else "Spark read less from it than it holds"
+        return None if is_damaged(path, content) else "Spark read only part of it"
 
 
 def gone(root: str, found: Collection[str], known: Collection[str]) -> set[str]:

@@ -18,7 +18,9 @@ _SNAPSHOT = re.compile(r"(.*)/snapshots/day=[^/]*")
 _PARTS = (re.compile(r"(.*)/events/day=[^/]*/.*"), re.compile(r"(.*)/(?:quarantine|events)(?:/[^/]*)?"))
 """Bronze, and what is in it."""
 
-_ENDED = "Spark's Java process ended, for want of memory perhaps: --spark-conf spark.driver.memory=8g gives it more"
+_ENDED = (
+    "Spark's Java process ended, perhaps out of memory: --spark-conf spark.driver.memory=8g gives it more"
+)
 
 _NO_CREDENTIALS = (
     "no credentials for the object store: they come from the environment (AWS_ACCESS_KEY_ID ...), the role of the pod "

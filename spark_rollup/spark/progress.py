@@ -88,7 +88,7 @@ def announce(out: TextIO) -> None:
     """Say to a person at a terminal that it takes a while: Spark says nothing until it is done."""
     if out.isatty():
         out.write(
-            "starting Spark: with little input half a minute to a minute; --progress shows how far it is\n"
+            "starting Spark (half a minute to a minute for little input); --progress shows the progress\n"
         )
         out.flush()
 

@@ -80,7 +80,7 @@ def _planned(copy: Copy, topic: Topic | None, now_us: int) -> Planned:
     if not ends.latest and not any(place.entries for place in copy.places):
         return Empty(copy)
     if offset is None:
-        return Undecidable(copy, "the store says no offset: what it must hold is not known")
+        return Undecidable(copy, "the store has no offset: its expected content is unknown")
     if offset >= ends.latest:
         return Undecidable(
             copy,
@@ -95,9 +95,7 @@ def _planned(copy: Copy, topic: Topic | None, now_us: int) -> Planned:
 def _with_settings(copy: Copy, ends: Ends, settings: Mapping[str, int], now_us: int) -> Judged | Undecidable:
     retention_ms = _retention_ms(copy.kind, settings)
     if copy.kind is not StoreKind.KEY_VALUE and retention_ms is None:
-        return Undecidable(
-            copy, f"how long it keeps its entries is not known: grant DescribeConfigs on {copy.part[0]}"
-        )
+        return Undecidable(copy, f"its retention is unknown: grant DescribeConfigs on {copy.part[0]}")
     judged = Judged(
         copy,
         ends,

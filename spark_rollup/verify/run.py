@@ -229,7 +229,7 @@ def readable(outcome: Outcome) -> list[str]:
     pairs_of = "pair" if outcome.compared == 1 else "pairs"
     lines.append(f"{outcome.compared} {pairs_of} of copies at the same offset against each other")
     if outcome.unread:
-        lines.append(f"{outcome.unread} lines are no digests of this version and were not used")
+        lines.append(f"{outcome.unread} lines are not digests of this version and were skipped")
     if outcome.suspected:
         proved, refuted = (
             len({one for row in outcome.findings for one in texts(row[word])})

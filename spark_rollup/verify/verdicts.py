@@ -116,7 +116,7 @@ def _unknown(one: Judged, counts: Mapping[str, int]) -> str:
     head = f"{counts['unknown']} of {counts['buckets']} buckets cannot be judged: "
     name, number = one.source.part
     if one.ends.earliest > 0:
-        return f"{head}{name}-{number} begins at offset {one.ends.earliest}, what came before is gone"
+        return f"{head}{name}-{number} begins at offset {one.ends.earliest}, the records before it are gone"
     if not one.source.is_settled:
         return f"{head}the store went on behind its offset, as one that runs does; a digest of a closed one decides"
     return f"{head}the changelog went on, and may have been compacted since the digest was made"

@@ -10,7 +10,7 @@ from agent.contract.runbooks import NAMES, anchor_of, page_of
 from tests.support.every import every
 
 DOCS = Path(__file__).parents[2] / "docs"
-SECTIONS = ("Mitigation", "Meaning", "Diagnosis", "False positives", "Blind spots", "When it fires")
+SECTIONS = ("Mitigation", "Meaning", "Diagnosis", "False positives", "Blind spots")
 WINDOW = re.compile(
     r"\b(now|twice|last|from|before|after|since|around|window|same minutes?|apart|over the|back|at the start|later"
     r"|between|first)\b",

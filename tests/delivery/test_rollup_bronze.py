@@ -40,7 +40,7 @@ def test_bronze_in_s3_gives_the_same_findings(
     asked = ("ingest", "--input", segments, "--bronze", bronze, *where)
     refused = rollup.run(*asked, claim={"PATIENCE_S": 0})
     assert refused.code == 2
-    assert f"another run is at work on {bronze} (compact, process 1 on elsewhere)" in refused.err
+    assert f"another run is working on {bronze} (compact, process 1 on elsewhere)" in refused.err
     told = rollup.run(*asked, claim={"STALE_S": 0, "RENEW_S": 0.2})
     assert told.code == 0, told.err
     assert "waiting for another run" in told.err

@@ -138,13 +138,13 @@ class JavaProcess:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End it at once (SIGKILL) and wait for its end."""
+        """End it at once (SIGKILL) and wait until it ends."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
 
     def exit(self) -> None:
-        """Ask it to leave and wait for its end."""
+        """Ask it to leave and wait until it ends."""
         self.tell("exit")
         self._process.wait(ANSWER_S)
         self._reader.join()

@@ -156,7 +156,9 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
     taken.update(also)
     missing = ", ".join(map(code, texts(incident.lead.row.get("missing_facts"))))
     ask = (
-        f'<p class="meta">Would decide more: {missing} (<code>--set KEY=VALUE</code>).</p>' if missing else ""
+        f'<p class="meta">Settings that would decide more: {missing} (<code>--set KEY=VALUE</code>).</p>'
+        if missing
+        else ""
     )
     word = WORDS.get(str(incident.severity), str(incident.severity))
     issues = f"{clip(', '.join(incident.upstream), 200)}: " if incident.upstream else ""
@@ -255,7 +257,7 @@ def _facts(row: Row) -> Iterator[str]:
         if others := texts(row[word]):
             yield f"{word} {count(len(others), 'finding')} of agents"
     if missing := texts(row["missing_facts"]):
-        yield f"would decide more: {', '.join(map(code, missing))} (<code>--set KEY=VALUE</code>)"
+        yield f"settings that would decide more: {', '.join(map(code, missing))} (<code>--set KEY=VALUE</code>)"
     yield f"finding {code(row['id'])}"
 
 

@@ -55,7 +55,7 @@ def test_a_torn_store_is_compared_as_unknown(statewarden: Callable, damaged: Pat
     assert said.code == 3
     first, *_, why = said.out.splitlines()
     assert first == "unknown    app/0_0/s"
-    assert why.strip().startswith("not all of A could be read (torn: ")
+    assert why.strip().startswith("can't read all of A (torn: ")
 
 
 def test_a_diff_escapes_hostile_names(statewarden: Callable, damaged: Path, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_reader_that_has_enough_changes_no_verdict(repository: Path, damaged: 
 
 
 OUTPUTS = {
-    "full": ("> /dev/full", "standard output cannot be written: No space left on device"),
+    "full": ("> /dev/full", "can't write standard output: No space left on device"),
     "closed": (">&-", "standard output is closed; nothing was written"),
 }
 

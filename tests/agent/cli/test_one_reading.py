@@ -238,7 +238,7 @@ def test_a_replay_says_what_it_read(statewarden: Callable, traces: Path) -> None
     said = statewarden("replay", traces / "benign-move-3.9.2" / "trace-pod-b.jsonl.gz", *PLAIN)
     read = said.out.splitlines()[1]
     assert read.startswith("read 1 application, ")
-    assert read.endswith(" recorded operations; what happened before the first one is not seen")
+    assert read.endswith(" recorded operations; anything before the first one is unknown")
 
 
 def test_json_lines_are_all_that_is_printed(statewarden: Callable, damaged: Path) -> None:

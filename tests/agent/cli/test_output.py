@@ -229,7 +229,7 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
         "A store resumed from an offset but lacks data before it: KAFKA-7672 (this release may",
-        "would decide more: kafka_streams_version",
+        "settings that would decide more: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",
     ):

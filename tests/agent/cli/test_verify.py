@@ -63,7 +63,7 @@ def test_a_global_store_that_is_left_out_is_named(capsys: pytest.CaptureFixture[
 def test_a_store_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
     """The few first ones by name; a directory without any says so."""
     (tmp_path / "orders" / "0_0").mkdir(parents=True)
-    with pytest.raises(UsageError, match="there is no store on disk to read"):
+    with pytest.raises(UsageError, match="no store on disk"):
         asked_stores(make_parser().parse_args(["verify", str(tmp_path), *SERVERS]), with_global=False)
     for number in range(6):
         (tmp_path / f"orders/0_{number}/rocksdb/kv").mkdir(parents=True)

@@ -156,7 +156,7 @@ def test_the_end_of_the_agent_leaves_out_what_waits(made: Made, caplog: pytest.L
     made.maker.stop()
     assert making.process.returncode is not None
     assert made.outcomes == {"left-out": 1}
-    assert [record.getMessage() for record in caplog.records] == ["digests left out: the agent stops"]
+    assert [record.getMessage() for record in caplog.records] == ["digests skipped: the agent is stopping"]
 
 
 def test_without_a_process_the_close_has_failed(
@@ -171,7 +171,7 @@ def test_without_a_process_the_close_has_failed(
     made.tells(1)
     made.maker.turn()
     assert made.outcomes == {"failed": 1}
-    assert "no process can be started" in caplog.text
+    assert "can't start a process" in caplog.text
 
 
 def test_what_an_earlier_run_left_is_read(made: Made, eventually: Callable[..., Any]) -> None:
@@ -193,7 +193,7 @@ def test_too_many_closes_are_reported(made: Made, caplog: pytest.LogCaptureFixtu
     made.maker.resume()
     made.maker.turn()
     made.maker.turn()
-    told = [x for x in caplog.records if x.getMessage().startswith("digests left out")]
+    told = [x for x in caplog.records if x.getMessage().startswith("digests skipped")]
     assert [x.__dict__["stores"] for x in told] == [6]
     made.maker.stop()
 

@@ -24,7 +24,7 @@ def test_the_second_learns_who_works(tmp_path, monkeypatch, capsys):
     holder = rf"ingest, process {os.getpid()} on "
     with (
         claimed(bronze),
-        pytest.raises(UsageError, match=rf"another run is at work on .*{holder}.*wait for its end"),
+        pytest.raises(UsageError, match=rf"another run is working on .*{holder}.*wait until it ends"),
         claimed(bronze, "compact"),
     ):
         pass

@@ -99,7 +99,7 @@ def broken(out: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("being written", "an audit is just putting its report there; ask again"),
+        ("being written", "an audit is writing its report there; retry"),
         ("never finished", "holds no finished audit (_SUCCESS.json is missing)"),
         ("older", f"no audit of this version ({__version__}) wrote there; run one"),
         (

@@ -127,7 +127,7 @@ def test_later_records_leave_open_only_what_they_may_have_replaced(spark, tmp_pa
     assert said["exact"].word is Word.EQUAL
     assert said["ahead"].word in (Word.PARTLY, Word.UNDECIDABLE)
     assert said["behind"].word is Word.DIFFERS
-    assert said["says-nothing"].reason == "the store says no offset: what it must hold is not known"
+    assert said["says-nothing"].reason == "the store has no offset: its expected content is unknown"
 
 
 def test_what_compaction_and_age_take_away_is_no_damage(spark, tmp_path):

@@ -142,7 +142,7 @@ def test_a_single_incident_needs_no_list():
 def test_what_would_decide_more_is_asked_for():
     """Settings that are missing are named as the command takes them."""
     text = card(render(page(findings=[finding(missing_facts=["kafka_streams_version"])])))
-    assert "Would decide more: <code>kafka_streams_version</code>" in text
+    assert "Settings that would decide more: <code>kafka_streams_version</code>" in text
 
 
 def test_what_an_agent_says_alone_is_an_incident_too():
