@@ -111,7 +111,7 @@ def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
         x for x in statewarden("scan", state, "--json", *SET).rows
         if x["line"] == "incident" and x["severity"] == "critical"
     )  # fmt: skip
-    hint = f"    the step as a script: statewarden plan {one['id']} --state-dir STATE_DIR, and the same settings\n"
+    hint = f"    as a script: statewarden plan {one['id']} --state-dir DIR, same settings\n"
     assert hint in statewarden("scan", state, *SET).out
     said = statewarden("plan", one["id"], "--state-dir", state, *SET)
     assert (said.code, said.err) == (0, "")
