@@ -9,9 +9,9 @@ import sys
 from argparse import Namespace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agent.cli.incident_text import incident_text
+from agent.cli.known import Story, listing
 from agent.cli.lookup import is_issue, names_of, of_alert, section_about, slug_of
 from agent.cli.output import width_of
 from agent.cli.page_text import page_text, section_of
@@ -23,9 +23,6 @@ from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UsageError
 from agent.inventory.settings import KEYS
 from agent.judging.base import DetectorMeta
-
-if TYPE_CHECKING:
-    pass
 
 _AGENT = Path(__file__).resolve().parents[1]
 PAGES = next(x for x in (_AGENT / "pages", _AGENT.parent / "docs") if x.is_dir() or x.name == "docs")
@@ -82,8 +79,6 @@ def explain(chosen: Namespace, config: Config) -> int:
 
 def _explain_recorded(chosen: Namespace, config: Config) -> int:
     """Print an incident: the verdict and its one step first, the evidence where it is asked for."""
-    from agent.cli.known import Story, listing  # it loads what reads from a network
-
     story = Story(chosen.events, config)
     incident = story.incident(chosen.id)
     about = [] if incident else story.about(chosen.id)

@@ -66,8 +66,8 @@ def incident_text(
     lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
     if incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO:
-        known = "--state-dir STATE_DIR, and the same settings" if of_reading else "SOURCE"
-        lines.append(f"{_INDENT}the step as a script: statewarden plan {incident.id} {known}")
+        known = "--state-dir DIR, same settings" if of_reading else "SOURCE"
+        lines.append(f"{_INDENT}as a script: statewarden plan {incident.id} {known}")
     if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events SOURCE"

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 from agent.cli.offline import read_once
-from agent.cli.recorded import Recorded
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
@@ -25,6 +24,8 @@ class Story:
 
     def __init__(self, source: str, config: Config) -> None:
         """Read all of it. Raises `UsageError`: there is no such source. Raises `UnreadError`: it does not answer."""
+        from agent.cli.recorded import Recorded  # it loads what reads from a network
+
         recorded = Recorded(source, config)
         self._source = source
         self._lines = list(recorded.lines())

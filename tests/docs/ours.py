@@ -85,7 +85,7 @@ def _check_values(program: str, chosen: argparse.Namespace) -> None:
         return
     if hasattr(chosen, "sets"):
         config_of(chosen)
-    if hasattr(chosen, "bootstrap_servers"):
+    if hasattr(chosen, "topic"):
         _given(chosen)
         _words(chosen.fail_on)
 

@@ -111,7 +111,7 @@ def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
         x for x in statewarden("scan", state, "--json", *SET).rows
         if x["line"] == "incident" and x["severity"] == "critical"
     )  # fmt: skip
-    hint = f"    the step as a script: statewarden plan {one['id']} --state-dir STATE_DIR, and the same settings\n"
+    hint = f"    as a script: statewarden plan {one['id']} --state-dir DIR, same settings\n"
     assert hint in statewarden("scan", state, *SET).out
     said = statewarden("plan", one["id"], "--state-dir", state, *SET)
     assert (said.code, said.err) == (0, "")
@@ -179,16 +179,19 @@ def test_it_stops_where_somebody_started_meanwhile(here: Printed) -> None:
     assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
 
 
-def test_it_stops_where_a_directory_changes_while_it_is_copied(here: Printed) -> None:
-    """What is removed is what was copied."""
-    program(
-        here.tmp_path,
-        "cp",
-        f'{shutil.which("cp")} "$@"; echo 1 >>"{here.state}/{APPLICATION}/0_0/.checkpoint"\n',
-    )
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [("echo 1 >>", "is not equal to it"), ("touch", "a directory changed while it was copied")],
+)
+def test_it_stops_where_a_directory_changes_while_it_is_copied(
+    here: Printed, change: str, words: str
+) -> None:
+    """What is removed is what was copied, and nobody was at work meanwhile."""
+    file = here.state / APPLICATION / "0_0" / ".checkpoint"
+    program(here.tmp_path, "cp", f"{shutil.which('cp')} \"$@\"; {change} '{file}'\n")
     ran = here.run()
     assert ran.returncode == 1
-    assert "is not equal to it" in ran.stderr
+    assert words in ran.stderr
     assert here.tasks == ["0_0", "0_1", "0_2"]
 
 
@@ -329,3 +332,14 @@ def test_a_check_of_a_person_comes_first(statewarden: Callable, tmp_path: Path, 
     script = printed(statewarden("plan", DAMAGE.id, tmp_path).out, tmp_path, tmp_path, CHECKED=checked)
     assert ("CHECKED is empty" in script.run().stderr) is (checked == "")
     assert json.loads(records(DAMAGE))["data"]["remedy"] == "restore"
+
+
+def test_the_damaged_store_must_still_be_there(there: Printed) -> None:
+    """A store of another life is not the one that was found: it may be the restored one."""
+    life = next((there.state / APPLICATION / "0_0").rglob("IDENTITY")).read_text().strip()
+    ran = there.run(STORES=f"0_0 {life[:-1]}x")
+    assert ran.returncode == 1
+    assert "the damaged store of task 0_0 is gone" in ran.stderr
+    assert (there.tasks, there.copies) == (["0_0", "0_1", "0_2"], [])
+    assert there.run(STORES=f"0_0 {life}", COPY_TO=str(there.tmp_path / "copies" / "again")).returncode == 0
+    assert there.tasks == ["0_1"]
