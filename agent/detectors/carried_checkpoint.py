@@ -11,7 +11,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from agent.contract.events import Affected
@@ -45,7 +44,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Trusted(IncarnationStory):
     """A store that an owner wiped and let go, and the opening by the next one."""
 

@@ -24,7 +24,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
@@ -58,7 +57,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Filled(NamedStoreStory):
     """A store of up to 4.2 in the only session on its incarnation, and the checkpoint that was written last."""
 
@@ -83,7 +81,6 @@ class Filled(NamedStoreStory):
         return f"{self.mark.puts} puts since it was made, from {most} records at most"
 
 
-@dataclass(frozen=True)
 class Reopened(NamedStoreStory):
     """A store that was opened again under exactly-once, the same incarnation."""
 

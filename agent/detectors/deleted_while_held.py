@@ -20,7 +20,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.model import ProcessLife
@@ -55,7 +54,6 @@ SWEPT = (
 )
 
 
-@dataclass(frozen=True)
 class Gone(TaskStory):
     """Something of a store went while a process held it."""
 
@@ -65,7 +63,6 @@ class Gone(TaskStory):
     opened_at_us = derived(lambda x: x.at_us)
 
 
-@dataclass(frozen=True)
 class Swept(Gone):
     """A single file, while `LOCK` stayed: what else reports damage of the task does not explain who removed it."""
 
@@ -73,7 +70,6 @@ class Swept(Gone):
     mechanism = Mechanism.DAMAGED_FILES
 
 
-@dataclass(frozen=True)
 class Taken(Gone):
     """A whole database; `is_leak` = its own process had left it open, see `agent.judging.refused`."""
 

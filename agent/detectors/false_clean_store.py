@@ -14,7 +14,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
@@ -48,7 +47,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Closed(NamedStoreStory):
     """A store, and who closed it; None = all is known from one reading."""
 
@@ -77,7 +75,6 @@ class Closed(NamedStoreStory):
         return () if self.was_active else ("num_standby_replicas",)
 
 
-@dataclass(frozen=True)
 class Trusted(Closed):
     """It was opened again: the same incarnation."""
 
@@ -87,7 +84,6 @@ class Trusted(Closed):
     opened_at_us = derived(lambda x: x.after.opened_us)
 
 
-@dataclass(frozen=True)
 class AtRest(Closed):
     """It is free, and the next start would trust it."""
 

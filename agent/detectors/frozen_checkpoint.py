@@ -11,7 +11,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -42,7 +41,6 @@ COMMITS_MISSED = 5
 """No source: one is enough by the code, but a commit may take longer than its interval (a slow volume, a full CPU)."""
 
 
-@dataclass(frozen=True)
 class Held(StoreStory):
     """A store that a process holds."""
 

@@ -19,7 +19,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -65,7 +64,6 @@ STOPS_WITHIN_US = 10_000_000
 """How long an orderly stop may flush the stores of all tasks before it closes the first of them; no source."""
 
 
-@dataclass(frozen=True)
 class Close(StoreStory):
     """A store that was let go, its process ended after that, and the same incarnation was opened again."""
 

@@ -22,7 +22,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from agent.contract.codec import rfc3339
@@ -68,7 +67,6 @@ NOTHING_LOST = (
 )
 
 
-@dataclass(frozen=True)
 class Segmented(Picture):
     """A windowed store, by its segments."""
 
@@ -80,7 +78,6 @@ class Segmented(Picture):
         return self.case.says(Fact.SEGMENT_ANSWERS_FOR_STORE) is Truth.YES
 
 
-@dataclass(frozen=True)
 class Unheld(Segmented):
     """No process had it open; `told` = what was said of earlier openings, by the segment's identity."""
 
@@ -120,7 +117,6 @@ class Unheld(Segmented):
         return min(most, Severity.WARNING, key=lambda x: x.rank) if unsure else most
 
 
-@dataclass(frozen=True)
 class Reopened(Unheld):
     """It was opened again: its segments as they were before."""
 
@@ -146,7 +142,6 @@ class Reopened(Unheld):
         return any(offset >= lost[x.identity] for x, offset in self.now if x.identity in lost)
 
 
-@dataclass(frozen=True)
 class AtRest(Unheld):
     """No process has it open: what the next start would lose."""
 
@@ -180,7 +175,6 @@ class AtRest(Unheld):
         return self.trusted is Truth.MAYBE and self.case.settings.exactly_once is None
 
 
-@dataclass(frozen=True)
 class Running(Segmented):
     """A process holds it, under at-least-once; segments that are `waiting` took records and are not flushed."""
 

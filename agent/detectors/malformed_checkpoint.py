@@ -10,7 +10,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Severity
 from agent.judging.base import DetectorMeta, Evidence, Kind, Remedy, TaskCase, Twin
@@ -37,7 +36,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Unreadable(TaskStory):
     """A checkpoint that cannot be read."""
 
@@ -47,7 +45,6 @@ class Unreadable(TaskStory):
     opened_at_us = derived(lambda x: x.task.checkpoint_problem_us)
 
 
-@dataclass(frozen=True)
 class LeftBehind(TaskStory):
     """A checkpoint under its temporary name."""
 

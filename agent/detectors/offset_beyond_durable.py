@@ -23,7 +23,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.codec import rfc3339
@@ -67,7 +66,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class KeyValue(IncarnationStory):
     """A key-value store; one verdict for each incarnation, the surest."""
 
@@ -77,7 +75,6 @@ class KeyValue(IncarnationStory):
         return any(is_copied(x) for x in self.store.databases.values())
 
 
-@dataclass(frozen=True)
 class Jumped(KeyValue):
     """An offset that may have moved although nothing was put."""
 
@@ -93,7 +90,6 @@ class Jumped(KeyValue):
         )
 
 
-@dataclass(frozen=True)
 class Opened(KeyValue):
     """An opening, and what it trusted."""
 
@@ -109,7 +105,6 @@ class Opened(KeyValue):
         return next((x for x in known if lacks_entries(x, self.trusted) is Truth.YES), None)
 
 
-@dataclass(frozen=True)
 class Segments(Picture):
     """A windowed store that was opened again: its segments as they were before."""
 

@@ -15,7 +15,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Confidence, Level, Severity
@@ -52,7 +51,6 @@ SEEN_LATE_US = 1_000_000  # lock polling sees a process up to a second after its
 WAITS = "The cleaner runs only in state RUNNING: while a task of this instance restores, it takes nothing."
 
 
-@dataclass(frozen=True)
 class Free(TaskStory):
     """A directory with data that no process holds; `alive_us` = since when its process lives, None = it does not."""
 

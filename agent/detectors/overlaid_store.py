@@ -14,7 +14,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Session
@@ -60,7 +59,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Reopening(NamedStoreStory):
     """A store that was let go and opened again, the same incarnation; each is an event."""
 

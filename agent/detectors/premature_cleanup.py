@@ -13,7 +13,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.model import PastTask, Shape
@@ -46,7 +45,6 @@ POLL_SLACK_US = 500_000
 """A release is seen up to a lock poll late, so a deletion can seem a little earlier than it was."""
 
 
-@dataclass(frozen=True)
 class Deleted(TaskStory):
     """A task directory that is gone; `delay_ms` = how long the cleaner has to wait."""
 

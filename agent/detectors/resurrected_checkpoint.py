@@ -13,7 +13,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected
@@ -52,7 +51,6 @@ SAME_PASS_US = 60_000_000
 No source for the minute; recorded: 0.01 to 22 s."""
 
 
-@dataclass(frozen=True)
 class Fresh(IncarnationStory):
     """The store was made in a session that was seen."""
 
@@ -65,7 +63,6 @@ class Fresh(IncarnationStory):
         return self.store.past[-1] if self.store.past else None
 
 
-@dataclass(frozen=True)
 class OnDisk(Fresh):
     """A checkpoint was in force when the store was made."""
 
@@ -83,7 +80,6 @@ class OnDisk(Fresh):
         return self.task.checkpoint_at(self.session.opened_us)
 
 
-@dataclass(frozen=True)
 class InMemory(Fresh):
     """The checkpoint was deleted, and may have been read before."""
 

@@ -19,7 +19,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Severity
@@ -58,7 +57,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Reopening(StoreStory):
     """A store that was let go and opened again, the same incarnation; the case has the profile of who let it go."""
 

@@ -22,7 +22,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -64,7 +63,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Upgrade(NamedStoreStory):
     """Two sessions in a row on a store; the second one trusted an offset."""
 

@@ -16,7 +16,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -70,7 +69,6 @@ what it flushed in between is committed (seen live). An offset that has not move
 was still: the brokers were away, or the process was frozen."""
 
 
-@dataclass(frozen=True)
 class Kept(StoreStory):
     """A store, and a checkpoint that its next start would trust; the case has the profile of who wrote the store."""
 

@@ -12,7 +12,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Confidence, Level, Severity
@@ -43,7 +42,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Offsets(NamedStoreStory):
     """A windowed store: the oldest of its segments that hold an offset, its offset, and the highest of all."""
 

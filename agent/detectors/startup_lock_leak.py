@@ -11,7 +11,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Level, Severity
@@ -38,7 +37,6 @@ SAME_END_US = 1_000_000
 """No source: an end is seen by notifications, or by a lock poll (250 ms) of the store and of the application's lock."""
 
 
-@dataclass(frozen=True)
 class LetGo(NamedStoreStory):
     """A store that was let go with its process."""
 

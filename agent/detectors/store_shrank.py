@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -77,7 +76,6 @@ META = DetectorMeta(
 )
 
 
-@dataclass(frozen=True)
 class Dropping(NamedStoreStory):
     """A store of which RocksDB drops entries: FIFO compaction the oldest files, up to 1 GB, a filter what it wants."""
 
@@ -87,7 +85,6 @@ class Dropping(NamedStoreStory):
     opened_at_us = derived(lambda x: x.database.options_written_us or x.database.seen_us)
 
 
-@dataclass(frozen=True)
 class Compared(NamedStoreStory):
     """What a key-value store claims now, and what it claimed before."""
 
@@ -109,7 +106,6 @@ class Compared(NamedStoreStory):
         return retention_ms is not None and self.later.at_us - self.earlier.at_us < retention_ms * 1_000
 
 
-@dataclass(frozen=True)
 class Gone(NamedStoreStory):
     """A segment that is gone."""
 
@@ -123,7 +119,6 @@ class Gone(NamedStoreStory):
         return Evidence(self.gone.ended_us, "its files were deleted", f"{self.place}/{self.gone.segment}")
 
 
-@dataclass(frozen=True)
 class Dropped(Gone):
     """It went, and a process has the store open."""
 
@@ -147,7 +142,6 @@ class Dropped(Gone):
         return any(x.segment == database.segment and x.ended_us >= since_us for x in self.store.past)
 
 
-@dataclass(frozen=True)
 class LeftOut(Gone):
     """It was deleted while no process held the store; the session is the one that is there now."""
 

@@ -21,7 +21,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
@@ -67,7 +66,6 @@ _NOT_SEEN = "Nothing: it is so by configuration. A loss in these files is not se
 _LESS_SURE = "Nothing: no data is missing. Verdicts that rest on when the store was made are less sure."
 
 
-@dataclass(frozen=True)
 class Flaw(NamedStoreStory):
     """Something is wrong with the files of a store: which episode it is, since when, and what."""
 
@@ -78,7 +76,6 @@ class Flaw(NamedStoreStory):
     opened_at_us = derived(lambda x: x.since_us)
 
 
-@dataclass(frozen=True)
 class Torn(Flaw):
     """Files are missing: data files are left without the others, a manifest names some, or segments went."""
 
@@ -102,7 +99,6 @@ class Torn(Flaw):
         return severity_of(self.case, self.since_us, is_trusted=any(map(is_real, offsets)))
 
 
-@dataclass(frozen=True)
 class Damaged(Flaw):
     """Files that RocksDB refuses, or a manifest whose end is lost: RocksDB opens that one, at an earlier state.
 
@@ -138,7 +134,6 @@ class Damaged(Flaw):
         return self.database.lock in (LockState.HELD, LockState.UNKNOWN) or self.task.held is True
 
 
-@dataclass(frozen=True)
 class Remark(Flaw):
     """Files that are on another path and so are not read, or a whole database without IDENTITY."""
 

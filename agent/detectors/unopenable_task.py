@@ -28,7 +28,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.disk import LockState
@@ -93,7 +92,6 @@ _BEFORE_THE_SWITCH = (
 )
 
 
-@dataclass(frozen=True)
 class LeftOpen(NamedStoreStory):
     """A database that says open and that no process holds: a start under exactly-once wipes it, and restores it.
 
@@ -122,7 +120,6 @@ class LeftOpen(NamedStoreStory):
         return not (self.task.is_global or case.profile.transactional is Truth.YES or may_be)
 
 
-@dataclass(frozen=True)
 class Leaked(TaskStory):
     """A segment that was deleted while its own process held it."""
 

@@ -12,7 +12,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.codec import moment
@@ -49,7 +48,6 @@ PROBED_AFTER_US = 1_000_000
 can only be the cleaner: it runs while the client is RUNNING, so after the rebalance, and never in an orderly stop."""
 
 
-@dataclass(frozen=True)
 class Released(TaskStory):
     """A task whose release was seen, and that is free; `standbys` = as configured, None = not known."""
 

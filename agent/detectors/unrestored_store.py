@@ -158,7 +158,6 @@ def _only(names: Iterable[str]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-@dataclass(frozen=True)
 class Recreated(Opening):
     """A session on a new store that its owner made after a wipe."""
 
@@ -172,7 +171,6 @@ class Recreated(Opening):
         return self.before.entries_low
 
 
-@dataclass(frozen=True)
 class Abandoned(Recreated):
     """One whose checkpoint may be the old store's, from memory."""
 
@@ -193,7 +191,6 @@ class Abandoned(Recreated):
         return Truth.MAYBE
 
 
-@dataclass(frozen=True)
 class Refilled(Recreated):
     """One whose changelog is its source topic; what it claims is what its task consumed of it."""
 

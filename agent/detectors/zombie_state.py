@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.copied import times_are_copied
@@ -55,7 +55,6 @@ BEFORE_THE_START = (
 )
 
 
-@dataclass(frozen=True)
 class Pause(IncarnationStory):
     """A time in which nobody used a store."""
 
@@ -75,7 +74,6 @@ class Pause(IncarnationStory):
         return times_are_copied(self.task, self.since_us)
 
 
-@dataclass(frozen=True)
 class Reuse(Pause):
     """One that an opening ended; `watched` = its beginning was seen, too."""
 
@@ -94,7 +92,6 @@ class Reuse(Pause):
         return next((x for x in offsets if is_real(x)), None)
 
 
-@dataclass(frozen=True)
 class AtRest(Pause):
     """One that lasted when the store was read."""
 

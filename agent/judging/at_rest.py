@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Severity
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
@@ -21,7 +20,6 @@ JUDGE_THE_ORIGINAL = (
 )
 
 
-@dataclass(frozen=True)
 class AtRest(IncarnationStory):
     """Artefacts alone, nothing was seen: a checkpoint names the store; `is_sure` = file times tell its birth."""
 
@@ -38,19 +36,16 @@ class AtRest(IncarnationStory):
         return self.fact.offsets[self.store.name]
 
 
-@dataclass(frozen=True)
 class Empty(AtRest):
     """One to which nothing was ever written."""
 
     opened_at_us = derived(lambda x: x.fact.written_us)
 
 
-@dataclass(frozen=True)
 class Older(AtRest):
     """One whose birth can be compared with its checkpoint."""
 
 
-@dataclass(frozen=True)
 class Copied(AtRest):
     """One whose file times are no birth."""
 

@@ -16,7 +16,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -55,7 +54,6 @@ LATE_PUTS = 100
 """No source: what is flushed while a checkpoint is written counts as before it; so few decide nothing."""
 
 
-@dataclass(frozen=True)
 class LeftBehind(Short):
     """A checkpoint below an earlier one of the same incarnation, after an opening that trusted none."""
 
@@ -67,7 +65,6 @@ class LeftBehind(Short):
         return _ends_replay(self.case, self.task, self.store, self.fact)
 
 
-@dataclass(frozen=True)
 class Dropped(Short):
     """4.3+: an offset out of range was removed from the store, and the store opened again without one.
 
@@ -88,7 +85,6 @@ class Dropped(Short):
         )
 
 
-@dataclass(frozen=True)
 class Outrun(Short):
     """An empty changelog that counted as restored, and has grown past the old offset since (up to 4.2)."""
 

@@ -8,7 +8,6 @@ again, and else only if the changelog ends before what the store holds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -27,7 +26,6 @@ SAME_OPENING_US = 1_000_000
 """The old log of an opening and the reading that found it lie less than a second apart."""
 
 
-@dataclass(frozen=True)
 class Short(NamedStoreStory):
     """A store of which an offset is too low."""
 
@@ -51,7 +49,6 @@ class Short(NamedStoreStory):
         return ()
 
 
-@dataclass(frozen=True)
 class OfCheckpoints(Short):
     """Two checkpoints in a row, of which the later one says less."""
 
@@ -70,7 +67,6 @@ class OfCheckpoints(Short):
         return session is not None and is_one_opening(self.store, session, self.ends_us)
 
 
-@dataclass(frozen=True)
 class OfOpening(Short):
     """What an opening trusted, and what the store said in the same session."""
 

@@ -64,7 +64,6 @@ def leaks(case: TaskCase) -> Iterator[Leak]:
             yield Leak(at_us, before[-1].at_us, name, path, segments[refused].path)
 
 
-@dataclass(frozen=True)
 class Refused(NamedStoreStory):
     """A store that Kafka Streams may be refusing: the status of this database says open, and it was opened since.
 

@@ -48,7 +48,6 @@ class Loss:
     grade: Grade  # how sure it is
 
 
-@dataclass(frozen=True)
 class Picture(NamedStoreStory):
     """A windowed store by what is on disk of its segments, oldest first."""
 

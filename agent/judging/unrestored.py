@@ -14,7 +14,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Severity
@@ -42,7 +41,6 @@ RESTORE_REOPENS = 2
 """RocksDBStore.toggleDbForBulkLoading: a restoration opens its store once more when it begins, and when it ends."""
 
 
-@dataclass(frozen=True)
 class Opening(IncarnationStory):
     """A session on the incarnation that is there."""
 
@@ -50,7 +48,6 @@ class Opening(IncarnationStory):
     opened_at_us = derived(lambda x: x.session.opened_us)
 
 
-@dataclass(frozen=True)
 class Remembered(Opening):
     """A session of a release whose threads may remember the partition."""
 
@@ -104,7 +101,6 @@ class Remembered(Opening):
         return (*(("kafka_streams_version",) * release), *(("num_standby_replicas",) * standbys))
 
 
-@dataclass(frozen=True)
 class Wiped(Remembered):
     """One that began with the wipe of the store, for a restoration."""
 

@@ -14,7 +14,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.disk import LockState
@@ -44,7 +43,6 @@ _BEFORE_THE_START = (
 )
 
 
-@dataclass(frozen=True)
 class Unwiped(NamedStoreStory):
     """A store with data and without an offset."""
 
@@ -57,14 +55,12 @@ class Unwiped(NamedStoreStory):
     affected = Affected.YES
 
 
-@dataclass(frozen=True)
 class Corrupted(Unwiped):
     """Its task was corrupted: the open transaction went into the store, and its offset was taken away."""
 
     free_us: int | None
 
 
-@dataclass(frozen=True)
 class SwitchedOn(Unwiped):
     """It was left without transactions; `left` = by which session, None = before the agent was there."""
 

@@ -7,7 +7,6 @@ store in another task of the application, a file that only RocksDB's stores have
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import is_blind
@@ -29,7 +28,6 @@ _BEFORE_THE_START = (
 )
 
 
-@dataclass(frozen=True)
 class Vanished(TaskStory):
     """A store that a checkpoint names and that has no database."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from agent.contract.events import Confidence, Severity
@@ -28,7 +26,6 @@ from agent.judging.rule import (
 LOUD = {"i": Severity.INFO, "w": Severity.WARNING, "c": Severity.CRITICAL}
 
 
-@dataclass(frozen=True)
 class Told(TaskStory):
     """A story by its letters: key, then severity, `h`armless, `u`nknown or `n`othing."""
 
