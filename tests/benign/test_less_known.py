@@ -10,13 +10,13 @@ from tests.prove.less_known import TRACES, added, forms
 @pytest.mark.parametrize(
     "name",
     [
-        "benign-8574-finished-2.1.1",
+        pytest.param("benign-8574-finished-2.1.1", marks=pytest.mark.slow),
         pytest.param(
             "kafka-8187-stage2-2.0.1", marks=pytest.mark.heavy
         ),  # as the next, with six times the operations
         pytest.param("torn-clean-3.9.2", marks=pytest.mark.slow),
         "kafka-20685-4.1.2",
-        pytest.param("exposure-20685-crash-committed-4.1.2", marks=pytest.mark.slow),
+        "exposure-20685-crash-committed-4.1.2",
     ],
 )
 def test_less_knowledge_adds_no_critical(name):
