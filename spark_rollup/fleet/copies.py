@@ -77,7 +77,7 @@ class Held:
         bytes: Its size; None = unknown.
         damage: Ids of agents' open findings of damage that are not refuted.
         ill: Why it is not healthy, such as that `verify` proved it wrong; empty = healthy.
-        watched: Whether its pod is heard.
+        watched: Whether its pod is heard, and counts it.
     """
 
     pod: str
@@ -114,8 +114,10 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
                 *(["(damaged)"] if damage is not None else ()),
                 *([f"({lag} records behind)"] if lag is not None and lag > LAG_RECORDS else ()),
                 *(["(not heard)"] if silent else ()),
+                *(["(may be gone)"] if pod in app.miscounted else ()),
             ]
-            found.append(Held(pod, size, tuple(damage or ()), " and ".join(ill), not silent))
+            watched = not silent and pod not in app.miscounted
+            found.append(Held(pod, size, tuple(damage or ()), " and ".join(ill), watched))
         if found:
             yield task, found
 

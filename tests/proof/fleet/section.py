@@ -10,8 +10,8 @@ from tests.proof.fleet.figures import FleetFigures, FleetMiss, FleetPlan, Jury
 
 ERAS = (EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, ALOS_3_8)
 PLANS = (
-    FleetPlan(words=10, severe=200, others=150, disturbed=40),
-    FleetPlan(words=10, severe=50, others=50, disturbed=20, standbys=1),
+    FleetPlan(words=9, severe=100, others=60, disturbed=20),
+    FleetPlan(words=9, severe=40, others=30, disturbed=10, standbys=1),
 )
 _NAMES = " | ".join(FleetMiss)
 HEAD = f"""

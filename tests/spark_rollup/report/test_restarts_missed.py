@@ -120,5 +120,8 @@ def test_a_copy_that_may_be_damaged_is_unknown(audited, name):
 
 def test_a_copy_that_its_agent_no_longer_counts_is_none_to_rely_on(audited):
     """What says that it went is lost, and no summary tells of a directory that is gone."""
+    (found,) = audited.findings(the_end_of_the_other_copy_was_lost, "unprotected-task")
+    assert (found["severity"], found["confidence"]) == ("info", "unknown")
+    assert "pod-b (may be gone)" in str(found["evidence"])
     row = answer(audited, the_end_of_the_other_copy_was_lost)
     assert row["ill_elsewhere"] == ["pod-b (its agent watches fewer tasks than were seen held)"]
