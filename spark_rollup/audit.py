@@ -56,9 +56,7 @@ def run(spark: SparkSession, options: AuditOptions) -> Outcome:
         as_of_us=asked.as_of_us,
         since_us=asked.since_us,
         titles={rule.meta.id: rule.meta.title for rule in RULES},
-        expected=None
-        if options.expect is None
-        else expected.compare(options.expect, told.of(PODS), told.of(RESTARTS)),
+        expected=expected.compare(options.expect, told.of(PODS), told.of(RESTARTS)),
         not_asked=() if asked.proofs is not None else [meta.id for meta in PROOFS],
     )
     return write(spark, tables, options.output, began_us)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_rollup.errors import UnreadError, UsageError
+from spark_rollup.errors import UsageError
 from spark_rollup.fleet.answers import NOT_RUNNING
+from spark_rollup.report.story import some
 
 COMMAND = "kubectl get pods -A -l LABEL --field-selector=status.phase=Running --no-headers"
 """What makes the file: each line begins with namespace and pod; what follows is not read."""
@@ -22,6 +23,9 @@ PodKey = tuple[str, str]
 _SPACE = re.compile(r"(?:[^/\s]+/)?[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _POD = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
 
+_TASK = re.compile(r"(.*)_([0-9]{1,5})")
+"""Sub-topology, and number: one with more digits is no task of Kafka's, whoever made that directory."""
+
 _STATES = {"silent": "silent", "stopped": "its agent ended"}
 
 
@@ -32,52 +36,41 @@ class Expected:
     Args of the dataclass:
         pods: How many pods were expected.
         unheard: Those without an agent that is heard -> why, in words.
-        tasks: Namespace and application -> its tasks that no pod has, as ranges: `0_3`, `0_5 to 0_9`; and their number.
+        tasks: Namespace and application -> its tasks that no pod has.
     """
 
     pods: int
     unheard: Mapping[PodKey, str]
-    tasks: Mapping[PodKey, tuple[Sequence[str], int]]
+    tasks: Mapping[PodKey, Sequence[str]]
 
-    @property
-    def tasks_missing(self) -> int:
-        """How many tasks no pod has."""
-        return sum(number for _, number in self.tasks.values())
-
-    def named(self) -> list[tuple[str, str]]:
-        """Name all of it, as heads and texts: one for each namespace, and one for each application."""
-        spaces: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for (space, pod), why in self.unheard.items():
-            spaces[space][why].append(pod)
-        pods = [
-            (
-                f"pods of {space} without an agent",
-                "; ".join(f"{', '.join(x)} ({why})" for why, x in found.items()),
-            )
-            for space, found in spaces.items()
-        ]
-        return pods + [
-            (f"tasks of {'/'.join(filter(None, place))} that no pod has", ", ".join(ranges))
-            for place, (ranges, _) in self.tasks.items()
-        ]
+    def counts(self) -> dict[str, int]:
+        """Count what is missing."""
+        return {"pods": len(self.unheard), "tasks": sum(map(len, self.tasks.values()))}
 
     def in_words(self) -> str:
         """Say as part of a verdict what is missing; empty: nothing."""
-        pods, tasks = len(self.unheard), self.tasks_missing
+        pods, tasks = self.counts().values()
         parts = (
             f"no agent heard on {pods} of {self.pods} expected pods" if pods else "",
             f"{tasks} task{'' if tasks == 1 else 's'} that no pod has" if tasks else "",
         )
         return " and ".join(filter(None, parts))
 
-    def row(self) -> dict[str, object]:
-        """Write it for the success marker."""
-        pods = [{"namespace": space, "pod": pod, "why": why} for (space, pod), why in self.unheard.items()]
-        tasks = [
-            {"namespace": space, "application_id": name, "tasks": list(ranges)}
-            for (space, name), (ranges, _) in self.tasks.items()
+    def named(self) -> list[tuple[str, str]]:
+        """Name all of it, as heads and texts: one for each namespace, and one for each application."""
+        found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for (space, pod), why in self.unheard.items():
+            found[f"pods of {space} without an agent"][f" ({why})"].append(pod)
+        for place, tasks in self.tasks.items():
+            found[f"tasks of {'/'.join(filter(None, place))} that no pod has"][""] = list(tasks)
+        return [
+            (head, "; ".join(f"{some(x)}{why}" for why, x in said.items())) for head, said in found.items()
         ]
-        return {"pods": self.pods, "not_heard": pods, "not_held": tasks}
+
+    def row(self) -> dict[str, object]:
+        """Write it for the success marker, with names of the form `NAMESPACE/NAME`."""
+        missing = {"not_heard": self.unheard, "not_held": self.tasks}
+        return {"pods": self.pods, **{x: {"/".join(k): v for k, v in y.items()} for x, y in missing.items()}}
 
 
 def read(path: Path) -> tuple[PodKey, ...]:
@@ -85,15 +78,12 @@ def read(path: Path) -> tuple[PodKey, ...]:
 
     Raises:
         UsageError: it is none of that form: says which line, and what makes the right one.
-        UnreadError: it cannot be read.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (FileNotFoundError, IsADirectoryError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "is no text"
         raise UsageError(f"--expect {path}: {why}; {COMMAND} makes it") from error
-    except OSError as error:
-        raise UnreadError(f"--expect {path} cannot be read: {error.strerror or error}") from error
     found: dict[PodKey, None] = {}
     for number, line in enumerate(lines, 1):
         words = line.split()
@@ -110,8 +100,10 @@ def read(path: Path) -> tuple[PodKey, ...]:
     return tuple(found)
 
 
-def compare(expected: Sequence[PodKey], pods: Sequence[Row], restarts: Iterable[Row]) -> Expected:
-    """Say what is missing.
+def compare(
+    expected: Sequence[PodKey] | None, pods: Sequence[Row], restarts: Iterable[Row]
+) -> Expected | None:
+    """Say what is missing; None: nothing was named.
 
     Args:
         expected: What `read` gives.
@@ -121,6 +113,8 @@ def compare(expected: Sequence[PodKey], pods: Sequence[Row], restarts: Iterable[
     Raises:
         UsageError: the input is of several clusters, and a line does not say of which one its namespace is.
     """
+    if expected is None:
+        return None
     known = {(str(row["namespace"] or ""), str(row["pod"])): row for row in pods}
     clusters = sorted({space.rpartition("/")[0] for space, _ in known})
     unheard: dict[PodKey, str] = {}
@@ -149,30 +143,21 @@ def _unheard(row: Row | None) -> str:
     return f"{_STATES.get(state, state)}, last heard {str(row['last_seen'])[:19].replace('T', ' ')} UTC"
 
 
-def _absent(restarts: Iterable[Row], there: Collection[PodKey]) -> dict[PodKey, tuple[list[str], int]]:
+def _absent(restarts: Iterable[Row], there: Collection[PodKey]) -> dict[PodKey, list[str]]:
     """Find the holes in the numbers of each sub-topology, up to the highest that is or was just held.
 
     What a silent pod had it may still have, if it is expected; of other pods that are not heard nothing counts.
     """
-    had: dict[tuple[str, str, str], dict[int, bool]] = defaultdict(dict)
+    known: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    had: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for row in restarts:
-        sub, _, number = str(row["task_id"] or "").rpartition("_")
-        if sub and number.isdecimal() and number.isascii():
-            place = had[str(row["namespace"] or ""), str(row["application_id"]), sub]
-            has = row["answer"] != NOT_RUNNING and (str(row["namespace"] or ""), str(row["pod"])) in there
-            place[int(number)] = place.get(int(number), False) or has
-    found: dict[PodKey, tuple[list[str], int]] = {}
+        if parts := _TASK.fullmatch(str(row["task_id"])):
+            space, number = str(row["namespace"] or ""), int(parts[2])
+            known[place := (space, str(row["application_id"]), parts[1])].add(number)
+            if row["answer"] != NOT_RUNNING and (space, str(row["pod"])) in there:
+                had[place].add(number)
+    found: dict[PodKey, list[str]] = {}
     for (space, application, sub), numbers in sorted(had.items()):
-        holes = list(_holes(sorted(x for x, is_had in numbers.items() if is_had), max(numbers)))
-        if holes and any(numbers.values()):
-            names, count = found.get((space, application), ([], 0))
-            shown = [f"{sub}_{a}" if a == b else f"{sub}_{a} to {sub}_{b}" for a, b in holes]
-            found[space, application] = [*names, *shown], count + sum(b - a + 1 for a, b in holes)
+        if holes := sorted({*range(max(known[space, application, sub]) + 1)} - numbers):
+            found.setdefault((space, application), []).extend(f"{sub}_{x}" for x in holes)
     return found
-
-
-def _holes(had: Sequence[int], last: int) -> Iterator[tuple[int, int]]:
-    """List what is missing between 0 and the last, both included, as first and last of each hole."""
-    for before, after in zip((-1, *had), (*had, last + 1), strict=True):
-        if after - before > 1:
-            yield before + 1, after - 1

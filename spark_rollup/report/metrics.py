@@ -171,11 +171,9 @@ def _watched(facts: Facts) -> Series:
     return _one(1 - sum(min(span, unknown) for span, unknown in spans) / span_s) if span_s else {}
 
 
-def _expected_pods(facts: Facts) -> Series:
-    if facts.data.expected is None:
-        return {}
-    unheard = len(facts.data.expected.unheard)
-    return {("true",): float(facts.data.expected.pods - unheard), ("false",): float(unheard)}
+def _missing(facts: Facts) -> Series:
+    found = facts.data.expected
+    return {(what,): float(number) for what, number in found.counts().items()} if found else {}
 
 
 def _number(value: object) -> float:
@@ -244,16 +242,10 @@ CATALOGUE: tuple[Metric, ...] = (
     ),
     Metric("statewarden_rollup_pods", "Pods in the input.", lambda facts: _one(len(facts.data.coverage))),
     Metric(
-        "statewarden_rollup_expected_pods",
-        "Pods of --expect by whether an agent is heard on them; absent without --expect.",
-        _expected_pods,
-        labels=("heard",),
-        stability=Stability.EXPERIMENTAL,
-    ),
-    Metric(
-        "statewarden_rollup_tasks_without_pod",
-        "Tasks that no pod has, up to the highest number of each sub-topology; absent without --expect.",
-        lambda facts: _one(facts.data.expected.tasks_missing) if facts.data.expected else {},
+        "statewarden_rollup_missing",
+        "Pods of --expect without an agent that is heard, and tasks that no pod has; absent without --expect.",
+        _missing,
+        labels=("what",),
         stability=Stability.EXPERIMENTAL,
     ),
     Metric(

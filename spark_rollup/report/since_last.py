@@ -61,13 +61,11 @@ class Seen:
 
     Args of the dataclass:
         pods: Every pod that was heard of -> what puts it in doubt; empty = nothing.
-        of_application: Namespace and application -> its pods.
         not_asked: Detectors that are not asked, and on which pod; None = on any.
         rules: Rules of the fleet: the ids of what they find alone change with the look-back.
     """
 
     pods: Mapping[Key, str]
-    of_application: Mapping[Key, Sequence[str]] = field(default_factory=dict)
     not_asked: frozenset[tuple[str, Key | None]] = frozenset()
     rules: Collection[str] = ()
 
@@ -176,9 +174,8 @@ def compare(last: Last, rows: Sequence[Row], seen: Seen, as_of_us: int) -> Since
 
 def in_a_line(row: Row) -> str:
     """Name an incident that is not open any more, and say why it is not known to be gone."""
-    where = "/".join(
-        str(x) for x in (row["namespace"], row["application_id"], named(texts(row["tasks"]))) if x
-    )
+    parts = (row["namespace"], row["application_id"], named(texts(row["tasks"])))
+    where = "/".join(str(x) for x in parts if x)
     pods = f" on {named(texts(row['pods']))}" if row["pods"] else ""
     why = f"; {row['why']}" if row.get("why") else ""
     return f"{row['detector']} {where}{pods} ({row['id']}){why}"
@@ -203,10 +200,8 @@ def _pairs(before: Sequence[Row], now: Sequence[Row], rules: Collection[str]) ->
 
 def _keys(row: Row) -> set[Key]:
     """List the ids by which an incident is known again: what is only evidence may be that of another one, too."""
-    findings = row["findings"]
-    own = (
-        [x["id"] for x in findings if x["detector"] == row["detector"]] if isinstance(findings, list) else []
-    )
+    rows = row["findings"] if isinstance(row["findings"], list) else []
+    own = [x["id"] for x in rows if x["detector"] == row["detector"]]
     return {(str(row["namespace"]), str(id_)) for id_ in (row["id"], *texts(row["absorbed"]), *own)}
 
 
@@ -227,7 +222,7 @@ def _change(row: Row, was: Sequence[Row]) -> Change:
 def _unknown(row: Row, seen: Seen) -> str:
     """Say why it is not known that an incident that is not found is gone; empty: it is gone."""
     space, detector = str(row["namespace"]), str(row["detector"])
-    pods = texts(row["pods"]) or seen.of_application.get((space, str(row["application_id"])), ())
+    pods = texts(row["pods"]) or [pod for where, pod in seen.pods if where == space]
     off = [pod for pod in pods if (detector, (space, pod)) in seen.not_asked]
     if off or (detector, None) in seen.not_asked:
         return f"{detector} is not looked for{f' on {named(off)}' if off else ''}"

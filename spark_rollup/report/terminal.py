@@ -10,17 +10,17 @@ from datetime import timedelta
 
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Severity, Status
-from agent.contract.wording import NAMED, named
+from agent.contract.wording import named
 from spark_rollup.config import AGENT, FLEET
 from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
-from spark_rollup.report.since_last import Change, SinceLast, in_a_line
+from spark_rollup.report.since_last import Change, in_a_line
 from spark_rollup.report.story import AFFECTED, texts
 from spark_rollup.report.write import Outcome
 
-LACKING = 20
-"""So many namespaces and applications are named of which something is missing; `--verbose` has all."""
+LINES = 20
+"""So many lines at most name what is missing or not open any more; `--verbose` has all."""
 
 _INDENT = "    "
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
@@ -50,8 +50,8 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     since = data.since_last
     first = "" if since else " (no earlier audit there to compare with)"
     lines = [f"{_verdict(data, listed)} ({_watched(data)})"]
-    lines += _since_last(since, shown) if since else []
-    lines += [line for x in _lacking(data, shown) for line in _wrapped(x, shown)]
+    lines += [since.in_words()] if since else []
+    lines += _named(data, shown)
     lines += [_read(data), f"report: {outcome.page}{first}"]
     for one in listed:
         changed = since.now.get((one.namespace, one.id)) if since else None
@@ -59,21 +59,16 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     return lines
 
 
-def _since_last(since: SinceLast, shown: Shown) -> list[str]:
-    lines = [since.in_words()]
-    for what, rows in (("gone", since.gone), ("not heard of any more", since.not_heard)):
-        for row in rows if shown.verbose else rows[:NAMED]:
-            lines += _wrapped(f"{what}: {in_a_line(row)}", shown)
-        if left := 0 if shown.verbose else len(rows[NAMED:]):
-            lines += _wrapped(f"{what}: {left} more (--verbose)", shown)
-    return lines
-
-
-def _lacking(data: PageData, shown: Shown) -> list[str]:
-    """Name what was expected and is missing."""
+def _named(data: PageData, shown: Shown) -> list[str]:
+    """Name what was expected and is missing, and incidents of the last audit that are not open any more."""
+    since = data.since_last
     lines = [": ".join(x) for x in data.expected.named()] if data.expected else []
-    cut = lines if shown.verbose else lines[:LACKING]
-    return [*cut, f"and {len(lines) - len(cut)} lines more (--verbose)"] if len(lines) > len(cut) else cut
+    if since:
+        lines += [f"not heard of any more: {in_a_line(x)}" for x in since.not_heard]
+        lines += [f"gone: {in_a_line(x)}" for x in since.gone]
+    cut = lines if shown.verbose else lines[:LINES]
+    left = [f"and {len(lines) - len(cut)} lines more (--verbose)"] if len(lines) > len(cut) else []
+    return [line for x in (*cut, *left) for line in _wrapped(x, shown)]
 
 
 def _is_severe(one: FleetIncident) -> bool:

@@ -29,7 +29,6 @@ from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
 from spark_rollup.report.page.data import pod_key
 from spark_rollup.report.restart_answer import with_steps
-from spark_rollup.report.story import texts
 from spark_rollup.schemas import (
     CHURN,
     COVERAGE,
@@ -169,15 +168,10 @@ def _about_restarts(tables: Tables, shown: page.PageData, written: str) -> last_
 
 
 def _seen(tables: Tables, shown: page.PageData) -> since_last.Seen:
-    of: dict[since_last.Key, list[str]] = defaultdict(list)
-    for row in shown.pods:
-        space, pod = pod_key(row)
-        for application in texts(row["applications"]):
-            of[space, application].append(pod)
     off = {(str(row["detector"]), pod_key(row)) for row in shown.disabled}
     never = {(detector, None) for detector in tables.not_asked}
     doubts = {pod_key(row): str(row["doubt"] or "") for row in shown.known_pods}
-    return since_last.Seen(doubts, of, frozenset(off | never), tables.titles)
+    return since_last.Seen(doubts, frozenset(off | never), tables.titles)
 
 
 def _open(findings: Sequence[Mapping[str, object]], reporter: str) -> dict[str, int]:

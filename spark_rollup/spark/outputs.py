@@ -35,13 +35,8 @@ TABLES = (
     "verdicts",
 )
 FILES = (
-    "findings.jsonl",
-    "incidents.jsonl",
-    "report.html",
-    "verdicts.jsonl",
-    "restarts.json",
-    "since_last.json",
-)
+    "findings.jsonl", "incidents.jsonl", "report.html", "verdicts.jsonl", "restarts.json", "since_last.json",
+)  # fmt: skip
 
 AUDIT, VERIFY = "audit", "verify"
 """Commands that write; neither writes where the other did."""

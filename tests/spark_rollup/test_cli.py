@@ -278,17 +278,17 @@ class TestRealRuns:
         assert main([*asked, "--expect", str(tmp_path / "pods")]) == 1
         marker = json.loads((out / "_SUCCESS.json").read_text())
         assert marker["expected"] == {
-            "pods": 2,
-            "not_heard": [{"namespace": "shop", "pod": "orders-1", "why": "never heard"}],
-            "not_held": [{"namespace": "shop", "application_id": "orders", "tasks": ["0_1"]}],
-        }
-        assert 'statewarden_rollup_expected_pods{heard="false"} 1.0' in (out / "metrics.prom").read_text()
+            "pods": 2, "not_heard": {"shop/orders-1": "never heard"}, "not_held": {"shop/orders": ["0_1"]},
+        }  # fmt: skip
+        assert 'statewarden_rollup_missing{what="pods"} 1.0' in (out / "metrics.prom").read_text()
         told = capsys.readouterr().out.splitlines()
         assert told[1].endswith(": nothing new, 1 still open, 1 not heard of any more")
-        assert told[2].startswith(
+        assert told[2] == "    pods of shop without an agent: orders-1 (never heard)"
+        assert told[3] == "    tasks of shop/orders that no pod has: 0_1"
+        assert told[4].startswith(
             "    not heard of any more: false-clean-store shop/orders/0_1 on orders-1 (i-"
         )
-        assert "no word of orders-1 in this audit" in " ".join(" ".join(told[2:4]).split())
+        assert "no word of orders-1 in this audit" in " ".join(" ".join(told[4:6]).split())
         before_all = ["--expect", str(tmp_path / "pods"), "--as-of", "2026-11-18T11:07:10Z"]
         assert main([*asked, *before_all]) == 3
         told = capsys.readouterr().out.splitlines()

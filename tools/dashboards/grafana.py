@@ -173,8 +173,8 @@ def _columns(panel: Panel) -> list[str]:
     grouped = re.search(r"by \(([^)]*)\)", RECORDED.get(name, expr))
     labels = grouped[1].split(", ") if grouped else []
     first = (
-        "Value",
         "severity",
+        "Value",
         "detector",
         "rule",
         "named_by",

@@ -15,7 +15,6 @@ from spark_rollup.report.page.data import (
     Links,
     PageData,
     PodKey,
-    Row,
     is_open,
     level,
     pod_key,
@@ -36,7 +35,6 @@ from spark_rollup.report.page.text import (
     number,
     parse_us,
     percent,
-    rest,
 )  # fmt: skip
 from spark_rollup.report.restart_answer import age as span
 from spark_rollup.report.since_last import FILE, Change, in_a_line
@@ -162,13 +160,9 @@ def _since_last(data: PageData, links: Links) -> str:
         found = [x for x in data.incidents if since.now.get((x.namespace, x.id)) is change]
         ways = [f'<a href="#{at}">{short(x)}</a>' if (at := links.card(x)) else short(x) for x in found]
         words += f"; {change.value}: {some(ways, CHANGES)}" if ways else ""
-    gone = fold("What is gone", _listed(since.gone)) if since.gone else ""
+    over = some([clip(in_a_line(row)) for row in since.gone], MOST_PODS)
+    gone = fold("What is gone", f'<p class="facts">{over}</p>') if over else ""
     return f'<p class="facts changed">{words[0].upper()}{words[1:]}</p>{gone}'
-
-
-def _listed(rows: Sequence[Row]) -> str:
-    left = rest(len(rows) - MOST_PODS, "incident", f"; all are in <code>{FILE}</code>.")
-    return f"<ul>{''.join(f'<li>{clip(in_a_line(row))}</li>' for row in rows[:MOST_PODS])}</ul>{left}"
 
 
 def _age(data: PageData) -> str:

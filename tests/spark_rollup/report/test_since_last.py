@@ -17,9 +17,7 @@ from spark_rollup.spark.outputs import MARKER
 
 THEN_US, NOW_US = 1_790_000_000_000_000, 1_790_600_000_000_000  # about a week
 PODS = {("shop", f"orders-{n}"): "" for n in range(3)}
-SEEN = Seen(
-    PODS, {("shop", "orders"): ("orders-0", "orders-1")}, rules=frozenset({"task-churn", "unaudited"})
-)
+SEEN = Seen(PODS, rules=frozenset({"task-churn", "unaudited"}))
 
 
 def incident(id_: str = "i-1", **given: object) -> dict[str, object]:
@@ -91,11 +89,11 @@ def test_a_detector_disabled_elsewhere_hides_nothing():
     assert len(since([incident()], [], Seen(PODS, not_asked=off)).gone) == 1
 
 
-def test_what_names_no_pod_is_gone_when_all_pods_of_the_application_are_seen():
+def test_what_names_no_pod_is_gone_when_all_pods_of_the_namespace_are_seen():
     """One that is silent may know of it; and without any pod nothing is known."""
     row = incident(pods=[])
     assert since([row], []).gone
-    assert since([row], [], Seen({**PODS, ("shop", "orders-1"): "blind"}, SEEN.of_application)).not_heard
+    assert since([row], [], Seen({**PODS, ("shop", "orders-1"): "blind"})).not_heard
     assert since([row], [], Seen({})).not_heard[0]["why"] == "no word of its pods in this audit"
 
 
