@@ -2,11 +2,14 @@
 
 From 4.3 on a clean close writes offset, position and status last. A dirty close that is killed before its wipe
 flushes uncommitted records and marks the store clean without an offset; Kafka Streams trusts it. Fires when such a
-store is opened again: suspected. The next offset decides: if it moved by less than what had been flushed, that was
-never committed: confirmed. Fires, too, where no process holds such a store: the next start would trust it.
+store is opened again: suspected. If the next offset moved by less than what had been flushed, that was hardly ever
+committed: critical. Confirmed once data went on reaching the disk without another offset while commits went by. Until
+then that offset may be one of a restoration on its way, or the one that the start-up pass puts back. Where no process
+holds such a store, the next start would trust it: fires, too.
 
 Source:
-    RocksDBStore.close and StreamTask.closeDirty (4.3.0, 4.3.1); docs/state-format.md#what-the-last-close-wrote and
+    RocksDBStore.close, StreamTask.closeDirty and postCommit, DefaultStateUpdater.maybeCheckpointTasks,
+    StateDirectory.initializeStartupStores (4.3.1); docs/state-format.md#what-the-last-close-wrote and
     docs/state-format.md#d1; recorded as
     `dirty-close-kill-4.3.1`, twins `control-dirty-close-wiped-4.3.1`, `eos-4.3.1-crash-*`.
 """
@@ -14,17 +17,19 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store
-from agent.inventory.sessions import uncovered_puts, wrote_offset
+from agent.inventory.sessions import stored_offset, uncovered_puts, wrote_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import DEAD_US, reopenings
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import FALSE_CLEAN
 from agent.judging.wording import assumptions
+from agent.quantities.changelog import base_offset
 from agent.quantities.flushed import commits_passed, dirty_puts, dirty_since, is_more_than_ten_thousand
 from agent.quantities.verdicts import holds_uncommitted
 
@@ -45,6 +50,10 @@ META = DetectorMeta(
     twin=Twin("a dirty close whose wipe was not prevented", "control-dirty-close-wiped-4.3.1"),
     silent_where=((Fact.STATUS_MARKER, Truth.NO),),
 )
+
+
+SAME_FLUSH_US = 1_000_000
+"""Data and offset of one flush are two files; they are written within this time."""
 
 
 class Closed(NamedStoreStory):
@@ -83,6 +92,24 @@ class Trusted(Closed):
     subject = derived(lambda x: f"close@{x.before.released_us}")
     opened_at_us = derived(lambda x: x.after.opened_us)
 
+    @cached_property
+    def runs(self) -> bool:
+        """Whether its restoration is over for sure: who restores stores an offset at every commit, and at a pause.
+
+        Two flushes behind the newest offset, commits apart: one alone may follow a pause.
+        """
+        for database in self.store.databases.values():
+            since_us = max(database.offset_us, self.after.opened_us) + SAME_FLUSH_US
+            late = [us for _, us in database.flushed if us > since_us]
+            if late and commits_passed(self.case.settings, self.case.passed_us(late[0], late[-1])):
+                return True
+        return False
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset that was stored since; of a store that is open only where no other one comes."""
+        return stored_offset(self.store) if self.runs else self.after.stored_offset
+
 
 class AtRest(Closed):
     """It is free, and the next start would trust it."""
@@ -119,11 +146,12 @@ def _at_rest(case: TaskCase) -> Iterator[AtRest]:
 
 
 def _moved_by_less(x: Trusted) -> Proof | None:
-    new, least = x.after.stored_offset, dirty_puts(x.store, x.before, x.case.settings)
-    if new is None:
+    new, least = x.next_offset, dirty_puts(x.store, x.before, x.case.settings)
+    if new is None or not (x.runs or new > base_offset(x.after.stored_offset_at_open)):
         return None
     found = holds_uncommitted(x.store, x.case.profile, least, dirty_since(x.before), new)
-    return Proof("the next stored offset moved by less than what was flushed") if found is Truth.YES else None
+    why = "the next stored offset moved by less than what was flushed"
+    return Proof(why, certain=x.runs) if found is Truth.YES else None
 
 
 def _is_marked_open(x: AtRest) -> bool:
@@ -163,8 +191,8 @@ def _evidence(x: Trusted, _: Proof | None) -> Iterable[Evidence]:
     closed = f"closed: status clean, {x.uncertain} new puts flushed, no offset written with them"
     yield Evidence(before.released_us or 0, closed, x.place)
     yield Evidence(after.opened_us, "the same incarnation opened again, no wipe", x.place)
-    if after.stored_offset is not None:
-        found = f"next stored offset: {after.stored_offset}"
+    if x.next_offset is not None:
+        found = f"next stored offset: {x.next_offset}"
         yield Evidence(after.released_us or x.case.now_us, found, x.place)
     elif x.missing:
         yield from assumptions(x.case, after.opened_us, *x.missing)
@@ -192,19 +220,21 @@ _BEFORE_THE_START = (
     " start: the task is restored from committed records, and nothing is lost."
 )
 
+_HOW_SURE = {None: "perhaps never", False: "very likely never", True: "never"}
+
 TRUSTED = Rule[Trusted](
     "a store that a dirty close marked clean was opened again",
     innocents=_OF_THE_CLOSE,
     unknowns=_UNKNOWN_CLOSE,
     proofs=(_moved_by_less,),
     loudness=lambda x, proof: (
-        (Loudness(Severity.CRITICAL, Confidence.CONFIRMED))
-        if (proof is not None)
-        else (Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=x.missing))
+        Loudness(Severity.CRITICAL, Confidence.CONFIRMED if proof.certain else Confidence.SUSPECTED)
+        if proof is not None
+        else Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=x.missing)
     ),
     summary=lambda x, proof: (
         f"{x.named} was marked clean without its offset and is trusted;"
-        f" {x.uncertain} flushed puts were {'never' if proof else 'perhaps never'} committed."
+        f" {x.uncertain} flushed puts were {_HOW_SURE[proof.certain if proof else None]} committed."
     ),
     evidence=_evidence,
 )

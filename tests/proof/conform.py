@@ -11,9 +11,10 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tests.proof.disk import is_due
 from tests.proof.eras import MANY_OFFSETS, Era
-from tests.proof.life import COMMITTED, OPEN, UNKNOWN, Life, Word, lasts, of, to_apply
-from tests.proof.steps import is_due, moves
+from tests.proof.life import COMMITTED, GONE, GONE_ALONE, OPEN, UNKNOWN, Life, Word, lasts, of, to_apply
+from tests.proof.steps import moves
 
 NO_LIMIT = 1_000_000
 
@@ -32,19 +33,42 @@ def sketch(word: Word, seen: Seen) -> tuple[Word | None, Seen]:
             return None, seen
         case ("open", _):
             return word, seen._replace(held=True)
+        case ("tick",):
+            return None, seen
         case ("flush", _):
             return ("flush",), seen
+        case ("flush", puts, offset, late):
+            how, seen = moved(offset, seen)
+            return ("flush", puts + late > 0, how, late > 0), seen
         case ("shut", puts):
             return ("shut", puts > 0), seen._replace(held=False)
+        case ("shut", puts, offset, late):
+            how, seen = moved(offset, seen)
+            return ("shut", puts + late > 0, how, late > 0), seen._replace(held=False)
+        case ("pass", None):
+            return ("refused",), seen
+        case ("pass", offset):
+            how, seen = moved(offset, seen)
+            return ("pass", how), seen
         case ("ckpt", offset, puts):
-            if offset == UNKNOWN:
-                return ("ckpt", "unknown", puts > 0), seen
-            moved = offset - seen.offset
-            how = "many" if moved > MANY_OFFSETS else "few" if moved > 0 else "none" if moved == 0 else "back"
-            return ("ckpt", how, puts > 0), seen._replace(offset=offset)
+            how, seen = moved(offset, seen)
+            return ("ckpt", how, puts > 0), seen
         case ("kill",) | ("exit",):
             return ("kill" if seen.held else "exit",), seen._replace(held=False)
     return word, seen
+
+
+def moved(offset: int | None, seen: Seen) -> tuple[str, Seen]:
+    """Tell what an offset means after the one before."""
+    if offset is None:
+        return "as before", seen
+    if offset == UNKNOWN:
+        return "unknown", seen
+    if offset in (GONE, GONE_ALONE):
+        return "gone", seen._replace(offset=-1)
+    by = offset - seen.offset
+    how = "many" if by > MANY_OFFSETS else "few" if by > 0 else "none" if by == 0 else "back"
+    return how, seen._replace(offset=offset)
 
 
 def sketched(words: Sequence[Word]) -> list[Word]:
@@ -97,12 +121,19 @@ def _matches(text: Sequence[Word], at: int, words: Sequence[Word], seen: Seen) -
 def _key(era: Era, at: int, life: Life, seen: Seen) -> tuple[object, ...]:
     """Tell lives apart as far as what may come next differs."""
     todo, ends = to_apply(life), lasts(life.log)
-    moved = life.position - seen.offset
+    step = life.position - seen.offset
     return (
         at, life.role, life.alive, life.directory, life.store, life.paused, is_due(era, life), bool(life.memory),
         life.checkpoint is None or (life.checkpoint >= 0, life.checkpoint == life.position),
-        life.recorded is None, min(len(todo), 2), min(len(of(life, OPEN)), 2),
-        min(sum(ends[x] <= seen.offset for x in of(life, COMMITTED)), 2), (moved > 0) - (moved < 0),
-        moved > MANY_OFFSETS, life.position < 0, any(life.log[x].records > MANY_OFFSETS for x in todo),
-        life.offset, life.status,
+        life.recorded is None, min(len(todo), 5 if era.in_store else 2), min(len(of(life, OPEN)), 2),
+        min(sum(ends[x] <= seen.offset for x in of(life, COMMITTED)), 2), (step > 0) - (step < 0),
+        step > MANY_OFFSETS, life.position < 0, any(life.log[x].records > MANY_OFFSETS for x in todo),
+        _step(life.offset, seen.offset), life.offset == life.position, bool(life.late), bool(life.buffer), life.status,
     )  # fmt: skip
+
+
+def _step(offset: int | None, before: int) -> tuple[bool, int, bool] | int | None:
+    """Tell what an offset in the memtable will mean once it is flushed."""
+    if offset is None or offset < 0:
+        return offset
+    return True, (offset > before) - (offset < before), offset - before > MANY_OFFSETS

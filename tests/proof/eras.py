@@ -61,7 +61,7 @@ class Era:
     def restored_checkpoints(self) -> int:
         """How many checkpoints the end of a restoration writes."""
         if self.in_store:
-            return 0
+            return 1  # into the memtable: not seen
         if self.eos:
             return int(self._holds(Fact.CHECKPOINT_AT_RESTORE_END_EOS))
         return int(self._holds(Fact.CHECKPOINT_AT_RESTORE_END_ALOS)) + int(self.updater)
@@ -69,12 +69,12 @@ class Era:
     @cached_property
     def kept(self) -> bool:
         """The checkpoint of a restoration's end stays while the task processes."""
-        return not self.eos or self._holds(Fact.CHECKPOINT_KEPT_IN_RUNNING)
+        return not self.eos or self.in_store or self._holds(Fact.CHECKPOINT_KEPT_IN_RUNNING)
 
     @cached_property
     def kept_at_resume(self) -> bool:
         """The checkpoint of a suspension stays after it."""
-        return not self.eos or self._holds(Fact.CHECKPOINT_KEPT_AT_RESUME)
+        return not self.eos or self.in_store or self._holds(Fact.CHECKPOINT_KEPT_AT_RESUME)
 
     @cached_property
     def deleted_at_init(self) -> bool:
@@ -97,6 +97,11 @@ class Era:
         """A corrupted running task writes its present offset just before its wipe."""
         return self._holds(Fact.CHECKPOINT_AT_CORRUPTED_CLOSE)
 
+    @cached_property
+    def hasty_cleaner(self) -> bool:
+        """The cleaner judges a directory by the age of its creation (KAFKA-20805)."""
+        return self._holds(Fact.CLEANER_SEES_CREATION_TIME)
+
 
 EOS_3_8 = Era("exactly-once 3.8 to 4.2.1", "4.1.2", eos=True)
 EOS_3_6_2 = Era("exactly-once 3.6.2 to 3.7", "3.6.2", eos=True)
@@ -105,5 +110,14 @@ EOS_4_2_2 = Era("exactly-once 4.2.2", "4.2.2", eos=True)
 EOS_2_6_0 = Era("exactly-once 2.6.0 and 2.6.1", "2.6.1", eos=True)
 ALOS_3_8 = Era("at-least-once 3.8 to 4.2", "3.9.2", eos=False)
 ALOS_2_6 = Era("at-least-once 2.7 to 3.4", "3.4.1", eos=False)
+EOS_4_3 = Era("exactly-once 4.3", "4.3.1", eos=True)
+EOS_4_4 = Era("exactly-once 4.4", "4.4.0", eos=True)
+EOS_4_4_T = Era("exactly-once 4.4, transactional", "4.4.0", eos=True, transactional=True)
+ALOS_4_3 = Era("at-least-once 4.3", "4.3.1", eos=False)
+ALOS_4_4 = Era("at-least-once 4.4", "4.4.0", eos=False)
+ALOS_4_4_T = Era("at-least-once 4.4, transactional", "4.4.0", eos=False, transactional=True)
 
-ERAS = (EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6)
+ERAS = (
+    EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
+    ALOS_4_4, ALOS_4_4_T,
+)  # fmt: skip

@@ -11,6 +11,8 @@ COMMITTED, ABORTED, OPEN, UNSENT, MARKER = "committed", "aborted", "open", "unse
 NOBODY, RESTORING, RUNNING, STANDBY, SUSPENDED = "nobody", "restoring", "running", "standby", "suspended"
 UNKNOWN = -4
 """OffsetCheckpoint.OFFSET_UNKNOWN, 2.6.0 and later."""
+GONE, GONE_ALONE = -5, -6
+"""In the memtable: the offset was deleted, right behind records or behind the commit before."""
 
 FEW, MANY = 100, 10_500
 """How many records are written at once: below and above the rule of 10,000."""
@@ -52,6 +54,7 @@ class Life(NamedTuple):
         offset: 4.3+: the offset in the memtable; None = none.
         late: 4.3+: blocks of the memtable that were put after it.
         status: 4.3+: 1 = a reopening finds the store open, 0 = closed, None = not told.
+        buffer: Transactional stores: blocks that wait for their commit.
     """
 
     log: tuple[Block, ...] = ()
@@ -70,6 +73,7 @@ class Life(NamedTuple):
     offset: int | None = None
     late: frozenset[int] = frozenset()
     status: int | None = None
+    buffer: frozenset[int] = frozenset()
 
 
 class Move(NamedTuple):

@@ -11,7 +11,7 @@ from agent.detectors import DETECTORS
 from agent.judging.base import Detector
 from tests.proof.classes import Script
 from tests.proof.eras import Era
-from tests.proof.life import UNKNOWN, Word
+from tests.proof.life import GONE, GONE_ALONE, UNKNOWN, Word
 from tests.support.scenario import TIMESTAMPED, App, Scenario
 from tests.support.scenario_database import SimDatabase
 
@@ -49,6 +49,9 @@ EVERYTHING = {
 }
 GAP_S = 5.0
 AGED_S = 1_300
+QUESTIONS = ("missing-fact", "undecided")
+"""They ask for a fact."""
+TICK_S = 20
 LONG_S = 130
 DECIDED_S = 75
 """What a detector waits for at most, once a process is gone."""
@@ -67,6 +70,7 @@ SOON_S = {
     ("shut", "exit"): 0.05,
     ("shut", "kill"): 0.02,
     ("torn", "kill"): 0.01,
+    ("tick", "rm"): 0.5,
     ("age", "rm"): 0.5,
     ("age", "torn"): 0.5,
 }
@@ -102,9 +106,11 @@ def play(
 
 def scenario(era: Era, told: Told, detectors: tuple[Detector, ...]) -> Scenario:
     """Begin a scenario of an era."""
-    settings: dict[str, object] = {"enable_transactional_statestores": "true"} if era.transactional else {}
+    settings: dict[str, object] = {}
     if told is Told.ALL:
-        settings |= {**EVERYTHING, "commit_interval_ms": 30_000}
+        settings = {**EVERYTHING, "commit_interval_ms": 30_000}
+    if told is Told.ALL or era.transactional:
+        settings["enable_transactional_statestores"] = str(era.transactional).lower()
     run = Scenario(
         era.release,
         "exactly_once_v2" if era.eos else "at_least_once",
@@ -124,7 +130,7 @@ def loud(run: Scenario, earlier: int) -> Iterator[Said]:
         if (
             record.kind is Kind.FINDING
             and body["severity"] != Severity.INFO
-            and body["detector"] != "missing-fact"
+            and body["detector"] not in QUESTIONS
         ):
             detector, level = str(body["detector"]), str(body["level"])
             severity, confidence = str(body["severity"]), str(body["confidence"])
@@ -142,7 +148,12 @@ class Stage:
 
     def plays(self, word: Word) -> None:
         """Play one word, as long after the one before as it comes."""
-        self.run.wait(SOON_S.get((self.before, word[0]), GAP_S))
+        soon = (
+            (self.before, word[0])
+            if (self.before, word[0]) != ("open", "shut") or not any(word[1:])
+            else None
+        )
+        self.run.wait(SOON_S.get(soon, GAP_S) if soon else GAP_S)
         getattr(self, f"_{word[0]}")(*word[1:])
         self.before = word[0]
 
@@ -167,14 +178,12 @@ class Stage:
     def _open(self, _deletes: bool = False) -> None:
         self.app.opens(TASK)
 
-    def _pass(self) -> None:
-        self.app.startup_pass()
+    def _pass(self, offset: int | None) -> None:
+        self.app.startup_pass(offset)
 
     def _refused(self) -> None:
         for database in self._databases():
-            self.app._open_database(database)
-            database.crash()
-            self.run.world.unlock(f"{database.path}/LOCK")
+            database.refuse()
 
     def _flush(self, *amounts: int | None) -> None:
         self._puts(*amounts)
@@ -195,7 +204,7 @@ class Stage:
         self.app._delete_checkpoint(self.run.task(TASK))
 
     def _rm(self) -> None:
-        if self.before == "age":
+        if self.before in ("age", "tick"):
             self.app.cleaner.deletes(TASK)
         else:
             self.app.deletes_directory(TASK)
@@ -207,6 +216,9 @@ class Stage:
     def _age(self) -> None:
         self.run.wait(AGED_S)
 
+    def _tick(self) -> None:
+        self.run.wait(TICK_S)
+
     def _long(self) -> None:
         self.run.wait(LONG_S)
 
@@ -216,7 +228,11 @@ class Stage:
             self.app.puts(TASK, puts)
         if offset is not None:
             for database in self._databases():
-                database.put_offset(CHANGELOG, offset)
-                database.put_position()
+                if offset != GONE:
+                    database.put_offset(CHANGELOG, offset)
+                    database.put_position()
+                if offset in (GONE, GONE_ALONE):
+                    database.drop_offset(CHANGELOG)
+                    database.put_position()
         if late:
             self.app.puts(TASK, late)

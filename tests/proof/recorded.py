@@ -9,14 +9,17 @@ from pathlib import Path
 
 from agent.inventory.disk import Unseen
 from agent.layout.checkpoint import parse_checkpoint
+from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.manifest import read_manifest
 from agent.observe.rocksdb.replay import ManifestView
+from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import read_trace
-from tests.proof.life import UNKNOWN, Word
+from tests.proof.life import GONE, UNKNOWN, Word
 
 IN_TASK = re.compile(r"([^/]+/\d+_\d+)(?:/(.*))?$")
 SOON_S = 1.0
+NOTHING = ("shut", 0, None, 0)
 LONG_WALK_S = 10.0
 """A deletion on the slow volume of some recordings."""
 
@@ -30,10 +33,19 @@ class History:
     held: set[str] = field(default_factory=set)
     puts: dict[str, int] = field(default_factory=dict)
     stores: set[str] = field(default_factory=set)
+    offsets: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    in_store: bool = False
+    was_there: bool = False
+    closing: bool = False
+    cache: SstCache = field(default_factory=SstCache)
 
     def says(self, at: float, *word: object) -> None:
         """Add a word; several stores open, flush and close as one."""
         last_at, last = self.words[-1] if self.words else (0.0, ("",))
+        if word == ("start",):
+            self.was_there = bool(self.offsets)
+        elif word == ("kill",) and self.closing and last[0] == "flush":
+            self.words[-1] = (last_at, ("shut", *last[1:]))
         soon = at - last_at < SOON_S
         if (
             word[0] == "open"
@@ -47,10 +59,31 @@ class History:
             pass
         elif word[0] == "delck" and last[0] == "open":
             self.words[-1] = (at, ("open", True))
+        elif word[0] in ("shut", "flush") and last[0] == "flush" and self.in_store and (soon or self.closing):
+            self.words[-1] = (at, (word[0], *_merged(last[1:], word[1:])))
         elif word[0] in ("ckpt", "shut", "flush") and last[0] == "flush" and soon:
             self.words[-1] = (at, (*word[:-1], word[-1] + last[1]))
         else:
             self.words.append((at, word))
+        if word[0] == "shut" and self.in_store:
+            self._reads_the_pass(at)
+
+    def _reads_the_pass(self, at: float) -> None:
+        """4.3+: a start opens and closes what is there; what it refuses is let go with nothing written."""
+        *before, (opened, first), (_, last) = self.words[-3:]
+        if first[0] != "open" or at - opened > LONG_WALK_S:
+            return
+        if last == NOTHING:
+            self.words[-2:] = [(at, ("refused",))]
+        elif before and before[0][1] == ("start",) and self.was_there:
+            self.words[-2:] = [(at, ("pass", last[2]))]
+
+
+def _merged(first: Word, second: Word) -> Word:
+    """Add up what two stores, or two flushes, brought; the last offset counts."""
+    if second[1] is None:
+        return first[0] + second[0], first[1], first[2] + second[2]
+    return sum(first[::2]) + second[0], second[1], second[2]
 
 
 def histories(trace: Path) -> dict[str, History]:
@@ -106,7 +139,7 @@ def _lock(one: History, at: float, op: str, name: str) -> None:
     else:
         one.held.discard(folder)
         if not one.held:
-            one.says(at, "shut", 0)
+            one.says(at, *(NOTHING if one.in_store else ("shut", 0)))
 
 
 def _file(one: History, disk: MemoryDisk, at: float, op: str, name: str, to: str) -> None:
@@ -130,6 +163,7 @@ def _file(one: History, disk: MemoryDisk, at: float, op: str, name: str, to: str
         ):
             del one.words[-1]
         one.puts.clear()
+        one.offsets.clear()
         one.says(at, "rm")
 
 
@@ -138,9 +172,35 @@ def _flush(one: History, disk: MemoryDisk, at: float, folder: str) -> None:
     if not isinstance(view, ManifestView):
         return
     before = one.puts.setdefault(folder, 0)
-    if view.flushed_sequence > before:
-        one.puts[folder] = view.flushed_sequence
-        one.says(at, "flush", view.flushed_sequence - before)
+    puts = max(view.flushed_sequence - before, 0)
+    one.puts[folder] = before + puts
+    if any(name == "offsets" for _, name in view.families):
+        one.in_store = True
+        _flush_with_offset(one, disk, at, folder, puts)
+    elif puts:
+        one.says(at, "flush", puts)
+
+
+def _flush_with_offset(one: History, disk: MemoryDisk, at: float, folder: str, puts: int) -> None:
+    facts = read_store(disk, f"{one.task}/{folder}", one.cache, with_counters=False)
+    if not isinstance(facts, StoreFacts) or facts.offsets is None:
+        return
+    known, known_at, known_status = one.offsets.get(folder, (UNKNOWN, 0, 0))
+    written_at = max((x.sequence for _, x in facts.offsets.offsets), default=0)
+    status = facts.offsets.status.sequence if facts.offsets.status else 0
+    offset: int | None = None
+    if written_at > known_at:
+        known_at, known = written_at, sum(x.value for _, x in facts.offsets.offsets)
+        offset = known
+    elif facts.offsets.removed_sequence > known_at and not facts.offsets.offsets:
+        known_at, known, offset = facts.offsets.removed_sequence, GONE, GONE
+    elif not puts and status <= known_status:
+        return
+    one.offsets[folder] = (known, known_at, status)
+    late = min(max(one.puts[folder] - known_at, 0), puts) if offset is not None else 0
+    one.closing = offset == GONE or bool(facts.offsets.status and facts.offsets.status.value == 0)
+    every = [x for x, _, _ in one.offsets.values() if x >= 0]
+    one.says(at, "flush", puts - late, offset if offset in (None, GONE, UNKNOWN) else sum(every), late)
 
 
 def _offset(disk: MemoryDisk, path: str) -> int:

@@ -6,7 +6,20 @@ import pytest
 
 from agent.detectors import DETECTORS
 from tests.proof.classes import Classes, kind
-from tests.proof.eras import ALOS_2_6, ALOS_3_8, EOS_2_6_0, EOS_2_6_2, EOS_3_6_2, EOS_3_8, EOS_4_2_2
+from tests.proof.eras import (
+    ALOS_2_6,
+    ALOS_3_8,
+    ALOS_4_3,
+    ALOS_4_4_T,
+    EOS_2_6_0,
+    EOS_2_6_2,
+    EOS_3_6_2,
+    EOS_3_8,
+    EOS_4_2_2,
+    EOS_4_3,
+    EOS_4_4,
+    EOS_4_4_T,
+)
 from tests.proof.figures import Miss, Plan, judge, let_pass
 from tests.proof.life import DAMAGED, EXPOSED
 from tests.proof.play import Told
@@ -19,6 +32,11 @@ PLANS = {
     EOS_4_2_2: Plan(all_words=4, damaged_words=6, most_writes=2, sampled=20),
     ALOS_3_8: Plan(all_words=4, damaged_words=6, most_writes=2, sampled=20),
     ALOS_2_6: Plan(all_words=4, damaged_words=6, most_writes=2, sampled=20),
+    EOS_4_3: Plan(all_words=3, damaged_words=7, most_writes=2, most=40, sampled=20),
+    EOS_4_4: Plan(all_words=3, damaged_words=7, most_writes=2, most=40, sampled=20),
+    EOS_4_4_T: Plan(all_words=3, damaged_words=7, most_writes=2, most=40, sampled=20),
+    ALOS_4_3: Plan(all_words=3, damaged_words=6, most_writes=2, sampled=20),
+    ALOS_4_4_T: Plan(all_words=3, damaged_words=6, most_writes=2, sampled=20),
 }
 
 
