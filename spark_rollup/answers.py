@@ -115,7 +115,7 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
     """
     read, found = audit.prepare(spark, options)
     asked, as_of_us = Question(found.as_of_us), found.as_of_us
-    told = list(tell_pods(read.alone().stories(asked), {}, asked))
+    told = list(tell_pods(read.stories(asked), {}, asked))
 
     def rows(table: str, *order: str) -> list[Row]:
         named = (row for name, row in told if name == table)

@@ -42,12 +42,12 @@ def _add_compact(parser: argparse.ArgumentParser) -> None:
     _add_bronze(parser)
     parser.add_argument(
         "--retain", type=int, metavar="DAYS",
-        help="remove the events of older days, as far as a snapshot covers them",
+        help="remove the events of older days, as far as they have snapshots",
     )  # fmt: skip
     parser.add_argument(
         "--snapshots",
         action="store_true",
-        help="also write the snapshots that `audit --look-back` reads instead of finished days",
+        help="also write the snapshots of finished days, which audits then read in their place",
     )
     _add_spark(parser)
 
@@ -266,7 +266,7 @@ def decisive(parsed: argparse.Namespace) -> list[str]:
         "--as-of": parsed.as_of,
         "--set": parsed.settings,
         "--verified": parsed.verified,
-        "--look-back": parsed.look_back != ALL,
+        "--look-back": parsed.look_back is not None,
     }
     return [option for option, value in given.items() if value]
 
@@ -281,9 +281,9 @@ def _add_verified(parser: argparse.ArgumentParser, about: str) -> None:
 
 def _add_look_back(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--look-back", metavar="DAYS", default=ALL,
-        help="leave out what ended before (midnight UTC, so many days before today), and read a snapshot instead if "
-        f"`compact --snapshots` made one (default: {ALL}, which leaves nothing out)",
+        "--look-back", metavar="DAYS",
+        help="leave out what ended before (midnight UTC, so many days before today); default: nothing is left out. "
+        f"{ALL}: also read every event of finished days, though `compact --snapshots` made snapshots of them",
     )  # fmt: skip
 
 

@@ -63,20 +63,20 @@ def run(spark: SparkSession, options: AuditOptions) -> Outcome:
 
 
 def reading(options: AuditOptions) -> Reading:
-    """Choose what is read of bronze: the look-back, and the newest snapshot from before it.
+    """Choose what is read of bronze: snapshots of days before the look-back, or before today; all else whole.
 
-    Without a look-back that is everything, and the snapshot that covers removed days.
+    Where every event is wanted only removed days are read from their snapshots.
     """
     source = _source(options)
     days = snapshots.days(source) if is_bronze(source) else []
     if not days:
         return EVERYTHING
-    if options.look_back_days is None:
+    if options.every_event:
         return snapshots.reading(source, 0)
     # a day that is still to come is a fast clock's
     newest_us = min(snapshots.end_us(days[-1]) - 1, clock.now_us())
     about_us = newest_us if options.as_of_us is None else options.as_of_us
-    return snapshots.reading(source, snapshots.since_us(about_us, options.look_back_days))
+    return snapshots.reading(source, snapshots.since_us(about_us, options.look_back_days or 0))
 
 
 def _source(options: AuditOptions) -> Place:

@@ -24,6 +24,7 @@ from agent.contract.names import not_here
 from spark_rollup import clock
 from spark_rollup.arguments import decisive, parser
 from spark_rollup.config import (
+    ALL,
     AuditOptions,
     check_directories,
     check_input,
@@ -171,16 +172,14 @@ def _warm_up(parsed: argparse.Namespace) -> int:
 
 
 def _compact(parsed: argparse.Namespace) -> int:
-    from spark_rollup.history import day
-    from spark_rollup.intake import compact
-    from spark_rollup.judging.asks import PASTS
+    from spark_rollup.intake import closed, compact
 
     parts = []
     with _bronze(parsed, "compact") as (spark, bronze):
         parts.append(f"{compact.run(spark, bronze)} days compacted")
         dropped = compact.tidy(spark, bronze, clock.now_us())
         if parsed.snapshots:
-            parts.append(f"{len(day.run(spark, bronze, PASTS))} summed up")
+            parts.append(f"{len(closed.run(spark, bronze))} summed up")
         if parsed.retain is not None:
             gone = compact.retain(spark, bronze, parsed.retain)
             parts.append(f"days up to {gone} removed" if gone else "no day removed")
@@ -299,11 +298,11 @@ def _reading(
 
 
 def _report_missing(what: Reading, options: AuditOptions) -> None:
-    if what.missing:
+    if what.missing and options.look_back_days is not None:
         print(
-            f"statewarden-rollup: no snapshot of {len(what.missing)} days before the look-back ({what.missing[0]} to "
+            f"statewarden-rollup: no snapshots of {len(what.missing)} days before the look-back ({what.missing[0]} to "
             f"{what.missing[-1]}), so all of their events are read: `statewarden-rollup compact --snapshots --bronze "
-            f"{options.input}` once a day makes it",
+            f"{options.input}` once a day makes them",
             file=sys.stderr,
         )
 
@@ -381,6 +380,7 @@ def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable
         as_of_us=parse_as_of(parsed.as_of) if parsed.as_of else None,
         overrides=parse_overrides(parsed.settings),
         look_back_days=parse_look_back(parsed.look_back),
+        every_event=parsed.look_back == ALL,
         verified=parsed.verified,
         expect=expected.read(parsed.expect) if parsed.expect else None,
     )

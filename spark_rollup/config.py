@@ -55,6 +55,7 @@ class AuditOptions:
         overrides: Settings that win over what the agents reported.
         look_back_days: Stories that ended before (midnight UTC, so many days before the audit's day) are left out;
             None = none is.
+        every_event: Whether days that have a snapshot are read event by event.
         verified: Output of `verify`, whose findings are shown with the others; None = there is none.
         expect: Namespace and pod of those that should have an agent; None = that was not said.
     """
@@ -64,6 +65,7 @@ class AuditOptions:
     as_of_us: int | None = None
     overrides: tuple[Override, ...] = field(default=())
     look_back_days: int | None = None
+    every_event: bool = False
     verified: Path | None = None
     expect: tuple[tuple[str, str], ...] | None = None
 
@@ -97,13 +99,13 @@ def parse_age(text: str) -> int | None:
     return int(text[:-1]) * size
 
 
-def parse_look_back(text: str) -> int | None:
-    """Read `--look-back`: a number of days, or `all` (None).
+def parse_look_back(text: str | None) -> int | None:
+    """Read `--look-back`: a number of days; not given, or `all`: None.
 
     Raises:
         UsageError: neither.
     """
-    if text == ALL:
+    if text is None or text == ALL:
         return None
     if not text.isdecimal() or not 1 <= int(text) <= MAX_LOOK_BACK_DAYS:
         raise UsageError(

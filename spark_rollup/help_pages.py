@@ -116,8 +116,8 @@ read on: docs/rollup.md, docs/delivery.md""",
         "[OPTION ...] --bronze WHERE",
         """\
 Once a day: joins the small files of finished days in bronze. With --snapshots
-it also sums these days up, so that `audit --look-back` need not read them; with
---retain it removes old days that are summed up.""",
+it also keeps of each day what audits need, so that they read that in place of
+the day; with --retain it removes the events of old days that have a snapshot.""",
         _DONE,
         """\
 examples:

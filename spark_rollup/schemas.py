@@ -145,17 +145,7 @@ HEARD = _columns(
     warnings=_LONG,
     tasks=_LONG,
 )
-"""What `heartbeats.beats` counts, as a snapshot carries it: one row per boot of an agent."""
-
-UNWATCHED = _columns(
-    namespace=_TEXT,
-    pod=_TEXT,
-    application_id=_TEXT,
-    task_id=_TEXT,
-    from_us=_LONG,
-    until_us=_LONG,
-)
-"""Times that were not watched, as a snapshot carries them: one row per closed interval."""
+"""What a boot of an agent said without a hole or a pause, counted (`fleet.beats.Beat`), as a snapshot keeps it."""
 
 COVERAGE = _columns(
     namespace=_TEXT,

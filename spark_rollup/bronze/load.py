@@ -67,7 +67,7 @@ class Loaded:
         events: `EVENT_ROW` plus `line` (the raw text); one row per usable line, repeats included.
         quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
         unique: Whether no event occurs twice, as in bronze.
-        carried: What is known from before these events; None = they are all.
+        carried: What is kept of other days; None = of none.
         ahead: Namespace and pod of clocks that are ahead of the audit's time, and how far (microseconds).
     """
 
@@ -86,12 +86,14 @@ def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Load
     """
     if is_bronze(source):
         check_format(source)
-        rows = read_events(spark, source).where(F.col("day") > (past.after or ""))
+        rows = read_events(spark, source).where(
+            (F.col("day") > past.removed) & ~F.col("day").isin(*past.kept)
+        )
         return Loaded(
             scoped(rows).select(*EVENT_ROW.names, "line", ROUTINE),
             read_quarantine(spark, source),
             unique=True,
-            carried=snapshots.read(spark, past.snapshot) if past.snapshot else None,
+            carried=snapshots.read(spark, source, past.kept) if past.kept else None,
         )
     if not isinstance(source, Path):
         raise UsageError(

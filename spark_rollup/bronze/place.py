@@ -7,7 +7,6 @@ markers, the claim.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -183,11 +182,3 @@ def below(place: Place) -> list[Place]:
     with suppress(FileNotFoundError, NotADirectoryError):
         return sorted(place.iterdir(), key=lambda path: path.name)
     return []
-
-
-def remove_tree(place: Place) -> None:
-    """Remove everything below a place."""
-    if isinstance(place, ObjectPath):
-        place.unlink()
-    else:
-        shutil.rmtree(place, ignore_errors=True)

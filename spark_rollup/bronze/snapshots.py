@@ -1,21 +1,21 @@
-"""Where snapshots are, which are valid, and what an audit reads: its look-back, and one snapshot of what was before.
+"""What is kept of days that are over, and what an audit reads: days as they are, or their snapshots.
 
-A snapshot of a day is the sum of that day and all before it, as far as later audits need it (`carry`): three Delta
-tables, and a marker that is written last and names their versions. Before a run adds events of a day, it removes the
-markers from that day on; only one writer works at a time, so no valid snapshot lacks an event of its time.
+A snapshot is what `fleet.keep` chooses of one day: a partition of one Delta table. A note lists the days that have one;
+it is written after the table. Before a run adds events of a day, it takes that day off the list; only one writer works
+at a time, so no snapshot that is listed lacks an event of its day.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from agent.contract.codec import FIRST_US, LAST_US
@@ -23,23 +23,30 @@ from spark_rollup.bronze import table
 from spark_rollup.bronze.place import ObjectPath, Place, below, put
 from spark_rollup.columns import MICROS, ROUTINE
 from spark_rollup.errors import DamagedError, UsageError
-from spark_rollup.schemas import EVENT_ROW, HEARD, UNWATCHED
+from spark_rollup.schemas import EVENT_ROW, HEARD
 
-FOLDER = "snapshots"
+KEPT = "kept"
+"""Directory of the table."""
 
-FORMAT = 2
-"""What a snapshot carries, and how; one of another format is made again."""
+FORMAT = 3
+"""What is kept of a day, and how; days of another format are made again."""
 
-MADE = "_made.json"
+NOTE = "_kept.json"
 
-BASE = "_base.json"
-"""Names the day up to which bronze was removed."""
+OLD_BASE = "_base.json"
+"""By this file format 2 said which days it had removed; it carried them on from day to day."""
 
-TABLES: Mapping[str, T.StructType] = {
-    "events": T.StructType([*EVENT_ROW.fields, T.StructField(ROUTINE, T.BooleanType())]),
-    "heard": HEARD,
-    "unwatched": UNWATCHED,
-}
+BEAT = "beat"
+"""A row of the table is an event, or else says in this column what a boot of an agent said, counted."""
+
+_STORED = T.StructType(
+    [
+        *EVENT_ROW.fields,
+        T.StructField(ROUTINE, T.BooleanType()),
+        T.StructField(BEAT, HEARD),
+        T.StructField("day", T.StringType()),
+    ]
+)
 
 DAY_US = 86_400 * MICROS
 
@@ -48,17 +55,30 @@ P = TypeVar("P", Path, ObjectPath, Place)
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What is known from before the first event that is read.
+    """What is kept of days that are not read event by event.
 
     Args of the dataclass:
-        events: `EVENT_ROW` and routine: events that still matter, and what many of them come down to.
-        heard: `HEARD`: how far each boot of an agent has come.
-        unwatched: `UNWATCHED`: times in which no agent watched.
+        events: `EVENT_ROW` and routine.
+        heard: `HEARD`: what each boot of an agent said, counted.
     """
 
     events: DataFrame
     heard: DataFrame
-    unwatched: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Which days have snapshots.
+
+    Args of the dataclass:
+        days: `YYYY-MM-DD`, in order.
+        removed: Up to this day bronze has no events any more; empty = it has all.
+        format: `FORMAT`.
+    """
+
+    days: tuple[str, ...] = ()
+    removed: str = ""
+    format: int = FORMAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +86,23 @@ class Reading:
     """What an audit reads.
 
     Args of the dataclass:
-        snapshot: Directory of the snapshot; None = none can be used.
-        after: Days of bronze after this one are read (`YYYY-MM-DD`); None = all.
+        kept: Days of which the snapshot is read; of all others after `removed` the events are.
+        removed: Up to this day bronze has no events any more.
         missing: Days before the look-back that are read event by event, as they have no snapshots.
     """
 
-    snapshot: Place | None = None
-    after: str | None = None
+    kept: tuple[str, ...] = ()
+    removed: str = ""
     missing: tuple[str, ...] = ()
 
     def places(self, source: Place) -> list[Place]:
         """List what is read."""
-        if self.snapshot is None or self.after is None:
+        if not self.kept:
             return [source]
-        days_read = [day for day in below(source / "events") if day.name > f"day={self.after}"]
-        return [self.snapshot, *(day for day in days_read if day.name.startswith("day="))]
+        gone = {f"day={day}" for day in self.kept}
+        events = [place for place in below(source / "events") if place.name > f"day={self.removed}"]
+        of_days = [place for place in events if place.name.startswith("day=") and place.name not in gone]
+        return [*(source / KEPT / name for name in sorted(gone)), *of_days]
 
 
 EVERYTHING = Reading()
@@ -95,107 +117,96 @@ def since_us(as_of_us: int, look_back_days: int | None) -> int:
 
 
 def reading(bronze: Place, since: int) -> Reading:
-    """Choose the newest snapshot before a time (microseconds since the epoch), or the one that replaces removed days.
+    """Choose the snapshots of days before a time (microseconds since the epoch), and those of removed days.
 
     Raises:
-        DamagedError: days were removed, and the snapshot that replaces them is gone.
-        UsageError: they were, and another version made it.
+        DamagedError: the note cannot be read.
+        UsageError: days were removed, and another version kept what is left of them.
     """
-    first, base = day_of(since), base_day(bronze)
-    made = [day for day in days_made(bronze) if day < first or day == base]
-    if base is not None and base not in made:
-        _refuse_other_format(folder(bronze, base))
-        raise DamagedError(
-            f"{folder(bronze, base)} is gone; it replaces all days up to {base}: restore it, or remove "
-            f"{bronze / BASE} and lose those days"
-        )
-    after = made[-1] if made else None
-    missing = tuple(day for day in days(bronze) if (after or "") < day < first)
-    return Reading(folder(bronze, after) if after else None, after, missing)
+    first, known = day_of(since), note(bronze)
+    kept = tuple(day for day in known.days if day < first or day <= known.removed)
+    before = [day for day in days(bronze) if known.removed < day < first]
+    return Reading(kept, known.removed, tuple(day for day in before if day not in kept))
 
 
-def _refuse_other_format(place: Place) -> None:
-    """Refuse a snapshot that cannot be made again and that only another version can read.
+def note(bronze: Place) -> Note:
+    """Read which days have snapshots.
 
     Raises:
-        UsageError: it is one.
+        DamagedError: the note cannot be read.
+        UsageError: days were removed, and another version kept what is left of them.
     """
-    try:
-        written = _marker(place)["format"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if written != FORMAT:
+    place, written = bronze / NOTE, 2
+    if not (removed := (bronze / OLD_BASE).exists()):
+        try:
+            told = json.loads(place.read_text(encoding="ascii"))
+            written, removed = told["format"], bool(told["removed"])
+            if written == FORMAT:
+                return Note(tuple(told["days"]), told["removed"])
+        except FileNotFoundError:
+            return Note()
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DamagedError(
+                f"{place} cannot be read ({error}): restore it, or remove it and lose the days that `compact "
+                "--retain` removed"
+            ) from error
+    if removed:
         raise UsageError(
-            f"{place} replaces days that were removed, and another version of statewarden-rollup made it (format "
-            f"{written}, this one knows {FORMAT}): use that version; nothing was changed or lost"
+            f"{bronze} has days of which only snapshots are left, and another version of statewarden-rollup made them "
+            f"(format {written}, this one knows {FORMAT}): use that version; nothing was changed or lost"
         )
+    return Note()
 
 
-def base_day(bronze: Place) -> str | None:
-    """Return the last of the days that were removed from bronze: its snapshot replaces them. None = none was."""
-    try:
-        return str(json.loads((bronze / BASE).read_text(encoding="ascii"))["day"])
-    except FileNotFoundError:
-        return None
+def _put(bronze: Place, told: Note) -> None:
+    put(bronze / NOTE, json.dumps(asdict(told)) + "\n")
 
 
-def set_base_day(bronze: Place, day: str) -> None:
-    """Let a snapshot replace its day and all before it, for good."""
-    put(bronze / BASE, json.dumps({"day": day}) + "\n")
+def write(bronze: Place, day: str, rows: DataFrame) -> None:
+    """Write the snapshot of a day, and list it."""
+    place = bronze / KEPT
+    if table.version(place) is None:
+        table.append(rows, place, None, ("day",))
+    else:
+        table.replace(rows, place, f"day = '{day}'")
+    known = note(bronze)
+    _put(bronze, Note(tuple(sorted({*known.days, day})), known.removed))
 
 
-def read(spark: SparkSession, place: Place) -> Carried:
-    """Read one snapshot, as it was when its marker was written.
+def read(spark: SparkSession, bronze: Place, of_days: tuple[str, ...]) -> Carried:
+    """Read the snapshots of some days.
 
     Raises:
-        DamagedError: one of its tables cannot be read.
+        DamagedError: the table cannot be read.
     """
-    versions = _marker(place)["versions"]
-    tables = {
-        name: table.read(spark, place / name, schema, versions[name]) for name, schema in TABLES.items()
-    }
-    return Carried(**tables)
+    rows = table.read(spark, bronze / KEPT, _STORED).where(F.col("day").isin(*of_days))
+    heard = rows.where(F.col(BEAT).isNotNull()).select(f"{BEAT}.*")
+    return Carried(rows.where(F.col(BEAT).isNull()).select(*EVENT_ROW.names, ROUTINE), heard)
 
 
-def finish(place: Place) -> None:
-    """Make a snapshot valid, now that its tables are written."""
-    versions = {name: table.version(place / name) for name in TABLES}
-    put(place / MADE, json.dumps({"format": FORMAT, "versions": versions}) + "\n")
+def files(spark: SparkSession, bronze: Place) -> list[str]:
+    """List the files of the table."""
+    place = bronze / KEPT
+    return [] if table.version(place) is None else table.read(spark, place, _STORED).inputFiles()
 
 
-def folder(bronze: P, day: str) -> P:
-    """Return where the snapshot of a day is."""
-    return bronze / FOLDER / f"day={day}"
+def withdraw(bronze: Place, first_day: str, last_day: str) -> None:
+    """Take days off the list, except removed ones."""
+    known = note(bronze)
+    left = tuple(day for day in known.days if not first_day <= day <= last_day or day <= known.removed)
+    if left != known.days:
+        _put(bronze, Note(left, known.removed))
+
+
+def remove_up_to(bronze: Place, day: str) -> None:
+    """Let snapshots stand for a day and all before it, for good."""
+    _put(bronze, Note(note(bronze).days, day))
 
 
 def days(bronze: Place) -> list[str]:
     """List the days that bronze has files of; events with impossible times that an older version took are on no day."""
     names = (path.name.removeprefix("day=") for path in below(bronze / "events"))
     return sorted(name for name in names if re.fullmatch(r"\d{4}-\d\d-\d\d", name))
-
-
-def days_made(bronze: Place) -> list[str]:
-    """List the days whose snapshots are valid."""
-    return [place.name.removeprefix("day=") for place in below(bronze / FOLDER) if _is_known(place)]
-
-
-def _is_known(place: Place) -> bool:
-    try:
-        return bool(_marker(place)["format"] == FORMAT)
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # withdrawn a moment ago, or torn
-        return False
-
-
-def _marker(place: Place) -> Any:
-    return json.loads((place / MADE).read_text(encoding="ascii"))
-
-
-def withdraw(bronze: Place, first_day: str) -> None:
-    """Make the snapshots of a day and of all later days invalid, except the one that replaces removed days."""
-    base = base_day(bronze) or ""
-    for place in below(bronze / FOLDER):
-        if place.name.removeprefix("day=") >= first_day and place.name.removeprefix("day=") > base:
-            (place / MADE).unlink(missing_ok=True)
 
 
 def day_of(at_us: int) -> str:

@@ -6,7 +6,6 @@ All times are microseconds since the epoch, intervals half-open. Every frame car
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind
@@ -14,21 +13,6 @@ from spark_rollup.columns import MICROS, TASK, is_notable, summary
 from spark_rollup.spark.materialize import materialize
 
 HOUR_US = 3600 * MICROS
-
-
-def flips(events: DataFrame) -> DataFrame:
-    """Find the times from which on a task was seen held, or free.
-
-    Output columns: `TASK`, pod, observed_at_us, boot_id, sequence, now_held.
-    Grain: one row per change of a task on a pod, and one for how it was first seen.
-    """
-    order = W.partitionBy(*TASK, "pod").orderBy("observed_at_us", "boot_id", "sequence")
-    return (
-        points(events)
-        .withColumn("was_held", F.lag("now_held").over(order))
-        .where(F.col("was_held").isNull() | (F.col("was_held") != F.col("now_held")))
-        .drop("was_held")
-    )
 
 
 _SLOT = (*TASK, "pod", "boot_id", "slot")

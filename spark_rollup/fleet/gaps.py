@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
 from agent.contract.events import Kind
 from spark_rollup.fleet.beats import Beat, Stretch, last_word
@@ -88,10 +87,12 @@ def sequence_holes(
 def pauses(counted: Sequence[Beat]) -> Iterator[Gap]:
     """Find times between two events of a pod in which its agent said nothing or did not run."""
     ordered = sorted(counted, key=lambda x: (x.first_us, *x.boot))
-    for before, x in pairwise(ordered):
+    before = ordered[0]
+    for x in ordered[1:]:
         stopped = before.stop_us is not None and before.stop_us >= before.last_us
         if x.first_us - before.last_us > (0 if stopped else SLOT_US):
             yield Gap(x.pod, None, None, before.last_us, x.first_us, STOPPED if stopped else SILENT, None)
+        before = max(before, x, key=lambda one: one.last_us)
 
 
 def blind_intervals(pod: str, events: Iterable[Event], as_of_us: int) -> Iterator[Gap]:
@@ -116,19 +117,11 @@ def until_us(gap: Gap) -> int:
     return gap.to_us + (REPAIR_US if gap.cause in (LOST, DROPPED, EARLIER) else 0)
 
 
-def merged(pod: str, gaps: Iterable[Gap], earlier: Iterable[Unwatched] = ()) -> list[Unwatched]:
-    """Join gaps of a pod that overlap or meet, whatever their causes: lossy fleets have very many small ones.
-
-    Args:
-        pod: Whose.
-        gaps: All of its gaps.
-        earlier: What is known from before the first event that was read.
-    """
+def merged(pod: str, gaps: Iterable[Gap]) -> list[Unwatched]:
+    """Join gaps of a pod that overlap or meet, whatever their causes: lossy fleets have very many small ones."""
     times: dict[tuple[str | None, str | None], list[tuple[int, int]]] = defaultdict(list)
     for gap in gaps:
         times[gap.application_id, gap.task_id].append((gap.from_us, until_us(gap)))
-    for x in earlier:
-        times[x.application_id, x.task_id].append((x.from_us or 0, x.until_us))
     found = []
     for whose, spans in times.items():
         spans.sort()

@@ -38,11 +38,16 @@ class Point(NamedTuple):
 def points(events: Iterable[Event]) -> Iterator[Point]:
     """List who was seen to hold what when, from `task-held`, `task-released` and the summaries between them."""
     for x in events:
-        if x.task_id is None:
-            continue
-        held = x.held if x.is_summary else None if x.routine else _HELD.get(x.change or "")
-        if held is not None:
+        held = held_by(x)
+        if x.task_id is not None and held is not None:
             yield Point(x.task_id, x.pod, x.observed_at_us, x.boot_id, x.sequence, held)
+
+
+def held_by(event: Event) -> bool | None:
+    """Return whether an event shows its task held on its pod; None = it does not say."""
+    if event.routine:
+        return event.held if event.is_summary else None
+    return _HELD.get(event.change or "")
 
 
 def holders(seen: Iterable[Point], marks: Iterable[Mark], last_us: Mapping[str, int]) -> Iterator[Hold]:

@@ -76,7 +76,7 @@ def story(where: tuple[str, str], given: OfPod, asked: Question) -> Story | None
         given.applications,
         levels.heard(name, last, level, open_ids, said, given.tasks),
         coverage.shown_gaps(unseen, asked.since_us),
-        gaps.merged(name, unseen, given.unwatched),
+        gaps.merged(name, unseen),
     )
     return Story(where[0], pod, last, said)
 

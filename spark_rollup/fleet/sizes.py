@@ -21,29 +21,34 @@ GLOBAL = "global"
 
 
 def readings_of(events: Sequence[Event]) -> list[Reading]:
-    """Measure how far each copy of a store had come: puts and bytes at a changelog offset.
+    """Measure how far each copy of a store had come: puts and bytes at a changelog offset."""
+    return [read for _, read in measured(events)]
+
+
+def measured(events: Sequence[Event]) -> list[tuple[Event, Reading]]:
+    """Measure how far each copy of a store had come, and say by which event.
 
     Segments of a windowed store are added up. A checkpoint transition covers all stores of its task together, so
     it counts only where the task has a single one.
     """
     stores: dict[str, set[str]] = defaultdict(set)
-    found: list[Reading] = []
+    found: list[tuple[Event, Reading]] = []
     for x in events:
         if x.task_id is None:
             continue
         if x.is_summary:
             stores[x.task_id].update(part.store for part in x.stores or () if part.store is not None)
-            found += _of_summary(x)
+            found += ((x, read) for read in _of_summary(x))
         elif x.kind == Kind.TRANSITION.value and x.store is not None:
             stores[x.task_id].add(x.store)
             if x.change == Change.STORE_CLOSED.value:
-                found.append(_of_transition(x, x.store))
+                found.append((x, _of_transition(x, x.store)))
     for x in events:
         if x.change == Change.CHECKPOINT_WRITTEN.value and x.task_id is not None and x.puts is not None:
             single = stores[x.task_id]
             if len(single) == 1:
                 read = _of_transition(x, next(iter(single)))
-                found.append(read._replace(entries_low=None, entries_high=None, checkpoint=True))
+                found.append((x, read._replace(entries_low=None, entries_high=None, checkpoint=True)))
     return found
 
 

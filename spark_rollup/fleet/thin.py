@@ -7,7 +7,7 @@ made of them (`reduce`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from agent.contract.events import Change, Kind
@@ -16,7 +16,7 @@ from spark_rollup.fleet import holds, sizes
 from spark_rollup.fleet.beats import Beat, Stretch
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.gathered import Place
-from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting, Unwatched
+from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
 
 
 @dataclass(slots=True)
@@ -24,12 +24,11 @@ class OfPod:
     """What is known of one pod.
 
     Args of the dataclass:
-        beats: What its agent said, counted; from before the first event that was read, too.
+        beats: What its agent said, counted.
         torn: `beats.torn`.
         events: Drops, findings, and heartbeats that name blind intervals or what is open.
         applications: Named by any of its events.
         tasks: How many tasks any of its events names.
-        unwatched: Times from before the first event that was read.
     """
 
     beats: list[Beat] = field(default_factory=list)
@@ -37,7 +36,6 @@ class OfPod:
     events: list[Event] = field(default_factory=list)
     applications: set[str] = field(default_factory=set)
     tasks: int = 0
-    unwatched: list[Unwatched] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,28 +65,15 @@ class OfApplication:
     copies: list[Copy] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """What is known from before the first event that was read, beside events that were kept.
-
-    Args of the dataclass:
-        beats: How far each boot had come.
-        unwatched: By namespace, times in which no agent watched.
-    """
-
-    beats: Iterable[Beat] = ()
-    unwatched: Iterable[tuple[str, Unwatched]] = ()
-
-
 def of_pods(
-    read: Iterable[Event], kept: Iterable[Event] = (), earlier: Earlier | None = None
+    read: Iterable[Event], kept: Iterable[Event] = (), heard: Iterable[Beat] = ()
 ) -> Mapping[tuple[str, str], OfPod]:
     """Thin out what is about pods.
 
     Args:
         read: Events, one of each id.
-        kept: Events from before them that still matter; in `earlier.beats` they are counted.
-        earlier: What else is known from before them.
+        kept: Those that are kept of days that are over.
+        heard: What was said on those days, counted.
     """
     found: dict[tuple[str, str], OfPod] = defaultdict(OfPod)
     own: dict[tuple[str, str], list[Event]] = defaultdict(list)
@@ -97,11 +82,8 @@ def of_pods(
         own[x.namespace, x.pod].append(x)
     for pod, events in own.items():
         found[pod].beats += beating.beats(events)
-    earlier = earlier or Earlier()
-    for beat in earlier.beats:
+    for beat in heard:
         found[beat.namespace, beat.pod].beats.append(beat)
-    for namespace, time in earlier.unwatched:
-        found[namespace, time.pod].unwatched.append(time)
     for x in kept:
         own[x.namespace, x.pod].append(x)
     for pod, events in own.items():
@@ -168,19 +150,20 @@ def sightings(events: Iterable[Event]) -> list[Sighting]:
     times: dict[tuple[str, ...], tuple[int, int]] = {}
     what: dict[tuple[str, ...], Sighting] = {}
     for x in events:
-        things: list[tuple[str, str, str | None, str | None]] = []
-        if x.process_id is not None:
-            things.append(("process", x.process_id, None, None))
-        if x.kind == Kind.TRANSITION.value and x.identity is not None and x.task_id is not None:
-            things.append(("store", x.identity, x.task_id, x.store))
-        things += [
-            ("store", part.identity, x.task_id, part.store)
-            for part in x.stores or ()
-            if part.identity is not None
-        ]
-        for thing in things:
+        for thing in things(x):
             key = (x.pod, x.pod_uid, x.boot_id, *(part or "" for part in thing))
             from_us, to_us = times.get(key, (x.observed_at_us, x.observed_at_us))
             times[key] = min(from_us, x.observed_at_us), max(to_us, x.observed_at_us)
             what[key] = Sighting(*thing, x.pod, 0, 0)
     return [what[key]._replace(from_us=from_us, to_us=to_us) for key, (from_us, to_us) in times.items()]
+
+
+def things(event: Event) -> Iterator[tuple[str, str, str | None, str | None]]:
+    """List the process id and the IDENTITYs that an event shows: what, key, task, store."""
+    if event.process_id is not None:
+        yield "process", event.process_id, None, None
+    if event.kind == Kind.TRANSITION.value and event.identity is not None and event.task_id is not None:
+        yield "store", event.identity, event.task_id, event.store
+    for part in event.stores or ():
+        if part.identity is not None:
+            yield "store", part.identity, event.task_id, part.store

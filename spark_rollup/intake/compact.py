@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import takewhile
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -77,25 +78,25 @@ def tidy(spark: SparkSession, bronze: Place, now_us: int) -> int:
 
 
 def retain(spark: SparkSession, bronze: Place, days: int) -> str | None:
-    """Remove days, as far as a snapshot replaces them, but for the newest ones.
+    """Remove days, as far as all of them have snapshots, but for the newest ones.
 
     Returns:
         The last day that was removed, `YYYY-MM-DD`; None = none could be.
     """
-    known = snapshots.days(bronze)
+    known, made = snapshots.days(bronze), snapshots.note(bronze).days
     if not known:
         return None
     first = (date.fromisoformat(known[-1]) - timedelta(days=days - 1)).isoformat()
-    made = [day for day in snapshots.days_made(bronze) if day < first]
-    if not made:
+    gone = list(takewhile(lambda day: day < first and day in made, known))
+    if not gone:
         return None
-    snapshots.set_base_day(bronze, made[-1])  # first: from here on no run asks for these days
-    table.drop(spark, bronze / EVENTS, f"day <= '{made[-1]}'")
-    return made[-1]
+    snapshots.remove_up_to(bronze, gone[-1])  # first: from here on no run asks for these days
+    table.drop(spark, bronze / EVENTS, f"day <= '{gone[-1]}'")
+    return gone[-1]
 
 
 def clean(spark: SparkSession, bronze: Place) -> None:
     """Remove files that were replaced more than a day ago, and those of runs that were cut off."""
-    for name in (EVENTS, REJECTED):
+    for name in (EVENTS, REJECTED, snapshots.KEPT):
         if table.version(bronze / name) is not None:
             table.clean(spark, bronze / name)

@@ -34,6 +34,7 @@ FORGOTTEN = "forgotten"
 """Reason in the quarantine."""
 
 _PARTITION = re.compile(rf"/day=([^/]+)/{ROUTINE}=(true|false)/[^/]+$")
+_KEPT = re.compile(rf"/{snapshots.KEPT}/day=([^/]+)/[^/]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
         F.lit("removed by `forget`").alias("detail"), "line", F.lit(now_us).alias(AT),
     )  # fmt: skip
     add_quarantine(put_aside, bronze)  # first: cut off here, they are in both places
-    snapshots.withdraw(bronze, days[0])
+    snapshots.withdraw(bronze, days[0], days[-1])
     for day in days:
         left = read_events(spark, bronze).where((F.col("day") == day) & ~chosen)
         table.replace(laid_out(left, 0), bronze / EVENTS, f"day = '{day}'")
@@ -85,21 +86,36 @@ def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
 
 
 def remove_file(spark: SparkSession, bronze: Place, path: str) -> int:
-    """Remove a data file, by its name, from the tables of events or quarantine without reading it.
+    """Remove a data file, by its name, from the tables of events, quarantine or snapshots without reading it.
+
+    A snapshot goes as a whole.
 
     Returns:
         How many other files its day and kind had; they are rewritten.
 
     Raises:
-        UsageError: the table has no such file.
+        UsageError: there is no such file, or it is all that is left of a removed day.
     """
     check_format(bronze)
     rejected = read_dated_quarantine(spark, bronze)
-    known = [*read_events(spark, bronze).inputFiles(), *rejected.inputFiles()]
+    known = [
+        *read_events(spark, bronze).inputFiles(),
+        *rejected.inputFiles(),
+        *snapshots.files(spark, bronze),
+    ]
     name = path.rpartition("/")[2]
     chosen = next((one for one in known if one.rpartition("/")[2] == name), None)
     if chosen is None:
         raise UsageError(f"{bronze} has no such file: {path}")
+    if kept := _KEPT.search(chosen):
+        if kept[1] <= snapshots.note(bronze).removed:
+            raise UsageError(
+                f"{path} is all that is left of {kept[1]}, whose events were removed: restore it, or remove "
+                f"{bronze / snapshots.NOTE} and lose all removed days"
+            )
+        snapshots.withdraw(bronze, kept[1], kept[1])
+        table.drop(spark, bronze / snapshots.KEPT, f"day = '{kept[1]}'")
+        return 0
     folder = chosen.rpartition("/")[0]
     beside = [one for one in known if one.rpartition("/")[0] == folder and one != chosen]
     found = _PARTITION.search(chosen)
@@ -111,7 +127,7 @@ def remove_file(spark: SparkSession, bronze: Place, path: str) -> int:
         return len(beside)
     day, routine = found.groups()
     where = f"day = '{day}' AND {ROUTINE} = {routine}"
-    snapshots.withdraw(bronze, day)
+    snapshots.withdraw(bronze, day, day)
     if not beside:
         table.drop(spark, bronze / EVENTS, where)
         return 0

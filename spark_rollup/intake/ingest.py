@@ -238,7 +238,7 @@ def _add(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
         fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
     counts = Ingested(number, fresh.count(), batch.parts, unread, span["newer"] if span else None)
     if span is not None:  # before: a run that is cut off here must leave no snapshot that lacks its events
-        snapshots.withdraw(bronze, span["first_day"])
+        snapshots.withdraw(bronze, span["first_day"], span["last_day"])
     if counts.events or onto is None:
         day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
         write_events(events.withColumn("day", day), bronze, batch.size_bytes, onto)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from pyspark import RDD, StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.events import Change, Kind
@@ -27,7 +27,7 @@ from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.gathered import Place
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import PODS, TIMELINES, Question, Story
-from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting, Unwatched
+from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
 from spark_rollup.fleet.thin import OfApplication, OfPod
 from spark_rollup.judging.told import Told
 from spark_rollup.schemas import TIMELINE
@@ -35,7 +35,7 @@ from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.py4j_cache import run_parallel
 
 OF_POD: Mapping[str, Callable[..., Any]] = {
-    "beats": Beat, "torn": Stretch, "events": Event, "unwatched": Unwatched, "applications": str, "tasks": int,
+    "beats": Beat, "torn": Stretch, "events": Event, "applications": str, "tasks": int,
 }  # fmt: skip
 """Field of `OfPod` -> what makes one of its parts."""
 
@@ -58,7 +58,7 @@ class Wide:
     Args of the dataclass:
         events: `EVENT_ROW` and routine, one row per id: those that were read.
         quarantine: `QUARANTINE`.
-        carried: What is known from before them.
+        carried: What is kept of other days.
     """
 
     events: DataFrame
@@ -96,21 +96,22 @@ class Wide:
 
     def until(self, as_of_us: int) -> Wide:
         """Leave out what is later."""
-        return replace(self, events=self.events.where(F.col("observed_at_us") <= as_of_us))
-
-    def alone(self) -> Wide:
-        """Leave out what is known from before the first event that was read."""
-        return replace(self, carried=None)
+        return self._where(F.col("observed_at_us") <= as_of_us, F.col("first_us") <= as_of_us)
 
     def about(self, namespace: str, application: str) -> Wide:
         """Leave out other applications."""
         own = F.col("application_id").isNull() | (F.col("application_id") == application)
-        return Wide(self.events.where((F.col("namespace") == namespace) & own), self.quarantine)
+        there = F.col("namespace") == namespace
+        return self._where(there & own, there)
+
+    def _where(self, events: Column, heard: Column) -> Wide:
+        carried = self.carried and Carried(self.carried.events.where(events), self.carried.heard.where(heard))
+        return replace(self, events=self.events.where(events), carried=carried)
 
     def tasks(self) -> set[tuple[str, str, str, str]]:
         """List namespace, application, task and pod of all that is known of tasks."""
         names = ("namespace", "application_id", "task_id", "pod")
-        known = self.events.where(F.col("task_id").isNotNull()).select(*names).distinct()
+        known = self.all_events().where(F.col("task_id").isNotNull()).select(*names).distinct()
         return {(str(row[0]), row[1] or "", str(row[2]), str(row[3])) for row in known.collect()}
 
     def stories(self, asked: Question) -> list[Story]:
@@ -122,7 +123,7 @@ class Wide:
         return _told(self, asked)
 
     def all_events(self) -> DataFrame:
-        """Give the events, and those that were kept of days before them."""
+        """Give the events, and those that were kept of other days."""
         return self.events.unionByName(self.carried.events) if self.carried else self.events
 
 
@@ -137,11 +138,11 @@ def by_pods(wide: Wide, work: Callable[[tuple[str, str], OfPod], Iterator[Any]])
     frames = pod_frames(wide)
     context = wide.events.sparkSession.sparkContext
     parts = [frame.rdd.map(partial(_part, OF_POD, field)) for field, frame in frames.items()]
-    grouped = context.union(parts).groupByKey(_partitions(wide))
+    grouped = context.union(parts).groupByKey(partitions(wide))
     return grouped.flatMap(partial(_of_pod, work)).collect()
 
 
-def _partitions(wide: Wide) -> int:
+def partitions(wide: Wide) -> int:
     """Return how many parts rows are grouped in; of a union Spark would take the sum of all."""
     return int(str(wide.events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
 
@@ -162,8 +163,6 @@ def pod_frames(wide: Wide) -> Mapping[str, DataFrame]:
         "applications": timeline.members(events).where(F.col("application_id").isNotNull()),
         "tasks": tasks.agg(F.count_distinct("application_id", "task_id").alias("tasks")),
     }
-    if carried:
-        frames["unwatched"] = carried.unwatched
     names = {"applications": ("application_id",), "tasks": ("tasks",)}
     return {
         field: frame.select("namespace", "pod", *names.get(field, getattr(OF_POD[field], "_fields", ())))
@@ -209,7 +208,7 @@ def _told(wide: Wide, asked: Question) -> Told:
 
     def grouped(frames: Mapping[str, DataFrame]) -> RDD[tuple[Place, Iterable[Part]]]:
         parts = [frame.rdd.map(partial(_part, OF_APPLICATION, field)) for field, frame in frames.items()]
-        return context.union([*parts, context.parallelize(known)]).groupByKey(_partitions(wide))
+        return context.union([*parts, context.parallelize(known)]).groupByKey(partitions(wide))
 
     tasks = grouped(thin.first()).flatMap(lambda group: _questioned(common.value, group)).collect()
     rest = thin.rest(tasks)

@@ -21,7 +21,6 @@ from spark_rollup.fleet.beats import STOPPING, Beat
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import Question, Story
-from spark_rollup.fleet.rows import Unwatched
 from spark_rollup.judging.told import Told
 from spark_rollup.spark.py4j_cache import run_parallel
 
@@ -32,15 +31,15 @@ class Plain:
 
     Args of the dataclass:
         events: Those that were read, one of each id.
-        kept: Those from before them that a snapshot carries.
-        earlier: What else it carries.
         quarantine: `QUARANTINE`.
+        kept: Those that are kept of other days.
+        heard: What was said on those days, counted.
     """
 
     events: Sequence[Event]
     quarantine: Sequence[Row] = ()
     kept: Sequence[Event] = ()
-    earlier: thin.Earlier | None = None
+    heard: Sequence[Beat] = ()
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -73,11 +72,12 @@ class Plain:
 
     def until(self, as_of_us: int) -> Plain:
         """Leave out what is later."""
-        return replace(self, events=[x for x in self.events if x.observed_at_us <= as_of_us])
-
-    def alone(self) -> Plain:
-        """Leave out what is known from before the first event that was read."""
-        return replace(self, kept=(), earlier=None)
+        events, kept = (
+            [x for x in rows if x.observed_at_us <= as_of_us] for rows in (self.events, self.kept)
+        )
+        return replace(
+            self, events=events, kept=kept, heard=[x for x in self.heard if x.first_us <= as_of_us]
+        )
 
     def about(self, namespace: str, application: str) -> Plain:
         """Leave out other applications."""
@@ -85,19 +85,20 @@ class Plain:
         def own(events: Sequence[Event]) -> list[Event]:
             return [x for x in events if x.namespace == namespace and x.application_id in (None, application)]
 
-        return Plain(own(self.events), self.quarantine)
+        heard = [x for x in self.heard if x.namespace == namespace]
+        return Plain(own(self.events), self.quarantine, own(self.kept), heard)
 
     def tasks(self) -> set[tuple[str, str, str, str]]:
         """List namespace, application, task and pod of all that is known of tasks."""
         return {
             (x.namespace, x.application_id or "", x.task_id, x.pod)
-            for x in self.events
+            for x in (*self.events, *self.kept)
             if x.task_id is not None
         }
 
     def stories(self, asked: Question) -> list[Story]:
         """Reduce what is known of pods."""
-        pods = thin.of_pods(self.events, self.kept, self.earlier)
+        pods = thin.of_pods(self.events, self.kept, self.heard)
         return [one for where, given in pods.items() if (one := reduce.story(where, given, asked))]
 
     def told(self, asked: Question) -> Told:
@@ -118,15 +119,13 @@ def collected(loaded: Loaded) -> Plain:
     if not loaded.unique:
         told = list({row[0]: row for row in sorted(told, key=_by_text, reverse=True)}.values())
     events = [Event(*row[: len(Event._fields)]) for row in told]
-    quarantine, *rest = frames
-    bad = [row.asDict(recursive=True) for row in quarantine]
-    if not rest:
-        return Plain(events, bad)
-    kept, heard, unwatched = rest
-    earlier = thin.Earlier(
-        [Beat(*row) for row in heard], [(row[0], Unwatched(*row[1:])) for row in unwatched]
+    quarantine, kept, heard = [*frames, [], []][:3]
+    return Plain(
+        events,
+        [row.asDict(recursive=True) for row in quarantine],
+        [Event(*row) for row in kept],
+        [Beat(*row) for row in heard],
     )
-    return Plain(events, bad, [Event(*row) for row in kept], earlier)
 
 
 def _by_text(row: Any) -> str:
@@ -139,8 +138,4 @@ def _events(events: DataFrame, *more: str) -> DataFrame:
 
 
 def _carried(carried: Carried) -> list[DataFrame]:
-    return [
-        _events(carried.events),
-        carried.heard.select(*Beat._fields),
-        carried.unwatched.select("namespace", *Unwatched._fields),
-    ]
+    return [_events(carried.events), carried.heard.select(*Beat._fields)]

@@ -14,8 +14,10 @@ WHY_CHARS = 300
 
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 _ABSENT = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE")
-_SNAPSHOT = re.compile(r"(.*)/snapshots/day=[^/]*")
-_PARTS = (re.compile(r"(.*)/events/day=[^/]*/.*"), re.compile(r"(.*)/(?:quarantine|events)(?:/[^/]*)?"))
+_PARTS = (
+    re.compile(r"(.*)/(events|kept)/day=[^/]*/.*"),
+    re.compile(r"(.*)/(quarantine|events|kept)(?:/[^/]*)?"),
+)
 """Bronze, and what is in it."""
 
 _ENDED = (
@@ -81,20 +83,15 @@ def damage(error: BaseException) -> DamagedError | None:
 
 
 def _advice(path: str) -> str | None:
-    place = _SNAPSHOT.match(path)
-    if place:
-        return (
-            f"remove the directory {place[0]} and let `statewarden-rollup compact --snapshots --bronze {place[1]}` "
-            f"write it again"
-        )
     part = next(filter(None, (pattern.fullmatch(path) for pattern in _PARTS)), None)
     if part is None:
         return None
     bronze = part[1]
-    return (
-        f"`statewarden-rollup forget --bronze {bronze} --file {path}` takes it out, then `statewarden-rollup ingest "
-        f"--input SEGMENTS --bronze {bronze} --again` brings back what it held"
-    )
+    if part[2] == "kept":
+        then = f"compact --snapshots --bronze {bronze}` makes that day's snapshot again"
+    else:
+        then = f"ingest --input SEGMENTS --bronze {bronze} --again` brings back what it held"
+    return f"`statewarden-rollup forget --bronze {bronze} --file {path}` takes it out, then `statewarden-rollup {then}"
 
 
 def causes(error: BaseException) -> Iterator[str]:

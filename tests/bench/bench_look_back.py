@@ -1,4 +1,4 @@
-"""What an audit costs after more and more days of bronze: of all events, and of its look-back and one snapshot."""
+"""What an audit costs after more and more days of bronze: of all events, and of snapshots."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze import snapshots  # noqa: E402
 from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.history import day  # noqa: E402
-from spark_rollup.judging.asks import PASTS  # noqa: E402
+from spark_rollup.intake import closed  # noqa: E402
 from spark_rollup.report.write import Outcome  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
@@ -62,7 +61,7 @@ def section(results: Sequence[Mapping[str, float]]) -> Section:
     return Section(
         "Look-back",
         "The same fleet after more and more days, audited twice on `local[2]`: all events, and one day's look-back"
-        " (today and yesterday) with the snapshot of what was before. A day's summing up is done once, by `compact`."
+        " (today and yesterday) with the snapshots of the days before. A day's snapshot is made once, by `compact`."
         " The start of Spark is not counted.",
         (
             "days of bronze",
@@ -70,8 +69,8 @@ def section(results: Sequence[Mapping[str, float]]) -> Section:
             "audit of all, CPU",
             "audit of the look-back, CPU",
             "events of the look-back",
-            "events in the snapshot",
-            "summing a day up, CPU",
+            "events in snapshots",
+            "a day's snapshot, CPU",
             "open findings of all / of the look-back (without churn and unwatched times)",
         ),
         [
@@ -96,10 +95,10 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, floa
     bronze, meter = work / "bronze", Meter(spark)
     make(spark, size, work)
     days = snapshots.days(bronze)
-    everything = AuditOptions(bronze, work / "all")
+    everything = AuditOptions(bronze, work / "all", every_event=True)
     look_back = AuditOptions(bronze, work / "look-back", look_back_days=LOOK_BACK_DAYS)
     # in this order: what comes last finds a Java that is warm, so the look-back is not favoured
-    summed = meter.timed("sum", lambda: day.run(spark, bronze, PASTS))
+    summed = meter.timed("sum", lambda: closed.run(spark, bronze))
     recent = meter.timed("look_back", lambda: audit.run(spark, look_back))
     whole = meter.timed("all", lambda: audit.run(spark, everything))
     loaded = load(spark, bronze, audit.reading(look_back))

@@ -33,13 +33,14 @@ from spark_rollup.columns import TASK  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.facts import sizes, timeline  # noqa: E402 - path first
 from spark_rollup.fleet import gaps  # noqa: E402
+from spark_rollup.fleet.application import SKEW_US  # noqa: E402
 from spark_rollup.fleet.reduce import Question  # noqa: E402
 from spark_rollup.fleet.rows import Gap  # noqa: E402
 from spark_rollup.fleet.thin import OfPod  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402 - path first
-from spark_rollup.judging.asks import pairs, shared  # noqa: E402
 from spark_rollup.judging.job import Wide, by_pods  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
+from spark_rollup.spark.materialize import materialize  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench import fleet, hand_written  # noqa: E402
 from tests.bench.goals import GOALS  # noqa: E402
@@ -243,12 +244,26 @@ def questions(read: Wide, as_of_us: int) -> dict[str, Callable[[], DataFrame]]:
             .agg(F.count("*").alias("pods"))
         )
         several = copies.where(F.col("pods") > 1)
-        return pairs(sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi")))
+        settled = sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
+        place = [*TASK, "store", "offset"]
+        copies = materialize(settled.select(*place, "pod", "entries_low", "entries_high"))
+        less = copies.withColumnRenamed("pod", "less_pod").drop("entries_low")
+        more = copies.withColumnRenamed("pod", "more_pod").drop("entries_high")
+        both = less.join(more, place).where("entries_high < entries_low AND less_pod <> more_pod")
+        return both.groupBy(*TASK, "store", "less_pod", "more_pod").agg(F.max("offset").alias("offset"))
 
     def clones() -> DataFrame:
-        seen = shared(timeline.sightings(events)).groupBy("namespace", "application_id", "pod", "other_pod")
-        return seen.agg(
-            F.min("from_us").alias("from_us"), F.max("to_us").alias("to_us"),
+        thing = ("namespace", "application_id", "what", "key", "task_id", "store")
+        seen = materialize(timeline.sightings(events).withColumn("thing", F.to_json(F.struct(*thing))))
+        other = seen.select(
+            "thing", *(F.col(name).alias(f"other_{name}") for name in ("pod", "from_us", "to_us"))
+        )
+        from_us, to_us = F.greatest("from_us", "other_from_us"), F.least("to_us", "other_to_us")
+        both = seen.join(other, "thing").where(
+            (F.col("pod") < F.col("other_pod")) & (to_us - from_us > SKEW_US)
+        )
+        return both.groupBy("namespace", "application_id", "pod", "other_pod").agg(
+            F.min(from_us).alias("from_us"), F.max(to_us).alias("to_us"),
             F.count_distinct(F.when(F.col("what") == "process", F.col("key"))).alias("processes"),
             F.count_distinct(F.when(F.col("what") == "store", F.col("key"))).alias("stores"),
         )  # fmt: skip

@@ -92,15 +92,13 @@ def test_a_fast_clock_past_midnight_hides_no_day_of_the_look_back(tmp_path: Path
     for day in ("18", "19", "20", "21"):
         (tmp_path / "events" / f"day=2026-11-{day}").mkdir(parents=True)
     (tmp_path / MARKER).touch()
-    for day in ("18", "19"):
-        made = snapshots.folder(tmp_path, f"2026-11-{day}")
-        made.mkdir(parents=True)
-        (made / snapshots.MADE).write_text(f'{{"format": {snapshots.FORMAT}}}')
+    note = {"format": snapshots.FORMAT, "days": ["2026-11-18", "2026-11-19"], "removed": ""}
+    (tmp_path / snapshots.NOTE).write_text(json.dumps(note))
     whole = SimpleNamespace(columns=(), drop=lambda _: None)
-    read: list[str | None] = []
+    read: list[tuple[str, ...]] = []
 
     def load(_: object, place: Path, what: snapshots.Reading) -> SimpleNamespace:
-        read.append(what.after)
+        read.append(what.kept)
         return SimpleNamespace(events=whole, quarantine=whole, carried=None, unique=True)
 
     about = Latest(snapshots.end_us("2026-11-20") - 1)
@@ -109,4 +107,4 @@ def test_a_fast_clock_past_midnight_hides_no_day_of_the_look_back(tmp_path: Path
     options = AuditOptions(tmp_path, tmp_path / "out", look_back_days=1)
     spark = SimpleNamespace(conf={"spark.sql.shuffle.partitions": "8"})
     assert audit.read_for_its_time(spark, options)[1] == about  # type: ignore[arg-type]
-    assert read == ["2026-11-19", "2026-11-18"]
+    assert read == [("2026-11-18", "2026-11-19"), ("2026-11-18",)]

@@ -352,7 +352,7 @@ def test_days_that_no_snapshot_spares_are_reported(tmp_path, monkeypatch, capsys
     arguments = ["audit", "--input", str(tmp_path / "bronze"), "--output", str(tmp_path / "out")]
     assert main([*arguments, "--look-back", "2"]) == 2
     told = capsys.readouterr().err
-    assert "no snapshot of 3 days before the look-back (2026-11-14 to 2026-11-16)" in told
+    assert "no snapshots of 3 days before the look-back (2026-11-14 to 2026-11-16)" in told
     assert "`statewarden-rollup compact --snapshots --bronze" in told
     assert main(arguments) == 2
     assert capsys.readouterr().err == "statewarden-rollup: no Spark today\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,21 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup.bronze import snapshots
-from spark_rollup.bronze.snapshots import DAY_US, EVERYTHING, MADE
+from spark_rollup.bronze.snapshots import DAY_US, EVERYTHING
 from spark_rollup.config import parse_look_back
-from spark_rollup.errors import UsageError
+from spark_rollup.errors import DamagedError, UsageError
 
 NOON_US = snapshots.end_us("2026-11-20") - DAY_US // 2
 
 
-def bronze(tmp_path: Path, *days: int, made: tuple[int, ...] = ()) -> Path:
+def bronze(tmp_path: Path, *days: int, made: tuple[int, ...] = (), removed: str = "") -> Path:
     """Lay out a bronze directory with events of some days of November, and snapshots of some."""
     for day in days:
         (tmp_path / "events" / f"day=2026-11-{day:02}").mkdir(parents=True)
-    for day in made:
-        place = snapshots.folder(tmp_path, f"2026-11-{day:02}")
-        place.mkdir(parents=True)
-        (place / MADE).write_text(f'{{"format": {snapshots.FORMAT}}}')
+    listed = [f"2026-11-{day:02}" for day in made]
+    note = {"format": snapshots.FORMAT, "days": listed, "removed": removed}
+    (tmp_path / snapshots.NOTE).write_text(json.dumps(note))
     return tmp_path
 
 
@@ -34,53 +34,43 @@ def test_the_look_back_begins_at_midnight():
     assert snapshots.since_us(NOON_US, None) == 0
 
 
-def test_an_audit_reads_its_look_back_and_the_newest_snapshot_before_it(tmp_path):
+def test_an_audit_reads_its_look_back_and_the_snapshots_before_it(tmp_path):
     """Not one of a day inside the look-back: what is inside is looked at event by event."""
-    here = bronze(tmp_path, *range(14, 21), made=(14, 15, 16, 17, 18, 19))
+    here = bronze(tmp_path, *range(17, 21), made=(17, 18, 19))
     found = snapshots.reading(here, snapshots.since_us(NOON_US, 1))
-    assert (found.snapshot, found.after, found.missing) == (
-        snapshots.folder(here, "2026-11-18"),
-        "2026-11-18",
-        (),
-    )
-    assert [place.name for place in found.places(here)] == [
-        "day=2026-11-18",
-        "day=2026-11-19",
-        "day=2026-11-20",
+    assert found == snapshots.Reading(("2026-11-17", "2026-11-18"))
+    assert [str(place).removeprefix(f"{here}/") for place in found.places(here)] == [
+        "kept/day=2026-11-17",
+        "kept/day=2026-11-18",
+        "events/day=2026-11-19",
+        "events/day=2026-11-20",
     ]
 
 
 def test_without_snapshots_all_is_read_and_reported(tmp_path):
-    """Nothing is taken for known that is not."""
+    """Nothing is taken for known that is not; a hole between snapshots is read event by event."""
     here = bronze(tmp_path, 16, 17, 20)
     found = snapshots.reading(here, snapshots.since_us(NOON_US, 1))
-    assert (found.snapshot, found.after, found.missing) == (None, None, ("2026-11-16", "2026-11-17"))
+    assert (found.kept, found.missing) == ((), ("2026-11-16", "2026-11-17"))
     assert found.places(here) == [here] == EVERYTHING.places(here)
+    found = snapshots.reading(bronze(tmp_path, made=(17,)), snapshots.since_us(NOON_US, 1))
+    assert (found.kept, found.missing) == (("2026-11-17",), ("2026-11-16",))
 
 
-def test_a_hole_between_snapshot_and_look_back_is_read_and_reported(tmp_path):
-    """The days without a snapshot are read event by event."""
-    here = bronze(tmp_path, *range(14, 21), made=(14, 15))
-    found = snapshots.reading(here, snapshots.since_us(NOON_US, 1))
-    assert (found.after, found.missing) == ("2026-11-15", ("2026-11-16", "2026-11-17", "2026-11-18"))
+def test_late_events_withdraw_the_snapshots_of_their_days_only(tmp_path):
+    """Each day is kept by itself; those that stand for removed days always hold, and are always read."""
+    here = bronze(tmp_path, *range(15, 21), made=(14, 15, 16, 17), removed="2026-11-14")
+    snapshots.withdraw(here, "2026-11-10", "2026-11-15")
+    assert snapshots.note(here).days == ("2026-11-14", "2026-11-16", "2026-11-17")
+    assert snapshots.reading(here, 0) == snapshots.Reading(("2026-11-14",), "2026-11-14")
+    assert snapshots.reading(here, NOON_US).missing == ("2026-11-15", "2026-11-18", "2026-11-19")
 
 
-def test_late_events_withdraw_the_snapshots_that_should_know_them(tmp_path):
-    """Those of earlier days still hold, and the one that stands for removed days always does."""
-    here = bronze(tmp_path, *range(14, 21), made=(14, 15, 16))
-    snapshots.withdraw(here, "2026-11-16")
-    assert snapshots.days_made(here) == ["2026-11-14", "2026-11-15"]
-    snapshots.set_base_day(here, "2026-11-14")
-    snapshots.withdraw(here, "2026-11-10")
-    assert snapshots.days_made(here) == ["2026-11-14"]
-    assert snapshots.reading(here, 0).after == "2026-11-14"
-
-
-def test_a_snapshot_of_another_format_does_not_hold(tmp_path):
-    """What an older version left out may be asked for now."""
-    here = bronze(tmp_path, 14, 15, made=(14,))
-    (snapshots.folder(here, "2026-11-14") / MADE).write_text('{"format": 0}')
-    assert snapshots.days_made(here) == []
+def test_a_note_that_cannot_be_read_is_no_empty_one(tmp_path):
+    """Removed days would be forgotten with it."""
+    (bronze(tmp_path, 20) / snapshots.NOTE).write_text("{")
+    with pytest.raises(DamagedError, match=r"_kept\.json cannot be read"):
+        snapshots.reading(tmp_path, 0)
 
 
 @given(day=st.dates())

@@ -9,7 +9,7 @@ import pytest
 from agent.contract.events import Kind
 from spark_rollup.fleet.gaps import merged
 from spark_rollup.fleet.pods import SILENT
-from spark_rollup.fleet.rows import Gap, Unwatched
+from spark_rollup.fleet.rows import Gap
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us, story
 
 
@@ -119,7 +119,7 @@ def test_gaps_that_overlap_or_meet_are_one():
     whole = [(10, 20), (15, 17), (20, 30), (31, 40)]
     rows = [Gap("a", None, None, *times, SILENT, None) for times in whole]
     rows.append(Gap("a", "orders", "0_0", 12, 50, SILENT, None))
-    found = merged("a", rows, [Unwatched("a", None, None, 50, 60)])
+    found = merged("a", rows)
     assert sorted((x.task_id or "", x.from_us, x.until_us) for x in found) == [
-        ("", 10, 30), ("", 31, 40), ("", 50, 60), ("0_0", 12, 50),
+        ("", 10, 30), ("", 31, 40), ("0_0", 12, 50),
     ]  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rollup import audit, clock
@@ -15,8 +17,7 @@ from spark_rollup.bronze.store import AT, EVENTS, add_quarantine, read_events, r
 from spark_rollup.cli import main
 from spark_rollup.config import AuditOptions
 from spark_rollup.errors import DamagedError
-from spark_rollup.history import carry, day
-from spark_rollup.intake import claim, compact, ingest
+from spark_rollup.intake import claim, closed, compact, ingest
 from spark_rollup.intake.compact import KEEP_DAYS
 from spark_rollup.judging.plain import Plain
 from spark_rollup.schemas import QUARANTINE
@@ -73,15 +74,18 @@ def test_an_ingest_beside_a_compaction_waits_and_no_snapshot_lacks_its_events(
     asked = ["ingest", "--input", str(late.write(tmp_path / "late")), "--bronze", str(bronze)]
     beside: list[int] = []
     monkeypatch.setattr(claim, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(
-        day, "TABLES", ()
-    )  # the day's sum is asked for at the right moment, and never computed
-    monkeypatch.setattr(carry, "carry", lambda *_: beside.append(main(asked)))
+    choose = closed._rows
+
+    def interrupted(*given: Any) -> DataFrame:
+        beside.append(main(asked))
+        return choose(*given)
+
+    monkeypatch.setattr(closed, "_rows", interrupted)
     assert main(["compact", "--bronze", str(bronze), "--snapshots"]) == 0
-    assert snapshots.days_made(bronze) == ["2026-11-18"]
+    assert snapshots.note(bronze).days == ("2026-11-18",)
     before = ids(spark, bronze)
     assert main(asked) == 0
-    assert snapshots.days_made(bronze) == []
+    assert snapshots.note(bronze).days == ()
     assert beside == [2]
     assert "another run is at work" in capsys.readouterr().err
     rows = [row["id"] for row in read_events(spark, bronze).select("id").collect()]
@@ -131,7 +135,7 @@ def test_a_damaged_log_is_named(spark, bronze, capsys):
 
 @pytest.mark.slow
 def test_old_days_go_as_far_as_a_snapshot_replaces_them(spark, bronze, tmp_path, capsys):
-    """Without one nothing goes; an audit of everything reads it in their place; damaged, it is no all-clear."""
+    """Without one nothing goes; an audit of everything reads it in their place; damaged or gone, it is no all-clear."""
     ingest.run(spark, fleet("four", 2).write(tmp_path / "in"), bronze)
     asked = ["compact", "--bronze", str(bronze), "--retain", "2"]
     assert main(asked) == 0
@@ -146,21 +150,22 @@ def test_old_days_go_as_far_as_a_snapshot_replaces_them(spark, bronze, tmp_path,
     assert {x.namespace for x in read.events} == {"three", "four"}
     assert {x.namespace for x in read.kept} == {"one", "two"}
     ingest.run(spark, fleet("late", 0).write(tmp_path / "in"), bronze)
-    assert snapshots.days_made(bronze) == ["2026-11-18"]
+    assert snapshots.note(bronze).days == ("2026-11-18",)
     again, _ = audit.prepare(spark, options)
     assert isinstance(again, Plain)
     assert "late" not in {x.namespace for x in again.events}
-    assert day.next_day(bronze) is None
+    assert closed.run(spark, bronze) == []
 
-    place = snapshots.folder(bronze, "2026-11-18")
-    damaged = tear(place / "events")
+    damaged = tear(bronze / snapshots.KEPT)
     assert main(["audit", "--input", str(bronze), "--output", str(tmp_path / "out"), "--look-back", "1"]) == 3
     err = capsys.readouterr().err.splitlines()[-1]
     assert f"{damaged} cannot be read" in err
-    assert f"remove the directory {place}" in err
-    (place / snapshots.MADE).unlink()
-    with pytest.raises(DamagedError, match="replaces all days up to 2026-11-18"):
-        audit.reading(options)
+    assert f"`statewarden-rollup forget --bronze {bronze} --file {damaged}` takes it out" in err
+    assert main(["forget", "--bronze", str(bronze), "--file", str(damaged)]) == 2
+    assert "is all that is left of 2026-11-18" in capsys.readouterr().err
+    shutil.rmtree(bronze / snapshots.KEPT)
+    with pytest.raises(DamagedError, match="its log is gone"):
+        audit.prepare(spark, options)
 
 
 def test_what_a_run_that_was_cut_off_left_behind_goes(spark, bronze):

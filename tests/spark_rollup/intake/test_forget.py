@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def test_it_says_what_it_needs(tmp_path, capsys):
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("delta")
 def test_events_of_a_wild_clock_go_to_the_quarantine(spark, tmp_path, monkeypatch, capsys):
-    """Of a version that took any time: their day goes, snapshots are withdrawn; `--again` brings others back."""
+    """Of a version that took any time: their day goes, their snapshots are withdrawn; `--again` brings others back."""
     other = Fleet("staging")
     other.pod("pod-b", ends_s=50)
     fleet = Fleet("shop")
@@ -41,8 +42,9 @@ def test_events_of_a_wild_clock_go_to_the_quarantine(spark, tmp_path, monkeypatc
         patch.setattr(load, "AHEAD_US", 1 << 61)
         patch.setattr(load, "MAX_NUMBER", 1 << 62)
         ingest.run(spark, source, bronze)
-    (marker := snapshots.folder(bronze, "2026-11-18") / snapshots.MADE).parent.mkdir(parents=True)
-    marker.write_text("{}")
+    days = ["2026-11-17", "2026-11-18"]
+    note = {"format": snapshots.FORMAT, "days": days, "removed": ""}
+    (bronze / snapshots.NOTE).write_text(json.dumps(note))
     assert read_events(spark, bronze).where("day like '+%'").count() == len(fleet.pods[1].lines())
     assert snapshots.days(bronze) == ["2026-11-18"]
 
@@ -55,7 +57,7 @@ def test_events_of_a_wild_clock_go_to_the_quarantine(spark, tmp_path, monkeypatc
     assert main(asked) == 0
     assert f"{len(fleet.pods[1].lines())} events moved" in capsys.readouterr().out
     assert read_events(spark, bronze).where("day like '+%'").count() == 0
-    assert not marker.exists()
+    assert snapshots.note(bronze).days == tuple(days)
     left = {(row["namespace"], row["pod"]) for row in read_events(spark, bronze).collect()}
     assert left == {("shop", "pod-a"), ("staging", "pod-b")}
     put_aside = read_quarantine(spark, bronze).where("reason = 'forgotten'").collect()
@@ -64,6 +66,7 @@ def test_events_of_a_wild_clock_go_to_the_quarantine(spark, tmp_path, monkeypatc
     of_shop = "namespace = 'shop'"
     (one,) = read_events(spark, bronze).where(of_shop).where(f"observed_at_us = {at_us(30)}").collect()
     assert main(["forget", "--bronze", str(bronze), "--id", one["id"]]) == 0
+    assert snapshots.note(bronze).days == ("2026-11-17",)
     assert read_events(spark, bronze).where(of_shop).count() == len(fleet.pods[0].lines()) - 1
     assert main(["ingest", "--input", str(source), "--bronze", str(bronze), "--again"]) == 0
     assert read_events(spark, bronze).where(of_shop).count() == len(

@@ -15,7 +15,7 @@ from spark_rollup.bronze import snapshots, store
 from spark_rollup.bronze.load import load
 from spark_rollup.cli import main
 from spark_rollup.config import MARKER
-from spark_rollup.errors import DamagedError, UsageError
+from spark_rollup.errors import UsageError
 from spark_rollup.verify import digests, kept
 
 NOW = Origin("uid-new", "boot-new", "pod-new")
@@ -73,18 +73,17 @@ def test_other_markers_are_no_other_format(tmp_path: Path, marker: str) -> None:
     store.check_format(tmp_path)
 
 
-def test_a_snapshot_that_replaces_removed_days(tmp_path: Path) -> None:
-    """It cannot be made again, so the version that made it is named; one that is gone is another matter."""
-    (tmp_path / "events" / "day=2026-11-20").mkdir(parents=True)
-    snapshots.set_base_day(tmp_path, "2026-11-14")
-    with pytest.raises(DamagedError, match="is gone"):
-        snapshots.reading(tmp_path, 0)
-    place = snapshots.folder(tmp_path, "2026-11-14")
-    place.mkdir(parents=True)
-    (place / snapshots.MADE).write_text(json.dumps({"format": snapshots.FORMAT + 1, "versions": {}}))
-    with pytest.raises(
-        UsageError, match=rf"format {snapshots.FORMAT + 1}, this one knows .*use that version"
-    ):
+@pytest.mark.parametrize("known", [snapshots.FORMAT + 1, 2])
+def test_snapshots_that_stand_for_removed_days(tmp_path: Path, known: int) -> None:
+    """They cannot be made again, so the format is named; others of another format are no snapshots."""
+    place = tmp_path / snapshots.NOTE
+    place.write_text(json.dumps({"format": known, "days": ["2026-11-14"], "removed": ""}))
+    assert snapshots.note(tmp_path) == snapshots.Note()
+    if known == 2:
+        (tmp_path / snapshots.OLD_BASE).write_text('{"day": "2026-11-14"}')
+    else:
+        place.write_text(json.dumps({"format": known, "days": [], "removed": "2026-11-14"}))
+    with pytest.raises(UsageError, match=rf"format {known}, this one knows .*use that version"):
         snapshots.reading(tmp_path, 0)
 
 

@@ -72,8 +72,9 @@ def test_what_helps_is_said_where_it_is_known(cause, meant):
         ("/b%20ronze/events/day=2026-11-20/routine=true/x.parquet", "--again`"),
         ("/b%20ronze/quarantine/x.parquet", "forget --bronze /b ronze --file /b ronze/quarantine/x"),
         (
-            "/b%20ronze/snapshots/day=2026-11-20/events/x.parquet",
-            "remove the directory /b ronze/snapshots/day=2026-11-20",
+            "/b%20ronze/kept/day=2026-11-20/x.parquet",
+            "forget --bronze /b ronze --file /b ronze/kept/day=2026-11-20/x.parquet` takes it out, then "
+            "`statewarden-rollup compact --snapshots --bronze /b ronze` makes that day's snapshot again",
         ),
     ],
 )

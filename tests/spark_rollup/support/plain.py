@@ -9,6 +9,7 @@ from typing import Any
 from agent.contract.events import Kind
 from spark_rollup.correlate import RULES
 from spark_rollup.fleet import reduce, thin
+from spark_rollup.fleet.beats import Beat
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import Question
@@ -57,10 +58,16 @@ def events_of_data(told: Iterable[Mapping[str, Any]]) -> list[Event]:
     return [event_of(str(number), data) for number, data in enumerate(told)]
 
 
-def tables(events: Sequence[Event], as_of_us: int, rules: Sequence[Rule] = RULES) -> Mapping[str, list[Row]]:
-    """Audit events: rows by table."""
+def tables(
+    events: Sequence[Event],
+    as_of_us: int,
+    rules: Sequence[Rule] = RULES,
+    kept: Sequence[Event] = (),
+    heard: Sequence[Beat] = (),
+) -> Mapping[str, list[Row]]:
+    """Audit events, and what is kept of other days: rows by table."""
     asked = Question(as_of_us, rules=rules)
     known = [x for x in events if x.observed_at_us <= as_of_us]
-    pods = thin.of_pods(known)
+    pods = thin.of_pods(known, kept, heard)
     stories = [one for where, given in pods.items() if (one := reduce.story(where, given, asked))]
-    return reduce.tables(stories, thin.of_applications(known), asked)
+    return reduce.tables(stories, thin.of_applications([*known, *kept]), asked)

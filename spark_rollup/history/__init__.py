@@ -1,1 +1,0 @@
-"""What finished days leave to later audits."""
