@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, cast
 
 from tests.proof.classes import Classes
+from tests.proof.disk import shut
 from tests.proof.eras import Era
 from tests.proof.life import (
     ABORTED,
@@ -24,7 +25,7 @@ from tests.proof.life import (
     missing,
     of,
 )
-from tests.proof.steps import moves, shut
+from tests.proof.steps import moves
 
 PODS = ("a", "b")
 OWNERS = (RESTORING, RUNNING, SUSPENDED)
@@ -100,7 +101,7 @@ def steps(era: Era, fleet: Fleet, number: int, most_writes: int) -> Iterator[Mov
             yield move
     if fleet.cut_off == number and not era.eos:
         # TaskManager.handleLostAll (2.6.0 to 4.4.0): closed dirty; a commit has failed, so no checkpoint is written
-        seen, after = shut(own)
+        seen, after = shut(era, own)
         yield Move("expelled, closed", seen, after)
 
 
