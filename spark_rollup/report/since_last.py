@@ -188,13 +188,18 @@ def _pairs(before: Sequence[Row], now: Sequence[Row], rules: Collection[str]) ->
         for key in _keys(row):
             of_key.setdefault(key, []).append(index)
     found = [sorted({index for key in _keys(row) for index in of_key.get(key, ())}) for row in before]
-    free = set(range(len(now))).difference(*found)
+    taken = set().union(*found)
+    free: dict[object, list[int]] = {}
+    for index, row in enumerate(now):
+        if index not in taken and str(row["detector"]) in rules:
+            free.setdefault(_place(row), []).append(index)
     for row, same in zip(before, found, strict=True):
-        if not same and str(row["detector"]) in rules:
-            alike = next((index for index in sorted(free) if _is_alike(row, now[index])), None)
-            if alike is not None:
-                same.append(alike)
-                free.remove(alike)
+        left = [] if same else free.get(_place(row), [])
+        pods = set(texts(row["pods"]))
+        alike = [x for x in left if pods == (other := set(texts(now[x]["pods"]))) or pods & other][:1]
+        for index in alike:
+            same.append(index)
+            left.remove(index)
     return found
 
 
@@ -205,10 +210,8 @@ def _keys(row: Row) -> set[Key]:
     return {(str(row["namespace"]), str(id_)) for id_ in (row["id"], *texts(row["absorbed"]), *own)}
 
 
-def _is_alike(one: Row, other: Row) -> bool:
-    where = ("namespace", "application_id", "detector", "tasks")
-    pods = set(texts(one["pods"])), set(texts(other["pods"]))
-    return all(one[name] == other[name] for name in where) and (pods[0] == pods[1] or bool(pods[0] & pods[1]))
+def _place(row: Row) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in ("namespace", "application_id", "detector", "tasks"))
 
 
 def _change(row: Row, was: Sequence[Row]) -> Change:
