@@ -87,7 +87,7 @@ def test_an_ingest_beside_a_compaction_waits_and_no_snapshot_lacks_its_events(
     assert main(asked) == 0
     assert snapshots.note(bronze).days == ()
     assert beside == [2]
-    assert "another run is at work" in capsys.readouterr().err
+    assert "another run is working" in capsys.readouterr().err
     rows = [row["id"] for row in read_events(spark, bronze).select("id").collect()]
     assert len(rows) == len(set(rows)) == len(before) + len(late.lines())
 

@@ -38,7 +38,7 @@ def at(*offsets: int | None, is_exact: bool = True, hours_old: float = 0) -> Cop
 @pytest.mark.parametrize(
     ("copy", "ends", "settings", "reason"),
     [
-        (at(None), WHOLE, SETTINGS, "says no offset"),
+        (at(None), WHOLE, SETTINGS, "has no offset"),
         (at(100), WHOLE, SETTINGS, "ends at 100"),
         (at(99), Ends(0, 50, 100), SETTINGS, "transaction at offset 50"),
         (WINDOWS, WHOLE, {}, "DescribeConfigs"),
