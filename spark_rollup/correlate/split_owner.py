@@ -7,7 +7,7 @@ Clears when: one of the two lets go; then it is left out as soon as that was bef
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
 Blind spots: from 2.6 on, a zombie is not distinguished from an idle active with a warm-up before the new owner is
-    10,000 records ahead. Under exactly-once not even then, so that it is information: an active saves neither records
+    10,000 records ahead. Under exactly-once not even then, so that it is suspected: an active saves neither records
     nor its offset while it works, and a warm-up or a standby gets beyond its files.
 Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
 """
@@ -176,7 +176,7 @@ def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead:
     exactly_once = (guarantee or "").startswith("exactly_once")
     warm_ups = _has_warm_ups(app)
     overtaken = warm_ups and (exactly_once or guarantee is None)  # by what follows it: its files stand still
-    quiet = unwatched or (exactly_once and (warm_ups or not pair.lasting))
+    quiet = unwatched or (exactly_once and not pair.lasting)
     sure = Confidence.SUSPECTED if unknown or brief or overtaken else Confidence.CONFIRMED
     return finding(
         META, app.where, pair.from_us, task_id=task.id, pod=pod,

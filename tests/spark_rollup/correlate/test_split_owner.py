@@ -163,7 +163,7 @@ def test_a_frozen_holder_beside_a_working_one_is_reported(audited):
 def test_under_exactly_once_a_warm_up_looks_the_same(audited):
     """An active saves nothing while it works: whoever follows it gets beyond its files."""
     found = audited.finding(frozen_under_exactly_once, RULE)
-    assert (found["severity"], found["confidence"], found["status"]) == ("info", "suspected", "open")
+    assert (found["severity"], found["confidence"], found["status"]) == ("warning", "suspected", "open")
     assert str(found["next_action"]).startswith("Nothing, if pod-b warms up")
     unknown = audited.finding(frozen_under_an_unknown_guarantee, RULE)
     assert (unknown["confidence"], unknown["missing_facts"]) == ("suspected", ["processing_guarantee"])
