@@ -7,7 +7,8 @@ Clears when: one of the two lets go; then it is left out as soon as that was bef
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
 Blind spots: from 2.6 on, a zombie is not distinguished from an idle active with a warm-up before the new owner is
-    10,000 records ahead; an active of exactly-once has no offset while it runs, so puts are compared instead.
+    10,000 records ahead. Under exactly-once not even then, so that it is suspected: an active saves neither records
+    nor its offset while it works, and a warm-up or a standby gets beyond its files.
 Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
 """
 
@@ -122,7 +123,7 @@ def _ahead(app: Application, task: Task, pair: _Overlap, still_us: int) -> _Ahea
             own[x.store].append(x)
         elif x.pod == pair.other_pod and x.at_us >= pair.from_us:
             theirs[x.store].append(x)
-    warm_ups = at_least(app.settings.release_high, FIRST_WITH_WARM_UPS) is not False
+    warm_ups = _has_warm_ups(app)
     for store in sorted(own.keys() & theirs.keys()):
         mine, others = own[store], theirs[store]
         offsets, puts = {_offset(x) for x in others} - {None}, {x.puts for x in others} - {None}
@@ -140,6 +141,11 @@ def _ahead(app: Application, task: Task, pair: _Overlap, still_us: int) -> _Ahea
         if beyond:
             return _Ahead(store, own_offset, other_offset, grown)
     return None
+
+
+def _has_warm_ups(app: Application) -> bool:
+    assert app.settings
+    return at_least(app.settings.release_high, FIRST_WITH_WARM_UPS) is not False
 
 
 def _readings(task: Task) -> Iterator[Reading | Mark]:
@@ -166,9 +172,12 @@ def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead:
     unknown = app.settings.num_standby_replicas is None
     # the overlap's ends are reported by two pods: their clocks may make this much of it
     brief = still_us - pair.from_us <= app.settings.session_ms * 1_000 + SKEW_US
-    exactly_once = (app.settings.processing_guarantee or "").startswith("exactly_once")
+    guarantee = app.settings.processing_guarantee
+    exactly_once = (guarantee or "").startswith("exactly_once")
+    warm_ups = _has_warm_ups(app)
+    overtaken = warm_ups and (exactly_once or guarantee is None)  # by what follows it: its files stand still
     quiet = unwatched or (exactly_once and not pair.lasting)
-    sure = Confidence.SUSPECTED if unknown or brief else Confidence.CONFIRMED
+    sure = Confidence.SUSPECTED if unknown or brief or overtaken else Confidence.CONFIRMED
     return finding(
         META, app.where, pair.from_us, task_id=task.id, pod=pod,
         severity=(Severity.INFO if quiet else Severity.WARNING).value,
@@ -176,7 +185,10 @@ def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead:
         status=(Status.OPEN if pair.lasting else Status.RESOLVED).value,
         ended_us=still_us,
         affected=Affected.POSSIBLY.value,
-        missing_facts=["num_standby_replicas"] if unknown else [],
+        missing_facts=[
+            *(["num_standby_replicas"] if unknown else []),
+            *(["processing_guarantee"] if overtaken and guarantee is None else []),
+        ],
         summary=f"{pod} still holds {task.id} without moving anything for {whole_seconds(still_us - pair.from_us)} s,"
         f" while {other} works on it",
         evidence=_evidence(place(app.name, task.id), pair, still_us, ahead, unwatched=unwatched),
@@ -202,6 +214,11 @@ def _evidence(where: str, pair: _Overlap, still_us: int, ahead: _Ahead, *, unwat
 def _next_action(app: Application, task: Task, pair: _Overlap, still_us: int, *, exactly_once: bool) -> str:
     assert app.settings
     pod, other = pair.pod, pair.other_pod
+    if pair.lasting and exactly_once and _has_warm_ups(app):
+        return (
+            f"Nothing, if {other} warms up or follows as a standby: under exactly-once {pod} saves nothing while it"
+            f" works. If {other} processes, the process on {pod} is paused or cut off: restart it."
+        )
     if pair.lasting:
         return (
             f"Check the process on {pod}: it is paused, stuck in garbage collection or cut off. Restart it before it"

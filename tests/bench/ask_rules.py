@@ -218,7 +218,8 @@ story AS (
 SELECT 'split-owner' AS id_of, namespace, application_id, task_id, NULL::VARCHAR AS store, pod, {_OPENED % "from_us"},
   CASE WHEN unseen OR (NOT lasting AND coalesce(starts_with(guarantee, 'exactly_once'), false)) THEN 'info'
     ELSE 'warning' END AS severity,
-  CASE WHEN unseen THEN 'unknown' WHEN standbys IS NULL OR still_us - from_us <= session_us + {10 * US} THEN 'suspected'
+  CASE WHEN unseen THEN 'unknown' WHEN standbys IS NULL OR still_us - from_us <= session_us + {10 * US}
+      OR (slack > 0 AND coalesce(starts_with(guarantee, 'exactly_once'), true)) THEN 'suspected'
     ELSE 'confirmed' END AS confidence,
   CASE WHEN lasting THEN 'open' ELSE 'resolved' END AS status, [pod, other_pod] AS pods
 FROM story

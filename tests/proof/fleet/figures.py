@@ -121,7 +121,8 @@ def missed(era: Era, lives: Lives, said: Audit) -> Iterator[tuple[FleetMiss, str
     """Tell which goals a class misses, and by which word."""
     what, fleets = kind(lives), [cast("Fleet", x) for x in lives]
     for one in said.verdicts:
-        if one.is_certain and not all(_holds(one, fleet) for fleet in fleets):
+        counts = one.is_certain or (one.detector, one.confidence) == ("split-owner", "confirmed")
+        if counts and not all(_holds(one, fleet) for fleet in fleets):
             yield FleetMiss.FALSE_CERTAINTY, one.detector
         if what == "benign" and (one.level, one.status) == ("damage", "open"):  # exposures: with one pod
             yield FleetMiss.LOUD_BENIGN, one.detector
@@ -138,9 +139,11 @@ def _number(pod: str) -> int:
 
 
 def _holds(one: Verdict, fleet: Fleet) -> bool:
-    """Damage must be there, an exposure must at least have been; two owners are one as well."""
+    """Damage must be there, an exposure must at least have been; two owners are no matter of one pod."""
+    if one.detector == "split-owner":
+        return fleet.split
     truths = [fleet.pods[_number(pod)].truth for pod in one.pods]
-    return any(DAMAGED in truth if one.level == "damage" else truth or fleet.split for truth in truths)
+    return any(DAMAGED in truth if one.level == "damage" else truth for truth in truths)
 
 
 def _is_wrong(era: Era, fleet: Fleet, pod: str) -> bool:

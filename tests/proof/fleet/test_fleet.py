@@ -41,7 +41,10 @@ DIED_AFTER_ITS_WIPE = (
 )
 
 
-@pytest.mark.parametrize("words", [TAKEN_BACK, DIED_AFTER_ITS_WIPE])
+WARMED_UP = (("b", "open", False), ("b", "ckpt", 20_999, 10_500), ("b", "ckpt", 41_999, 10_500))
+
+
+@pytest.mark.parametrize("words", [TAKEN_BACK, DIED_AFTER_ITS_WIPE, WARMED_UP])
 def test_what_was_found(words):
     """Each was said wrongly once: whole, or with something lost."""
     jury = Jury(EOS_3_8, FleetPlan(0, 0, 0, 0))

@@ -38,6 +38,16 @@ def zombie(fleet: Fleet, **others: object) -> tuple[Pod, Pod]:
 
 @story
 def frozen_to_the_end(fleet: Fleet) -> None:
+    zombie(fleet, processing_guarantee="at_least_once")
+
+
+@story
+def frozen_under_exactly_once(fleet: Fleet) -> None:
+    zombie(fleet, processing_guarantee="exactly_once_v2")
+
+
+@story
+def frozen_under_an_unknown_guarantee(fleet: Fleet) -> None:
     zombie(fleet)
 
 
@@ -95,7 +105,7 @@ def both_move(fleet: Fleet) -> None:
 
 @story
 def an_overlap_hardly_longer_than_the_timeout(fleet: Fleet) -> None:
-    a, b = settings(fleet)
+    a, b = settings(fleet, processing_guarantee="at_least_once")
     a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000).releases("0_0", 150)
     works(b.holds("0_0", 100), 120_000)
 
@@ -150,6 +160,15 @@ def test_a_frozen_holder_beside_a_working_one_is_reported(audited):
     assert "it is at offset 5000" in str(found["evidence"])
 
 
+def test_under_exactly_once_a_warm_up_looks_the_same(audited):
+    """An active saves nothing while it works: whoever follows it gets beyond its files."""
+    found = audited.finding(frozen_under_exactly_once, RULE)
+    assert (found["severity"], found["confidence"], found["status"]) == ("warning", "suspected", "open")
+    assert str(found["next_action"]).startswith("Nothing, if pod-b warms up")
+    unknown = audited.finding(frozen_under_an_unknown_guarantee, RULE)
+    assert (unknown["confidence"], unknown["missing_facts"]) == ("suspected", ["processing_guarantee"])
+
+
 def test_what_two_clocks_may_have_made_is_suspected(audited):
     """Fifty seconds where 45 are ordinary: the clocks of two pods may differ by that."""
     found = audited.finding(an_overlap_hardly_longer_than_the_timeout, RULE)
@@ -180,7 +199,8 @@ def test_unwatched_time_is_unknown(audited):
 def test_an_unknown_standby_count_is_suspected(audited):
     """The frozen one may be a standby that is stuck: the setting is asked for."""
     found = audited.finding(standbys_unknown, RULE)
-    assert (found["confidence"], found["missing_facts"]) == ("suspected", ["num_standby_replicas"])
+    assert found["confidence"] == "suspected"
+    assert found["missing_facts"] == ["num_standby_replicas", "processing_guarantee"]
 
 
 def test_where_no_offset_is_known_puts_decide(audited):
