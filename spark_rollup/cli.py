@@ -6,9 +6,7 @@ import argparse
 import json
 import logging
 import os
-import shutil
 import sys
-import textwrap
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +19,7 @@ from agent.contract.codec import printable
 from agent.contract.events import Severity
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.names import not_here
-from spark_rollup import clock
+from spark_rollup import clock, screen
 from spark_rollup.arguments import decisive, parser
 from spark_rollup.config import (
     ALL,
@@ -53,9 +51,6 @@ if TYPE_CHECKING:
 WITHOUT_SPARK = (
     "PySpark is not installed here: pip install 'statewarden[rollup]'; it also needs Java 17 or later"
 )
-
-WIDTH = 100
-"""Columns at most: longer lines are hard to read."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -246,22 +241,8 @@ def _audit(parsed: argparse.Namespace) -> int:
 def _readable(outcome: Outcome, parsed: argparse.Namespace) -> list[str]:
     from spark_rollup.report import terminal
 
-    paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return terminal.readable(outcome, terminal.Shown(parsed.verbose, max(parsed.top, 0), _width(), paint))
-
-
-def _width() -> int:
-    return min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if sys.stdout.isatty() else WIDTH
-
-
-def _wrapped(line: str) -> list[str]:
-    """Break a line for a terminal; a program finds each in one piece."""
-    if not sys.stdout.isatty():
-        return [line]
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return textwrap.wrap(
-        line, _width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    shown = terminal.Shown(parsed.verbose, max(parsed.top, 0), screen.width(), screen.paint())
+    return terminal.readable(outcome, shown)
 
 
 @contextmanager
@@ -354,7 +335,7 @@ def _safe_to_restart(parsed: argparse.Namespace) -> int:
             verified.check(parsed.verified)
         with _reading(parsed) as (spark, options):
             lines, code = gate.safe_to_restart(spark, options, question)
-    _print([part for line in lines for part in _wrapped(line)])
+    _print([part for line in lines for part in screen.wrapped(line)])
     return code
 
 
