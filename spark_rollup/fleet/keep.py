@@ -64,16 +64,16 @@ def of_task(events: Sequence[Event]) -> set[str]:
     return {x.id for x in (*changes, *turns, *_beside(ordered, moments))} | chosen.ids()
 
 
-def of_pod(events: Iterable[Event]) -> set[str]:
-    """Choose events of one pod in one day that are about no task: their ids."""
-    chosen, told = _Chosen(), [x for x in events if x.task_id is None]
-    for x in told:
+def of_pod(events: Sequence[Event]) -> set[str]:
+    """Choose events of one pod in one day, of those that are about no task: their ids."""
+    chosen = _Chosen()
+    for x in events:
         if x.kind == Kind.HEARTBEAT.value and x.routine:
             order = (x.observed_at_us, x.sequence)
             chosen.offer(x, order, "names", tuple(x.applications or ()))
             if x.open_criticals is not None:
                 chosen.offer(x, (x.sequence,), "counts", x.pod_uid, x.boot_id)
-    return {x.id for x in told if not x.routine} | chosen.ids()
+    return {x.id for x in events if not x.routine} | chosen.ids()
 
 
 def _turns(ordered: Iterable[Event]) -> Iterator[Event]:
