@@ -21,7 +21,8 @@ CLONE_OF = "benign-restart-alos-4.3.1"
 """Its pod is told twice, as if its volume had been cloned while it ran."""
 
 ZOMBIE_OF = "benign-eos-fencing-4.1.2"
-"""Its frozen pod stays frozen: the recording ends before it wakes up, and its heir had ten times the traffic."""
+"""Its frozen pod stays frozen: the recording ends before it wakes up, and its heir had ten times the traffic. Told as
+at-least-once: under exactly-once a warm-up looks the same, and nothing is confirmed."""
 
 SLOWER = 3
 """The zombie's story takes this many times as long from the moment when it froze: longer than clocks may differ by."""
@@ -79,7 +80,14 @@ def zombie(known: DataFrame) -> DataFrame:
         lambda item: item.withField("puts", item["puts"] * 10).withField("offset", item["offset"] * 10),
     )
     offsets = F.transform("offsets", lambda item: item.withField("offset", item["offset"] * 10))
+    settings = F.transform(
+        "settings",
+        lambda item: F.when(
+            item["key"] == "processing_guarantee", item.withField("value", F.lit("at_least_once"))
+        ).otherwise(item),
+    )
     louder = {
+        "settings": settings,
         "stores": F.when(heir, stores).otherwise(F.col("stores")),
         "offsets": F.when(heir, offsets).otherwise(F.col("offsets")),
     }

@@ -20,7 +20,8 @@ from tests.proof.fleet.telling import Audit, Verdict, audit, told
 from tests.proof.life import DAMAGED
 
 MOST_WRITES = 2
-STARTED_AGAIN: Script = (("start",), ("open", False))
+AT_REST: tuple[Script, ...] = ((), (("open", False),), (("start",), ("open", False)))
+"""What is still to come until a copy is opened."""
 
 
 class FleetMiss(StrEnum):
@@ -177,7 +178,7 @@ def is_let_pass(era: Era, miss: FleetMiss, script: Script) -> bool:
     """What no agent says, no fleet can: see `let_pass`; a process that does nothing between makes no difference."""
     if miss in (FleetMiss.SILENT_DAMAGE, FleetMiss.SILENT_MIXED, FleetMiss.FALSE_ALL_CLEAR):
         own = [_own(script, pod) for pod in PODS]
-        return any(let_pass(era, Miss.SILENT_MIXED, (*x, *more)) for x in own for more in ((), STARTED_AGAIN))
+        return any(let_pass(era, Miss.SILENT_MIXED, (*x, *more)) for x in own for more in AT_REST)
     return False
 
 
