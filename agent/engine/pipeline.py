@@ -13,6 +13,7 @@ from agent.engine.detector_runner import Batch, DetectorRunner, DetectorStats
 from agent.engine.directory_reader import DirectoryReader
 from agent.engine.disabled import Disabled, closed
 from agent.engine.file_clock import FileClock
+from agent.engine.follow import TEMPO_US, Follow
 from agent.engine.listing import note_nested
 from agent.engine.profiles import Profiles
 from agent.engine.records import configuration_body, heartbeat_body, summary_body, transition_body
@@ -56,6 +57,8 @@ class _ChangeBatch:
     """New applications, with the releases that their `configuration` record names."""
     tasks: dict[str, tuple[Application, Task]] = field(default_factory=dict)  # by path
     applications: dict[str, Application] = field(default_factory=dict)
+    at_once: set[str] = field(default_factory=set)
+    """Paths of tasks, and ids of applications, of which more happened than a step of a steady run."""
 
 
 @dataclass(slots=True)
@@ -79,12 +82,14 @@ class Pipeline:
     wants_summaries: bool = True
     """Whether anyone takes `summary` records: of ten thousand tasks 500 are made every minute."""
     wants_transitions: bool = True  # whether anyone takes `transition` records
+    tempo_us: int = TEMPO_US  # how long a step of a steady run waits for a judgement at most
     ledger: Ledger = field(default_factory=Ledger)
     said: Said = field(default_factory=Said)
     looker: DirectoryReader = field(init=False)
     profiles: Profiles = field(init=False)
     judges: DetectorRunner = field(init=False)
     worlds: Worlds = field(init=False)
+    follow: Follow = field(init=False)
     file_clock: FileClock = field(init=False)
     rescans: dict[str, int] = field(default_factory=dict)
     revision: int = 0  # counts changes and findings: the same number means that nothing happened in between
@@ -100,6 +105,7 @@ class Pipeline:
         self.looker = DirectoryReader(self.disk, self.started_us)
         self.file_clock = FileClock(self.inventory, self.looker.observer)
         self.profiles = Profiles(self.settings)
+        self.follow = Follow(self.settings, self.tempo_us)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
         self.judges = DetectorRunner(
             self.detectors, self.looker.inventory, self.settings, self.profiles, self.ledger, self._say,
@@ -165,7 +171,7 @@ class Pipeline:
     def next_us(self, *, but_locks: bool = False) -> int:
         """When `tick` must be called at the latest; `but_locks`: because of anything that `rest` does not do."""
         due_us = self.looker.next_us(but_locks=but_locks)
-        for schedule in (self._rechecks, self._late, self._timers):
+        for schedule in (self._rechecks, self._late, self._timers, self.follow.waiting):
             next_us = schedule.next_us()
             if next_us is not None and next_us < due_us:
                 due_us = next_us
@@ -182,7 +188,7 @@ class Pipeline:
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""
-        for schedule in (self._rechecks, self._late, self._timers):
+        for schedule in (self._rechecks, self._late, self._timers, self.follow.waiting):
             schedule.shift(by_us)
         self.looker.shift(by_us)
         self.said.shift(by_us)
@@ -200,7 +206,10 @@ class Pipeline:
             changes += self.looker.rescan("", now_us, Source.RESCAN, PERIODIC)
         self._conclude(changes, now_us)
         batch: Batch = {}
+        for path in self.follow.waiting.pop_due(now_us):
+            self._rechecks.restart(path, now_us - self._rechecks.first_us)
         for path in self._rechecks.pop_due(now_us):
+            self.follow.waiting.drop(path)
             application = self.inventory.applications[path.partition("/")[0]]
             task = application.tasks[path.partition("/")[2]]
             self.judges.judge_task(now_us, application, task, batch)
@@ -298,16 +307,19 @@ class Pipeline:
         for change in changes:
             application = self.inventory.applications[change.application]
             news.applications[application.id] = application
+            task = application.tasks.get(change.task or "")
+            if task is None or not self.follow.is_step(task, change):
+                news.at_once.update((application.id, task.path) if task else (application.id,))
             if change.change is Change.APPLICATION_SEEN:
                 news.introduced.append((application, self._configure(application, news.at_us)))
             if self.wants_transitions:
                 self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
-            task = application.tasks.get(change.task or "")
             if task is not None:
                 news.tasks[task.path] = (application, task)
             elif change.change in (Change.PROCESS_STARTED, Change.PROCESS_ENDED):
                 # whether a process lives decides what a released task or a half-done deletion means
                 news.tasks.update((x.path, (application, x)) for x in application.tasks.values())
+                news.at_once.update(x.path for x in application.tasks.values())
 
     def _judge_news(self, news: _ChangeBatch) -> None:
         for application, range_ in news.introduced:
@@ -315,10 +327,15 @@ class Pipeline:
                 self._configure(application, news.at_us)
         batch: Batch = {}
         for path, (application, task) in news.tasks.items():
+            if path not in news.at_once and not self.ledger.pending(application.id, task.id):
+                self.follow.let_wait(path, news.at_us)
+                continue
+            self.follow.waiting.drop(path)
             self._rechecks.restart(path, news.at_us)
             self.judges.judge_task(news.at_us, application, task, batch)
         for application in news.applications.values():
-            self._judge_application(application, news.at_us, batch)
+            if application.id in news.at_once:
+                self._judge_application(application, news.at_us, batch)
             self._late.schedule(application.id, news.at_us + LATE_US)
 
     def _judge_application(self, application: Application, now_us: int, batch: Batch) -> None:

@@ -80,6 +80,11 @@ class Rechecks:
         self._since: dict[str, tuple[int, int]] = {}  # key -> time of the change, next distance
         self._wakes = Schedule()
 
+    @property
+    def first_us(self) -> int:
+        """The first distance."""
+        return self._distances_us[0]
+
     def restart(self, key: str, now_us: int) -> None:
         """Note a change: all distances count from now."""
         self._since[key] = (now_us, 0)

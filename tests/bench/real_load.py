@@ -125,8 +125,11 @@ class Player:
         self._offset = int(content.split()[-1])
         return checkpoint(self.number, self._offset, STORE)
 
-    def play(self, operation: Operation) -> None:
-        """Do what was recorded; files that were opened before the stretch began are opened without a word."""
+    def play(self, operation: Operation, at_ns: int = 0) -> None:
+        """Do what was recorded; files that were opened before the stretch began are opened without a word.
+
+        `at_ns`: time of what is written, where the clock is not the machine's.
+        """
         path = str(self.target / operation.path[len(self.source) :])
         name = path.rpartition("/")[2]
         if operation.op in ("create", "open_w"):
@@ -138,6 +141,8 @@ class Player:
                 os.write(handle, data)
             else:
                 os.pwrite(handle, data, operation.offset)
+            if at_ns:
+                os.utime(handle, ns=(at_ns, at_ns))
         elif operation.op == "truncate":
             os.ftruncate(self._open(path), operation.size)
         elif operation.op == "close_w":

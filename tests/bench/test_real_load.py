@@ -7,9 +7,11 @@ from pathlib import Path
 
 from agent.inventory.disk import EntryKind, Unseen
 from agent.replay.memory_disk import MemoryDisk
-from tests.bench.bench_real import RECORDING
+from tests.bench.bench_real import drive
 from tests.bench.real_load import Recorded, load_recording, prepare, schedule
 from tests.bench.tree_maker import APPLICATION
+from tests.bench.versions import AFTER
+from tests.bench.virtual import RECORDING
 
 TASKS = 8
 SECONDS = 40.0
@@ -41,6 +43,14 @@ def test_tasks_end_as_in_the_recording(tmp_path: Path) -> None:
         )
         assert player.checkpoints
         assert player.notifications
+
+
+def test_the_agent_follows_in_virtual_time() -> None:
+    """Every last checkpoint is known, and the agent's own CPU was counted."""
+    told = drive(AFTER, "stress", "20", "1")
+    assert told["last_offsets"] == told["written_offsets"] > 0
+    assert 11_000 < told["notifications"] <= 12_000
+    assert 0 < told["us_per_notification"] < 10_000
 
 
 def _sizes(task: Path) -> dict[str, int]:

@@ -32,11 +32,13 @@ def replace_checkpoints(root: Path, tasks: int, rate: float, seconds: float, fir
     return done
 
 
-def replace_file(path: str, content: bytes) -> None:
-    """Write beside it, then rename: the way of `OffsetCheckpoint`."""
+def replace_file(path: str, content: bytes, at_ns: int = 0) -> None:
+    """Write beside it, then rename: the way of `OffsetCheckpoint`. `at_ns`: its time, if not the machine's."""
     temporary = f"{path}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.write(descriptor, content)
+    if at_ns:
+        os.utime(descriptor, ns=(at_ns, at_ns))
     os.close(descriptor)
     os.rename(temporary, path)
 
