@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from tests.proof.eras import MANY_OFFSETS, Era
-from tests.proof.life import GONE, GONE_ALONE, NOBODY, NONE, RUNNING, UNKNOWN, Life, Word, size, uncommitted
+from tests.proof.life import (
+    EXPOSED,
+    GONE,
+    GONE_ALONE,
+    NOBODY,
+    NONE,
+    RUNNING,
+    UNKNOWN,
+    Life,
+    Word,
+    missing,
+    size,
+    told,
+    uncommitted,
+)
 
 OPENED: Word = ("open", False)
 """The stores are opened; whether a checkpoint is deleted then."""
@@ -36,6 +50,8 @@ def checkpointed(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     if era.in_store:
         return (), committed(life, value)
     (puts,), life = flushed(era, life)
+    if missing(life._replace(position=value)):
+        life = told(life, EXPOSED)
     return (("ckpt", value, puts),), life._replace(checkpoint=value, snapshot=max(life.position, 0))
 
 

@@ -12,7 +12,7 @@ from agent.detectors import DETECTORS
 from agent.judging.base import Detector
 from tests.proof.classes import Classes, Lives, Script, kind
 from tests.proof.eras import Era
-from tests.proof.life import DAMAGED
+from tests.proof.life import DAMAGED, UNKNOWN
 from tests.proof.play import Said, Told, play
 
 MORE_WRITES = 2
@@ -78,7 +78,7 @@ def judge(
         found.judged[what] += 1
         found.words[_loudest(said)] += 1
         for miss in missed(lives, said):
-            if miss in missed(more.along(script), said):
+            if let_pass(era, miss, script) or miss in missed(more.along(script), said):
                 found.misses[miss].append(script)
     return found
 
@@ -133,8 +133,12 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     `unrestored-store` is silent. A restoration that is suspended writes that offset, too, and goes on.
     """
     names = "-".join(word[0] for word in script)
-    closed = "shut-kill-start-pass-open" if era.in_store else "ckpt-shut-kill-start-open"
-    if miss is Miss.SILENT_MIXED and closed in names:
+    if miss is Miss.SILENT_MIXED and era.in_store and "shut-kill-start-pass-open" in names:
+        return any(
+            word[0] == "shut" and word[2] is not None and word[2] >= UNKNOWN and not word[3]
+            for word in script
+        )
+    if miss is Miss.SILENT_MIXED and "ckpt-shut-kill-start-open" in names:
         return True
     quiet = (Miss.SILENT_DAMAGE, Miss.SILENT_MIXED)
     return era.stale_recorder and miss in quiet and "rm-open-ckpt" in names

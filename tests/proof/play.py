@@ -144,10 +144,15 @@ class Stage:
         """Begin with an empty disk."""
         self.run, self.sibling = run, sibling
         self.app: App
-        self.before = ""
+        self.before, self.starting = "", False
 
     def plays(self, word: Word) -> None:
-        """Play one word, as long after the one before as it comes."""
+        """Play one word, as long after the one before as it comes; the sibling is opened after the start-up pass."""
+        if self.starting and word[0] not in ("pass", "refused", "exit", "kill"):
+            self.starting = False
+            self.run.wait(0.5)
+            self.app.opens(SIBLING)
+            self.app.restores(SIBLING, UNKNOWN, puts=0)
         soon = (
             (self.before, word[0])
             if (self.before, word[0]) != ("open", "shut") or not any(word[1:])
@@ -162,13 +167,10 @@ class Stage:
 
     def _start(self) -> None:
         self.app = self.run.start()
-        if self.sibling:
-            self.run.wait(0.5)
-            self.app.opens(SIBLING)
-            self.app.restores(SIBLING, UNKNOWN, puts=0)
+        self.starting = self.sibling
 
     def _exit(self) -> None:
-        if self.sibling:
+        if self.sibling and not self.starting:
             self.app.closes(SIBLING, UNKNOWN)
         self.app.ends()
 
@@ -179,7 +181,12 @@ class Stage:
         self.app.opens(TASK)
 
     def _pass(self, offset: int | None) -> None:
-        self.app.startup_pass(offset)
+        for database in self._databases():
+            self.app._open_database(database)
+        self._puts(offset=offset)
+        for database in self._databases():
+            database.put_status(0)
+            database.close()
 
     def _refused(self) -> None:
         for database in self._databases():

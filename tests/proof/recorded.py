@@ -10,7 +10,7 @@ from pathlib import Path
 from agent.inventory.disk import Unseen
 from agent.layout.checkpoint import parse_checkpoint
 from agent.observe.rocksdb.cache import SstCache
-from agent.observe.rocksdb.manifest import read_manifest
+from agent.observe.rocksdb.manifest import ManifestCache, read_manifest
 from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.replay.memory_disk import MemoryDisk
@@ -38,6 +38,7 @@ class History:
     was_there: bool = False
     closing: bool = False
     cache: SstCache = field(default_factory=SstCache)
+    manifests: ManifestCache = field(default_factory=ManifestCache)
 
     def says(self, at: float, *word: object) -> None:
         """Add a word; several stores open, flush and close as one."""
@@ -168,7 +169,7 @@ def _file(one: History, disk: MemoryDisk, at: float, op: str, name: str, to: str
 
 
 def _flush(one: History, disk: MemoryDisk, at: float, folder: str) -> None:
-    view = read_manifest(disk, f"{one.task}/{folder}")
+    view = read_manifest(disk, f"{one.task}/{folder}", one.manifests)
     if not isinstance(view, ManifestView):
         return
     before = one.puts.setdefault(folder, 0)
@@ -182,7 +183,7 @@ def _flush(one: History, disk: MemoryDisk, at: float, folder: str) -> None:
 
 
 def _flush_with_offset(one: History, disk: MemoryDisk, at: float, folder: str, puts: int) -> None:
-    facts = read_store(disk, f"{one.task}/{folder}", one.cache, with_counters=False)
+    facts = read_store(disk, f"{one.task}/{folder}", one.cache, one.manifests, with_counters=False)
     if not isinstance(facts, StoreFacts) or facts.offsets is None:
         return
     known, known_at, known_status = one.offsets.get(folder, (UNKNOWN, 0, 0))

@@ -30,6 +30,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         for late in (5, 20, 50, 100, 300)
     },
     "short lives": ("tests/proof/page.py",),
+    "short lives: planted conditions": ("tests/proof/planted.py",),
     "less known": ("tests/prove/less_known.py",),
     "fleet audit: injected truth": ("tests/bench/recall.py",),
     "fleet audit: disturbed recordings": ("tests/prove/disturbed.py",),
