@@ -27,6 +27,7 @@ from tests.bench import (  # noqa: E402 - path first
     bench_rocksdb,
     bench_rollup,
     bench_scan,
+    bench_spool,
     bench_watch,
 )
 from tests.bench.report import Options, Section, compared, goal_rows, render_page, render_text  # noqa: E402
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "many": bench_many.run,
     "memory": bench_memory.run,
     "rocksdb": bench_rocksdb.run,
+    "spool": bench_spool.run,
     "rollup": bench_rollup.run,
 }
 MEMORY = Path("/dev/shm")
