@@ -1,19 +1,20 @@
-"""What the agent needs in a container: memory and CPU. Each part yields what it measured, or raises."""
+"""What the agent needs in a container: memory, CPU, time to start. Each part yields what it measured, or raises."""
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench.tree_maker import APPLICATION, checkpoint, make_tree, recorded_store
 from tests.bench.watch_load import replace_file
-from tests.containers.pod import APPLICATION_UID, GROUP, Memory, SidecarPod
-from tests.containers.podman import ROOT
+from tests.containers.pod import AGENT_UID, APPLICATION_UID, GROUP, Memory, SidecarPod
+from tests.containers.podman import AGENT, ROOT, podman
 from tests.containers.proofs import require
 
 TRACE = ROOT / "tests" / "data" / "traces" / "benign-restart-alos-4.3.1" / "trace-pod-a.jsonl.gz"
@@ -124,3 +125,36 @@ def cpu(home: Path) -> Iterator[str]:
         )
         require(blind == 0.0, "the agent was blind")
         require(agent.stop() == 0, "the agent did not stop in order")
+
+
+def cold_start(home: Path) -> Iterator[str]:
+    """From the process's start to a watch on every directory of 1,000 tasks, and to the first look at all of them."""
+    with with_tasks(home, "cold", 1_000) as one:
+        limits: tuple[str, ...]
+        for name, limits in (("no limit", ()), ("0.1 CPU", ("--cpus", "0.1"))):
+            rounds = [armed(one, limits) for _ in range(2 if limits else 5)]
+            best, median = min(x["armed_s"] for x in rounds), statistics.median(x["armed_s"] for x in rounds)
+            cpu_s, import_s = (
+                statistics.median(x[key] for x in rounds) for key in ("armed_cpu_s", "import_cpu_s")
+            )
+            load = os.getloadavg()[0]
+            yield (
+                f"{name}: {rounds[0]['watches']:.0f} watches armed after {median:.2f} s (best {best:.2f}; machine's"
+                f" load {load:.1f}), {cpu_s:.2f} CPU s, of them {import_s:.2f} for imports"
+            )
+            agent = one.start_agent(limits)
+            ready_s = one.wait_ready(READY_S)
+            yield f"{name}: first look at 1,000 tasks done after {ready_s:.1f} s, {one.throttled()[0]:.1f} CPU s"
+            agent.stop(60)
+
+
+def armed(one: SidecarPod, limits: Sequence[object]) -> dict[str, float]:
+    """Arm a watch in a fresh container of the agent's image."""
+    script = ROOT / "tests" / "containers" / "armed.py"
+    answer = podman(
+        "run", "--rm", "--read-only", "--cap-drop", "all", "--user", f"{AGENT_UID}:{AGENT_UID}", "--group-add", GROUP,
+        "-v", f"{one.state}:/state:ro", "-v", f"{script}:/armed.py:ro", *limits,
+        "--entrypoint", "/opt/statewarden/bin/python", AGENT, "/armed.py", "/state",
+    )  # fmt: skip
+    found: dict[str, float] = json.loads(answer)
+    return found

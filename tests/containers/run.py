@@ -4,9 +4,9 @@
     python tests/containers/run.py image pod       parts by name
 
 Parts: `image` (size, who runs it, what is not in it), `pod` (Kafka Streams in one container, the agent in the other),
-`order` (SIGTERM to both), `workload` (the demo workload's manifest), `memory` and `cpu` (limits); by name only:
-`rollup` (the fleet audit in its own image). Needs root, the Debian packages podman, buildah, runc, catatonit and
-debootstrap, Java 17 and Maven; a tool that is missing is named and its parts fail.
+`order` (SIGTERM to both), `workload` (the demo workload's manifest), `memory` and `cpu` (limits), `cold` (start); by
+name only: `rollup` (the fleet audit in its own image). Needs root, the Debian packages podman, buildah, runc,
+catatonit and debootstrap, Java 17 and Maven; a tool that is missing is named and its parts fail.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ PARTS: dict[str, Part] = {
     "workload": workload.workload,
     "memory": limits.memory,
     "cpu": limits.cpu,
+    "cold": limits.cold_start,
     "rollup": proofs.rollup,
 }
 BY_NAME_ONLY = frozenset({"rollup"})
