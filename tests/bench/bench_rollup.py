@@ -1,7 +1,8 @@
 """The fleet audit on simulated fleets of growing size: cost, growth, memory, the next quarter of an hour, DuckDB.
 
 Each size in a process of its own, on `local[2]` with 4 GiB for the driver. CPU is told beside wall time: machines are
-shared.
+shared. One size by hand: `python tests/bench/bench_rollup.py WORK --size '{"pods": 200, "together": 200}'`, here with
+one hot application instead of ten.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
 """A simulated fleet, written by Spark: events of recorded scenarios, re-keyed and shifted in time, among idle pods.
 
 Deterministic by seed. Knows nothing of the rules: what must be found is what the recordings' own table says.
-
-    python tests/bench/fleet.py OUT --pods 1000 --tasks 20 --hours 24 --bugs 50 --benign 1000 --loss 0.05 --skew-s 3
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
@@ -28,7 +24,6 @@ from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.bronze.store import EVENTS, ORDER, PARTITIONS  # noqa: E402 - path first
 from spark_rollup.columns import ROUTINE  # noqa: E402
 from spark_rollup.schemas import EVENT  # noqa: E402
-from spark_rollup.spark.session import build_session  # noqa: E402
 from tests.bench.altered import (  # noqa: E402
     ALTERED,
     CHURN_OF,
@@ -355,20 +350,3 @@ def _rename(folder: Path) -> None:
         path.rename(path.with_name(path.name.replace(".txt.gz", ".jsonl.gz")))
     for path in folder.rglob(".*.crc"):
         path.unlink()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write one fleet."""
-    parser = argparse.ArgumentParser(prog="fleet", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("target", type=Path)
-    for field in fields(Size):
-        kind = type(field.default)
-        parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=field.default)
-    chosen = vars(parser.parse_args(arguments))
-    target = chosen.pop("target")
-    write(build_session(1 << 30), Size(**chosen), target)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

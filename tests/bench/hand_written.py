@@ -1,15 +1,11 @@
 """An honest yardstick for the rollup: two of its rules beside the same rules by hand in DuckDB (`ask_rules.py`).
 
-    python -m tests.bench.hand_written WORK [--size '{"pods": 20, "hours": 2}'] [--taken]
-
 The rollup tells all tables with these two rules; DuckDB only finds what the two find.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -23,9 +19,7 @@ from spark_rollup.config import FLEET, AuditOptions
 from spark_rollup.correlate import split_owner, unrestored_task
 from spark_rollup.judging.told import Told
 from spark_rollup.schemas import FINDING
-from spark_rollup.spark import needs
 from spark_rollup.spark.rows import frame_of
-from spark_rollup.spark.session import build_session
 from tests.bench.versions import ROOT
 
 Timed = Callable[[str, Callable[[], Any]], Any]
@@ -94,30 +88,3 @@ def note(one: Mapping[str, float]) -> str:
         f" {spark_s / hand_s:.1f} x. {one['rules_findings']:.0f} findings, of which"
         f" {one['rules_different']:.0f} differ."
     )
-
-
-def main() -> int:
-    """Measure one size by itself."""
-    from tests.bench import bench_rollup, fleet  # it measures this, too
-
-    parser = argparse.ArgumentParser(prog="hand_written", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("work", type=Path)
-    parser.add_argument("--size", type=json.loads, default={}, help="fields of `fleet.Size` as JSON")
-    parser.add_argument("--taken", action="store_true", help="WORK/bronze is there already")
-    chosen = parser.parse_args()
-    chosen.work.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault("SPARK_LOCAL_DIRS", str(chosen.work / "scratch"))
-    limits = (bench_rollup.CORES, bench_rollup.MEMORY)
-    jars = needs.bring([needs.DELTA], None, {})
-    spark = build_session(0, master=f"local[{limits[0]}]", jars=jars, delta=True)
-    if not chosen.taken:
-        bench_rollup.make(spark, fleet.Size(**chosen.size), chosen.work)
-    meter = bench_rollup.Meter(spark)
-    told = measure(spark, chosen.work, meter.timed, meter.seconds, limits)
-    events = bench_rollup.wide(spark, chosen.work / "bronze").events.count()
-    sys.stdout.write(f"{note(told | {'events': events})}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

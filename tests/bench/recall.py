@@ -144,17 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--full", action="store_true", help="the size of the promise (about 32 million events)"
     )
-    for name, what in (("pods", "idle pods"), ("bugs", "copies of each bug"), ("benign", "benign scenarios")):
-        parser.add_argument(f"--{name}", type=int, help=f"another number of {what}")
-    parser.add_argument("--only", choices=("perfect", "clocks", "bad"), help="one of the deliveries")
     chosen = parser.parse_args(arguments)
     size = FULL if chosen.full else SMALL
-    size = replace(
-        size,
-        pods=chosen.pods or size.pods,
-        bugs=chosen.bugs or size.bugs,
-        benign=chosen.benign or size.benign,
-    )
     spark = build_session(
         1 << 30 if chosen.full else 0, jars=needs.bring([needs.DELTA], None, {}), delta=True
     )
@@ -165,8 +156,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("clocks", replace(size, skew_s=3.0)),
         ("bad", replace(size, loss=0.05, doubled=0.02, skew_s=3.0, late_s=600.0)),
     ):
-        if chosen.only not in (None, name):
-            continue
         sys.stdout.write(f"== {name} delivery\n")
         with tempfile.TemporaryDirectory(prefix="statewarden-recall-") as work:
             scores = score(spark, one, Path(work))

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench import (  # noqa: E402 - path first
-    bench_look_back,
     bench_many,
     bench_memory,
     bench_real,
@@ -28,7 +27,6 @@ from tests.bench import (  # noqa: E402 - path first
     bench_rocksdb,
     bench_rollup,
     bench_scan,
-    bench_skew,
     bench_spool,
     bench_watch,
 )
@@ -45,8 +43,6 @@ BENCHMARKS: dict[str, Callable[[Options], Section]] = {
     "rocksdb": bench_rocksdb.run,
     "spool": bench_spool.run,
     "rollup": bench_rollup.run,
-    "look-back": bench_look_back.run,
-    "skew": bench_skew.run,
 }
 MEMORY = Path("/dev/shm")
 

@@ -1,15 +1,13 @@
 """An application's process as the agent sees it: it holds locks and a store, in namespaces of its own.
 
-Usage: python holder.py UID GID STATE [rocksdict]   Commands on stdin, one answer each: hold, tear, free.
+Usage: python holder.py UID GID STATE   Commands on stdin, one answer each: hold, tear, free.
 
-With `rocksdict` the store is a real RocksDB, else files like one's with the same lock. Standard library otherwise:
-any interpreter runs it.
+The store is files like one's of RocksDB, with the same lock.
 """
 
 from __future__ import annotations
 
 import fcntl
-import importlib
 import os
 import shutil
 import sys
@@ -27,12 +25,11 @@ EMPTY_STORE = b"!(e\xe9\x04\x00\x01\x03\x02\x04\x00"
 class Holder:
     """One application with one task and one store."""
 
-    def __init__(self, state: Path, database: Any) -> None:
+    def __init__(self, state: Path) -> None:
         """Remember where; nothing is made yet."""
         self._application = state / "app"
         self._task = self._application / "0_0"
         self._store = self._task / "rocksdb" / "s"
-        self._database = database
         self._held: list[Any] = []
 
     def hold(self) -> None:
@@ -55,12 +52,6 @@ class Holder:
         self._held.clear()
 
     def _open_store(self) -> None:
-        if self._database is not None:
-            database = self._database(str(self._store))
-            database[b"key"] = b"value"
-            database.flush()
-            self._held.append(database)
-            return
         (self._store / "IDENTITY").write_text(f"00000000-0000-4000-8000-{os.urandom(6).hex()}")
         (self._store / "MANIFEST-000001").write_bytes(EMPTY_STORE)
         (self._store / "CURRENT").write_text("MANIFEST-000001\n")
@@ -76,12 +67,8 @@ def _locked(path: Path) -> Any:
 
 def main() -> int:
     """Obey until stdin ends."""
-    uid, gid, state, *library = sys.argv[1:]
-    database = None
-    if library:
-        importlib.import_module("pickle")  # rocksdict wants it later, when the interpreter is out of reach
-        database = importlib.import_module(library[0]).Rdict
-    holder = Holder(Path(state), database)
+    uid, gid, state = sys.argv[1:]
+    holder = Holder(Path(state))
 
     def obey() -> int:
         for line in sys.stdin:

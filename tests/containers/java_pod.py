@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.containers.pod import APPLICATION_UID, GROUP, SidecarPod, java_command
-from tests.containers.podman import environment, podman, quietly
+from tests.containers.podman import environment, quietly
 from tests.lab.configured import configured
 from tests.lab.plan import EOS, Plan
 from tests.lab.processes import Broker, JavaProcess
@@ -57,10 +57,6 @@ class ContainerStage(Stage):
         """SIGKILL to the application itself, as the kernel does when memory is used up."""
         quietly("kill", "-s", "KILL", self.container)
         self.pods["a"].kill()
-
-    def java_process_id(self) -> int:
-        """Tell the JVM's process id as the machine sees it."""
-        return int(podman("inspect", "-f", "{{.State.Pid}}", self.container))
 
     def close_app(self, after_s: float = 0.0) -> None:
         """Close in order, as a SIGTERM handler does, after so long."""

@@ -23,13 +23,11 @@ MESSAGE = "what `unshare` and another user need: run as root"
 class NamespacePod:
     """The volumes, the holder and the agent; the agent's volume is mounted read-only where it looks."""
 
-    def __init__(self, home: Path, holder: tuple[str, ...] = (sys.executable,), library: str = "") -> None:
+    def __init__(self, home: Path) -> None:
         """Make the volumes with the rights of a shared group, and start both processes.
 
         Args:
             home: Directory that every user may enter.
-            holder: Interpreter of the application's process.
-            library: `rocksdict` for a real RocksDB.
         """
         self.home, self.state, self.mount_at = home, home / "state", home / "seen"
         for volume in (self.state, home / "own", home / "shipped"):
@@ -37,9 +35,9 @@ class NamespacePod:
             os.chown(volume, 0, GROUP)
             volume.chmod(0o2770)
         self.mount_at.mkdir()
-        arguments = [str(APPLICATION_UID), str(GROUP), str(self.state), *([library] if library else [])]
+        arguments = [str(APPLICATION_UID), str(GROUP), str(self.state)]
         self._holder = subprocess.Popen(
-            [*holder, str(HERE / "holder.py"), *arguments],
+            [sys.executable, str(HERE / "holder.py"), *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, cwd=ROOT,
         )  # fmt: skip
         sidecar = (str(AGENT_UID), str(GROUP), str(self.state), str(self.mount_at))

@@ -51,11 +51,6 @@ class Memory:
     kernel: float
     refused: int
 
-    @property
-    def working_set(self) -> float:
-        """What Kubernetes calls so, about: usage without page cache that can go."""
-        return self.usage - self.cache
-
 
 class SidecarPod:
     """The volumes of one pod and its agent."""

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -199,15 +199,6 @@ class Container:
     def exit_code(self) -> int:
         """Wait for its end and give its exit code."""
         return int(podman("wait", self.name))
-
-    def is_running(self) -> bool:
-        """Tell whether it runs."""
-        return podman("inspect", "-f", "{{.State.Running}}", self.name) == "true"
-
-    def logs(self) -> list[Mapping[str, object]]:
-        """Give its log, as the agent writes it."""
-        lines = podman("logs", self.name).splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{")]
 
     def remove(self) -> None:
         """End it at once and take it away; harmless if it is gone."""

@@ -13,11 +13,9 @@ from pathlib import Path
 
 from tests.containers import contents
 from tests.containers.java_pod import RELEASE, ContainerStage
-from tests.containers.namespace_pod import NamespacePod, play
 from tests.containers.pod import AGENT_UID, SidecarPod
 from tests.containers.podman import AGENT, BASE, ROOT, make_rollup_image, mounted, podman, size_bytes
-from tests.lab.processes import Broker, wait_until
-from tests.oracle.toolbox import rocksdict_python
+from tests.lab.processes import Broker
 from tests.support.shipped import last_findings, shipped_records
 
 MIB = 1 << 20
@@ -73,18 +71,6 @@ modules = [m for m in list(sys.modules.values()) if m.__name__ != "__main__"]
 files = [m.__cached__ for m in modules if getattr(m, "__cached__", None)]
 print(len(files), sum(not os.path.exists(f) for f in files))
 """
-
-
-def namespaces(home: Path) -> Iterator[str]:
-    """The sidecar of `test_sidecar_namespaces.py`, beside a real RocksDB that another process holds."""
-    one = NamespacePod(home, (rocksdict_python(),), "rocksdict")
-    try:
-        play(one, lambda condition: wait_until(condition, "the agent sees it"))
-        found = {(x["detector"], x["severity"]) for x in one.findings()}
-    finally:
-        one.close()
-    require(("resurrected-checkpoint", "critical") in found, f"found: {found}")
-    yield "RocksDB held by rocksdict in another PID namespace: LOCK seen as held and as free, torn deletion found"
 
 
 @contextmanager

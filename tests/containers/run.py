@@ -3,11 +3,10 @@
     python tests/containers/run.py                 every part but `rollup`
     python tests/containers/run.py image pod       parts by name
 
-Parts: `image` (size, who runs it, what is not in it), `namespaces` (the same sidecar without containers, beside a
-RocksDB that rocksdict holds), `pod` (Kafka Streams in one container, the agent in the other), `order` (SIGTERM to
-both), `workload` (the demo workload's manifest), `memory` and `cpu` (limits), `cold` (start); by name only: `rollup`
-(the fleet audit in its own image). Needs root, the Debian packages podman, buildah, runc, catatonit and debootstrap,
-Java 17 and Maven; a tool that is missing is named and its parts fail.
+Parts: `image` (size, who runs it, what is not in it), `pod` (Kafka Streams in one container, the agent in the other),
+`order` (SIGTERM to both), `workload` (the demo workload's manifest), `memory` and `cpu` (limits), `cold` (start); by
+name only: `rollup` (the fleet audit in its own image). Needs root, the Debian packages podman, buildah, runc,
+catatonit and debootstrap, Java 17 and Maven; a tool that is missing is named and its parts fail.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ Part = Callable[[Path], Iterator[str]]
 
 PARTS: dict[str, Part] = {
     "image": proofs.image,
-    "namespaces": proofs.namespaces,
     "pod": proofs.pod,
     "order": proofs.order,
     "workload": workload.workload,

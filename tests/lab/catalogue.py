@@ -81,12 +81,3 @@ def plan_of(run: Run) -> Plan:
     """Give the plan of such a run."""
     plan = SCENARIOS[run.label.split()[0]].planned(run.release, run.guarantee)
     return replace(plan, stores=",".join(run.stores), settings=run.settings)
-
-
-def about(label: str) -> str:
-    """Say what happens in a scenario, with which stores and settings beside the usual ones."""
-    name, *twist = label.split()
-    run = run_of(name, NEWEST, EOS, dict(word.split("=", 1) for word in twist))
-    told = f"{SCENARIOS[name].play.about} Stores: {', '.join(run.stores)}."
-    settings = ", ".join(f"`{key}={value}`" for key, value in run.settings.items() if value is not None)
-    return f"{told} With {settings}." if settings else told

@@ -2,7 +2,6 @@
 
     make hunt ARGS="--planted"                                       all
     make hunt ARGS="--planted --only delete-held --keep"             one
-    make hunt ARGS="--planted --page build/evidence/planted.md"                all, and their page
 
 Every detector of a known fault is disabled, so that a law has no one to yield to. What is true is compared as in every
 other run. Each play is short and always the same.
@@ -90,7 +89,7 @@ class Outcome:
         return not self.words and not (since and numbers(self.release) >= numbers(since))
 
     def lines(self) -> str:
-        """Say it for people, with every word."""
+        """Say it for people, with every word. One agent: the configured one, others do not know the guarantee."""
         said = "".join(f"    {x.agent} {x.detector} {x.severity}: {x.summary}\n" for x in self.said)
         return f"{self.fault} {self.release}: {self.truth}; laws: {self.words or 'silent'}\n{said}"
 
@@ -190,38 +189,6 @@ def play(brokers: Brokers, base: Path, fault: str, release: str, *, keep: bool) 
         ground.close(keep=keep)
 
 
-def render(outcomes: Sequence[Outcome]) -> str:
-    """Render the page of planted faults."""
-    lines = [
-        "# Planted faults",
-        "",
-        'Written by `make hunt ARGS="--planted --page build/evidence/planted.md"`. Nobody has reported these'
-        " faults, because they are ours: Kafka Streams with one place changed and compiled"
-        " (`tests/lab/faults.py`). Each is lived through on a real broker under two live agents that have the"
-        " [laws](../../docs/evidence.md#laws) only. What every store must hold is known from what was sent.",
-        "",
-        "| Kafka Streams with this fault | release | truth | what laws say |",
-        "|---|---|---|---|",
-        *(f"| {PLAYS[x.fault].what} | {x.release} | {x.truth} | {x.words or '-'} |" for x in outcomes),
-        "",
-        "*One agent*: only the one that is configured says so; without the guarantee that law is silent.",
-        "",
-        "A store that has taken its changelog twice is right: the last value of a key counts. From 4.3 on offsets take"
-        " sequence numbers as data does, so that puts cannot be counted exactly.",
-        "",
-        "The first three were found blind. The laws for the other two were written for them: `deleted-while-held`, and"
-        " what `data-beyond-changelog` says of a new store.",
-        "",
-        "What laws cannot see of faults like these:",
-        "",
-        "- An offset of another store, where records of its own follow: hot keys in a compacted changelog leave"
-        " the same few puts between the same offsets.",
-        "- The oldest segment of a window store that goes before its time: only the retention decides, and it is not on"
-        " disk.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, print; 1 if no law speaks of a fault that made a store wrong, or took it away."""
     parser = argparse.ArgumentParser(prog="planted", description=(__doc__ or "").splitlines()[0])
@@ -229,7 +196,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--releases", default=RELEASES, help=f"separated by commas (default: {RELEASES})")
     parser.add_argument("--keep", action="store_true", help="keep the directories")
     parser.add_argument("--results", type=Path, default=Path("build/hunt"), help="where directories are kept")
-    parser.add_argument("--page", type=Path, help="write the page there")
     options = parser.parse_args(arguments)
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="statewarden-planted-") as scratch:
@@ -243,8 +209,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     sys.stdout.flush()
         finally:
             brokers.stop()
-    if options.page:
-        options.page.write_text(render(outcomes))
     return int(any(x.is_missed for x in outcomes))
 
 

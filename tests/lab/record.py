@@ -1,11 +1,12 @@
 """Record real lives of Kafka Streams as traces and scenarios, in the format of `tests/data/traces`.
 
-    make record SEED=4.3.1-alos-17                              a drawn run, by its name or its result's file
-    python tests/lab/record.py --lives kafka-20685-standby --releases 4.1.2 3.9.2 --target tests/data/traces
+    make record SEED=4.3.1-alos-17                        a drawn run, by its name or its result's file
+    make record SEED=build/lab/4.2.1-eos-k20685.json      a written one
 
 Needs what `run.py` needs, and strace. A recording is kept only if its replay in memory is the same as the real
 directory at the end of every process. No agent watches, and what changes a volume by hand cannot be recorded: a trace
-has what the application did. Of a result's file, what it was judged by becomes what the scenario expects.
+has what the application did. Of a result's file, what it was judged by becomes what the scenario expects; the upstream
+issue and the decisive operation are written into the scenario by hand.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +25,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.lab import acts_disk
 from tests.lab.brokers import Brokers, broker_release
-from tests.lab.catalogue import named_run
+from tests.lab.catalogue import named_run, plan_of
 from tests.lab.design import Run
 from tests.lab.ground import Ground
 from tests.lab.judge import Truth
-from tests.lab.plan import Plan
 from tests.lab.play import end, perform
 from tests.lab.processes import Broker, LiveError
-from tests.lab.recorded import LIVES
-from tests.lab.recorded import Truth as Verdict
 from tests.lab.recording import Recording
+from tests.lab.scenarios import SCENARIOS
 from tests.lab.toolbox import BROKER_RELEASE
+from tests.lab.written import perform as play_written
 
 SETTINGS = ("processing.guarantee", "state.cleanup.delay.ms", "num.standby.replicas", "commit.interval.ms")
 PROPERTIES = (*SETTINGS, "num.stream.threads", "session.timeout.ms")
 BROKEN = "broke off:"
 MOST_TRIES = 3
+Row = Mapping[str, Any]
+"""As `Result.as_json` gives it."""
 
 
 class RecordedGround(Ground, Recording):
     """A ground without agents whose instances run under strace."""
-
-    def watch(self, pod: str, release: str | None = None) -> None:
-        """Nobody watches."""
 
     def set_clock(self, pod: str, by_s: int) -> None:
         """There are no agents."""
@@ -53,6 +53,8 @@ class RecordedGround(Ground, Recording):
 
 def recordable(run: Run) -> Run:
     """Give the run without what nobody can record."""
+    if run.label:
+        return run
     settings = {key: value for key, value in run.settings.items() if key != "hunt.volume.mib"}
     steps = [step for step in run.steps if step.action not in acts_disk.ACTIONS]
     return Run(
@@ -67,9 +69,29 @@ def recordable(run: Run) -> Run:
     )
 
 
-def expectations(result: Mapping[str, Any], wrong: Sequence[Truth]) -> list[dict[str, str]]:
-    """Give what a scenario must find: critical words of the told agents about tasks that are wrong."""
-    tasks = {truth.task for truth in wrong}
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a recorded life was.
+
+    Args of the dataclass:
+        verdict: `bug` or `benign`.
+        what: In a sentence.
+        pod: Of which the scenario tells.
+        task: Of it.
+        find: Expectations.
+        allow: Detectors that may speak beside them.
+    """
+
+    verdict: str
+    what: str
+    pod: str
+    task: str
+    find: Sequence[Mapping[str, str]] = ()
+    allow: Sequence[str] = ()
+
+
+def expectations(result: Row, is_due: Callable[[Row], bool]) -> list[dict[str, str]]:
+    """Give what a scenario must find: true words of the told agents that are due."""
     return [
         {
             "detector": one["detector"],
@@ -78,62 +100,69 @@ def expectations(result: Mapping[str, Any], wrong: Sequence[Truth]) -> list[dict
             "severity": one["severity"],
         }
         for one in result.get("judgements", ())
-        if one["kind"] == "excused" and one["severity"] == "critical" and one["task"] in tasks
-        if one["who"].endswith("-told") and not one["who"].startswith("rollup")
+        if one["kind"] == "excused" and one["who"].endswith("-told") and not one["who"].startswith("rollup")
+        if is_due(one)
     ]
 
 
-def record_run(broker: Broker, base: Path, run: Run, result: Mapping[str, Any], target: Path) -> str:
-    """Record a drawn run; tells what came of it."""
+def drawn(broker: Broker, base: Path, run: Run, result: Row) -> tuple[Recording, Callable[[], Verdict]]:
+    """Give the stage of a drawn run, and what lives it and tells what was true."""
     ground = RecordedGround(broker, base / "run", run)
-    truths: list[Truth] = []
-    told = "; ".join(step.words() for step in run.steps)
 
     def lived() -> Verdict:
+        truths: list[Truth] = []
         perform(ground, run, truths)
         end(ground)
         ground.proof += [said for _, said in ground.marks if said.startswith("truth: ")]
         wrong = [truth for truth in truths if not truth.is_allowed]
+        tasks = {truth.task for truth in wrong}
         what = "; ".join(sorted({f"{truth.task} {truth.what}" for truth in wrong})) or "nothing is wrong"
         pod, task = sorted(ground.runs)[0], wrong[0].task if wrong else "0_0"
-        find = expectations(result, wrong)
+        find = expectations(result, lambda one: one["severity"] == "critical" and one["task"] in tasks)
         allow = sorted({wish["detector"] for wish in find})
-        return Verdict("bug" if wrong else "benign", what, pod, task, ("start", "", 1), find, allow)
+        return Verdict("bug" if wrong else "benign", what, pod, task, find, allow)
 
-    return _record(ground, base / f"hunt-{run.name}", target, lived, told, broker=broker_release(run))
-
-
-def record_life(broker: Broker, base: Path, name: str, release: str, target: Path) -> str:
-    """Record a written life; tells what came of it."""
-    life = LIVES[name]
-    plan = Plan(release, life.guarantee, life.stores, life.partitions, life.settings)
-    stage = Recording(broker, base / "run", name, plan)
-    told = " ".join((life.play.__doc__ or "").split())
-    return _record(stage, base / f"{name}-{release}", target, lambda: life.play(stage), told, life.jira)
+    return ground, lived
 
 
-def _record(
-    stage: Recording,
-    folder: Path,
-    target: Path,
-    lived: Callable[[], Verdict],
-    told: str,
-    jira: str | None = None,
-    broker: str = BROKER_RELEASE,
-) -> str:
-    """Let it live, write its traces and its scenario, and keep them if they are right.
+def written(broker: Broker, base: Path, run: Run, result: Row) -> tuple[Recording, Callable[[], Verdict]]:
+    """Give the same of a written run; whether it does damage is what the catalogue says of its release."""
+    name, plan = run.label.split()[0], plan_of(run)
+    scenario, stage = SCENARIOS[name], Recording(broker, base / "run", name, plan)
+
+    def lived() -> Verdict:
+        play_written(stage, run.steps)
+        for pod in [pod for pod, java in stage.pods.items() if java.is_alive]:
+            stage.stop(pod)
+        must = scenario.must(plan)
+        find = expectations(result, lambda one: one["detector"] in must)
+        task = find[0]["task_id"] if find else "0_0"
+        allow = [*scenario.always, *must, *(scenario.allow if scenario.affected(plan) else ())]
+        what = scenario.play.about
+        return Verdict("bug" if must else "benign", what, sorted(stage.runs)[0], task, find, sorted({*allow}))
+
+    return stage, lived
+
+
+def record_run(broker: Broker, base: Path, run: Run, result: Row, target: Path) -> str:
+    """Record a run; tells what came of it.
 
     Raises:
         LiveError: it broke off, or its replay is not the real directory.
     """
+    folder = base / f"hunt-{run.name}".replace(" ", "-")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+    stage, live = (written if run.label else drawn)(broker, base, run, result)
+    told = "; ".join(step.words() for step in run.steps)
     try:
-        truth = lived()
+        truth = live()
         checks = {
             pod: stage.write(pod, folder / f"trace-{named(pod)}.jsonl.gz") for pod in sorted(stage.runs)
         }
-        scenario = describe(stage, folder.name, jira, told, truth, checks, broker)
+        scenario = describe(
+            stage, folder.name, told, truth, checks, BROKER_RELEASE if run.label else broker_release(run)
+        )
         (folder / "scenario.json").write_text(json.dumps(scenario, indent=1) + "\n")
         if differ := [path for check in checks.values() for path in check["differ"]]:
             raise LiveError(f"the replay differs from the real directory: {differ[:5]}")
@@ -162,18 +191,17 @@ def tries(record: Callable[[], str]) -> Iterator[str]:
 def describe(
     stage: Recording,
     identity: str,
-    jira: str | None,
     description: str,
     truth: Verdict,
     checks: dict[str, dict[str, Any]],
-    broker: str = BROKER_RELEASE,
+    broker: str,
 ) -> dict[str, Any]:
     """Give the content of `scenario.json`."""
     told = stage.settings(truth.pod, stage.plan.release)
-    at, decisive = _decisive(stage, truth)
+    begun = next(row for row in stage.operations[truth.pod] if row["op"] == "start")
     return {
         "id": identity,
-        "jira": jira if truth.verdict != "benign" else None,
+        "jira": None,
         "kafka_streams_version": stage.plan.release,
         "broker_version": broker,
         "guarantee": told["processing.guarantee"],
@@ -193,11 +221,11 @@ def describe(
             "what": truth.what,
             "task": truth.task,
             "pod": named(truth.pod),
-            "at": at,
+            "at": begun["t"],
             "evidence": "; ".join(stage.proof),
             "tasks": [truth.task] if truth.verdict != "benign" else [],
             "also_present": {},
-            "at_op": decisive,
+            "at_op": {"op": "start"},
         },
         "timeline": [[at_us / 1e6, what] for at_us, what in stage.marks],
         "snapshots": [],
@@ -207,8 +235,8 @@ def describe(
         },
         "replay_check": {named(pod): check for pod, check in checks.items()},
         "expect": {
-            "find": [{**wish, "pod": named(wish["pod"])} for wish in truth.find],
-            "allow": truth.allow,
+            "find": list(truth.find),
+            "allow": list(truth.allow),
         },
     }
 
@@ -218,55 +246,27 @@ def named(pod: str) -> str:
     return pod if pod.startswith("pod-") else f"pod-{pod}"
 
 
-def _decisive(stage: Recording, truth: Verdict) -> tuple[float, dict[str, str]]:
-    """Find the first operation of that kind in the run that decides."""
-    op, ending, run = truth.decisive
-    rows = stage.operations[truth.pod]
-    begun = [number for number, row in enumerate(rows) if row["op"] == "start"][run - 1]
-    row = next(x for x in rows[begun:] if x["op"] == op and x.get("to", x.get("path", "")).endswith(ending))
-    return row["t"], {key: row[key] for key in ("op", "path", "to") if key in row}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record, print; 1 if something broke off."""
+    """Record, print; 1 if it broke off."""
     parser = argparse.ArgumentParser(prog="record", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("run", nargs="?", metavar="NAME|FILE", help="a run's name, or its result's file")
-    parser.add_argument("--lives", nargs="+", choices=list(LIVES), default=(), help="written lives")
-    parser.add_argument("--releases", nargs="+", default=(), help="on which lives are played")
+    parser.add_argument("run", metavar="NAME|FILE", help="a run's name, or its result's file")
     parser.add_argument("--target", type=Path, default=Path("build/hunt/traces"))
     options = parser.parse_args(arguments)
-    if bool(options.run) == bool(options.lives) or bool(options.lives) != bool(options.releases):
-        parser.error("either a run, or --lives with --releases")
+    path = Path(options.run)
+    result: Row = json.loads(path.read_text()) if path.is_file() else {}
+    run = recordable(Run.from_json(result["run"]) if result else named_run(options.run))
     options.target.mkdir(parents=True, exist_ok=True)
-    broken = 0
+    said = ""
     with tempfile.TemporaryDirectory(prefix="statewarden-record-") as scratch:
         brokers = Brokers(Path(scratch))
         try:
-            for record in _chosen(options, brokers, Path(scratch)):
-                for said in tries(record):
-                    sys.stdout.write(f"{said}\n")
-                    sys.stdout.flush()
-                broken += said.startswith(BROKEN)
+            broker = brokers.for_run(run)
+            for said in tries(lambda: record_run(broker, Path(scratch), run, result, options.target)):
+                sys.stdout.write(f"{said}\n")
+                sys.stdout.flush()
         finally:
             brokers.stop()
-    return int(broken > 0)
-
-
-def _chosen(options: argparse.Namespace, brokers: Brokers, base: Path) -> Iterator[Callable[[], str]]:
-    """Give what is to be recorded."""
-    if options.run:
-        path = Path(options.run)
-        result: Mapping[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-        run = recordable(Run.from_json(result["run"]) if result else named_run(options.run))
-        if run.label:
-            raise SystemExit(f"{run.label} is written: of those, --lives are recorded")
-        yield lambda: record_run(brokers.for_run(run), base, run, result, options.target)
-    for name in options.lives:
-        for release in options.releases:
-            broker = brokers.of(BROKER_RELEASE)
-            yield lambda name=name, release=release, broker=broker: record_life(  # type: ignore[misc]
-                broker, base, name, release, options.target
-            )
+    return int(said.startswith(BROKEN))
 
 
 if __name__ == "__main__":

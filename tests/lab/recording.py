@@ -43,6 +43,9 @@ class Recording(Stage):
         self.ends: dict[str, list[Listing]] = defaultdict(list)
         self.operations: dict[str, list[dict[str, Any]]] = {}
 
+    def watch(self, pod: str, release: str | None = None) -> None:
+        """Nobody watches."""
+
     def launcher(self, pod: str, release: str) -> tuple[str, ...]:
         """Let strace watch from a process of its own (`-D`), so that a kill of the child is a kill of the JVM."""
         calls = self.home / "strace" / f"{pod}-{len(self.runs[pod]) + 1}"
@@ -50,16 +53,6 @@ class Recording(Stage):
         self.runs[pod].append((release, calls))
         how = ("-D", "-f", "-q", "-ttt", "-xx", "-s", "16777216", "--seccomp-bpf", "-e", "signal=KILL")
         return (tool("strace"), *how, "-e", f"trace={CALLS}", "-o", str(calls), tool("java"))
-
-    def start_together(self, *pods: str) -> None:
-        """Start several instances at once, as after the end of a node."""
-        for pod in pods:
-            self.mark(f"{pod} starts {self.plan.release}")
-            self.launch(pod)
-        for pod in pods:
-            self.pods[pod].ask("start")
-        for pod in pods:
-            self.wait_running(pod)
 
     def stop(self, pod: str = "a") -> None:
         """Close an instance in order, and list what it leaves."""
@@ -70,35 +63,6 @@ class Recording(Stage):
         """SIGKILL, and list what it leaves."""
         super().kill(pod)
         self._ended(pod)
-
-    def kill_together(self, *pods: str) -> None:
-        """SIGKILL to several instances at once."""
-        for pod in pods:
-            super().kill(pod)
-        for pod in pods:
-            self._ended(pod)
-
-    def active(self, pod: str) -> list[str]:
-        """Ask an instance for its active tasks."""
-        return sorted(self.pods[pod].ask("active").split()[1:])
-
-    def wait_balanced(self, *pods: str) -> None:
-        """Wait until every task is active somewhere, and on as many of these pods as there can be."""
-
-        def balanced() -> bool:
-            active = [self.active(pod) for pod in pods]
-            return sum(map(len, active)) == self.plan.partitions and sum(map(bool, active)) == min(
-                len(pods), self.plan.partitions
-            )
-
-        wait_until(balanced, "tasks are balanced", within_s=90)
-        for pod in pods:
-            self.wait_running(pod)
-        self.mark("active tasks: " + "; ".join(f"{pod} {' '.join(self.active(pod))}" for pod in pods))
-
-    def restorations(self, pod: str) -> list[str]:
-        """What the restore listener of a pod's present run said at its beginning."""
-        return [x for x in self.pods[pod].lines if x.startswith("restore-start ")]
 
     def _ended(self, pod: str) -> None:
         calls = self.runs[pod][-1][1]

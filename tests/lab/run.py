@@ -10,7 +10,6 @@
     make hunt ARGS="--list --runs 10"                 what would be played
     make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  a run again, by its name or its result's file
     make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
-    make hunt ARGS="--judge build/hunt/*.json"        what the judge says otherwise of results than it did
     make hunt ARGS="--runs 0 --page build/evidence/hunt.md"     the page of all results
     make hunt ARGS="--planted"                        faults planted into Kafka Streams, see planted.py
 
@@ -35,7 +34,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.lab import planted
-from tests.lab.again import changed
 from tests.lab.brokers import Brokers, broker_release
 from tests.lab.catalogue import LEAN, named_run, run_of
 from tests.lab.design import Run
@@ -251,7 +249,7 @@ def _written_options(parser: argparse.ArgumentParser) -> None:
         " the same life in another world",
     )
     parser.set_defaults(
-        reduce="", judge=(), fetch=False, list=False, runs=None, replay=(), minutes=1e9, patience_s=CATCH_UP_S
+        reduce="", fetch=False, list=False, runs=None, replay=(), minutes=1e9, patience_s=CATCH_UP_S
     )
 
 
@@ -268,8 +266,6 @@ def _drawn_options(parser: argparse.ArgumentParser) -> None:
     word_help = "when reducing: what it says is a reason, even if it is true"
     parser.add_argument("--word", default="", metavar="DETECTOR", help=word_help)
     parser.add_argument("--tries", type=int, default=2, help="of each shorter run when reducing (default: 2)")
-    judge_help = "judge results again, tell what is judged otherwise"
-    parser.add_argument("--judge", nargs="+", type=Path, metavar="FILE", help=judge_help)
     patience = f"a run breaks off if its application does not catch up in so long (default: {CATCH_UP_S:.0f})"
     parser.add_argument("--patience-s", type=float, default=CATCH_UP_S, metavar="S", help=patience)
     parser.add_argument("--fetch", action="store_true", help="only fetch what the runs need")
@@ -284,9 +280,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "--planted" in given:
         return planted.main([word for word in given if word not in ("--planted", HUNT)])
     options = parse(given)
-    if options.judge:
-        sys.stdout.writelines(f"{line}\n" for line in changed(options.judge))
-        return 0
     if options.list:
         options.runs = options.runs or 10
     runs = [] if options.reduce else choose_drawn(options) if options.is_hunt else choose_written(options)
@@ -303,9 +296,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if options.page:
         rows = [json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))]
-        page = options.page.read_text() if options.page.exists() else ""
         options.page.parent.mkdir(parents=True, exist_ok=True)
-        options.page.write_text(render([row for row in rows if "judgements" in row], page))
+        options.page.write_text(render(row for row in rows if "judgements" in row))
     begun = list({result.run.name: result.run for result in results}.values())
     enough = len(begun) if options.enough is None else options.enough
     code, why = conclusion(results, runs if options.replay else begun, enough)

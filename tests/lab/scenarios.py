@@ -119,12 +119,6 @@ SCENARIOS: dict[str, Scenario] = {
     "life-late-odd": Scenario(PLAYS["life-late"], plan={"stores": "odd"}),
     "upgrade-odd": Scenario(PLAYS["upgrade"], plan={"stores": "odd"}),
     "fenced-odd": Scenario(PLAYS["fenced"], plan={"stores": "odd"}),
-    "life-upgrading": Scenario(PLAYS["life"], plan={"stores": "all", "settings": UPGRADING}, since="4.3.0"),
-    "scale-upgrading": _scale("kv,window,memory", {"num.standby.replicas": 1, **UPGRADING}, since="4.3.0"),
-    "busy-crash-upgrading": Scenario(PLAYS["busy-crash"], plan={"settings": UPGRADING}, since="4.3.0"),
-    "fenced-upgrading": Scenario(
-        PLAYS["fenced"], plan={"stores": "kv,window,table", "settings": UPGRADING}, since="4.3.0"
-    ),
     "threads": Scenario(
         PLAYS["threads"],
         plan={"stores": "kv,window", "partitions": 4, "settings": {"num.stream.threads": 2}},
@@ -162,47 +156,14 @@ SCENARIOS: dict[str, Scenario] = {
         plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
     ),
     "life-late": Scenario(PLAYS["life-late"], plan={"stores": "kv,window,table"}),
-    "life-one-log": Scenario(
-        PLAYS["life-late"], plan={"stores": "kv,window,table", "settings": {"live.one.log": 1}}
-    ),
-    "life-rolling-log": Scenario(
-        PLAYS["life-late"], plan={"stores": "kv,window,table", "settings": {"live.rolling.log": 1}}
-    ),
-    "scale-rolling-log": _scale("kv,window,memory", {"num.standby.replicas": 1, "live.rolling.log": 1}),
-    "fenced-rolling-log": Scenario(
-        PLAYS["fenced"], plan={"stores": "kv,window,table", "settings": {"live.rolling.log": 1}}
-    ),
-    "life-small-manifest": Scenario(
-        PLAYS["life-late"], plan={"stores": "kv,window,table", "settings": {"live.small.manifest": 1}}
-    ),
-    "scale-small-manifest": _scale("kv,window,memory", {"num.standby.replicas": 1, "live.small.manifest": 1}),
-    "life-blobs": Scenario(
-        PLAYS["life-late"], plan={"stores": "kv,window,table", "settings": {"live.blobs": 1}}, since="3.2.0"
-    ),
-    "life-log-elsewhere": Scenario(
-        PLAYS["life-late"], plan={"stores": "kv,window,table", "settings": {"live.log.dir": 1}}
-    ),
-    "compacted-log-elsewhere": Scenario(
-        PLAYS["compacted"], plan={"stores": "kv,plain,table", "settings": {**COMPACTING, "live.log.dir": 1}}
-    ),
     "life-idle": Scenario(PLAYS["life-idle"], plan={"stores": "kv,empty,window"}),
     "life-fifo": Scenario(
         PLAYS["life-late"], plan={"stores": "kv,plain,window", "settings": {"live.fifo": 1}}
     ),
     "life-third": Scenario(PLAYS["life"], plan={"stores": "kv,third"}),
     "scale-third": _scale("kv,third", {"num.standby.replicas": 1}),
-    "static": _scale(
-        "kv,window,memory", {"num.standby.replicas": 1, "group.instance.id": EACH_POD}, since="2.4.0"
-    ),
     "life-broker-assigns": Scenario(
         PLAYS["life"],
-        plan={"stores": "kv,window,table", "settings": BROKER_ASSIGNS},
-        since="4.2.0",
-        broker_since="4.2.0",
-    ),
-    "scale-broker-assigns": _scale("kv,window,memory", BROKER_ASSIGNS, since="4.2.0", broker_since="4.2.0"),
-    "fenced-broker-assigns": Scenario(
-        PLAYS["fenced"],
         plan={"stores": "kv,window,table", "settings": BROKER_ASSIGNS},
         since="4.2.0",
         broker_since="4.2.0",
@@ -382,6 +343,36 @@ SCENARIOS: dict[str, Scenario] = {
     ),
 }
 
+
+VARIANTS: tuple[tuple[str, str, Mapping[str, object], str, str], ...] = (
+    ("life-upgrading", "life", UPGRADING, "4.3.0", ""),
+    ("scale-upgrading", "scale-standby", UPGRADING, "4.3.0", ""),
+    ("busy-crash-upgrading", "busy-crash", UPGRADING, "4.3.0", ""),
+    ("fenced-upgrading", "fenced", UPGRADING, "4.3.0", ""),
+    ("life-one-log", "life-late", {"live.one.log": 1}, "", ""),
+    ("life-rolling-log", "life-late", {"live.rolling.log": 1}, "", ""),
+    ("scale-rolling-log", "scale-standby", {"live.rolling.log": 1}, "", ""),
+    ("fenced-rolling-log", "fenced", {"live.rolling.log": 1}, "", ""),
+    ("life-small-manifest", "life-late", {"live.small.manifest": 1}, "", ""),
+    ("scale-small-manifest", "scale-standby", {"live.small.manifest": 1}, "", ""),
+    ("life-blobs", "life-late", {"live.blobs": 1}, "3.2.0", ""),
+    ("life-log-elsewhere", "life-late", {"live.log.dir": 1}, "", ""),
+    ("compacted-log-elsewhere", "compacted", {"live.log.dir": 1}, "", ""),
+    ("static", "scale-standby", {"group.instance.id": EACH_POD}, "2.4.0", ""),
+    ("scale-broker-assigns", "scale", BROKER_ASSIGNS, "4.2.0", "4.2.0"),
+    ("fenced-broker-assigns", "fenced", BROKER_ASSIGNS, "4.2.0", "4.2.0"),
+)
+"""Name, of which scenario, settings beside its own; oldest release of Kafka Streams and of the broker, if another."""
+
+
+def _variant(base: Scenario, settings: Mapping[str, object], since: str, broker_since: str) -> Scenario:
+    plan = {**base.plan, "settings": {**base.plan.get("settings", {}), **settings}}
+    return replace(base, plan=plan, since=since or base.since, broker_since=broker_since or base.broker_since)
+
+
+SCENARIOS |= {
+    name: _variant(SCENARIOS[of], settings, since, broker) for name, of, settings, since, broker in VARIANTS
+}
 
 ALSO_TRANSACTIONAL = (
     "life", "scale", "scale-standby", "busy-crash", "fenced", "standby-crash", "stall", "crash-restoring",

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from deploy.demo.agents import REPOSITORY, Agent, AgentError
-from tests.lifelike.clients import probe_while_trickling
 from tests.lifelike.disk import copy_without_times, damage
 from tests.lifelike.story import Said, Story, StoryError
 
@@ -60,7 +59,6 @@ class Stage:
             "@scan": self._scan,
             "@copy": self._copy,
             "@damage": self._damage,
-            "@trickle": self._trickle,
         }
 
     def play(self) -> list[str]:
@@ -171,10 +169,6 @@ class Stage:
         self._state.rename(original)
         copy_without_times(original, self._state, float(bytes_per_s))
         shutil.rmtree(original)
-
-    def _trickle(self, clients: str, seconds: str) -> None:
-        assert self._agent is not None
-        self._faults += probe_while_trickling(self._agent.url, int(clients), float(seconds))
 
     def _clear(self) -> None:
         if self._application is not None and self._application.poll() is None:
