@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 _SETTINGS = """\
-These settings are not on disk, and many verdicts depend on them. Guarantee and
-release are never guessed: without the guarantee most exactly-once bugs go
-unreported, without the release some others. All others fall back to Kafka's
-default; findings that rely on a default never go above `suspected`."""
+These settings are not on disk. Guarantee, release, standbys and transactional
+stores are never guessed: where one that is not given decides, the verdict is
+`undecided`. All others fall back to Kafka's default; findings that rely on a
+default never go above `suspected`."""
 
 # tables of options
 # fmt: off

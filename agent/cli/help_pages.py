@@ -35,8 +35,8 @@ PAGES = {
         """\
 Reads a state.dir of Kafka Streams once, judges it and prints the incidents,
 the worst first, each with its evidence and one next step. Safe beside a running
-application: nothing is written, no lock is taken. Past restarts are no longer on
-disk; only a running agent (statewarden run) sees them.""",
+application: nothing is written, no lock is taken. Past restarts are no longer
+on disk; only a running agent (statewarden run) sees them.""",
         _FOUND,
         """\
 examples:

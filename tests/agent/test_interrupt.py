@@ -222,7 +222,7 @@ def started(repository: Path, program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("module", ["agent.cli", "argparse", "agent.detectors", "agent.cli.verify"])
+@pytest.mark.parametrize("module", ["agent.cli", "argparse", "agent.detectors", "agent.cli.catalogue"])
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_an_interrupt_while_modules_are_loaded(repository: Path, module: str, number: int, code: int) -> None:
     """No trace of a stack, no other code."""

@@ -30,7 +30,7 @@ def test_an_alert_about_watchers_says_what_it_means_and_what_to_do(
     assert printed.startswith(f"# {alert.name}\n\n{alert.summary} (severity {alert.severity}, after ")
     assert alert.description.partition(" Next: ")[2].replace("<pod>", "NAMESPACE/POD") in printed
     assert "\nNext: " in printed
-    assert f"statewarden explain {alert.runbook.rpartition('/')[2]}" in printed
+    assert f"statewarden explain {alert.runbook.removeprefix('detectors/')}" in printed
     assert "<" not in printed
 
 

@@ -57,7 +57,7 @@ def test_the_wheel_has_the_two_packages_and_the_pages_that_explain_prints(
     assert found == ours | pages | {
         f"agent/pages/{name}.md" for name in ("alerts", "log-lines", *catalogue.PRINTED)
     }
-    assert {Path(file).suffix for file in found} == {".py", ".json", ".md"}
+    assert {Path(file).suffix for file in found} == {".py", ".json", ".md", ".sh"}
 
 
 def test_it_is_small(built: tuple[Path, Path]) -> None:

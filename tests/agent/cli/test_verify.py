@@ -57,7 +57,7 @@ def test_a_global_store_that_is_left_out_is_named(capsys: pytest.CaptureFixture[
         (tmp_path / path).mkdir(parents=True)
     chosen = make_parser().parse_args(["verify", str(tmp_path), *SERVERS])
     assert [store.name for store in asked_stores(chosen, with_global=False)] == ["kv"]
-    assert "app/global/everywhere: left out" in capsys.readouterr().err
+    assert "app/global/everywhere: skipped" in capsys.readouterr().err
 
 
 def test_a_store_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:

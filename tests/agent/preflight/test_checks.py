@@ -58,7 +58,7 @@ MISTAKES: list[tuple[Facts, str, Level, str, str]] = [
     (state(outcome=Unseen.DENIED, root=None), "access", Level.FAILED, "may not be entered", "volumeMounts"),
     (state(mount=MEMORY), "file-system", Level.WARNING, "tmpfs", "volumeClaimTemplates"),
     (state(mount=NFS), "file-system", Level.WARNING, "polled", "volumeClaimTemplates"),
-    (state(mount=OWN_LAYER), "file-system", Level.WARNING, "gone with the pod", "volumeClaimTemplates"),
+    (state(mount=OWN_LAYER), "file-system", Level.WARNING, "lost with the pod", "volumeClaimTemplates"),
     (state(mount=OWN_LAYER, applications=(), below=()), "file-system", Level.FAILED, "no volume is mounted",
      "volumeMounts"),
     (inotify(queue_refusal="the limit of queues is reached"), "inotify", Level.FAILED,

@@ -151,7 +151,7 @@ def test_the_terminal_has_it_in_its_first_line_and_names_all():
     data = PageData(1_700_000_000_000_000, "1", expected=MISSING)
     lines = readable(Outcome(data, Path("report.html")), Shown())
     assert lines[0].startswith(
-        "no incident open; no all-clear: no agent heard on 4 of 5 expected pods and 1 task that no pod has ("
+        "no incidents found; not an all-clear: no agent heard on 4 of 5 expected pods and 1 task that no pod has ("
     )
     assert [x.strip() for x in lines[1:4]] == [
         "pods of shop without an agent: orders-<3>, orders-4 (never heard); orders-5 (silent)",
