@@ -293,7 +293,8 @@ class TestRealRuns:
         assert main([*asked, *before_all]) == 3
         told = capsys.readouterr().out.splitlines()
         assert told[0].startswith(
-            "no incidents found; not an all-clear: no agent heard on 1 of 2 expected pods and 1 task that no pod has; agents"
+            "no incidents found; not an all-clear: no agent heard on 1 of 2 expected pods and 1 task that no pod has;"
+            " agents"
         )
         assert "(no earlier audit there to compare with)" in "".join(told)
 
