@@ -30,6 +30,7 @@ class Story:
         self._source = source
         self._lines = list(recorded.lines())
         self._unread, self._segments = recorded.unread, recorded.segments
+        self._is_spool = recorded.is_spool
         self._later: dict[str, None] = {}  # why a line of a later version is not read
 
     def incident(self, asked: str) -> Incident[Finding] | None:
@@ -76,6 +77,11 @@ class Story:
             missing = (
                 f"{asked}: no such finding, incident, application or task in the events of {self._source}"
             )
+            if self._is_spool:
+                missing += (
+                    "; a spool holds only what is not shipped yet: ask the running agent, http://HOST:9464, or"
+                    " where it ships to"
+                )
             raise UnreadError("; ".join((missing, *unread))) if unread else UsageError(missing)
         for words in unread:
             complain(printable(f"{asked}: {words}"))

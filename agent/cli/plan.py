@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agent import __version__
 from agent.cli.arguments import add_settings
+from agent.cli.incident_text import is_past
 from agent.cli.known import Known, known_of
 from agent.config import Config
 from agent.contract.codec import printable, rfc3339
@@ -52,7 +53,8 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
     incident = known.incident
     why = refusal(incident)
     if why:
-        raise UnreadError(f"{incident.id}: no plan: {why}. What to do instead: {incident.next_action}")
+        instead = "" if is_past(incident) else f". What to do instead: {incident.next_action}"
+        raise UnreadError(f"{incident.id}: no plan: {why}{instead}")
     sys.stdout.write(script(known, _asked(known, chosen)))
     return 0
 
@@ -60,7 +62,7 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
 def refusal(incident: Incident[Finding]) -> str:
     """Say why no script can be followed; empty: one can."""
     if incident.status is not Status.OPEN:
-        return "the incident is over"
+        return "the incident is over, nothing is to be removed for it"
     if incident.do_first.startswith("i-"):
         return "another incident about the same task comes first"
     if incident.remedy in _KEPT:
@@ -87,8 +89,8 @@ def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
     if chosen.source and chosen.source.startswith("http"):
         words.insert(0, chosen.source)
     words += [x for setting in chosen.sets for x in ("--set", setting)]
-    words += ["--properties", chosen.properties] if chosen.properties else []
-    return [*words, "--config", str(chosen.config)] if chosen.config else words
+    words += ["--properties", str(Path(chosen.properties).resolve())] if chosen.properties else []
+    return [*words, "--config", str(chosen.config.resolve())] if chosen.config else words
 
 
 def script(known: Known, asked: list[str]) -> str:

@@ -8,6 +8,7 @@ trap 'code=$?; if [ "$code" -ne 0 ]; then printf "\nEnded at: %s. %s\n" "$step" 
 
 # What is not known is not guessed.
 for name in "${NEEDED[@]}"; do [ -n "${!name:-}" ] || refuse "$name is empty: fill it in at the top"; done
+command -v "$PROGRAM" >/dev/null || refuse "$PROGRAM is not on the PATH: it is needed to the end"
 [ -z "$(ls -A "$KEPT" 2>/dev/null)" ] || refuse "$KEPT is not empty: no copy is overwritten, choose another COPY_TO"
 
 # Content of every file below a task's directory, there and in the copy: equal sums are equal files.

@@ -3,6 +3,7 @@
 
 STATE=$STATE_DIR
 HOW_TO_START="Start with: $START"
+PROGRAM=statewarden
 on_volume() { "$@"; }
 stop() { sh -c "$STOP"; }    # in order: a kill leaves uncommitted records in the other tasks
 start() { sh -c "$START"; }

@@ -95,7 +95,7 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
         _judge_record(incident, chosen.source, said)
     pipeline, findings, _ = read_once(state_dir, config)
     _judge_reading(pipeline, findings, tasks, said)
-    lives = {x.identity for _, x in incident.findings if x.identity} if incident else set()
+    lives = {x.identity for _, x in incident.findings if x.identity and not _stays(x)} if incident else set()
     for application, task in sorted(tasks):
         _judge_task(pipeline, application, task, lives, said, by_broker=bool(chosen.bootstrap_servers))
     if chosen.bootstrap_servers:
@@ -115,10 +115,21 @@ def _address(text: str) -> tuple[str, str]:
 
 
 def _judge_record(incident: Incident[Finding], source: str, said: _Answer) -> None:
-    if incident.status is Status.OPEN:
+    if incident.status is not Status.OPEN:
+        said.proved.append(f"{source} has it resolved")
+    elif any(x.status is Status.OPEN and not x.lasting for _, x in incident.findings) or all(
+        _stays(x) for _, x in incident.findings
+    ):
         said.against.append(f"{source} has it open: {incident.sentence}")
     else:
-        said.proved.append(f"{source} has it resolved")
+        said.proved.append(
+            f"{source} has it resolved but for what comes with release or settings and stays: {incident.sentence}"
+        )
+
+
+def _stays(finding: Finding) -> bool:
+    """Tell whether a repaired store has it as well: the restored one is exposed as the damaged one was."""
+    return finding.status is Status.OPEN and finding.lasting
 
 
 def _judge_reading(

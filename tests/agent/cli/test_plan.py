@@ -325,6 +325,56 @@ def test_a_refusal_is_no_script(statewarden: Callable, tmp_path: Path) -> None:
     assert statewarden("plan", DAMAGE.id).code == 2
 
 
+@pytest.mark.parametrize(("ended_us", "is_step_told"), [(1, True), (2, False)])
+def test_no_step_is_told_of_what_is_over(
+    statewarden: Callable, tmp_path: Path, ended_us: int, is_step_told: bool
+) -> None:
+    """Who followed it would remove what is sound; the step of a moment is still to be followed."""
+    over = replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=ended_us)
+    (tmp_path / "all.jsonl").write_text(records(over))
+    said = statewarden("plan", DAMAGE.id, tmp_path)
+    assert said.code == 3
+    assert (DAMAGE.next_action in said.err) is is_step_told
+    story = statewarden("explain", DAMAGE.id, "--events", tmp_path).out
+    assert ("its step was: Stop" in story, "next: Stop" in story) == (not is_step_told, is_step_told)
+    assert "as a script" not in story
+
+
+def test_the_story_says_how_to_get_the_script(statewarden: Callable, tmp_path: Path) -> None:
+    """As a line that can be run as it is."""
+    place = tmp_path / "the events"
+    place.mkdir()
+    (place / "all.jsonl").write_text(records(DAMAGE))
+    story = statewarden("explain", DAMAGE.id, "--events", place).out
+    assert f"    as a script: statewarden plan i-{'a' * 12} '{place}'\n" in story
+
+
+def test_what_it_is_asked_with_is_found_from_anywhere(
+    statewarden: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script may be run in another directory."""
+    (tmp_path / "all.jsonl").write_text(records(DAMAGE, namespace=""))
+    for name in ("it.toml", "it.properties"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    files = ["--config", "it.toml", "--properties", "it.properties"]
+    said = statewarden("plan", DAMAGE.id, tmp_path, *files).out
+    assert f"--properties {tmp_path}/it.properties --config {tmp_path}/it.toml)" in said
+
+
+def test_it_needs_what_it_asks_at_its_end(here: Printed) -> None:
+    """Before anything is stopped."""
+    (here.tmp_path / "bin" / "statewarden").unlink()
+    bare = here.tmp_path / "bare"
+    bare.mkdir()
+    for name in ("bash", "sh", "ls", "cat"):
+        (bare / name).symlink_to(shutil.which(name) or "")
+    ran = here.run(PATH=f"{bare}")
+    assert ran.returncode == 1
+    assert "statewarden is not on the PATH" in ran.stderr
+    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+
+
 @pytest.mark.parametrize("checked", ["", "yes"])
 def test_a_check_of_a_person_comes_first(statewarden: Callable, tmp_path: Path, checked: str) -> None:
     """Where the step names one, the script does not run without its answer."""
