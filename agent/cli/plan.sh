@@ -22,15 +22,15 @@ PATHS=()
 for task in "${TASKS[@]}"; do PATHS+=("$APPLICATION/$task"); done
 
 say "stop $POD, and keep it away"
-mkdir -p "$KEPT"  # first, so that no copy fails for want of a place
+mkdir -p "$KEPT"  # first, so that no copy fails for lack of a directory
 stop
 left="The instance is stopped. Nothing was removed. $HOW_TO_START"
 
 say "look before anything is touched"
 nobody_works  # two processes on one directory make every repair vain
 for path in "${PATHS[@]}"; do
-  on_volume test -d "$STATE/$path" || refuse "$STATE/$path is no directory: it is not what was found"
-  on_volume test ! -L "$STATE/$path" || refuse "$STATE/$path is a link: what it leads to is not what was found"
+  on_volume test -d "$STATE/$path" || refuse "$STATE/$path is not a directory: this is not what was found"
+  on_volume test ! -L "$STATE/$path" || refuse "$STATE/$path is a symlink: its target is not what was found"
 done
 for found in ${STORES[@]+"${STORES[@]}"}; do  # another IDENTITY is another life of the store
   on_volume grep -rqsF --include=IDENTITY -- "${found#* }" "$STATE/$APPLICATION/${found%% *}" ||
@@ -71,7 +71,7 @@ while :; do
     1 | 3) ;;  # not yet
     *) refuse "statewarden repaired ended with $code" ;;
   esac
-  [ "$SECONDS" -lt "$until_s" ] || refuse "not proved in time; ask again: statewarden repaired $INCIDENT"
+  [ "$SECONDS" -lt "$until_s" ] || refuse "not proved in time; ask again: $HOW_TO_ASK"
   sleep 15
 done
 printf '\n%s\n' "$left"

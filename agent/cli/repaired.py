@@ -44,7 +44,7 @@ def add_repaired(
     parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
     parser.add_argument("source", nargs="?", metavar="SOURCE",
                         help="where it is recorded, best the running agent: http://HOST:9464")  # fmt: skip
-    parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir (default: as of `run`)")
+    parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir (default: as for `run`)")
     parser.add_argument("--task", action="append", default=[], metavar="APPLICATION/TASK",
                         help="a task of the incident, where SOURCE no longer knows it; may be repeated")  # fmt: skip
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,...",
@@ -89,7 +89,9 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
     tasks |= {_address(text) for text in chosen.task}
     if not tasks:
         raise UsageError(
-            f"{chosen.id}: {chosen.source or 'nothing'} tells its tasks: give SOURCE or --task APPLICATION/TASK"
+            f"{chosen.id}: {chosen.source} does not know it: add --task APPLICATION/TASK"
+            if chosen.source
+            else f"{chosen.id}: its tasks are not known: give SOURCE or --task APPLICATION/TASK"
         )
     if incident is not None:
         _judge_record(incident, chosen.source, said)
@@ -156,7 +158,7 @@ def _judge_task(
     task = known.tasks.get(name) if known else None
     if task is None or not task.exists:
         said.unknown.append(
-            f"{application}/{name} is not there: not restored yet, or restored where it runs now: ask there"
+            f"{application}/{name} is not there: not restored yet, or it runs on another pod now: ask there"
         )
         return
     if lives & task.identities:
@@ -172,7 +174,7 @@ def _restored(task: Task) -> Iterator[tuple[str, bool]]:
     for store in task.stores.values():
         offset = _offset(task, store)
         if is_real(offset):
-            yield f"{task.id}/{store.name} is restored up to offset {offset}, by its own word", True
+            yield f"{task.id}/{store.name} claims to be restored up to offset {offset}", True
         else:
             yield f"{task.id}/{store.name}: {_NO_OFFSET}", False
 

@@ -296,10 +296,10 @@ def test_it_stops_where_the_cluster_is_not_as_it_must_be(
         ([replace(DAMAGE, remedy=Remedy.OTHER, missing_facts=("processing_guarantee",))], "processing_guarantee would"),
         ([replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=2)], "is over"),
         ([replace(DAMAGE, severity=Severity.INFO)], "a remark"),
-        ([replace(DAMAGE, task_id="../x")], "names that are none"),
-        ([replace(DAMAGE, application_id="..")], "no directory"),
-        ([replace(DAMAGE, application_id="a/b")], "no directory"),
-        ([replace(DAMAGE, application_id="a;b")], "no directory"),
+        ([replace(DAMAGE, task_id="../x")], "not those of Kafka Streams"),
+        ([replace(DAMAGE, application_id="..")], "not a valid directory name"),
+        ([replace(DAMAGE, application_id="a/b")], "not a valid directory name"),
+        ([replace(DAMAGE, application_id="a;b")], "not a valid directory name"),
         (
             [DAMAGE, replace(DAMAGE, id="b" * 16, detector="changelog-truncated", mechanism="short-changelog")],
             "comes first",
@@ -373,6 +373,26 @@ def test_it_needs_what_it_asks_at_its_end(here: Printed) -> None:
     assert ran.returncode == 1
     assert "statewarden is not on the PATH" in ran.stderr
     assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+
+
+@pytest.mark.parametrize(
+    ("others", "left"), [("", ["0_0", "0_1", "0_2"]), ("perhaps", ["0_0", "0_1", "0_2"]), ("left", ["0_1", "0_2"]),
+                         ("together", ["0_2"])]
+)  # fmt: skip
+def test_what_else_the_start_would_take_is_asked_for(
+    statewarden: Callable, here: Printed, others: str, left: list[str]
+) -> None:
+    """Another open incident of the instance: its task goes in the same stop, or stays because a person said so."""
+    events = here.tmp_path / "events"
+    events.mkdir()
+    first = replace(DAMAGE, identity=None)
+    other = replace(first, id="b" * 16, task_id="0_1", detector="torn-store", mechanism="damaged-files")
+    (events / "all.jsonl").write_text(records(first, other, namespace=""))
+    here.file.write_text(statewarden("plan", DAMAGE.id, events, "--state-dir", here.state).out)
+    assert f"# Also open here: i-{'b' * 12}, torn-store (critical) of 0_1." in here.file.read_text()
+    ran = here.run(OTHERS=others, **ONE_LOOK)
+    assert here.tasks == left, ran.stderr
+    assert ("OTHERS is empty" in ran.stderr) is (others in ("", "perhaps"))
 
 
 @pytest.mark.parametrize("checked", ["", "yes"])
