@@ -8,7 +8,8 @@ Where the release deletes the checkpoint before the task runs, one that stays is
 standbys, and nothing but 10,000 records flushed after it is a proof.
 From 4.3 on the offset of such a checkpoint is moved into the store, and trusted there; with transactional stores
 (4.4+) a store without an offset is not wiped at all (`agent.judging.unwiped`): critical before the next start, too.
-Blind spots: beside standbys, a crash on a release with KAFKA-20685 before an upgrade to one with the fix: info.
+Blind spots: beside standbys, a crash on a release with KAFKA-20685 before an upgrade to one with the fix: info. Up to
+2.5 a task whose thread died in a process that lived on, and got it back as a standby: silent.
 
 Source:
     ProcessorStateManager.initializeStoreOffsetsFromCheckpoint (an entry suppresses the wipe), 2.0.0
@@ -119,15 +120,31 @@ def _is_being_wiped(x: Reopening) -> bool:
     return newest_us > x.after.opened_us and x.case.waited_us(newest_us) < SETTLED_US
 
 
+def _moved_without_an_offset(x: Reopening) -> bool:
+    """The start-up pass of 4.3 neither gives such a store an offset nor wipes it; the assignment does, seconds later.
+
+    What the store holds says so; of a checkpoint that was deleted or unknown (-4) nothing is moved into it.
+    """
+    none_moved = x.before.last is None or stored_offset(x.store) is None
+    return x.store.keeps_offsets and not is_real(x.after.offset_at_open) and none_moved
+
+
+def _was_old_standby(x: Reopening) -> bool:
+    """Up to 2.5 the checkpoint of a standby stays to its end; a resumed task deletes the one of its suspension.
+
+    Source:
+        StreamTask.suspend and resume, StandbyTask.close (2.3.1, 2.4.1, 2.5.0).
+    """
+    return x.is_old and x.before.last is not None and x.after.offset_at_open is not None
+
+
 INNOCENTS = {
     "it kept its offsets in the store (4.3+)": lambda x: x.before.kept_offsets,
-    "moved to 4.3 without an offset": lambda x: (
-        x.store.keeps_offsets and not is_real(x.after.offset_at_open) and x.before.last is None
-    ),
+    "moved to 4.3 without an offset": _moved_without_an_offset,
     "let go by a process that lived on": lambda x: x.before.outlived,
     "closed in order": lambda x: bool(x.before.closed),
     "nothing was flushed beyond the checkpoint": lambda x: x.flushed <= 0,
-    "a standby of up to 2.5": lambda x: x.is_old and x.before.last is not None,
+    "a standby of up to 2.5": _was_old_standby,
     "killed in a restoration of up to 2.5": lambda x: x.is_old and x.before.wiped and x.before.reopens == 1,
     "a store without a changelog": _has_no_changelog,
 }

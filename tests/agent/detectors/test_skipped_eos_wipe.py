@@ -220,6 +220,51 @@ def test_quiet_for_a_standby_of_an_old_release():
     assert run.findings(ID) == []
 
 
+def resumed(release: str, *, flushed: int) -> tuple[Scenario, App]:
+    """An active task of up to 2.5 is suspended, which writes a checkpoint, and resumed, which deletes it."""
+    run = Scenario(release, "exactly_once", 1, stores={"s": KEY_VALUE})
+    app = run.start()
+    app.opens("0_0")
+    app.opens("0_1")
+    app.restores("0_0", 2000)
+    run.wait(2)
+    app.checkpoints("0_0", 2000)
+    run.wait(3)
+    if flushed:
+        run.world.play("unlink", "app/0_0/.checkpoint")
+        app.puts("0_0", flushed)
+        app.flushes("0_0")
+        run.wait(20)
+    return run, app
+
+
+def comes_back_as_standby(run: Scenario, app: App) -> None:
+    """Up to 2.5.0 nothing wipes it: its first checkpoint is far too low, and stays."""
+    app.opens("0_0")
+    app.puts("0_0", 900)
+    app.checkpoints("0_0", 2900)
+    run.wait(30)
+
+
+@pytest.mark.parametrize("release", ["2.3.1", "2.4.1", "2.5.0"])
+def test_checkpoint_of_a_suspension_makes_no_standby(release):
+    """Killed after it was resumed, it comes back as a standby: what it flushed is still in the store."""
+    run, app = resumed(release, flushed=7609)
+    app.crash()
+    run.wait(5)
+    comes_back_as_standby(run, run.start())
+    assert run.only(ID).severity is Severity.CRITICAL
+
+
+def test_quiet_for_one_that_is_killed_while_it_is_suspended():
+    """Its checkpoint is still there, and everything up to it is committed."""
+    run, app = resumed("2.5.0", flushed=0)
+    app.crash()
+    run.wait(5)
+    comes_back_as_standby(run, run.start())
+    assert run.findings(ID) == []
+
+
 def test_quiet_for_the_wipe_of_an_old_release():
     """2.5.1 wipes the store under the task lock: that is what exactly-once needs."""
     run = old_crash("2.5.1")

@@ -259,6 +259,21 @@ def test_upgrade_of_a_task_that_ran():
     assert said(one) == []
 
 
+@pytest.mark.parametrize("at_open", [None, -4])
+def test_upgrade_of_a_task_whose_checkpoint_moves_nothing(at_open):
+    """It was deleted when the task ran (4.2.2), or says "unknown": the pass keeps the store, the assignment wipes it.
+
+    An offset in the store of which nobody saw the origin was moved there, though: nothing will be wiped.
+    """
+    one = dossier(release="4.3.1")
+    one.task.stores["s"].sessions[1].offset_at_open = at_open
+    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=0)
+    assert said(one) == []
+    moved = (("app-s-changelog-0", 2000, 0),)
+    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=0, offsets=moved)
+    assert len(said(one)) == 1
+
+
 @pytest.mark.twin_of(ID, "let go by a process that lived on")
 def test_orderly_release_in_a_living_process():
     """The process outlived the release: it closed the task, it did not crash."""
