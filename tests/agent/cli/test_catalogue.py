@@ -254,7 +254,9 @@ def test_explain_of_an_incident_has_the_step_for_all_its_tasks(statewarden: Call
     two = [{"task_id": task, "finding_id": task[-1] * 16, "next_action": step} for task in ("0_1", "0_2")]
     (tmp_path / "all.jsonl").write_text("\n".join(event(n, **OF_ONE, **x) for n, x in enumerate(two, 1)))
     said = " ".join(statewarden("explain", INCIDENT_ID, "--events", tmp_path).out.split())
-    assert "This is for tasks 0_1, 0_2: where it removes a directory, copy all, remove all, and only" in said
+    assert (
+        "Do this for tasks 0_1, 0_2 together: copy all directories, remove all, and only then start." in said
+    )
 
 
 def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callable, tmp_path: Path) -> None:
