@@ -181,7 +181,7 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
     said = statewarden("explain", "no-such-thing")
     assert said.code == 2
     assert said.complaint == (
-        "statewarden: no-such-thing: no such detector; `statewarden detectors` lists them."
+        "statewarden: no-such-thing: nothing is called that; `statewarden detectors` lists them."
         " Rules of the fleet audit are called rules/ID."
         " For a finding, an incident or APPLICATION/TASK add --events SOURCE\n"
     )
