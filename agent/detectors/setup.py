@@ -28,7 +28,7 @@ from agent.layout import names
 
 META = DetectorMeta(
     id="setup",
-    title="Set-up that does not keep state safe",
+    title="Setup that puts state at risk",
     level=Level.EXPOSURE,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
