@@ -18,7 +18,7 @@ examples:
   statewarden-rollup ingest --input s3://bucket/prefix --bronze BRONZE
   statewarden-rollup safe-to-restart --from OUT --pod orders-7
 
-read on: docs/rollup.md, docs/journeys.md (may this pod be restarted?)"""
+more: docs/rollup.md, docs/journeys.md (may this pod be restarted?)"""
 
 _INPUT = "an input can't be read: one line says which"
 _DONE = {Exit.CLEAR: "done", Exit.UNREAD: _INPUT}
@@ -45,7 +45,7 @@ examples:
   statewarden-rollup audit --input BRONZE --output OUT --verified PROVED --json
   statewarden-rollup audit --input BRONZE --output OUT --expect PODS
 
-read on: docs/rollup.md, docs/tables.md, docs/incidents.md""",
+more: docs/rollup.md, docs/tables.md, docs/incidents.md""",
     ),
     "safe-to-restart": HelpPage(
         "may this pod be restarted?",
@@ -65,7 +65,7 @@ examples:
   statewarden-rollup safe-to-restart --from OUT --pod orders-7
   statewarden-rollup safe-to-restart --input BRONZE --namespace shop
 
-read on: docs/rollup.md, docs/journeys.md""",
+more: docs/rollup.md, docs/journeys.md""",
     ),
     "why": HelpPage(
         "one task across pods: what is wrong, what to do, its story",
@@ -79,7 +79,7 @@ examples:
   statewarden-rollup why 0_3 --input BRONZE
   statewarden-rollup why 0_3 --input BRONZE --application orders
 
-read on: docs/rollup.md, docs/journeys.md""",
+more: docs/rollup.md, docs/journeys.md""",
     ),
     "coverage": HelpPage(
         "which pods and times were watched",
@@ -92,7 +92,7 @@ events: an audit can say nothing about those times.""",
 examples:
   statewarden-rollup coverage --input BRONZE --namespace shop
 
-read on: docs/rollup.md, docs/limits.md""",
+more: docs/rollup.md, docs/limits.md""",
     ),
     "ingest": HelpPage(
         "add agents' events to bronze (Delta tables, by day)",
@@ -109,7 +109,7 @@ examples:
   statewarden-rollup ingest --input kafka://kafka:9092/streams-audit \\
       --bronze BRONZE --trigger 'processing 60 seconds'
 
-read on: docs/rollup.md, docs/delivery.md""",
+more: docs/rollup.md, docs/delivery.md""",
     ),
     "compact": HelpPage(
         "once a day: join small files, make snapshots, remove old days",
@@ -123,7 +123,7 @@ the day; with --retain it removes the events of old days that have a snapshot.""
 examples:
   statewarden-rollup compact --bronze BRONZE --snapshots --retain 90
 
-read on: docs/rollup.md""",
+more: docs/rollup.md""",
     ),
     "verify": HelpPage(
         "compare digests of stores with their changelogs",
@@ -138,7 +138,7 @@ examples:
   statewarden-rollup verify --digests DIGESTS --kafka kafka:9092 --output PROVED
   statewarden-rollup verify --digests BRONZE --output PROVED
 
-read on: docs/digests.md""",
+more: docs/digests.md""",
     ),
     "forget": HelpPage(
         "remove events from bronze, into its quarantine",
@@ -154,7 +154,7 @@ examples:
       --until 2026-11-01T00:00:00Z
   statewarden-rollup forget --bronze BRONZE --file BRONZE/events/part-0.parquet
 
-read on: docs/rollup.md""",
+more: docs/rollup.md""",
     ),
     "jars": HelpPage(
         "fetch the jars that Spark needs for bronze or a source",
@@ -169,7 +169,7 @@ examples:
   statewarden-rollup jars delta
   statewarden-rollup jars s3a --names
 
-read on: docs/rollup.md""",
+more: docs/rollup.md""",
     ),
     "warm-up": HelpPage(
         "let Java start faster from now on",
@@ -183,7 +183,7 @@ one.""",
 examples:
   statewarden-rollup warm-up
 
-read on: docs/rollup.md""",
+more: docs/rollup.md""",
     ),
 }
 """By the name of the command, in the order of the list. Lines of `examples:` are commands."""

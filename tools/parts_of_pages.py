@@ -225,7 +225,7 @@ def render_alerts_page() -> str:
 
 def _alert_section(alert: Alert) -> str:
     meaning, _, steps = fill(alert.description, _WORDS_OF_ALERTS).partition(" Next: ")
-    lasts = f", after {alert.for_m} minutes" if alert.for_m else ""
+    lasts = f", after {alert.for_m} {'minute' if alert.for_m == 1 else 'minutes'}" if alert.for_m else ""
     todo = f"Next: {steps}\n\n" if steps else ""
     return (
         f"\n## {alert.name}\n\n{alert.summary} (severity {alert.severity}{lasts}).\n\n{meaning}\n\n{todo}"

@@ -28,7 +28,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--config", type=Path, metavar="FILE.toml",
                        help='all settings: [agent], [application], [application."ID"], [detectors], ...')
-    group.add_argument("--disable-detector", action="append", dest="disabled", metavar="ID=REASON",
+    group.add_argument("--disable-detector", action="append", dest="disabled", type=_reasoned, metavar="ID=REASON",
                        help="disable this detector; every output says so; may be repeated")
 
 
@@ -43,9 +43,15 @@ def add_output(parser: argparse.ArgumentParser) -> None:
                        help="print only the N worst incidents; the total is always printed")
 
 
+def _reasoned(text: str) -> str:
+    if text and "=" not in text:
+        raise argparse.ArgumentTypeError(f"{text}: expected ID=REASON")
+    return text
+
+
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r}: must be 1 or more")
     return int(text)
 
 
@@ -112,7 +118,7 @@ def add_scan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--may-be-empty", action="store_true",
                         help="accept a missing or empty directory: no instance has started there yet")
     parser.add_argument("--may-be-undecided", action="store_true",
-                        help="exit 0, not 3, if only a missing setting decides")
+                        help="exit 0 instead of 3 if all that is open is a missing setting")
     add_settings(parser)
     add_output(parser)
 

@@ -18,7 +18,7 @@ examples:
   statewarden scan --help
   statewarden explain skipped-eos-wipe
 
-read on with `statewarden explain`: journeys (an alert at 3 a.m.), exit-codes"""
+more: statewarden explain journeys (an alert at 3 a.m.), exit-codes"""
 
 _FOUND = {
     Exit.CLEAR: "no open finding at or above --fail-on, and everything was read",
@@ -45,7 +45,7 @@ examples:
       --set kafka_streams_version=4.1.2
   statewarden scan copied-state --set orders:num_standby_replicas=1 --json
 
-read on with `statewarden explain`: journeys, limits, configuration""",
+more: statewarden explain journeys, limits, configuration""",
     ),
     "explain": HelpPage(
         "print a runbook, or the story of a finding",
@@ -54,12 +54,12 @@ read on with `statewarden explain`: journeys, limits, configuration""",
 Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
 meaning, impact, diagnosis, mitigation; what an exception or a line of the
 application's log means. `stopped-volume` is how to work on the volume of a
-stopped pod. Of an upstream issue it lists the detectors. With --events it
+stopped pod. For an upstream issue it lists the detectors. With --events it
 prints what agents recorded: verdict and next step of a finding or an incident,
 or the list of incidents of an application or a task. SOURCE is a running agent
 (http://HOST:9464), its spool, a directory, or s3://BUCKET/PREFIX. With
 --why-not it reads a state directory, or replays a trace, and shows why the
-rules say nothing of a task.""",
+rules report nothing for a task.""",
         _READS,
         """\
 examples:
@@ -74,7 +74,7 @@ examples:
   statewarden explain orders/0_0 --events /mnt/events
   statewarden explain --why-not orders/0_0 /var/lib/kafka-streams
 
-read on: statewarden detectors, statewarden explain incidents""",
+more: statewarden detectors, statewarden explain incidents""",
     ),
     "plan": HelpPage(
         "print the script that repairs one incident",
@@ -94,7 +94,7 @@ examples:
   statewarden plan i-8e2475e90569 --state-dir /var/lib/kafka-streams \\
       --set processing_guarantee=exactly_once_v2 > repair.sh
 
-read on with `statewarden explain`: journeys, stopped-volume""",
+more: statewarden explain journeys, stopped-volume""",
     ),
     "repaired": HelpPage(
         "prove that an incident is over",
@@ -115,7 +115,7 @@ examples:
   statewarden repaired i-8e2475e90569 --state-dir /var/lib/kafka-streams \\
       --task orders/0_1 --bootstrap-servers kafka:9092
 
-read on with `statewarden explain`: journeys, verify""",
+more: statewarden explain journeys, verify""",
     ),
     "detectors": HelpPage(
         "list the detectors",
@@ -131,7 +131,7 @@ examples:
   statewarden detectors
   statewarden detectors --json
 
-read on with `statewarden explain`: any ID, affected""",
+more: statewarden explain any ID, affected""",
     ),
     "run": HelpPage(
         "watch a state directory until SIGTERM (the sidecar)",
@@ -142,7 +142,7 @@ for Prometheus and a page with what is open, logs each finding in one line, and
 ships events to --ship-to. What is not given here, STATE_DIR included, is taken
 from the environment and from --config; `statewarden check-config` shows it.""",
         {
-            Exit.CLEAR: "stopped in order, by SIGTERM or Ctrl-C",
+            Exit.CLEAR: "stopped cleanly, by SIGTERM or Ctrl-C",
             Exit.WRONG_USE: "it cannot start: a bad setting, or an address that is in use",
         },
         """\
@@ -151,7 +151,7 @@ examples:
   statewarden run /var/lib/kafka-streams --spool /var/lib/statewarden \\
       --ship-to s3://bucket/prefix --config statewarden.toml
 
-read on with `statewarden explain`: kubernetes, configuration, delivery,
+more: statewarden explain kubernetes, configuration, delivery,
 watching""",
     ),
     "preflight": HelpPage(
@@ -169,7 +169,7 @@ examples:
   statewarden preflight /state --spool /var/lib/statewarden \\
       --ship-to s3://bucket/prefix
 
-read on with `statewarden explain`: preflight, kubernetes""",
+more: statewarden explain preflight, kubernetes""",
     ),
     "check-config": HelpPage(
         "print the effective settings, each with its origin",
@@ -184,7 +184,7 @@ examples:
   statewarden check-config --config statewarden.toml \\
       --properties streams.properties
 
-read on with `statewarden explain`: configuration""",
+more: statewarden explain configuration""",
     ),
     "verify": HelpPage(
         "compare stores with their changelogs, key by key",
@@ -205,7 +205,7 @@ examples:
   statewarden verify /var/lib/kafka-streams --bootstrap-servers kafka:9092 \\
       --application orders --task 0_1 --store counts --explain 5
 
-read on with `statewarden explain`: verify""",
+more: statewarden explain verify""",
     ),
     "digest": HelpPage(
         "write fingerprints of stores for `statewarden-rollup verify`",
@@ -221,7 +221,7 @@ pip install 'statewarden[verify]'""",
 examples:
   statewarden digest /var/lib/kafka-streams --output pod-0.jsonl.gz
 
-read on: statewarden explain digests, statewarden-rollup verify --help""",
+more: statewarden explain digests, statewarden-rollup verify --help""",
     ),
     "diff": HelpPage(
         "compare two state directories, store by store",
@@ -240,7 +240,7 @@ examples:
   statewarden diff before-restart after-restart
   statewarden diff /mnt/pod-0 /mnt/pod-1 --json
 
-read on with `statewarden explain`: journeys""",
+more: statewarden explain journeys""",
     ),
     "replay": HelpPage(
         "run a recorded trace through the same rules",
@@ -255,7 +255,7 @@ examples:
   statewarden replay trace-pod-0.jsonl.gz --set kafka_streams_version=4.1.2
   statewarden replay trace-pod-0.jsonl.gz --pod pod-0 --events recorded-events
 
-read on: docs/evidence.md""",
+more: docs/evidence.md""",
     ),
 }
 """By the name of the command, in the order of the list. Lines of `examples:` are commands."""

@@ -95,9 +95,8 @@ def incident_text(
 def _question(incident: Incident[Finding], *, width: int, verbose: bool) -> str:
     """Write what depends on a setting that was not given."""
     decides = in_kafkas_words(incident.lead.missing_facts)
-    verb = "decides" if len(incident.lead.missing_facts) == 1 else "decide"
     lines = [
-        f"UNDECIDED {printable(address(incident))}: {decides} {verb}",
+        f"UNDECIDED {printable(address(incident))}: depends on {decides}",
         wrapped(printable(incident.sentence), width),
     ]
     if verbose:
@@ -136,7 +135,7 @@ def _since(incident: Incident[Finding]) -> str:
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
         return "no known fault of Kafka Streams explains it"
-    return f"{', '.join(incident.upstream)} ({_AFFECTED[incident.affected]})"
+    return f"{', '.join(incident.upstream)}; {_AFFECTED[incident.affected]}"
 
 
 def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.contract.names import nearest
 from agent.inventory.properties import facts_of
 from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook, key_called
 from agent.layout.java_properties import is_nested
@@ -129,8 +130,10 @@ def _add_setting(
 ) -> None:
     key = key_called(name)
     if key is None:
-        known = ", ".join(x.name for x in KEYS)
-        problems.append(f"{where}: unknown setting {name!r}; known: {known}")
+        known = [x.name for x in KEYS]
+        near = nearest(name, known)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+        problems.append(f"{where}: unknown setting {name!r}; {hint}")
         return
     text = str(value).strip()
     try:

@@ -24,7 +24,7 @@ class Mechanism(Enum):
     REFUSED_TASK = ("refused-task", "Kafka Streams refuses a task at every start")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
     SHARED_STATE = ("shared-state", "Two processes use the same state")
-    OTHER_RELEASE = ("other-release", "Another release wrote the disk than the one configured or running")
+    OTHER_RELEASE = ("other-release", "The disk was written by another release than is configured or runs")
     SHORT_LIVED = ("short-lived", "State is on a volume that does not outlive the pod")
     TOO_FEW_COPIES = ("too-few-copies", "A task has fewer good copies than it should")
     UNEQUAL_COPIES = ("unequal-copies", "A copy differs from another copy or from the changelog")

@@ -16,7 +16,7 @@ UNCOMMITTED_RESULTS = (
 """Consequences that several of them have."""
 
 WRITTEN_SINCE = (
-    "If the task was active here, what it wrote to its changelog and output topics since the opening time stays"
+    "If the task was active here, what it wrote to its changelog and output topics since the store was opened stays"
     " wrong on every pod and must be reprocessed."
 )
 """The end of an instruction: what no restoration repairs."""

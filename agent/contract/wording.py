@@ -119,10 +119,9 @@ def _repeat_for(asked: str, task_id: str | None, here: Sequence[str], elsewhere:
     parts = [asked]
     if len(here) > 1:
         removes = "remove t" in asked and "start" in asked
-        order = (
-            ": where it removes a directory, copy all, remove all, and only then start." if removes else "."
-        )
-        parts.insert(0, f"This is for tasks {named(here)}{order}")
+        tasks = f"for tasks {named(here)}"
+        order = f"Do this {tasks} together: copy all directories, remove all, and only then start."
+        parts.insert(0, order if removes else f"This is {tasks}.")
     if elsewhere:
         # a command at the end stays one that can be copied
         parts[-1] = asked if asked.endswith(".") else f"{asked} ."

@@ -19,7 +19,7 @@ from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, T
 
 META = DetectorMeta(
     id="auditor-blind",
-    title="The auditor missed something or has nothing to watch",
+    title="The agent missed something or has nothing to watch",
     level=Level.SELF,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,

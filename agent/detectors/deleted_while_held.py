@@ -35,9 +35,9 @@ META = DetectorMeta(
     kind=Kind.EVENT,
     next_action=(
         "Find out who deleted it: a cleaner of Kafka Streams, a script, another pod on this volume, a sweep of /tmp."
-        " The process works on in files without a name until its next flush or open fails. Restart this instance in"
-        " order: a store with a changelog is restored in full. Before it, save what has none: a store without a"
-        " changelog is lost with the process."
+        " The process keeps writing to unlinked files until its next flush or open fails. First save any store that has"
+        " no changelog: it is lost with the process. Then restart this instance cleanly: stores with a changelog are"
+        " restored in full."
     ),
     consequence=(
         "The store lives in open files only: it is gone with the process, or fails at its next open, and a second owner"

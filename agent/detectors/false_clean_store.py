@@ -44,7 +44,7 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
         " again: the task is restored from committed records. Do not delete the other pods' copies first. What"
-        " this task wrote since the opening time may rest on uncommitted data and must be reprocessed."
+        " this task wrote since the store was opened may rest on uncommitted data and must be reprocessed."
     ),
     consequence=UNCOMMITTED_RESULTS,
     twin=Twin("a dirty close whose wipe was not prevented", "control-dirty-close-wiped-4.3.1"),

@@ -28,8 +28,8 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     remedy=Remedy.CHECK_FIRST,
     next_action=(
-        "Keep a copy. With the instance stopped, remove this task directory only: the task restores from its"
-        " changelog. First check whether the volume is full or failing."
+        "First check whether the volume is full or failing. Then, with the instance stopped, keep a copy, remove this"
+        " task directory only, and start: the task restores from its changelog."
     ),
     consequence="The next start fails or restores in full; the volume may be failing.",
     twin=Twin("a crash loop in the midst of starts", "benign-crash-loop-4.0.2"),

@@ -54,9 +54,9 @@ META = DetectorMeta(
     remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
-        " and watch the restoration begin at the log start. Do not delete the other pods' copies first. What the task"
-        " wrote since the opening was computed on missing state. No known fault explains it: keep the copy, and report"
-        " it."
+        " and check that the restoration begins at the log start. Do not delete the other pods' copies first. What the"
+        " task wrote since the opening was computed on missing state. No known fault explains it: keep the copy, and"
+        " report it."
     ),
     consequence=WRONG_RESULTS,
     twin=Twin(

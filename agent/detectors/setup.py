@@ -28,7 +28,7 @@ from agent.layout import names
 
 META = DetectorMeta(
     id="setup",
-    title="Set-up that does not keep state safe",
+    title="Setup that puts state at risk",
     level=Level.EXPOSURE,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
@@ -50,8 +50,9 @@ STOP_ONE = (
     " both held as damaged: remove those task directories only and let them restore."
 )
 CORRECT = (
-    "Correct kafka_streams_version for this application. If the setting is right, do not start an older release"
-    " than 4.3 on these stores, it cannot open them; remove the state directory first and let it restore."
+    "Correct kafka_streams_version for this application. If it is right, do not start a release older than 4.3 on these"
+    " stores: it cannot open them. Or, one pod at a time: stop, copy the application directory, remove it, start and"
+    " let it restore."
 )
 UNOPENABLE = (
     "If the setting is wrong, correct kafka_streams_version. If it is right, go back to 4.3 or later: nothing is lost."

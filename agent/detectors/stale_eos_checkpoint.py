@@ -195,7 +195,7 @@ def _summary(x: Kept, _: Proof | None) -> str:
     state = (
         "a crash would make the next start trust them, committed or not"
         if x.held
-        else "no process holds it, it ended uncleanly, and the next start trusts them, committed or not"
+        else "no process holds it, the last one ended uncleanly, and a start will trust them, committed or not"
     )
     return (
         f"Task {x.task.id}: {x.beyond} puts of store {x.store.name} were flushed beyond its checkpoint;"
@@ -214,7 +214,7 @@ def _evidence(x: Kept, _: Proof | None) -> Iterable[Evidence]:
 
 
 _ROLES = {
-    TaskRole.UNLESS_PAUSED: " (or it was paused as a standby or while it was restored: then they are committed)",
+    TaskRole.UNLESS_PAUSED: " (unless it was paused as a standby or while restoring: then they are committed)",
     TaskRole.UNKNOWN: " (role unknown: a standby may look like this for a while)",
     TaskRole.STANDBY_LIKE: " (role unknown: a standby may look like this for a while)",
     TaskRole.ASSUMED: " (a restoration, or a copy that warms up, may look like this for a while)",

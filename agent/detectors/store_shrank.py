@@ -65,8 +65,8 @@ META = DetectorMeta(
     remedy=Remedy.KEEP,
     next_action=(
         "Compare the store with its changelog before anything is removed. If the changelog has the missing keys: stop"
-        " this instance cleanly, keep a copy of the task directory, remove that task directory only, start again. If it"
-        " has not: another pod's copy may be the only complete one, keep it. No known fault explains it: report it."
+        " this instance cleanly, keep a copy of the task directory, remove that task directory only, start again. If"
+        " not, keep every copy: another pod's may be the only complete one. No known fault explains it: report it."
     ),
     consequence="Entries are gone from the store: what is computed from it may be wrong.",
     twin=Twin(
@@ -229,7 +229,7 @@ def _evidence_of_claims(x: Compared, proof: Proof | None) -> Iterator[Evidence]:
 
 
 _AS_IT_WANTS = (
-    "Nothing, if the application wants it so. Else take it out of the RocksDBConfigSetter: the changelog still"
+    "Nothing, if this is intended. Otherwise remove it from the RocksDBConfigSetter: the changelog still"
     " has what was dropped, and a restoration (stop, remove that task directory only, start) brings it back."
 )
 

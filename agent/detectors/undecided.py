@@ -16,7 +16,7 @@ from agent.judging.decision import next_action, summary
 
 META = DetectorMeta(
     id="undecided",
-    title="Damaged or not, by a setting that was not given",
+    title="Damaged or not: depends on a missing setting",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,

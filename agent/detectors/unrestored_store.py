@@ -53,9 +53,10 @@ META = DetectorMeta(
     upstream=(KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK),
     remedy=Remedy.RESTORE,
     next_action=(
-        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
-        " the restoration begin at the log start. Do not delete the other pods' copies first. What the task wrote to"
-        " its changelog and output topics since the opening time was computed on missing state and must be reprocessed."
+        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and check"
+        " that the restoration begins at the log start. Do not delete the other pods' copies first. What the task wrote"
+        " to its changelog and output topics since the store was opened was computed on missing state and must be"
+        " reprocessed."
     ),
     consequence=WRONG_RESULTS,
     twin=Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),

@@ -63,6 +63,7 @@ def move_file_times(inventory: Inventory, by_us: int) -> None:
 
 def _move_task(task: Task, by_us: int) -> None:
     task.mtime_us = _moved(task.mtime_us, by_us)
+    task.checkpoint_problem_us = _moved(task.checkpoint_problem_us, by_us)
     for fact in task.checkpoints:
         fact.written_us += by_us
         if fact.ended_us is not None and not fact.deleted:  # by the time of the one that replaced it

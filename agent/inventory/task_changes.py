@@ -320,7 +320,7 @@ def _apply_problem(task: Task, reading: CheckpointReading) -> list[Transition]:
         return []
     if task.checkpoint is not None:
         task.checkpoint.ended_us = reading.mtime_us
-    task.checkpoint_problem, task.checkpoint_problem_us = reading.problem, reading.at_us
+    task.checkpoint_problem, task.checkpoint_problem_us = reading.problem, reading.mtime_us
     return [change_of(Change.CHECKPOINT_MALFORMED, reading, detail=reading.problem)]
 
 

@@ -66,11 +66,11 @@ def summary(decision: Decision) -> str:
         if branch.incidents:
             what, sure = _sentence(branch), branch.incidents[0].confidence.value
             same = "the same" if what == before else what
-            said.append(f"If it runs {', '.join(branch.answers)}: {branch.severity}, {sure}: {same}")
+            said.append(f"If it runs {', '.join(branch.answers)} ({branch.severity}, {sure}): {same}")
             before = what
     wrong = "nothing is wrong" if decision.least is None else "nothing more is wrong"
     rest = f" Otherwise {wrong}." if any(not x.incidents for x in decision.branches) else ""
-    more = "" if decision.sure else " It may take more settings than these."
+    more = "" if decision.sure else " Other settings may matter, too."
     others = f" {decision.unasked} more tasks look suspicious." if decision.unasked else ""
     return f"{'. '.join(said)}.{rest}{more}{others}"
 
@@ -83,12 +83,12 @@ def in_kafkas_words(question: tuple[str, ...]) -> str:
 def next_action(decision: Decision) -> str:
     """Say how the answer is found, and what to do with it."""
     names = in_kafkas_words(tuple(x for x in decision.question if x != RELEASE))
-    found = [f"The application logs {names} at its start (grep '{_grep(decision)}')."] if names else []
+    found = [f"The application logs {names} at its start (grep '{_grep(decision)}' LOG)."] if names else []
     found += ["The name of the kafka-streams jar has the release."] if RELEASE in decision.question else []
     told = " ".join(f"--set {decision.application_id}:{x}=VALUE" for x in decision.question)
     return (
         f"Find out {in_kafkas_words(decision.question)}. {' '.join(found)} Then add {told}."
-        " Until you know, keep a copy of the task directory before any start."
+        " Until you know, copy the task directory before any start."
     )
 
 

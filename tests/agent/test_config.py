@@ -137,7 +137,8 @@ def test_the_values_of_an_application() -> None:
     [
         ("[agent]\nspol = 'x'\n", "[agent]: unknown setting 'spol'; known: state_dir, pod, "),
         ("[aplication]\n", "unknown table [aplication]; expected [agent], [application]"),
-        ("[application]\nstandbys = 1\n", "[application]: unknown setting 'standbys'"),
+        ("[application]\nstandbys = 1\n", "[application]: unknown setting 'standbys'; known: "),
+        ("[application]\nnum_standby = 1\n", "'num_standby'; did you mean num_standby_replicas?"),
         ("[application.x]\nstandbys = 1\n", "[application.\"x\"]: unknown setting 'standbys'"),
         ("[application]\nprocessing_guarantee = 1\n", "processing_guarantee=1: must be one of at_least_once"),
         ("[application]\ncommit_interval_ms = true\n", "commit_interval_ms=True: must be a whole number"),

@@ -35,7 +35,7 @@ def test_the_picture_shows_the_words_beside_it(repository: Path) -> None:
         "statewarden scan",
         "1 critical",
         "CRITICAL",
-        "KAFKA-20685 (this release has it)",
+        "KAFKA-20685; this release has it",
         "BEFORE the next start",
     ):
         assert words in shown

@@ -162,9 +162,9 @@ def test_a_bug_is_one_incident(incidents, run, name):
 def test_a_bug_of_four_tasks_has_one_next_step(incidents):
     """The copy that is wrong, and the same for the others; not that it is wrong."""
     (one,) = incidents["kafka-8187-stage2-2.0.1"]
-    order = "where it removes a directory, copy all, remove all, and only then start."
+    order = "together: copy all directories, remove all, and only then start."
     step = "Stop the instance on kafka-8187-stage2-2.0.1.pod-a, keep a copy"
-    assert one["next_action"].startswith(f"This is for tasks 0_0, 0_1, 0_2, 0_3: {order} {step}")
+    assert one["next_action"].startswith(f"Do this for tasks 0_0, 0_1, 0_2, 0_3 {order} {step}")
 
 
 @pytest.mark.parametrize("rule", TWINS)

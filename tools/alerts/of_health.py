@@ -99,8 +99,8 @@ AGENT: tuple[Alert, ...] = (
         {_on_pod(_UP): "0x100"}, {_on_pod(_UP): "0+60x100"}, "the heart beats", at_m=9, early_m=6,
     ),
     _agent_alert(
-        "StatewardenAgentNotReady", "statewarden_agent_ready == 0", 10, "A statewarden agent does not get ready",
-        "it has not finished its first walk within 10 minutes. Next: read its log; an unreadable directory and "
+        "StatewardenAgentNotReady", "statewarden_agent_ready == 0", 10, "A statewarden agent is not ready",
+        "it has not finished its first walk after 10 minutes. Next: read its log; an unreadable directory and "
         "a missing volume are the usual causes.",
         {_on_pod("statewarden_agent_ready"): "0x60"}, {_on_pod("statewarden_agent_ready"): "0x8 1x60"},
         "a slow start", at_m=11, early_m=9,
@@ -108,16 +108,16 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentPreflightFailed", "max without (kind) (statewarden_agent_preflight) == 2", 15,
         "A statewarden agent's pod is not set up for it",
-        "a preflight check fails: something in the pod's manifest keeps it from seeing, storing or shipping. Next: kubectl exec "
-        "into the container statewarden and run `statewarden preflight`: it names the line to change, for the next roll-out.",
+        "a preflight check fails: something in the pod's manifest keeps it from seeing, storing or shipping. Next: run "
+        "`statewarden preflight` in the container statewarden: it names the line to change in the next rollout.",
         {_on_pod("statewarden_agent_preflight", kind="access"): "2x60", _on_pod("statewarden_agent_preflight", kind="clock"): "0x60"},
         {_on_pod("statewarden_agent_preflight", kind="spool"): "2x10 1x60"},
         "what failed came right, a warning stays", at_m=16, early_m=14,
     ),
     _agent_alert(
         "StatewardenAgentOftenBlind", "max without (cause) (avg_over_time(statewarden_agent_blind[1h])) > 0.25", 5,
-        "A statewarden agent is blind for a good part of the time",
-        "it could miss changes in more than a quarter of the last hour. Anything may have happened in that time. Next: look up the "
+        "A statewarden agent is blind much of the time",
+        "it could have missed changes for more than a quarter of the last hour. Anything may have happened in that time. Next: look up the "
         "cause on the board and its remedy on the page of auditor-blind.",
         {_on_pod("statewarden_agent_blind", cause="watch-limit"): "0x60 1x100"},
         {_on_pod("statewarden_agent_blind", cause="queue-overflow"): "0x60 1x5 0x100"},
@@ -126,7 +126,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentMissesChanges",
         "sum without (cause) (increase(statewarden_agent_missed_changes_total[1h])) > 0", 10,
-        "A statewarden agent finds changes that nothing announced",
+        "A statewarden agent finds changes it was not notified of",
         "a walk found changes that notifications should have announced. Next: check that the volume is a local one (network "
         "file systems announce nothing) and see the page of auditor-blind.",
         {_on_pod("statewarden_agent_missed_changes_total", cause="unannounced"): "0x30 3x100"},
@@ -178,8 +178,8 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenIncidentsUnlisted", "statewarden_incidents_unlisted > 0", 30,
         "More incidents on one pod than alerts can see",
-        "incidents are left out of the series that alerts read; those that raise an alert are listed first, the worst of them "
-        "before all. Next: read all of them on the agent's page or with `statewarden scan`.",
+        "some incidents are not in the series that alerts read. Those that raise an alert come first, the worst on top. "
+        "Next: read all of them on the agent's page or with `statewarden scan`.",
         {_on_pod("statewarden_incidents_unlisted"): "12x200"}, {_on_pod("statewarden_incidents_unlisted"): "0x200"},
         "all are listed", at_m=31, early_m=29, severity="info",
     ),
@@ -218,8 +218,8 @@ ROLLUP: tuple[Alert, ...] = (
         for_m=30,
         summary="The fleet audit runs, but on old events",
         description=(
-            "The newest event of the last audit was more than an hour old when it ran: agents do not ship, or not to where the rollup "
-            "reads. Next: check StatewardenAgentSpoolFilling and the rollup's input."
+            "The newest event of the last audit was more than an hour old when it ran: agents are not shipping, or not to where the "
+            "rollup reads. Next: check StatewardenAgentSpoolFilling and the rollup's input."
         ),
         runbook="rules/unaudited",
         board="statewarden-fleet",
@@ -262,7 +262,7 @@ ROLLUP_ABSENT: tuple[Alert, ...] = (
         summary="There are agents but no fleet audit",
         description=(
             "Agents are scraped, but no rollup has reported. Problems that only show across pods are not detected. Next: deploy the rollup, or "
-            "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway). Without either leave this rule out."
+            "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway). If you want neither, disable this alert."
         ),
         runbook="rules/unaudited",
         board="statewarden-fleet",

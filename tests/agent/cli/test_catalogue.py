@@ -181,7 +181,7 @@ def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
     said = statewarden("explain", "no-such-thing")
     assert said.code == 2
     assert said.complaint == (
-        "statewarden: no-such-thing: no such detector; `statewarden detectors` lists them."
+        "statewarden: no-such-thing: nothing is called that; `statewarden detectors` lists them."
         " Rules of the fleet audit are called rules/ID."
         " For a finding, an incident or APPLICATION/TASK add --events SOURCE\n"
     )
@@ -254,7 +254,9 @@ def test_explain_of_an_incident_has_the_step_for_all_its_tasks(statewarden: Call
     two = [{"task_id": task, "finding_id": task[-1] * 16, "next_action": step} for task in ("0_1", "0_2")]
     (tmp_path / "all.jsonl").write_text("\n".join(event(n, **OF_ONE, **x) for n, x in enumerate(two, 1)))
     said = " ".join(statewarden("explain", INCIDENT_ID, "--events", tmp_path).out.split())
-    assert "This is for tasks 0_1, 0_2: where it removes a directory, copy all, remove all, and only" in said
+    assert (
+        "Do this for tasks 0_1, 0_2 together: copy all directories, remove all, and only then start." in said
+    )
 
 
 def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callable, tmp_path: Path) -> None:

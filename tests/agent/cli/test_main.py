@@ -34,7 +34,11 @@ def test_the_version_is_said_on_standard_output(statewarden: Callable) -> None:
         (("replay",), "the following arguments are required: TRACE"),
         (("scan", "x", "--fail-on", "fatal"), "invalid choice: 'fatal'"),
         (("scan", "x", "--loud"), "unrecognized arguments: --loud"),
-        *((("scan", "x", f"--top={n}"), "is not a number of 1 or more") for n in ("0", "-1", "many")),
+        (
+            ("scan", "x", "--disable-detector", "torn-store"),
+            "--disable-detector: torn-store: expected ID=REASON",
+        ),
+        *((("scan", "x", f"--top={n}"), ": must be 1 or more") for n in ("0", "-1", "many")),
     ],
 )
 def test_wrong_use_is_exit_code_2(statewarden: Callable, arguments: tuple[str, ...], words: str) -> None:

@@ -67,6 +67,17 @@ def test_the_last_line_claims_no_more_than_was_read(
     assert told in " ".join((said.out + said.err).split())
 
 
+def test_malformed_checkpoint_has_one_id(statewarden: Callable, state: Path) -> None:
+    """It is dated by its file, not by the reading: the next scan of the same directory gives the same ids."""
+    (state / "app/0_0/.checkpoint").write_text("0\n")
+    said = [statewarden("scan", state, *PLAIN, "--json").findings for _ in range(2)]
+    first, second = (
+        [(x["id"], x["incident_id"]) for x in y if x["detector"] == "malformed-checkpoint"] for y in said
+    )
+    assert len(first) == 1
+    assert first == second
+
+
 def test_whole(statewarden: Callable, state: Path) -> None:
     """The store as it is says nothing of damage."""
     said = statewarden("scan", state, *PLAIN, "--json")

@@ -228,7 +228,7 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
     for words in (
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
-        "A store resumed from an offset but lacks data before it: KAFKA-7672 (this release may",
+        "A store resumed from an offset but lacks data before it: KAFKA-7672; this release may",
         "settings that would decide more: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",
@@ -255,12 +255,12 @@ def test_a_question_is_no_incident() -> None:
     """It is counted on its own and names the settings that decide; beside an incident there are both."""
     asked = replace(
         QUIET, id="4" * 16, incident_id="i-4", level=Level.EXPOSURE, detector="undecided", severity=Severity.WARNING,
-        summary="If it runs exactly-once: critical, suspected: it is damaged. Otherwise nothing is wrong.",
+        summary="If it runs exactly-once (critical, suspected): it is damaged. Otherwise nothing is wrong.",
         missing_facts=("processing_guarantee", "num_standby_replicas"),
     )  # fmt: skip
     text = printed(asked)
     assert text.startswith("1 undecided\n")
-    assert ": processing.guarantee and num.standby.replicas decide\n    If it runs exactly-once" in text
+    assert ": depends on processing.guarantee and num.standby.replicas\n    If it runs exactly-once" in text
     assert printed(asked, LOUD).startswith("1 incident open: 1 critical; 1 undecided\n")
 
 

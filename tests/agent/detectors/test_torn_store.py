@@ -293,7 +293,7 @@ def test_store_with_files_is_not_gone():
     one = gone()
     one.task.stores["s"].remains[""] = Remains("app/0_0/rocksdb/s", at(50), 3)
     assert [verdict.summary for verdict in judge(ID, one)] == [
-        "Task 0_0: store s is torn: 3 data files are left without the files that make them a database."
+        "Task 0_0: store s is torn: 3 data files are left, the files that make them a database are not."
     ]
 
 

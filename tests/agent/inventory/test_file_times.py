@@ -58,7 +58,7 @@ def test_everything_that_is_known_by_a_file_moves():
     kept.openings = (Opening(at(2), (one,), at(3)),)
     gone, there = checkpoint(4, 5, ended=5, deleted=True), checkpoint(6, 9)
     owner = task(kept, checkpoints=[checkpoint(3, 1, ended=4), gone, there])
-    owner.mtime_us, owner.released_us = at(6), at(5)
+    owner.mtime_us, owner.checkpoint_problem_us, owner.released_us = at(6), at(7), at(5)
     app = Application("app", tasks={"0_0": owner}, rocksdb_versions={"7.9.2": at(2)}, plain_us=at(2))
     move_file_times(Inventory({"app": app}), 10 * SECOND_US)
     assert ([*files.flushed], files.born_us) == ([(5, at(13)), (9, at(17))], at(11))
@@ -70,7 +70,7 @@ def test_everything_that_is_known_by_a_file_moves():
     assert (made.first.at_us, made.last.at_us, made.bulk_load_commits) == (at(14), at(16), (at(14),))
     written = [(x.written_us, x.ended_us) for x in owner.checkpoints]
     assert written == [(at(13), at(14)), (at(14), at(5)), (at(16), None)]
-    assert (owner.mtime_us, owner.released_us) == (at(16), at(5))
+    assert (owner.mtime_us, owner.checkpoint_problem_us, owner.released_us) == (at(16), at(17), at(5))
     assert (app.rocksdb_versions, app.plain_us, app.offsets_family_us) == ({"7.9.2": at(12)}, at(12), 0)
     ended = kept.past[0]
     assert (ended.born_us, ended.flushed_us, ended.ended_us) == (at(10), at(10.2), at(0.5))

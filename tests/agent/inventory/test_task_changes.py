@@ -249,8 +249,9 @@ CHECKPOINTS: dict[str, Any] = {
     "old contents are forgotten": (lambda: busy(*(checkpoint_look(10 + n,
          {"s": n}) for n in range(2 * CHECKPOINTS_KEPT))),
         lambda x: len(x.task.checkpoints), CHECKPOINTS_KEPT),
-    "the first content may be the malformed one": (lambda: new(task_look(0.5), checkpoint_look(9, problem="bad")),
-        lambda x: (said(x), x.task.checkpoint, x.task.checkpoint_problem_us), (["checkpoint-malformed"], None, at(9))),
+    "the first content may be the malformed one": (lambda: new(task_look(0.5),
+        checkpoint_look(9, problem="bad", written=8)),
+        lambda x: (said(x), x.task.checkpoint, x.task.checkpoint_problem_us), (["checkpoint-malformed"], None, at(8))),
     "the content before it ended when that file was written":
         (lambda: busy(checkpoint_look(9, problem="bad", written=8)),
          lambda x: [(y.ended_us, y.deleted) for y in x.task.checkpoints], [(at(8), False)]),

@@ -56,8 +56,8 @@ def test_the_text_of_a_page_names_the_tasks_and_whose_step_comes_first() -> None
     assert row.summary == (
         "orders 0_2, 0_3 (skipped-eos-wipe, confirmed): Task 0_2: bad. The same in task 0_3."
     )
-    order = "where it removes a directory, copy all, remove all, and only then start."
-    assert row.next_step == f"This is for tasks 0_2, 0_3: {order} {step}"
+    order = "together: copy all directories, remove all, and only then start."
+    assert row.next_step == f"Do this for tasks 0_2, 0_3 {order} {step}"
     shared = replace(told, id="d" * 16, detector="setup", mechanism="shared-state", incident_id="i-2")
     rows, _ = incident_rows(gather([told, shared], accepts))
     assert {x.next_step for x in rows} == {

@@ -28,7 +28,7 @@ from spark_rollup.report.write import Outcome
 from tests.spark_rollup.report.page import page_rows
 
 STEP = (
-    "This is for tasks 0_0, 0_2: where it removes a directory, copy all, remove all, and only then start. BEFORE the"
+    "Do this for tasks 0_0, 0_2 together: copy all directories, remove all, and only then start. BEFORE the"
     " next start: keep a copy of the task directory orders/0_0, remove that directory only, then start."
 )
 
