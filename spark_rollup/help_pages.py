@@ -37,7 +37,7 @@ Reads the events of all pods, from bronze or from the agents' segments, prints
 the incidents of the fleet, the worst first, and writes tables, JSON lines,
 metrics and report.html into --output. The last good output stays there until
 the new one is complete; what changed since then is said first.""",
-        _FOUND | {Exit.UNREAD: f"{_INPUT}; or something that --expect names is missing"},
+        _FOUND | {Exit.UNREAD: "an input can't be read, or what --expect names is missing"},
         """\
 examples:
   statewarden-rollup audit --input EVENTS --output OUT

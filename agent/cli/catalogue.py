@@ -89,7 +89,7 @@ def _explain_recorded(chosen: Namespace, config: Config) -> int:
     shown = chosen.evidence or len(incident.findings) == 1
     width = width_of(sys.stdout)
     paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown))
+    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=chosen.events))
     if not shown:
         sys.stdout.write(f"The {len(incident.findings)} findings behind it: use --evidence.\n")
     return 0

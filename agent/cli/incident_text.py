@@ -30,11 +30,18 @@ WIDTH = 100  # columns at most: longer lines are hard to read
 
 
 def incident_text(
-    incident: Incident[Finding], *, paint: bool, width: int, verbose: bool, of_reading: bool = False
+    incident: Incident[Finding],
+    *,
+    paint: bool,
+    width: int,
+    verbose: bool,
+    of_reading: bool = False,
+    source: str = "",
 ) -> str:
     """Write an incident: how bad, where, what, since when, how sure, and the one next step.
 
     `of_reading`: it is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
+    `source`: where it is recorded.
     """
     mark = incident.severity.value.upper().ljust(8)
     if paint:
@@ -63,10 +70,20 @@ def incident_text(
         lines.append(
             wrapped(f"settings that would decide more: {', '.join(incident.lead.missing_facts)}", width)
         )
-    lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
+    what_next = "its step was" if is_past(incident) else "next"
+    lines.append(wrapped(f"{what_next}: {printable(incident.next_action)}", width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
-    if incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO:
-        known = "--state-dir DIR, same settings" if of_reading else "SOURCE"
+    is_scripted = (
+        incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO
+    )
+    if is_scripted and incident.status is Status.OPEN:
+        known = (
+            "--state-dir DIR, same settings"
+            if of_reading
+            else shlex.quote(printable(source))
+            if source
+            else "SOURCE"
+        )
         lines.append(f"{_INDENT}as a script: statewarden plan {incident.id} {known}")
     if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
@@ -104,9 +121,14 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
     )  # fmt: skip
 
 
+def is_past(incident: Incident[Finding]) -> bool:
+    """Tell whether it has ended; one that is a moment has not, and its step is still to be followed."""
+    return incident.status is Status.RESOLVED and incident.ended_us != incident.since_us
+
+
 def _since(incident: Incident[Finding]) -> str:
     ended = f", resolved {moment(incident.ended_us)}" if incident.ended_us is not None else ""
-    same = incident.status is Status.RESOLVED and incident.ended_us == incident.since_us
+    same = incident.status is Status.RESOLVED and not is_past(incident)
     return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
 
 

@@ -11,9 +11,11 @@ from agent.cli.offline import read_once
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.codec import ContractError, LaterVersionError, decode, printable, rfc3339
+from agent.contract.events import Severity, Status
 from agent.contract.finding import Evidence, Finding, read_back
 from agent.contract.grouping import Link, incident_of
 from agent.contract.incidents import Incident, gather
+from agent.contract.remedy import Remedy
 from agent.errors import UnreadError, UsageError
 
 Told = dict[str, object]
@@ -30,6 +32,7 @@ class Story:
         self._source = source
         self._lines = list(recorded.lines())
         self._unread, self._segments = recorded.unread, recorded.segments
+        self._is_spool = recorded.is_spool
         self._later: dict[str, None] = {}  # why a line of a later version is not read
 
     def incident(self, asked: str) -> Incident[Finding] | None:
@@ -76,6 +79,11 @@ class Story:
             missing = (
                 f"{asked}: no such finding, incident, application or task in the events of {self._source}"
             )
+            if self._is_spool:
+                missing += (
+                    "; a spool holds only what is not shipped yet: ask the running agent, http://HOST:9464, or"
+                    " where it ships to"
+                )
             raise UnreadError("; ".join((missing, *unread))) if unread else UsageError(missing)
         for words in unread:
             complain(printable(f"{asked}: {words}"))
@@ -108,6 +116,9 @@ class Known:
     pod: str
     seen_us: int  # when it was last read, microseconds since the epoch
     state_dir: Path | None  # on this machine
+    others: tuple[
+        Incident[Finding], ...
+    ] = ()  # open on the same pod, about state that the next start takes as it is
 
 
 def known_of(asked: str, source: str | None, state_dir: Path | None, config: Config) -> Known:
@@ -120,16 +131,28 @@ def known_of(asked: str, source: str | None, state_dir: Path | None, config: Con
         incident = story.incident(asked)
         story.complain_of_unread(asked, nothing=incident is None)
         assert incident is not None
-        return Known(incident, *story.place_of(incident), state_dir)
+        others = _others(incident, story.about(incident.application_id))
+        return Known(incident, *story.place_of(incident), state_dir, others)
     if state_dir is None:
         raise UsageError(f"{asked}: give SOURCE, where it is recorded, or --state-dir to read the state")
     _, findings, now_us = read_once(state_dir, config)
-    for incident in gather(findings, config.applications.accepts):
+    found = gather(findings, config.applications.accepts)
+    for incident in found:
         if asked == incident.id or any(asked == x.id for x in incident.members):
-            return Known(incident, config.agent.namespace, config.agent.pod or "this host", now_us, state_dir)
+            pod = config.agent.pod or "this host"
+            return Known(incident, config.agent.namespace, pod, now_us, state_dir, _others(incident, found))
     raise UsageError(
-        f"{asked}: a reading of {state_dir} finds no such incident; give the same settings as to `scan`"
+        f"{asked}: a scan of {state_dir} finds no such incident; give the same --set options as for `scan`"
     )
+
+
+def _others(incident: Incident[Finding], found: Iterable[Incident[Finding]]) -> tuple[Incident[Finding], ...]:
+    return tuple(
+        x for x in found
+        if x.id != incident.id and x.application_id == incident.application_id and x.pods == incident.pods
+        and x.status is Status.OPEN and x.severity is not Severity.INFO
+        and x.remedy is not Remedy.OTHER and not x.lead.lasting
+    )  # fmt: skip
 
 
 def listing(address: str, found: Iterable[Incident[Finding]]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agent import __version__
 from agent.cli.arguments import add_settings
+from agent.cli.incident_text import is_past
 from agent.cli.known import Known, known_of
 from agent.config import Config
 from agent.contract.codec import printable, rfc3339
@@ -52,7 +53,8 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
     incident = known.incident
     why = refusal(incident)
     if why:
-        raise UnreadError(f"{incident.id}: no plan: {why}. What to do instead: {incident.next_action}")
+        instead = "" if is_past(incident) else f". What to do instead: {incident.next_action}"
+        raise UnreadError(f"{incident.id}: no plan: {why}{instead}")
     sys.stdout.write(script(known, _asked(known, chosen)))
     return 0
 
@@ -60,7 +62,7 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
 def refusal(incident: Incident[Finding]) -> str:
     """Say why no script can be followed; empty: one can."""
     if incident.status is not Status.OPEN:
-        return "the incident is over"
+        return "the incident is over, nothing is to be removed for it"
     if incident.do_first.startswith("i-"):
         return "another incident about the same task comes first"
     if incident.remedy in _KEPT:
@@ -70,11 +72,11 @@ def refusal(incident: Incident[Finding]) -> str:
         return "it is a remark, and nothing shows that state is wrong"
     names = [incident.application_id]
     if not incident.step_tasks or not all(map(_TASK.fullmatch, incident.step_tasks)):
-        return "its tasks have names that are none of Kafka Streams"
+        return "its task names are not those of Kafka Streams"
     return (
         ""
         if all(map(_NAME.fullmatch, names)) and ".." not in names
-        else "the application's name is no directory"
+        else "the application's name is not a valid directory name"
     )
 
 
@@ -87,8 +89,8 @@ def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
     if chosen.source and chosen.source.startswith("http"):
         words.insert(0, chosen.source)
     words += [x for setting in chosen.sets for x in ("--set", setting)]
-    words += ["--properties", chosen.properties] if chosen.properties else []
-    return [*words, "--config", str(chosen.config)] if chosen.config else words
+    words += ["--properties", str(Path(chosen.properties).resolve())] if chosen.properties else []
+    return [*words, "--config", str(chosen.config.resolve())] if chosen.config else words
 
 
 def script(known: Known, asked: list[str]) -> str:
@@ -106,7 +108,7 @@ def _head(known: Known, asked: list[str]) -> Iterator[str]:
     where = "/".join(x for x in (known.namespace, pod) if x)
     yield from _comment(f"Incident {incident.id}: {what} of {incident.application_id} {tasks} on {where}.")
     yield from _comment(incident.sentence)
-    yield from _comment(f"Its step: {incident.next_action}")
+    yield from _comment(f"Next step: {incident.next_action}")
     yield from _comment(
         f"Printed, not run, by `statewarden plan` {__version__}. Read it, fill in what is empty, then: bash FILE"
     )
@@ -120,8 +122,8 @@ def _head(known: Known, asked: list[str]) -> Iterator[str]:
     yield f"STORES=({' '.join(map(shlex.quote, stores))})"
     yield f"SEEN_AT={shlex.quote(_seen_at(known))}  # if not empty: no process has worked there since then"
     yield f"POD={shlex.quote(pod)}"
-    yield f"ASKED=({' '.join(map(shlex.quote, asked))})  # with what `repaired` is asked at the end"
-    yield "BROKERS=''  # not needed: HOST:PORT,... verifies the stores against their changelogs, too"
+    yield f"ASKED=({' '.join(map(shlex.quote, asked))})  # arguments of `repaired` at the end"
+    yield "BROKERS=''  # optional: HOST:PORT,... also verifies the stores against their changelogs"
     yield "WATCH_FOR_S=3600"
     needed = _kubernetes(known) if known.namespace else _host(known)
     names = ["COPY_TO"]
@@ -136,6 +138,9 @@ def _head(known: Known, asked: list[str]) -> Iterator[str]:
         "A directory of this machine, outside the state: the copies are all that can undo a mistake."
     )
     yield "COPY_TO=''"
+    if known.others:
+        yield from _also(known)
+        names.append("OTHERS")
     for name, value, reason in needed:
         yield from _comment(reason)
         yield f"{name}={shlex.quote(value)}"
@@ -143,6 +148,31 @@ def _head(known: Known, asked: list[str]) -> Iterator[str]:
     yield f"NEEDED=({' '.join(names)})"
     yield "KEPT=$COPY_TO/$INCIDENT"
     yield ""
+
+
+def _also(known: Known) -> Iterator[str]:
+    """Ask what becomes of the other incidents of the instance: the one start takes their state as it is, too."""
+    own = set(known.incident.step_tasks)
+    for one in known.others:
+        what = f"{one.id}, {one.lead.detector} ({one.severity}) of {' '.join(one.tasks)}"
+        yield from _comment(f"Also open here: {what}. Its step: {one.next_action}")
+    removes = [x for x in known.others if x.remedy not in _KEPT]
+    tasks = sorted({x for one in removes for x in one.step_tasks if _TASK.fullmatch(x)} - own)
+    stores = sorted({x for one in removes for x in _stores(one) if x.split()[0] in tasks})
+    yield from _comment(
+        f"The start takes that state as it is. To copy and remove {' '.join(tasks)} in the same stop, after what the"
+        " steps want checked: together. To leave it as it is: left"
+        if tasks
+        else "The start takes that state as it is. To leave it so: left"
+    )
+    yield "OTHERS=''"
+    if tasks:
+        asked = [x for task in tasks for x in ("--task", f"{known.incident.application_id}/{task}")]
+        words = (" ".join(map(shlex.quote, x)) for x in (tasks, stores, asked))
+        adds = "; ".join(
+            f"{name}+=({x})" for name, x in zip(("TASKS", "STORES", "ASKED"), words, strict=True)
+        )
+        yield f'if [ "$OTHERS" = together ]; then {adds}; elif [ "$OTHERS" != left ]; then OTHERS=\'\'; fi'
 
 
 def _is_to_be_checked(incident: Incident[Finding]) -> bool:
@@ -185,7 +215,7 @@ def _kubernetes(known: Known) -> Iterator[tuple[str, str, str]]:
 def _host(known: Known) -> Iterator[tuple[str, str, str]]:
     at = str(known.state_dir.resolve()) if known.state_dir else ""
     yield "STATE_DIR", at, "state.dir, above the directory of the application."
-    yield "STOP", "", "The command that stops the instance in order, such as: systemctl stop orders"
+    yield "STOP", "", "The command that stops the instance cleanly, such as: systemctl stop orders"
     yield "START", "", "The command that starts it again, such as: systemctl start orders"
 
 

@@ -8,6 +8,7 @@ trap 'code=$?; if [ "$code" -ne 0 ]; then printf "\nEnded at: %s. %s\n" "$step" 
 
 # What is not known is not guessed.
 for name in "${NEEDED[@]}"; do [ -n "${!name:-}" ] || refuse "$name is empty: fill it in at the top"; done
+command -v "$PROGRAM" >/dev/null || refuse "$PROGRAM is not on the PATH: it is needed to the end"
 [ -z "$(ls -A "$KEPT" 2>/dev/null)" ] || refuse "$KEPT is not empty: no copy is overwritten, choose another COPY_TO"
 
 # Content of every file below a task's directory, there and in the copy: equal sums are equal files.
@@ -21,15 +22,15 @@ PATHS=()
 for task in "${TASKS[@]}"; do PATHS+=("$APPLICATION/$task"); done
 
 say "stop $POD, and keep it away"
-mkdir -p "$KEPT"  # first, so that no copy fails for want of a place
+mkdir -p "$KEPT"  # first, so that no copy fails for lack of a directory
 stop
 left="The instance is stopped. Nothing was removed. $HOW_TO_START"
 
 say "look before anything is touched"
 nobody_works  # two processes on one directory make every repair vain
 for path in "${PATHS[@]}"; do
-  on_volume test -d "$STATE/$path" || refuse "$STATE/$path is no directory: it is not what was found"
-  on_volume test ! -L "$STATE/$path" || refuse "$STATE/$path is a link: what it leads to is not what was found"
+  on_volume test -d "$STATE/$path" || refuse "$STATE/$path is not a directory: this is not what was found"
+  on_volume test ! -L "$STATE/$path" || refuse "$STATE/$path is a symlink: its target is not what was found"
 done
 for found in ${STORES[@]+"${STORES[@]}"}; do  # another IDENTITY is another life of the store
   on_volume grep -rqsF --include=IDENTITY -- "${found#* }" "$STATE/$APPLICATION/${found%% *}" ||
@@ -70,7 +71,7 @@ while :; do
     1 | 3) ;;  # not yet
     *) refuse "statewarden repaired ended with $code" ;;
   esac
-  [ "$SECONDS" -lt "$until_s" ] || refuse "not proved in time; ask again: statewarden repaired $INCIDENT"
+  [ "$SECONDS" -lt "$until_s" ] || refuse "not proved in time; ask again: $HOW_TO_ASK"
   sleep 15
 done
 printf '\n%s\n' "$left"

@@ -3,8 +3,10 @@
 
 STATE=$STATE_DIR
 HOW_TO_START="Start with: $START"
+HOW_TO_ASK="statewarden repaired $INCIDENT ${ASKED[*]} --state-dir $STATE_DIR"
+PROGRAM=statewarden
 on_volume() { "$@"; }
-stop() { sh -c "$STOP"; }    # in order: a kill leaves uncommitted records in the other tasks
+stop() { sh -c "$STOP"; }    # cleanly: a kill leaves uncommitted records in the other tasks
 start() { sh -c "$START"; }
 repaired() { statewarden repaired "$INCIDENT" "${ASKED[@]}" --state-dir "$STATE_DIR" ${BROKERS:+--bootstrap-servers "$BROKERS"}; }
 copy() { mkdir -p "$(dirname "$KEPT/$1")" && cp -a -- "$STATE/$1" "$KEPT/$1"; }

@@ -26,6 +26,7 @@ class Recorded:
         self._source, self._config = source, config
         self.unread: dict[str, str] = {}  # segment -> why it was passed over
         self.segments = 0
+        self.is_spool = False  # a part of the source at least
 
     def lines(self) -> Iterator[bytes]:
         """Give all lines.
@@ -68,6 +69,7 @@ class Recorded:
         )
         for path in sorted(directory.rglob(DATABASE_NAME)):
             self.segments += 1
+            self.is_spool = True
             try:
                 yield from spooled_lines(path)
             except (StoreError, OSError) as error:

@@ -44,7 +44,7 @@ def add_repaired(
     parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
     parser.add_argument("source", nargs="?", metavar="SOURCE",
                         help="where it is recorded, best the running agent: http://HOST:9464")  # fmt: skip
-    parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir (default: as of `run`)")
+    parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir (default: as for `run`)")
     parser.add_argument("--task", action="append", default=[], metavar="APPLICATION/TASK",
                         help="a task of the incident, where SOURCE no longer knows it; may be repeated")  # fmt: skip
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,...",
@@ -89,13 +89,15 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
     tasks |= {_address(text) for text in chosen.task}
     if not tasks:
         raise UsageError(
-            f"{chosen.id}: {chosen.source or 'nothing'} tells its tasks: give SOURCE or --task APPLICATION/TASK"
+            f"{chosen.id}: {chosen.source} does not know it: add --task APPLICATION/TASK"
+            if chosen.source
+            else f"{chosen.id}: its tasks are not known: give SOURCE or --task APPLICATION/TASK"
         )
     if incident is not None:
         _judge_record(incident, chosen.source, said)
     pipeline, findings, _ = read_once(state_dir, config)
     _judge_reading(pipeline, findings, tasks, said)
-    lives = {x.identity for _, x in incident.findings if x.identity} if incident else set()
+    lives = {x.identity for _, x in incident.findings if x.identity and not _stays(x)} if incident else set()
     for application, task in sorted(tasks):
         _judge_task(pipeline, application, task, lives, said, by_broker=bool(chosen.bootstrap_servers))
     if chosen.bootstrap_servers:
@@ -115,10 +117,21 @@ def _address(text: str) -> tuple[str, str]:
 
 
 def _judge_record(incident: Incident[Finding], source: str, said: _Answer) -> None:
-    if incident.status is Status.OPEN:
+    if incident.status is not Status.OPEN:
+        said.proved.append(f"{source} has it resolved")
+    elif any(x.status is Status.OPEN and not x.lasting for _, x in incident.findings) or all(
+        _stays(x) for _, x in incident.findings
+    ):
         said.against.append(f"{source} has it open: {incident.sentence}")
     else:
-        said.proved.append(f"{source} has it resolved")
+        said.proved.append(
+            f"{source} has it resolved but for what comes with release or settings and stays: {incident.sentence}"
+        )
+
+
+def _stays(finding: Finding) -> bool:
+    """Tell whether a repaired store has it as well: the restored one is exposed as the damaged one was."""
+    return finding.status is Status.OPEN and finding.lasting
 
 
 def _judge_reading(
@@ -145,7 +158,7 @@ def _judge_task(
     task = known.tasks.get(name) if known else None
     if task is None or not task.exists:
         said.unknown.append(
-            f"{application}/{name} is not there: not restored yet, or restored where it runs now: ask there"
+            f"{application}/{name} is not there: not restored yet, or it runs on another pod now: ask there"
         )
         return
     if lives & task.identities:
@@ -161,7 +174,7 @@ def _restored(task: Task) -> Iterator[tuple[str, bool]]:
     for store in task.stores.values():
         offset = _offset(task, store)
         if is_real(offset):
-            yield f"{task.id}/{store.name} is restored up to offset {offset}, by its own word", True
+            yield f"{task.id}/{store.name} claims to be restored up to offset {offset}", True
         else:
             yield f"{task.id}/{store.name}: {_NO_OFFSET}", False
 

@@ -331,7 +331,9 @@ def test_explain_reads_a_spool(statewarden: Callable, tmp_path: Path) -> None:
     with Spool(tmp_path, Origin("uid", "boot", "pod-a"), clock=SystemClock()) as spool:
         spool.append(Record(Kind.FINDING, 1_700_000_000_000_000, BODY))
         said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+        other = statewarden("explain", "b" * 16, "--events", tmp_path)
     assert said.out.startswith("WARNING  unrestored-store")
+    assert "a spool holds only what is not shipped yet" in " ".join(other.complaint.split())
 
 
 @pytest.mark.parametrize("source", ["ftp://x/y", "http://127.0.0.1:1"])

@@ -296,10 +296,10 @@ def test_it_stops_where_the_cluster_is_not_as_it_must_be(
         ([replace(DAMAGE, remedy=Remedy.OTHER, missing_facts=("processing_guarantee",))], "processing_guarantee would"),
         ([replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=2)], "is over"),
         ([replace(DAMAGE, severity=Severity.INFO)], "a remark"),
-        ([replace(DAMAGE, task_id="../x")], "names that are none"),
-        ([replace(DAMAGE, application_id="..")], "no directory"),
-        ([replace(DAMAGE, application_id="a/b")], "no directory"),
-        ([replace(DAMAGE, application_id="a;b")], "no directory"),
+        ([replace(DAMAGE, task_id="../x")], "not those of Kafka Streams"),
+        ([replace(DAMAGE, application_id="..")], "not a valid directory name"),
+        ([replace(DAMAGE, application_id="a/b")], "not a valid directory name"),
+        ([replace(DAMAGE, application_id="a;b")], "not a valid directory name"),
         (
             [DAMAGE, replace(DAMAGE, id="b" * 16, detector="changelog-truncated", mechanism="short-changelog")],
             "comes first",
@@ -323,6 +323,76 @@ def test_a_refusal_is_no_script(statewarden: Callable, tmp_path: Path) -> None:
     assert said.err.endswith("What to do instead: Delete no copy.\n")
     assert statewarden("plan", "i-000000000000", tmp_path).code == 2
     assert statewarden("plan", DAMAGE.id).code == 2
+
+
+@pytest.mark.parametrize(("ended_us", "is_step_told"), [(1, True), (2, False)])
+def test_no_step_is_told_of_what_is_over(
+    statewarden: Callable, tmp_path: Path, ended_us: int, is_step_told: bool
+) -> None:
+    """Who followed it would remove what is sound; the step of a moment is still to be followed."""
+    over = replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=ended_us)
+    (tmp_path / "all.jsonl").write_text(records(over))
+    said = statewarden("plan", DAMAGE.id, tmp_path)
+    assert said.code == 3
+    assert (DAMAGE.next_action in said.err) is is_step_told
+    story = statewarden("explain", DAMAGE.id, "--events", tmp_path).out
+    assert ("its step was: Stop" in story, "next: Stop" in story) == (not is_step_told, is_step_told)
+    assert "as a script" not in story
+
+
+def test_the_story_says_how_to_get_the_script(statewarden: Callable, tmp_path: Path) -> None:
+    """As a line that can be run as it is."""
+    place = tmp_path / "the events"
+    place.mkdir()
+    (place / "all.jsonl").write_text(records(DAMAGE))
+    story = statewarden("explain", DAMAGE.id, "--events", place).out
+    assert f"    as a script: statewarden plan i-{'a' * 12} '{place}'\n" in story
+
+
+def test_what_it_is_asked_with_is_found_from_anywhere(
+    statewarden: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script may be run in another directory."""
+    (tmp_path / "all.jsonl").write_text(records(DAMAGE, namespace=""))
+    for name in ("it.toml", "it.properties"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    files = ["--config", "it.toml", "--properties", "it.properties"]
+    said = statewarden("plan", DAMAGE.id, tmp_path, *files).out
+    assert f"--properties {tmp_path}/it.properties --config {tmp_path}/it.toml)" in said
+
+
+def test_it_needs_what_it_asks_at_its_end(here: Printed) -> None:
+    """Before anything is stopped."""
+    (here.tmp_path / "bin" / "statewarden").unlink()
+    bare = here.tmp_path / "bare"
+    bare.mkdir()
+    for name in ("bash", "sh", "ls", "cat"):
+        (bare / name).symlink_to(shutil.which(name) or "")
+    ran = here.run(PATH=f"{bare}")
+    assert ran.returncode == 1
+    assert "statewarden is not on the PATH" in ran.stderr
+    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+
+
+@pytest.mark.parametrize(
+    ("others", "left"), [("", ["0_0", "0_1", "0_2"]), ("perhaps", ["0_0", "0_1", "0_2"]), ("left", ["0_1", "0_2"]),
+                         ("together", ["0_2"])]
+)  # fmt: skip
+def test_what_else_the_start_would_take_is_asked_for(
+    statewarden: Callable, here: Printed, others: str, left: list[str]
+) -> None:
+    """Another open incident of the instance: its task goes in the same stop, or stays because a person said so."""
+    events = here.tmp_path / "events"
+    events.mkdir()
+    first = replace(DAMAGE, identity=None)
+    other = replace(first, id="b" * 16, task_id="0_1", detector="torn-store", mechanism="damaged-files")
+    (events / "all.jsonl").write_text(records(first, other, namespace=""))
+    here.file.write_text(statewarden("plan", DAMAGE.id, events, "--state-dir", here.state).out)
+    assert f"# Also open here: i-{'b' * 12}, torn-store (critical) of 0_1." in here.file.read_text()
+    ran = here.run(OTHERS=others, **ONE_LOOK)
+    assert here.tasks == left, ran.stderr
+    assert ("OTHERS is empty" in ran.stderr) is (others in ("", "perhaps"))
 
 
 @pytest.mark.parametrize("checked", ["", "yes"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.contract.events import Status
+from agent.contract.events import Level, Severity, Status
 from tests.agent.cli.commands import PLAIN, plant
 from tests.agent.cli.test_plan import DAMAGE, records
 
@@ -39,7 +39,7 @@ def test_it_is_repaired_by_what_the_disk_tells(statewarden: Callable, tmp_path: 
     assert said.code == 0
     words = " ".join(said.out.split())
     assert words.startswith("i-000000000001: repaired yes a new reading finds nothing wrong with its tasks")
-    assert "app/0_0/s is restored up to offset 10, by its own word" in words
+    assert "app/0_0/s claims to be restored up to offset 10" in words
     assert words.endswith("- not verified: no broker was given (--bootstrap-servers)")
 
 
@@ -81,6 +81,24 @@ def test_the_life_that_was_found_damaged_must_be_gone(statewarden: Callable, tmp
     said = statewarden("repaired", DAMAGE.id, events, "--state-dir", state, *PLAIN)
     assert said.code == 1
     assert "app/0_0 still has the store that was found damaged" in said.out
+
+
+@pytest.mark.parametrize(("was_damaged", "code"), [(True, 0), (False, 1)])
+def test_what_release_or_settings_expose_again_is_no_damage(
+    statewarden: Callable, tmp_path: Path, was_damaged: bool, code: int
+) -> None:
+    """The restored store is exposed as the damaged one was; of what was never more than that nothing is repaired."""
+    state, events = good(tmp_path / "state"), tmp_path / "events"
+    events.mkdir()
+    identity = next(state.rglob("IDENTITY")).read_text().strip()
+    over = replace(DAMAGE, application_id="app", status=Status.RESOLVED, resolved_at_us=2, identity="gone",
+                   incident_id="i-0000000000aa")  # fmt: skip
+    again = replace(over, id="b" * 16, level=Level.EXPOSURE, severity=Severity.WARNING, status=Status.OPEN,
+                    resolved_at_us=None, identity=identity, lasting=True)  # fmt: skip
+    (events / "all.jsonl").write_text(records(over, again) if was_damaged else records(again))
+    said = statewarden("repaired", "i-0000000000aa", events, "--state-dir", state, *PLAIN)
+    assert said.code == code, said.out
+    assert ("comes with release or settings" in said.out) is was_damaged
 
 
 def test_a_setting_that_decides_is_asked_for(statewarden: Callable, tmp_path: Path) -> None:
