@@ -79,6 +79,11 @@ class Closed(NamedStoreStory):
         return commits_passed(case.settings, lasted_us)
 
     @property
+    def concerns_an_active(self) -> bool:
+        """Whether it was an active task for sure, of a release that has the bug."""
+        return self.was_active and self.affected is Affected.YES
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """The setting that would tell."""
         return () if self.was_active else ("num_standby_replicas",)
@@ -109,6 +114,12 @@ class Trusted(Closed):
     def next_offset(self) -> int | None:
         """The offset that was stored since; of a store that is open only where no other one comes."""
         return stored_offset(self.store) if self.runs else self.after.stored_offset
+
+    @property
+    def is_put_back(self) -> bool:
+        """Whether the start-up pass put the old offset back: as little is known of what was flushed as at rest."""
+        old, new = base_offset(self.after.stored_offset_at_open), self.next_offset
+        return not self.runs and new is not None and new <= old
 
 
 class AtRest(Closed):
@@ -147,7 +158,7 @@ def _at_rest(case: TaskCase) -> Iterator[AtRest]:
 
 def _moved_by_less(x: Trusted) -> Proof | None:
     new, least = x.next_offset, dirty_puts(x.store, x.before, x.case.settings)
-    if new is None or not (x.runs or new > base_offset(x.after.stored_offset_at_open)):
+    if new is None or x.is_put_back:
         return None
     found = holds_uncommitted(x.store, x.case.profile, least, dirty_since(x.before), new)
     why = "the next stored offset moved by less than what was flushed"
@@ -176,7 +187,7 @@ _UNKNOWN_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
 
 def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
     severity, step = (
-        Severity.CRITICAL if (x.was_active and x.affected is Affected.YES) else Severity.WARNING,
+        Severity.CRITICAL if x.concerns_an_active else Severity.WARNING,
         _BEFORE_THE_START.format(path=x.task.path),
     )
     return Loudness(severity, Confidence.SUSPECTED, Level.EXPOSURE, step, x.missing, remedy=Remedy.RESTORE)
@@ -230,7 +241,12 @@ TRUSTED = Rule[Trusted](
     loudness=lambda x, proof: (
         Loudness(Severity.CRITICAL, Confidence.CONFIRMED if proof.certain else Confidence.SUSPECTED)
         if proof is not None
-        else Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=x.missing)
+        else Loudness(
+            # what was critical at rest is no less after the start that trusted it
+            Severity.CRITICAL if x.is_put_back and x.concerns_an_active else Severity.WARNING,
+            Confidence.SUSPECTED,
+            missing_facts=x.missing,
+        )
     ),
     summary=lambda x, proof: (
         f"{x.named} was marked clean without its offset and is trusted;"

@@ -95,15 +95,16 @@ def test_data_behind_the_next_offset_proves_it(flushes_s, severity, confidence):
     assert (run.only(ID).severity, run.only(ID).confidence) == (severity, confidence)
 
 
-def test_offset_that_the_start_up_pass_puts_back_proves_nothing():
-    """It commits the offset that it read, before anything is restored."""
-    run = dirty()
+@pytest.mark.parametrize(("standbys", "severity"), [(0, Severity.CRITICAL), (1, Severity.WARNING)])
+def test_offset_that_the_start_up_pass_puts_back_proves_nothing(standbys, severity):
+    """It commits the offset that it read, before anything is restored: as severe as before the start, and no surer."""
+    run = dirty(standbys=standbys)
     app = run.start()
     app.startup_pass(1999)
     run.wait(3)
     app.opens("0_0")
     run.wait(30)
-    assert (run.only(ID).severity, run.only(ID).confidence) == (Severity.WARNING, Confidence.SUSPECTED)
+    assert (run.only(ID).severity, run.only(ID).confidence) == (severity, Confidence.SUSPECTED)
 
 
 def test_committed_all_the_same():
