@@ -149,7 +149,8 @@ def known_of(asked: str, source: str | None, state_dir: Path | None, config: Con
 def _others(incident: Incident[Finding], found: Iterable[Incident[Finding]]) -> tuple[Incident[Finding], ...]:
     return tuple(
         x for x in found
-        if x.id != incident.id and x.application_id == incident.application_id and x.pods == incident.pods
+        if x.id != incident.id and x.application_id == incident.application_id
+        and (x.pods == incident.pods or not {*x.pods}.isdisjoint(incident.pods))
         and x.status is Status.OPEN and x.severity is not Severity.INFO
         and x.remedy is not Remedy.OTHER and not x.lead.lasting
     )  # fmt: skip

@@ -70,14 +70,11 @@ def refusal(incident: Incident[Finding]) -> str:
         return _KEPT[incident.remedy] + (f", and {asks} would decide more" if asks else "")
     if incident.severity is Severity.INFO:
         return "it is a remark, and nothing shows that state is wrong"
-    names = [incident.application_id]
     if not incident.step_tasks or not all(map(_TASK.fullmatch, incident.step_tasks)):
         return "its task names are not those of Kafka Streams"
-    return (
-        ""
-        if all(map(_NAME.fullmatch, names)) and ".." not in names
-        else "the application's name is not a valid directory name"
-    )
+    name = incident.application_id
+    is_directory = _NAME.fullmatch(name) and name != ".."
+    return "" if is_directory else "the application's name is not a valid directory name"
 
 
 def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
@@ -156,7 +153,8 @@ def _also(known: Known) -> Iterator[str]:
     for one in known.others:
         what = f"{one.id}, {one.lead.detector} ({one.severity}) of {' '.join(one.tasks)}"
         yield from _comment(f"Also open here: {what}. Its step: {one.next_action}")
-    removes = [x for x in known.others if x.remedy not in _KEPT]
+    # of an incident of several pods the tasks may be those of another pod: here is perhaps a sound copy of them
+    removes = [x for x in known.others if x.remedy not in _KEPT and x.pods == known.incident.pods]
     tasks = sorted({x for one in removes for x in one.step_tasks if _TASK.fullmatch(x)} - own)
     stores = sorted({x for one in removes for x in _stores(one) if x.split()[0] in tasks})
     yield from _comment(

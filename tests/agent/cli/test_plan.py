@@ -320,6 +320,20 @@ def test_what_else_the_start_would_take_is_asked_for(
     assert ("OTHERS is empty" in ran.stderr) is (others in ("", "perhaps"))
 
 
+def test_another_pods_part_of_an_incident_is_named_and_not_removed(
+    statewarden: Callable, tmp_path: Path
+) -> None:
+    """Here its task may be a sound copy."""
+    other = replace(DAMAGE, id="b" * 16, task_id="0_1", detector="torn-store", mechanism="damaged-files",
+                    incident_id="i-0000000000bb")  # fmt: skip
+    elsewhere = records(replace(other, id="c" * 16)).replace('"pod-7"', '"pod-8"')
+    (tmp_path / "all.jsonl").write_text(records(DAMAGE, other) + elsewhere)
+    said = statewarden("plan", DAMAGE.id, tmp_path).out
+    assert "# Also open here: i-0000000000bb" in said
+    assert "OTHERS=''" in said
+    assert "TASKS+=" not in said
+
+
 @pytest.mark.parametrize("checked", ["", "yes"])
 def test_a_check_of_a_person_comes_first(statewarden: Callable, tmp_path: Path, checked: str) -> None:
     """Where the step names one, the script does not run without its answer."""
