@@ -79,7 +79,12 @@ class Story:
             missing = (
                 f"{asked}: no such finding, incident, application or task in the events of {self._source}"
             )
-            if self._is_spool:
+            if Path(self._source, "incidents.jsonl").is_file():
+                missing += (
+                    "; it is the output of an audit, which holds no events: give what the audit read, or ask the"
+                    " pod's running agent, http://HOST:9464"
+                )
+            elif self._is_spool:
                 missing += (
                     "; a spool holds only what is not shipped yet: ask the running agent, http://HOST:9464, or"
                     " where it ships to"

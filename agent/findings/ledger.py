@@ -222,13 +222,12 @@ class Ledger:
         resolved: list[Finding] = []
         for key in sorted({*self._open_at[place]} - held, key=lambda x: (x[1] or "", x[2])):
             known = self._findings[key]
-            if not _comes_and_goes(meta, known) and not _is_replaced(known, identities):
+            stays = not _comes_and_goes(meta, known)
+            if stays and not _is_replaced(known, identities):
                 continue
+            end = _replacement(known, now_us) if stays else _expiry(known, closed_us)
             self._findings[key] = replace(
-                known,
-                status=Status.RESOLVED,
-                resolved_at_us=now_us,
-                evidence=(*known.evidence, *_expiry(known, closed_us)),
+                known, status=Status.RESOLVED, resolved_at_us=now_us, evidence=(*known.evidence, *end)
             )
             self._note_closed(place, key)
             self._closed[key] = None
@@ -264,6 +263,11 @@ def _expiry(finding: Finding, closed_us: int | None) -> tuple[Evidence, ...]:
         return ()  # what began with a close, or was seen after it, is not ended by it
     task = f"{finding.application_id}/{finding.task_id}"
     return (Evidence(closed_us, "the task was closed in order: what was suspected ended with it", task),)
+
+
+def _replacement(finding: Finding, now_us: int) -> tuple[Evidence, ...]:
+    what = f"the damaged store is gone from disk (RocksDB IDENTITY {finding.identity})"
+    return (Evidence(now_us, what, f"{finding.application_id}/{finding.task_id}"),)
 
 
 def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:

@@ -333,7 +333,10 @@ def test_explain_reads_a_spool(statewarden: Callable, tmp_path: Path) -> None:
         said = statewarden("explain", FINDING_ID, "--events", tmp_path)
         other = statewarden("explain", "b" * 16, "--events", tmp_path)
     assert said.out.startswith("WARNING  unrestored-store")
+    (tmp_path / "incidents.jsonl").touch()
+    audit = statewarden("explain", "b" * 16, "--events", tmp_path)
     assert "a spool holds only what is not shipped yet" in " ".join(other.complaint.split())
+    assert "it is the output of an audit, which holds no events" in " ".join(audit.complaint.split())
 
 
 @pytest.mark.parametrize("source", ["ftp://x/y", "http://127.0.0.1:1"])
