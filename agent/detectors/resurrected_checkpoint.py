@@ -15,13 +15,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from agent.contract.events import Affected
+from agent.contract.events import Affected, Confidence, Severity
 from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from agent.inventory.copied import is_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, PastDatabase, Session, Shape
+from agent.inventory.sessions import stored_offset
 from agent.judging.at_rest import COPIED, EMPTY, OLDER, Copied, at_rest, wipes_stores
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, seconds
-from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of, graded
+from agent.judging.rule import (
+    Docket,
+    IncarnationStory,
+    Loudness,
+    Proof,
+    Rule,
+    derived,
+    detector,
+    first_of,
+    graded,
+)
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.judging.wording import checkpoint_of
 from agent.quantities.carried import continued_from
@@ -43,12 +54,14 @@ META = DetectorMeta(
         "N8, the cleaner took the directory and the task came back with a full restoration",
         "control-8187-2.2.2",
     ),
-    silent_where=((Fact.OFFSETS_IN_STORE, Truth.YES),),
 )
 
 SAME_PASS_US = 60_000_000
 """Re-creation this soon after the deletion is the hand-over of KAFKA-8187: the new owner waited for the lock.
 No source for the minute; recorded: 0.01 to 22 s."""
+
+
+MOVED = "a checkpoint was in force, and the first start on 4.3 moves its offset into the store"
 
 
 class Fresh(IncarnationStory):
@@ -96,14 +109,20 @@ class InMemory(Fresh):
 def _stories(case: TaskCase) -> Iterator[IncarnationStory]:
     for store in case.task.stores.values():
         if not store.sessions:
-            yield from at_rest(case, store)
+            yield from () if _keeps_offsets(case) else at_rest(case, store)
             continue
         created = [x for x in store.sessions if x.created]
         identities = store.identities if created else frozenset()
         session = next((x for x in created if x.identities & identities), None)
         if session is not None:
             yield OnDisk(case, store, session)
-            yield InMemory(case, store, session)
+            if not _keeps_offsets(case):
+                yield InMemory(case, store, session)
+
+
+def _keeps_offsets(case: TaskCase) -> bool:
+    """From 4.3 on only the first start reads a `.checkpoint`, and deletes it."""
+    return case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
 
 
 def _was_copied(x: Fresh) -> bool:
@@ -129,11 +148,28 @@ def _went_with_its_store(x: OnDisk) -> bool:
 
 
 def _made_beside_it(x: OnDisk) -> Proof:
-    """Not sure of segments, nor where the owner may have wiped it just before the reading: its checkpoint may stay."""
+    """Not sure of segments, nor where the owner may have wiped it just before the reading: its checkpoint may stay.
+
+    From 4.3 on the first start moves the offset into the new store: sure once it is on disk there, as a kill before
+    that loses it, and the store is restored in full.
+
+    Source:
+        LegacyCheckpointingStateStore.migrateLegacyOffsets (4.3.0), RocksDBStore.commit.
+    """
     started_us = x.case.inventory.started_us
     unseen = not x.store.past and x.fact is not None and x.fact.written_us < started_us
     wiped = unseen and wipes_stores(x.case) and started_us <= x.session.opened_us
-    return Proof("a checkpoint was in force", certain=not x.store.segmented and not wiped)
+    certain = not x.store.segmented and not wiped
+    if certain and x.store.keeps_offsets:
+        stored = stored_offset(x.store) if x.session.released_us is None else x.session.stored_offset
+        if (stored or 0) < (x.session.offset_at_open or 0):
+            return Proof(MOVED, certain=False)
+    return Proof("a checkpoint was in force", certain=certain)
+
+
+def _loudness_on_disk(_: OnDisk, proof: Proof | None) -> Loudness | None:
+    likely = proof is not None and proof.why == MOVED
+    return Loudness(Severity.CRITICAL, Confidence.SUSPECTED) if likely else graded(proof)
 
 
 def _continues(x: InMemory) -> Proof | None:
@@ -214,6 +250,7 @@ ON_DISK = Rule[OnDisk](
         "one process wiped all of the directory and made it anew (2.6 and later)": _went_with_its_store,
     },
     proofs=(_made_beside_it,),
+    loudness=_loudness_on_disk,
     summary=lambda x, _: (
         f"{x.named} was recreated, but continues from the old changelog offset"
         f" {x.session.offset_at_open}; what is below that offset is missing."

@@ -127,6 +127,25 @@ def test_fires_when_the_store_is_made_before_any_checkpoint():
     assert run.only(ID).severity is Severity.CRITICAL
 
 
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize(("release", "told"), [("4.3.1", None), ("4.4.0", None), ("4.3.1", "4.2.1")])
+def test_first_start_of_4_3_after_a_torn_deletion(release, told, guarantee):
+    """It moves the old offset into the new, empty store; what a kill loses before a flush is no proof."""
+    run = torn("4.2.1", guarantee=guarantee, told={"kafka_streams_version": told or release})
+    app = run.start(release)
+    run.wait(5)
+    app.opens("0_1")
+    app.checkpoints("0_1", 3000)
+    run.wait(1)
+    finding = run.only(ID)
+    assert (finding.severity, finding.confidence) == (Severity.CRITICAL, Confidence.SUSPECTED)
+    app.puts("0_1", 1000)
+    app.checkpoints("0_1", 4000)
+    app.flushes("0_1")
+    run.wait(5)
+    assert run.only(ID).confidence is Confidence.CONFIRMED
+
+
 def test_quiet_on_4_3():
     """4.3 keeps the offset in the store: a torn deletion restores in full."""
     run = torn("4.3.1")
