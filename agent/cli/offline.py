@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +13,7 @@ from types import TracebackType
 from agent import __version__
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import Reading, Shown, print_findings
-from agent.cli.progress import walking
+from agent.cli.progress import CountingObserver, progress_line, without_collections
 from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
@@ -101,12 +102,7 @@ def read_once(
 
     Gives what was read, what was found, and when (microseconds since the epoch). Raises: see `scan`.
     """
-    clock = SystemClock()
-    with walking(directory) as (disk, observer):
-        require_state_directory(disk, directory)
-        now_us = clock.now_us()
-        pipeline = one_pass(disk, config, now_us)
-        pipeline.looker.observer = observer
+    with reading(directory, config) as (pipeline, now_us, observer):
         pipeline.inventory.volume = volume_kind(directory)
         findings = judge_once(pipeline, now_us)
         if needs_second_reading(pipeline.inventory):
@@ -114,8 +110,23 @@ def read_once(
                 f"files are missing beside a process: reading again in {SETTLE_S:.0f} s"
             )
             pause(SETTLE_S)
-            findings = judge_again(pipeline, clock.now_us())
+            findings = judge_again(pipeline, SystemClock().now_us())
     return pipeline, findings, now_us
+
+
+@contextmanager
+def reading(directory: Path, config: Config) -> Iterator[tuple[Pipeline, int, CountingObserver]]:
+    """Give a pipeline that can read a state directory, the time of the reading, and what shows how far it is.
+
+    Raises: see `scan`.
+    """
+    disk = KernelDisk(directory)
+    with progress_line() as progress, without_collections():
+        require_state_directory(disk, directory)
+        now_us = SystemClock().now_us()
+        pipeline = one_pass(disk, config, now_us)
+        pipeline.looker.observer = observer = CountingObserver(disk, progress)
+        yield pipeline, now_us, observer
 
 
 def _printed(

@@ -53,10 +53,10 @@ FULL = MetricsSnapshot(
     },
     unlisted=4,
     incidents=(
-        IncidentRow("i-0123456789ab", "orders", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
+        IncidentRow("orders", "i-0123456789ab", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
                     Confidence.CONFIRMED, Level.EXPOSURE, do_first="i-aaaaaaaaaaaa", named_by="skipped-eos-wipe",
                     summary="orders 0_0, 0_1 (skipped-eos-wipe, confirmed): Bad.", next_step="Do \"this\"."),
-        IncidentRow("i-bbbbbbbbbbbb", "orders", "", "stale-eos-checkpoint", Severity.WARNING, Confidence.SUSPECTED,
+        IncidentRow("orders", "i-bbbbbbbbbbbb", "", "stale-eos-checkpoint", Severity.WARNING, Confidence.SUSPECTED,
                     Level.EXPOSURE, configured_exposure=Configured.ACCEPTED),
     ),
     incidents_unlisted=5,
