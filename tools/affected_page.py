@@ -48,16 +48,12 @@ _HARMLESS = """
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug that does harm, with the releases that have it.
-
-    Args of the dataclass:
-        detectors: Who reports it; empty = only contents show it, or what the issue says.
-    """
+    """A bug that does harm, with the releases that have it."""
 
     issue: Issue
     releases: tuple[ReleaseRange, ...]
     fixed: str
-    detectors: tuple[str, ...]
+    detectors: tuple[str, ...]  # who reports it; empty = only contents show it, or what the issue says
 
 
 def harmful() -> tuple[Bug, ...]:
