@@ -6,10 +6,10 @@ from agent.detectors import DETECTORS
 from agent.publish.catalogue import GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
 from agent.publish.incident_rows import INCIDENTS_LISTED
 from agent.publish.metric import Metric
-from agent.publish.series_scope import reach_of, series_of
+from agent.publish.series_scope import series_of
 
 _TABLE = "| metric | type | labels | stability | meaning |\n|---|---|---|---|---|\n"
-_OWN, _EACH = (sum(x) for x in zip(*(series_of(reach_of(y.meta)) for y in DETECTORS), strict=True))
+_OWN, _EACH = (sum(x) for x in zip(*(series_of(y.meta) for y in DETECTORS), strict=True))
 _SERIES = SERIES_BUDGET + _OWN + _EACH
 _HEAD = f"""\
 # Metrics
