@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from agent.contract.events import Severity
 from agent.contract.incidents import gather
+from agent.inventory.model import BlindInterval
 from agent.publish import page
 from agent.publish.page import render
-from agent.publish.page_data import INCIDENTS_SHOWN, BlindRow
+from agent.publish.page_data import INCIDENTS_SHOWN
 from tests.agent.publish.page.page_data import NOW_US, finding, hostile_page, page_data, replayed_page
 
 VOID = {"meta", "link", "br"}
@@ -89,7 +90,7 @@ def test_hostile_names_stay_text(text: str) -> None:
         ({}, "Nothing found"),
         ({"ready": False}, "The first walk is not finished yet"),
         ({"applications": (), "applications_total": 0}, "Nothing to watch: no application directory"),
-        ({"blind": (BlindRow(NOW_US, None, "watch-limit", "everything"),)}, "the agent is blind right now"),
+        ({"blind": (BlindInterval(NOW_US, "watch-limit"),)}, "the agent is blind right now"),
         ({"counts": ((Severity.INFO, 1),)}, "Nothing found but 1 remark"),
         ({"counts": ((Severity.WARNING, 1),)}, "1 warning incident"),
         ({"counts": ((Severity.WARNING, 2), (Severity.CRITICAL, 1))}, "1 critical and 2 warning incidents"),
