@@ -28,7 +28,6 @@ from tools.parts_of_pages import (  # noqa: E402
     render_exit_codes_page,
     render_facts_page,
     render_incidents_page,
-    render_index_page,
     render_rollup_metrics,
 )
 from tools.scan_picture import render_scan_picture  # noqa: E402
@@ -56,7 +55,6 @@ def as_is(text: str) -> Callable[[str], str]:
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
     "agent/contract/schema.json": lambda _: schema.render(),
-    "docs/README.md": lambda _: render_index_page(),
     "docs/affected.md": lambda _: render_affected_page(),
     "docs/alerts.md": lambda _: render_alerts_page(),
     "docs/configuration.md": render_facts_page,

@@ -1,11 +1,8 @@
-"""Render the pages of exit codes, of alerts and of all pages, and parts of pages that people wrote."""
+"""Render the pages of exit codes and of alerts, and parts of pages that people wrote."""
 
 from __future__ import annotations
 
-import os
-import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import ModuleType
 
 from agent.cli.help_pages import PAGES as AGENT
@@ -149,52 +146,6 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = list(heads)
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines) + "\n"
-
-
-ROOT = Path(__file__).resolve().parent.parent
-NAVIGATION = ROOT / "tools/site/navigation.toml"
-INDEX = "docs/README.md"
-
-_INDEX = """# Documentation
-
-Every page, by what you came for.
-
-<!-- generated from tools/site/navigation.toml (make docs) -->
-"""
-
-
-def render_index_page() -> str:
-    """Write one section per reader, one line per page.
-
-    Raises:
-        ValueError: a page that is listed is not there, or has no heading.
-    """
-    groups = tomllib.loads(NAVIGATION.read_text("utf-8"))["group"]
-    sections = [
-        f"\n## {group['title']}\n\n{group['intro']}\n\n"
-        + "".join(_page_line(*page) for page in group["pages"])
-        for group in groups
-    ]
-    return _INDEX + "".join(sections)
-
-
-def _page_line(path: str, when: str, title: str = "") -> str:
-    if not (ROOT / path).is_file():
-        raise ValueError(f"{NAVIGATION.relative_to(ROOT)} lists {path}, and there is no such page")
-    target = os.path.relpath(path, Path(INDEX).parent)
-    return f"- [{title or heading(ROOT / path)}]({target}): {when}\n"
-
-
-def heading(page: Path) -> str:
-    """Return the first heading of a page.
-
-    Raises:
-        ValueError: it has none.
-    """
-    for line in page.read_text("utf-8").splitlines():
-        if line.startswith("# "):
-            return line.removeprefix("# ").strip()
-    raise ValueError(f"{page}: no heading, so there is no title for the index of pages")
 
 
 _WORDS_OF_ALERTS = {
