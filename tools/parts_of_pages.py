@@ -22,16 +22,7 @@ from spark_rollup.report.metrics import CATALOGUE, FILE
 from tools.alerts.files import groups
 from tools.alerts.model import Alert, fill
 
-_CODES = """\
-# Exit codes
-
-<!-- generated from `agent/contract/exit_codes.py` and the help of each command by `make docs`; do not edit -->
-
-One table for every command of `statewarden` and `statewarden-rollup`. A [gate](kubernetes.md#a-gate-before-the-start)
-opens on 0 only. A finding counts even where something else could not be read: 1 goes before 3.
-
-"""
-
+_CODES = "| code | says |\n"
 _METRICS = f"""
 ## The fleet audit
 
@@ -42,11 +33,11 @@ audited pods; `namespace` and `pod` of the scrape are those of the job.
 """
 
 
-def render_exit_codes_page() -> str:
-    """Render one table of exit codes, and what each command says with them."""
+def render_exit_codes_page(page: str) -> str:
+    """Render one table of exit codes, and what each command says with them; what is before them is kept."""
     codes = [*((str(code.value), code.meaning) for code in Exit), ("130, 143", "Ctrl-C, SIGTERM")]
     commands = _commands("statewarden", AGENT) + _commands("statewarden-rollup", ROLLUP)
-    return _CODES + _table(("code", "says"), codes) + commands
+    return f"{page.partition(_CODES)[0]}{_table(('code', 'says'), codes)}{commands}"
 
 
 def _commands(program: str, pages: Mapping[str, HelpPage]) -> str:
@@ -158,20 +149,13 @@ _WORDS_OF_ALERTS = {
 }
 """Placeholder of a description -> its word on the page."""
 
-_ALERTS = """# Alerts about the watchers
 
-These alerts are about agents, the fleet audit and alerting itself: no data is at risk, but something is not watched.
-`statewarden explain ALERT` prints a section. Other alerts have the name, and the runbook, of their detector or rule.
-
-<!-- generated (make docs) -->
-"""
-
-
-def render_alerts_page() -> str:
-    """Write one section per alert."""
+def render_alerts_page(page: str) -> str:
+    """Write one section per alert; what is before the first is written by hand."""
     units = {f"detectors/{x.meta.id}" for x in DETECTORS} | {f"rules/{x.id}" for x in NAMING}
-    alerts = (alert for _, group in groups() for alert in group)
-    return _ALERTS + "".join(_alert_section(alert) for alert in alerts if of_alert(alert.name) not in units)
+    alerts = [alert for _, group in groups() for alert in group if of_alert(alert.name) not in units]
+    head = page.partition("\n## ")[0].rstrip()
+    return f"{head}\n{''.join(map(_alert_section, alerts))}"
 
 
 def _alert_section(alert: Alert) -> str:

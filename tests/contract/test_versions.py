@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from agent.contract.codec import SCHEMA_VERSION, decode
+from agent.contract.codec import DATASCHEMA, SCHEMA_VERSION, decode
+from agent.contract.events import SCHEMA_MAJOR
 from agent.contract.field import Field
 from agent.contract.fields import BY_NAME, FIELDS
-from tools.contract_page import CLOUDEVENTS, OPENTELEMETRY
 
 GOLDEN = Path(__file__).parent / "golden"
 PUBLISHED = {
@@ -67,11 +67,17 @@ def test_new_fields_are_never_required() -> None:
     assert [row.name for row in FIELDS if row.required and row.since != "1.0"] == []
 
 
+def mapped(repository: Path, title: str) -> list[list[str]]:
+    """Read the rows of a table of docs/contract.md."""
+    part = (repository / "docs/contract.md").read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")][1:]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_mapping_tables_cover_every_line(version: str) -> None:
+def test_the_mapping_tables_cover_every_line(repository: Path, version: str) -> None:
     """Each attribute of the envelope and each field of the data has its place in CloudEvents and OpenTelemetry."""
-    attributes = {row[0] for row in CLOUDEVENTS}
-    sources = " ".join(row[1] for row in OPENTELEMETRY)
+    attributes = {row[0].strip("`") for row in mapped(repository, "How events travel")}
+    sources = " ".join(row[1] for row in mapped(repository, "As OpenTelemetry log records"))
     always = {row.name for row in FIELDS if not row.kinds}
     assert "every other field of `data`" in sources
     for line in (GOLDEN / f"v{version}.jsonl").read_text().splitlines():
@@ -79,3 +85,10 @@ def test_the_mapping_tables_cover_every_line(version: str) -> None:
         assert decode(line)
     for name in always - {"application_id", "process_id", "task_id", "store", "segment", "kind", "sequence"}:
         assert f"`{name}`" in sources, name
+
+
+def test_the_page_says_the_version(repository: Path) -> None:
+    """By hand, where it speaks of the envelope."""
+    page = (repository / "docs/contract.md").read_text()
+    assert f"`io.statewarden.<kind>.v{SCHEMA_MAJOR}`" in page
+    assert DATASCHEMA in page
