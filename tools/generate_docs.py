@@ -15,7 +15,6 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
-from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
 from tools import scan_schema  # noqa: E402
 from tools.affected_page import render_affected_page  # noqa: E402
 from tools.alerts.files import alert_files  # noqa: E402
@@ -28,7 +27,7 @@ from tools.parts_of_pages import (  # noqa: E402
     render_exit_codes_page,
     render_facts_page,
     render_incidents_page,
-    render_rollup_metrics,
+    render_metrics_page,
 )
 from tools.scan_picture import render_scan_picture  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
@@ -62,7 +61,7 @@ GENERATED: Mapping[str, Callable[[str], str]] = {
     "docs/digests.md": render_digest_page,
     "docs/exit-codes.md": render_exit_codes_page,
     "docs/incidents.md": render_incidents_page,
-    "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
+    "docs/metrics.md": lambda _: render_metrics_page(),
     "docs/runbooks/README.md": render_runbooks_list,
     "docs/scan.schema.json": lambda _: scan_schema.render(),
     "docs/scan.svg": lambda _: render_scan_picture(),

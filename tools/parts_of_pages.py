@@ -16,13 +16,38 @@ from agent.contract.reporting import ACCEPTS
 from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
+from agent.publish.catalogue import GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
+from agent.publish.incident_rows import INCIDENTS_LISTED
+from agent.publish.metric import Metric
+from agent.publish.series_scope import series_of
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.registry import NAMING, REFUTING
 from spark_rollup.report.metrics import CATALOGUE, FILE
+from spark_rollup.report.metrics import Metric as RollupMetric
 from tools.alerts.files import groups
 from tools.alerts.model import Alert, fill
 
 _CODES = "| code | says |\n"
+_OWN, _EACH = (sum(x) for x in zip(*(series_of(y.meta) for y in DETECTORS), strict=True))
+_SERIES = SERIES_BUDGET + _OWN + _EACH
+_METRICS_HEAD = f"""\
+# Metrics
+
+<!-- generated from `agent/publish/families`; change it there -->
+
+The agent serves these on `/metrics`, as Prometheus text or OpenMetrics. Every family is present from the first scrape.
+Series with known label values start at 0 if they can become anything else; applications without a task, disabled
+detectors and impossible severities have none. At most 100 applications have series, the liveliest first. Counters start
+from 0 with the agent. The scrape adds pod, namespace and node.
+
+An agent with 20 tasks of 3 stores gives at most {_SERIES} series; `metrics_detail = "store"` adds
+{SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application at most {_EACH + 5}.
+`statewarden_task_findings` has at most 500 series and `statewarden_incident_info` at most
+{INCIDENTS_LISTED}, the worst first; `statewarden scan` lists the rest.
+
+Stable: the name changes only with a major version. Experimental: it may change with any.
+"""
+
 _METRICS = f"""
 ## The fleet audit
 
@@ -50,18 +75,30 @@ def _commands(program: str, pages: Mapping[str, HelpPage]) -> str:
     return head + _table(("command", "0", "1", "3"), rows)
 
 
-def render_rollup_metrics() -> str:
-    """Render what docs/metrics.md says of the rollup's metrics."""
-    rows = [
-        (
-            f"`{metric.name}`",
-            ", ".join(f"`{label}`" for label in metric.labels) or "-",
-            metric.stability,
-            f"{metric.help}{f' Unit: {metric.unit}.' if metric.unit else ''}",
-        )
-        for metric in CATALOGUE
+def render_metrics_page() -> str:
+    """Render `docs/metrics.md`: the agent's families by group, then the audit's."""
+    parts = [_METRICS_HEAD]
+    heads = ("metric", "type", "labels", "stability", "meaning")
+    values: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for title, metrics in GROUPS:
+        rows = [(row[0], metric.kind.value, *row[1:]) for metric in metrics for row in (_metric(metric),)]
+        parts.append(f"\n## {title}\n\n{_table(heads, rows)}")
+        for metric in metrics:
+            for label, known in metric.initial.items():
+                values.setdefault((label, tuple(known)), []).append(f"`{metric.name}`")
+    known_rows = [
+        (", ".join(names), f"`{label}`", ", ".join(f"`{x}`" for x in known))
+        for (label, known), names in values.items()
     ]
-    return _METRICS + _table(("metric", "labels", "stability", "meaning"), rows)
+    parts.append(f"\n## Label values known in advance\n\n{_table(('metric', 'label', 'values'), known_rows)}")
+    parts.append(_METRICS + _table(("metric", "labels", "stability", "meaning"), map(_metric, CATALOGUE)))
+    return "".join(parts)
+
+
+def _metric(metric: Metric | RollupMetric) -> tuple[str, ...]:
+    labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
+    unit = f" Unit: {metric.unit}." if metric.unit else ""
+    return f"`{metric.name}`", labels, metric.stability, f"{metric.help}{unit}"
 
 
 def render_facts_page(page: str) -> str:
