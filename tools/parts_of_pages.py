@@ -16,10 +16,11 @@ from agent.contract.reporting import ACCEPTS
 from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
-from agent.publish.catalogue import GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
+from agent.judging.base import DetectorMeta, Scope
+from agent.publish.catalogue import GROUPS
 from agent.publish.incident_rows import INCIDENTS_LISTED
 from agent.publish.metric import Metric
-from agent.publish.series_scope import series_of
+from agent.publish.series_scope import severities, stays
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.registry import NAMING, REFUTING
 from spark_rollup.report.metrics import CATALOGUE, FILE
@@ -28,6 +29,17 @@ from tools.alerts.files import groups
 from tools.alerts.model import Alert, fill
 
 _CODES = "| code | says |\n"
+SERIES_BUDGET = 290
+"""Series of one agent with 20 tasks of 3 stores of one application, without those of detectors and of single stores."""
+SERIES_BUDGET_BY_STORE = 4  # series more per store where they are
+
+
+def series_of(meta: DetectorMeta) -> tuple[int, int]:
+    """Count a detector's series: its own, and those once per application that it judges."""
+    by_severity = len(severities(meta)) * (1 + stays(meta))
+    return (3 + by_severity, 0) if meta.scope is Scope.AGENT else (3, by_severity)
+
+
 _OWN, _EACH = (sum(x) for x in zip(*(series_of(y.meta) for y in DETECTORS), strict=True))
 _SERIES = SERIES_BUDGET + _OWN + _EACH
 _METRICS_HEAD = f"""\

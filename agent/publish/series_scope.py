@@ -31,9 +31,3 @@ def places(meta: DetectorMeta, applications: Mapping[str, bool | None]) -> list[
     if meta.scope is Scope.AGENT:
         return [""]
     return [x for x, guarantee in applications.items() if meta.exactly_once in (None, guarantee)]
-
-
-def series_of(meta: DetectorMeta) -> tuple[int, int]:
-    """Count a detector's series: its own, and those once per application that it judges."""
-    by_severity = len(severities(meta)) * (1 + stays(meta))
-    return (3 + by_severity, 0) if meta.scope is Scope.AGENT else (3, by_severity)
