@@ -116,6 +116,18 @@ def test_nothing_to_watch_names_the_usual_reason() -> None:
     )
 
 
+def test_a_blind_interval_says_what_was_not_seen() -> None:
+    """The application, the task and the store, as far as they are known; else all of it."""
+    places = {(): "everything", ("orders",): "orders", ("orders", "0_1", "counts"): "orders/0_1/counts"}
+    for place, words in places.items():
+        fields = dict(zip(("application", "task", "store"), place, strict=False))
+        row = BlindInterval(NOW_US, "watch-limit", **fields)
+        assert (
+            f" {words} "
+            in Reader(render(page_data(applications=(), applications_total=0, blind=(row,)))).text
+        )
+
+
 def test_a_silent_worker_is_reported() -> None:
     """What is shown may be old: that stands above it; with nothing to show the page says so."""
     assert (
@@ -132,9 +144,6 @@ def test_what_is_left_out_is_counted() -> None:
         counts=((Severity.CRITICAL, INCIDENTS_SHOWN + 7),),
     )
     assert "7 incidents more" in Reader(render(many)).text
-
-
-NOW_US = 1_700_000_000_000_000
 
 
 @pytest.mark.parametrize(
