@@ -16,27 +16,18 @@ from agent.contract.packed import MAX_ROWS
 
 @dataclass(frozen=True, slots=True)
 class SinkKind:
-    """A kind of place that events can go to.
+    """A kind of place that events can go to."""
 
-    Args of the dataclass:
-        module: Below `agent.ship.sinks`, loaded when it is chosen; its `make` makes the sink.
-        form: How `ship_to` names such a place, for people.
-        schemes: Of its URLs.
-        ports: Scheme -> port, where the address names the servers themselves: preflight tries to reach them.
-        encrypted: Scheme without encryption, which has to be allowed -> the one with it.
-        has_topic: The path is one name, and must be there.
-        library: What the module imports beside the standard library.
-        extra: Of the distribution, with that library.
-    """
-
-    module: str
-    form: str
-    schemes: tuple[str, ...]
+    module: str  # below `agent.ship.sinks`, loaded when it is chosen; its `make` makes the sink
+    form: str  # how `ship_to` names such a place, for people
+    schemes: tuple[str, ...]  # of its URLs
     ports: Mapping[str, int] = field(default_factory=dict)
+    """Scheme -> port, where the address names the servers themselves: preflight tries to reach them."""
     encrypted: Mapping[str, str] = field(default_factory=dict)
-    has_topic: bool = False
-    library: str = ""
-    extra: str = ""
+    """Scheme without encryption, which has to be allowed -> the one with it."""
+    has_topic: bool = False  # the path is one name, and must be there
+    library: str = ""  # what the module imports beside the standard library
+    extra: str = ""  # of the distribution, with that library
 
 
 DIRECTORY = SinkKind("directory", "/PATH", ("file",))
@@ -74,83 +65,53 @@ EVENT_LEVELS = ("off", *(severity.value for severity in Severity))
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where sealed segments go.
+    """Where sealed segments go."""
 
-    Args of the dataclass:
-        kind: Kind of place.
-        url: As written, without the scheme for a directory; `s3a` is written `s3`.
-        place: Host part: bucket, brokers, or collector.
-        name: Path part without slashes at its ends: prefix or topic.
-    """
-
-    kind: SinkKind
-    url: str
-    place: str
-    name: str
+    kind: SinkKind  # kind of place
+    url: str  # as written, without the scheme for a directory; `s3a` is written `s3`
+    place: str  # host part: bucket, brokers, or collector
+    name: str  # path part without slashes at its ends: prefix or topic
 
 
 @dataclass(frozen=True, slots=True)
 class ShipSettings:
-    """Settings of spool and sink, group `[ship]` of the file.
+    """Settings of spool and sink, group `[ship]` of the file."""
 
-    Args of the dataclass:
-        endpoint: Object store: address of a service that is not the provider's own.
-        region: Object store: region, for S3.
-        ca_file: PEM file with the certificates to trust instead of the system's.
-        token_file: HTTP: file with a bearer token; read again for each request.
-        credentials_dir: Folder with one file per option (as a mounted Secret is), named as obstore or librdkafka
-            names the option: `access_key_id`, `sasl.password`, ...
-        kafka_config: Kafka: properties file with more librdkafka settings.
-        content_mode: Kafka: how CloudEvents travel, `structured` or `binary`.
-        allow_http: Whether an unencrypted endpoint or collector may be used.
-        timeout_seconds: How long one request may take.
-        cap_mib: Size of the spool, in MiB: everything that it has on disk.
-        seal_kib: Size from which a segment is sealed, in KiB.
-        seal_seconds: Age from which a segment is sealed.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    ca_file: str = ""
-    token_file: str = ""
+    endpoint: str = ""  # Object store: address of a service that is not the provider's own
+    region: str = ""  # Object store: region, for S3
+    ca_file: str = ""  # PEM file with the certificates to trust instead of the system's
+    token_file: str = ""  # HTTP: file with a bearer token; read again for each request
     credentials_dir: str = ""
-    kafka_config: str = ""
-    content_mode: str = "structured"
-    allow_http: bool = False
-    timeout_seconds: float = 10.0
-    cap_mib: float = 64.0
-    seal_kib: float = 256.0
-    seal_seconds: float = 15.0
+    """Folder with one file per option (as a mounted Secret is), named as obstore or librdkafka names the option:
+    `access_key_id`, `sasl.password`, ..."""
+    kafka_config: str = ""  # Kafka: properties file with more librdkafka settings
+    content_mode: str = "structured"  # Kafka: how CloudEvents travel, `structured` or `binary`
+    allow_http: bool = False  # whether an unencrypted endpoint or collector may be used
+    timeout_seconds: float = 10.0  # how long one request may take
+    cap_mib: float = 64.0  # size of the spool, in MiB: everything that it has on disk
+    seal_kib: float = 256.0  # size from which a segment is sealed, in KiB
+    seal_seconds: float = 15.0  # age from which a segment is sealed
 
 
 @dataclass(frozen=True, slots=True)
 class KubernetesSettings:
-    """What is reported to Kubernetes, group `[kubernetes]` of the file.
-
-    Args of the dataclass:
-        events: Findings from this severity on become Events on the pod: off, info, warning or critical.
-        api: Address of the API server; default: the one that Kubernetes gives every pod.
-        service_account_dir: Folder with `token` and `ca.crt`.
-    """
+    """What is reported to Kubernetes, group `[kubernetes]` of the file."""
 
     events: str = "off"
-    api: str = ""
+    """Findings from this severity on become Events on the pod: off, info, warning or critical."""
+    api: str = ""  # address of the API server; default: the one that Kubernetes gives every pod
     service_account_dir: str = "/var/run/secrets/kubernetes.io/serviceaccount"
+    """Folder with `token` and `ca.crt`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigestSettings:
-    """When the agent makes digests of stores, group `[digest]` of the file.
-
-    Args of the dataclass:
-        at: `close`: when a store was closed in order; or `off`. Needs the extra `verify`, and a spool.
-        buckets: Buckets of each database, a power of two; fewer where a store has many segments.
-        cpu_share: Share of one core that making them may take, above 0; 1 = all of it.
-    """
+    """When the agent makes digests of stores, group `[digest]` of the file."""
 
     at: str = "off"
-    buckets: int = BUCKETS
-    cpu_share: float = 0.1
+    """`close`: when a store was closed in order; or `off`. Needs the extra `verify`, and a spool."""
+    buckets: int = BUCKETS  # buckets of each database, a power of two; fewer where a store has many segments
+    cpu_share: float = 0.1  # share of one core that making them may take, above 0; 1 = all of it
 
 
 def parse_target(text: str) -> Target:

@@ -1,26 +1,6 @@
 """The agent's errors; `cli.main.code_of` has their exit codes.
 
 Expected trouble while reading is a value (`inventory.disk.Unseen`), not one of these.
-
-StatewardenError
-├── ConfigError          every problem in one message
-├── UsageError           wrong use
-│   └── UnreadError      it is there and cannot be read, or not be judged
-├── LayoutError          carries path and line; only from parsers
-│   ├── CheckpointFormatError
-│   └── ProcessFileError
-├── TraceError           unreadable or truncated trace; carries file and line
-├── WatchError
-│   ├── WatchLimitError  names the kernel limit and its value
-│   └── WatchLostError   the backend died
-├── HomeError            the agent's own directory cannot be used
-│   └── BaselineError    what a restart remembers cannot be read or written
-├── SpoolError
-│   ├── SpoolFullError
-│   └── SpoolInUseError  another agent has it
-└── ShipError
-    ├── RetryableShipError  carries the delay
-    └── PermanentShipError
 """
 
 from __future__ import annotations
@@ -60,7 +40,7 @@ class ProcessFileError(LayoutError):
 
 
 class TraceError(StatewardenError):
-    """A trace cannot be read; says file, line and what was expected."""
+    """A trace cannot be read, or is truncated; says file, line and what was expected."""
 
 
 class WatchError(StatewardenError):

@@ -18,21 +18,7 @@ from tools.upstream.data import Issue, load_issues, load_quiet, named_upstream
 _NO_ISSUE = " (no upstream issue)"
 _LINES = tuple(f"{major}.{minor}" for major, minor in LAST_PATCHES)
 
-_HEAD = """# Am I affected?
-
-<!-- generated from `tools/upstream/issues.toml` and the detectors' metadata by `make docs`; do not edit -->
-
-1. Find the line of your release. Releases in brackets: only these patch releases have the bug.
-2. The link leads to the bug: what is wrong then, for which stores, what lowers the risk until you can upgrade, and the
-   runbook with proof and repair.
-3. Is it on this disk, now? `statewarden scan STATE_DIR` with your release, guarantee and standbys
-   ([step by step](journeys.md#is-my-412-exactly-once-application-exposed)). "No incident" holds for that moment only;
-   `statewarden run` keeps watching.
-
-As of 2026-09-17, from the source at the release tags and the branches 4.1 to 4.4. 4.1.3, 4.3.2 and 4.4.0 were not
-published on 2026-11-22. [State format](state-format.md#bugs) has the signatures; `tools/upstream/issues.toml` names the
-classes and pull requests that were read.
-"""
+_TABLE = "| release | under either guarantee | exactly-once only | at-least-once only |"
 _BUGS = """
 ## Bugs that do harm
 
@@ -48,16 +34,12 @@ _HARMLESS = """
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug that does harm, with the releases that have it.
-
-    Args of the dataclass:
-        detectors: Who reports it; empty = only contents show it, or what the issue says.
-    """
+    """A bug that does harm, with the releases that have it."""
 
     issue: Issue
     releases: tuple[ReleaseRange, ...]
     fixed: str
-    detectors: tuple[str, ...]
+    detectors: tuple[str, ...]  # who reports it; empty = only contents show it, or what the issue says
 
 
 def harmful() -> tuple[Bug, ...]:
@@ -89,13 +71,13 @@ def as_ranges(text: str) -> tuple[ReleaseRange, ...]:
     raise ValueError(f"affected releases {text!r}; expected `up to A`, `A or later` or `A to B`")
 
 
-def render_affected_page() -> str:
-    """Render the whole page."""
+def render_affected_page(page: str) -> str:
+    """Render the page below its first paragraphs."""
     bugs = harmful()
     harmless = [issue for issue in load_issues() if not issue.harm]
     lines = [
-        _HEAD,
-        "| release | under either guarantee | exactly-once only | at-least-once only |",
+        f"{page.partition(_TABLE)[0].rstrip()}\n",
+        _TABLE,
         "|---|---|---|---|",
     ]
     for cells, group in groupby(reversed(tuple(_lines(bugs))), key=itemgetter(1)):

@@ -14,10 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from agent.contract import schema  # noqa: E402 - the checkout, not whatever is installed
-from agent.publish.metrics_doc import render_metrics_doc  # noqa: E402
-from tools import scan_schema  # noqa: E402
-from tools.affected_page import render_affected_page  # noqa: E402
+from tools.affected_page import render_affected_page  # noqa: E402 - the checkout, not whatever is installed
 from tools.alerts.files import alert_files  # noqa: E402
 from tools.contract_page import render_contract_page  # noqa: E402
 from tools.dashboards.grafana import board_files  # noqa: E402
@@ -28,10 +25,10 @@ from tools.parts_of_pages import (  # noqa: E402
     render_exit_codes_page,
     render_facts_page,
     render_incidents_page,
-    render_index_page,
-    render_rollup_metrics,
+    render_metrics_page,
 )
 from tools.scan_picture import render_scan_picture  # noqa: E402
+from tools.schemas import json_schema, render, scan_schema  # noqa: E402
 from tools.tables_page import render_tables_page  # noqa: E402
 from tools.unit_pages import render_runbooks_list, unit_pages  # noqa: E402
 
@@ -55,21 +52,20 @@ def as_is(text: str) -> Callable[[str], str]:
 
 
 GENERATED: Mapping[str, Callable[[str], str]] = {
-    "agent/contract/schema.json": lambda _: schema.render(),
-    "docs/README.md": lambda _: render_index_page(),
-    "docs/affected.md": lambda _: render_affected_page(),
-    "docs/alerts.md": lambda _: render_alerts_page(),
+    "agent/contract/schema.json": lambda _: render(json_schema()),
+    "docs/affected.md": render_affected_page,
+    "docs/alerts.md": render_alerts_page,
     "docs/configuration.md": render_facts_page,
-    "docs/contract.md": lambda _: render_contract_page(),
+    "docs/contract.md": render_contract_page,
     "docs/digests.md": render_digest_page,
-    "docs/exit-codes.md": lambda _: render_exit_codes_page(),
+    "docs/exit-codes.md": render_exit_codes_page,
     "docs/incidents.md": render_incidents_page,
-    "docs/metrics.md": lambda _: render_metrics_doc() + render_rollup_metrics(),
+    "docs/metrics.md": lambda _: render_metrics_page(),
     "docs/runbooks/README.md": render_runbooks_list,
-    "docs/scan.schema.json": lambda _: scan_schema.render(),
+    "docs/scan.schema.json": lambda _: render(scan_schema()),
     "docs/scan.svg": lambda _: render_scan_picture(),
     "docs/supply-chain.md": render_licences,
-    "docs/tables.md": lambda _: render_tables_page(),
+    "docs/tables.md": render_tables_page,
     **unit_pages(),
     **{path: as_is(text) for path, text in (alert_files() | board_files() | chart_files()).items()},
 }

@@ -10,13 +10,7 @@ from tools.sbom.licences import SHIPPED, Jar, Licences, image_jars, read_licence
 
 ROOT = Path(__file__).resolve().parent.parent
 
-MARKER = "## Licences\n"
-_HEAD = f"""{MARKER}
-<!-- generated from `deploy/locks`, `tools/sbom/licences.toml` and pyspark's LICENSE by `make docs`; do not edit -->
-
-statewarden is under the [Apache License 2.0](../LICENSE). A dependency without a known licence, or with one that the
-policy does not allow, fails `make test`.
-"""
+MARKER = "### Policy\n"
 
 _COLUMNS = {
     "agent": "agent",
@@ -28,17 +22,16 @@ _COLUMNS = {
 
 
 def render_licences(page: str) -> str:
-    """Keep what people wrote above the marker and write the lists below it again."""
+    """Keep what people wrote above the marker, and write the lists below it again."""
     site = Path(str(files("pyspark"))).parent
     licences = read_licences(site)
     jars = image_jars(ROOT, site, licences)
-    lists = "\n".join([_HEAD, *_policy(licences), *_python(licences), *_java(licences, jars), *_TAIL])
-    return f"{page.partition(MARKER)[0]}{lists}\n"
+    lists = "\n".join([*_policy(licences), *_python(licences), *_java(licences, jars)])
+    return f"{page.partition(MARKER)[0]}{lists}"
 
 
 def _policy(licences: Licences) -> Iterator[str]:
-    yield "### Policy"
-    yield ""
+    yield MARKER
     yield f"- Anywhere: {', '.join(sorted(licences.permissive))}."
     yield (
         "- Only as separate, unmodified jars in the rollup's image, because their terms end at their own files: "
@@ -84,11 +77,3 @@ def _java(licences: Licences, jars: Sequence[Jar]) -> Iterator[str]:
 
 _LISTED = 100
 """A licence of more jars is counted."""
-
-_TAIL = (
-    "### Debian packages in the images",
-    "",
-    "Whatever the base image has, and for the rollup OpenJDK 17 (GPL-2.0 with the Classpath Exception). "
-    "Each package's terms are in the image, in `/usr/share/doc/*/copyright`. "
-    "Their list depends on the day of the build: [bills of materials](#bills-of-materials).",
-)

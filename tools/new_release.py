@@ -3,7 +3,6 @@
 The mechanical half of contributing/new-release.md.
 
     tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0
-    tools/new_release.py --kafka GIT_DIRECTORY 4.3.1 4.4.0 --diff AbstractSegments
 
 A release is a tag, a branch, a commit, or one of the releases that `tools/upstream/classes.toml` gives a commit for.
 """
@@ -105,16 +104,6 @@ class Repository:
             f"{self.since}..{self.until}", "--", *self._classes.paths.values(),
         )  # fmt: skip
         return [Commit(*line.split("\t", 2)) for line in lines]
-
-    def diff(self, name: str) -> str:
-        """Return the difference of one class.
-
-        Raises:
-            GitError: the list has no such class.
-        """
-        if name not in self._classes.paths:
-            raise GitError(f"{name} is not in tools/upstream/classes.toml")
-        return "\n".join(self._git("diff", self.since, self.until, "--", self._classes.paths[name]))
 
     def rocksdb(self) -> str | None:
         """Return the version of RocksDB that the later release is built with; None where it is not said."""
@@ -273,7 +262,7 @@ def report(repository: Repository, release: str) -> tuple[str, bool]:
 
 
 def main(argv: list[str]) -> int:
-    """Print the report, or the difference of one class.
+    """Print the report.
 
     Returns:
         0; 1 if an issue is in no list, a class is gone or a table of ours ends before the release; 2 if Git could not
@@ -283,13 +272,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("since", help="release that our facts know")
     parser.add_argument("until", help="release to be read")
     parser.add_argument("--kafka", type=Path, required=True, help="Git directory of Apache Kafka")
-    parser.add_argument("--diff", metavar="CLASS", help="print the difference of one class instead")
     options = parser.parse_args(argv)
     try:
         repository = Repository(options.kafka, options.since, options.until, load_classes())
-        if options.diff:
-            print(repository.diff(options.diff))
-            return 0
         text, is_open = report(repository, options.until)
     except (GitError, OSError, ValueError) as error:
         print(error, file=sys.stderr)

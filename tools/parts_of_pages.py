@@ -1,11 +1,8 @@
-"""Render the pages of exit codes, of alerts and of all pages, and parts of pages that people wrote."""
+"""Render the pages of exit codes and of alerts, and parts of pages that people wrote."""
 
 from __future__ import annotations
 
-import os
-import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import ModuleType
 
 from agent.cli.help_pages import PAGES as AGENT
@@ -19,20 +16,48 @@ from agent.contract.reporting import ACCEPTS
 from agent.contract.runbooks import address_of
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
+from agent.judging.base import DetectorMeta, Scope
+from agent.publish.catalogue import GROUPS
+from agent.publish.incident_rows import INCIDENTS_LISTED
+from agent.publish.metric import Metric
+from agent.publish.series_scope import severities, stays
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.registry import NAMING, REFUTING
 from spark_rollup.report.metrics import CATALOGUE, FILE
+from spark_rollup.report.metrics import Metric as RollupMetric
 from tools.alerts.files import groups
 from tools.alerts.model import Alert, fill
 
-_CODES = """\
-# Exit codes
+_CODES = "| code | says |\n"
+SERIES_BUDGET = 290
+"""Series of one agent with 20 tasks of 3 stores of one application, without those of detectors and of single stores."""
+SERIES_BUDGET_BY_STORE = 4  # series more per store where they are
 
-<!-- generated from `agent/contract/exit_codes.py` and the help of each command by `make docs`; do not edit -->
 
-One table for every command of `statewarden` and `statewarden-rollup`. A [gate](kubernetes.md#a-gate-before-the-start)
-opens on 0 only. A finding counts even where something else could not be read: 1 goes before 3.
+def series_of(meta: DetectorMeta) -> tuple[int, int]:
+    """Count a detector's series: its own, and those once per application that it judges."""
+    by_severity = len(severities(meta)) * (1 + stays(meta))
+    return (3 + by_severity, 0) if meta.scope is Scope.AGENT else (3, by_severity)
 
+
+_OWN, _EACH = (sum(x) for x in zip(*(series_of(y.meta) for y in DETECTORS), strict=True))
+_SERIES = SERIES_BUDGET + _OWN + _EACH
+_METRICS_HEAD = f"""\
+# Metrics
+
+<!-- generated from `agent/publish/families`; change it there -->
+
+The agent serves these on `/metrics`, as Prometheus text or OpenMetrics. Every family is present from the first scrape.
+Series with known label values start at 0 if they can become anything else; applications without a task, disabled
+detectors and impossible severities have none. At most 100 applications have series, the liveliest first. Counters start
+from 0 with the agent. The scrape adds pod, namespace and node.
+
+An agent with 20 tasks of 3 stores gives at most {_SERIES} series; `metrics_detail = "store"` adds
+{SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application at most {_EACH + 5}.
+`statewarden_task_findings` has at most 500 series and `statewarden_incident_info` at most
+{INCIDENTS_LISTED}, the worst first; `statewarden scan` lists the rest.
+
+Stable: the name changes only with a major version. Experimental: it may change with any.
 """
 
 _METRICS = f"""
@@ -45,11 +70,11 @@ audited pods; `namespace` and `pod` of the scrape are those of the job.
 """
 
 
-def render_exit_codes_page() -> str:
-    """Render one table of exit codes, and what each command says with them."""
+def render_exit_codes_page(page: str) -> str:
+    """Render one table of exit codes, and what each command says with them; what is before them is kept."""
     codes = [*((str(code.value), code.meaning) for code in Exit), ("130, 143", "Ctrl-C, SIGTERM")]
     commands = _commands("statewarden", AGENT) + _commands("statewarden-rollup", ROLLUP)
-    return _CODES + _table(("code", "says"), codes) + commands
+    return f"{page.partition(_CODES)[0]}{_table(('code', 'says'), codes)}{commands}"
 
 
 def _commands(program: str, pages: Mapping[str, HelpPage]) -> str:
@@ -62,18 +87,30 @@ def _commands(program: str, pages: Mapping[str, HelpPage]) -> str:
     return head + _table(("command", "0", "1", "3"), rows)
 
 
-def render_rollup_metrics() -> str:
-    """Render what docs/metrics.md says of the rollup's metrics."""
-    rows = [
-        (
-            f"`{metric.name}`",
-            ", ".join(f"`{label}`" for label in metric.labels) or "-",
-            metric.stability,
-            f"{metric.help}{f' Unit: {metric.unit}.' if metric.unit else ''}",
-        )
-        for metric in CATALOGUE
+def render_metrics_page() -> str:
+    """Render `docs/metrics.md`: the agent's families by group, then the audit's."""
+    parts = [_METRICS_HEAD]
+    heads = ("metric", "type", "labels", "stability", "meaning")
+    values: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for title, metrics in GROUPS:
+        rows = [(row[0], metric.kind.value, *row[1:]) for metric in metrics for row in (_metric(metric),)]
+        parts.append(f"\n## {title}\n\n{_table(heads, rows)}")
+        for metric in metrics:
+            for label, known in metric.initial.items():
+                values.setdefault((label, tuple(known)), []).append(f"`{metric.name}`")
+    known_rows = [
+        (", ".join(names), f"`{label}`", ", ".join(f"`{x}`" for x in known))
+        for (label, known), names in values.items()
     ]
-    return _METRICS + _table(("metric", "labels", "stability", "meaning"), rows)
+    parts.append(f"\n## Label values known in advance\n\n{_table(('metric', 'label', 'values'), known_rows)}")
+    parts.append(_METRICS + _table(("metric", "labels", "stability", "meaning"), map(_metric, CATALOGUE)))
+    return "".join(parts)
+
+
+def _metric(metric: Metric | RollupMetric) -> tuple[str, ...]:
+    labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
+    unit = f" Unit: {metric.unit}." if metric.unit else ""
+    return f"`{metric.name}`", labels, metric.stability, f"{metric.help}{unit}"
 
 
 def render_facts_page(page: str) -> str:
@@ -151,52 +188,6 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-ROOT = Path(__file__).resolve().parent.parent
-NAVIGATION = ROOT / "tools/site/navigation.toml"
-INDEX = "docs/README.md"
-
-_INDEX = """# Documentation
-
-Every page, by what you came for.
-
-<!-- generated from tools/site/navigation.toml (make docs) -->
-"""
-
-
-def render_index_page() -> str:
-    """Write one section per reader, one line per page.
-
-    Raises:
-        ValueError: a page that is listed is not there, or has no heading.
-    """
-    groups = tomllib.loads(NAVIGATION.read_text("utf-8"))["group"]
-    sections = [
-        f"\n## {group['title']}\n\n{group['intro']}\n\n"
-        + "".join(_page_line(*page) for page in group["pages"])
-        for group in groups
-    ]
-    return _INDEX + "".join(sections)
-
-
-def _page_line(path: str, when: str, title: str = "") -> str:
-    if not (ROOT / path).is_file():
-        raise ValueError(f"{NAVIGATION.relative_to(ROOT)} lists {path}, and there is no such page")
-    target = os.path.relpath(path, Path(INDEX).parent)
-    return f"- [{title or heading(ROOT / path)}]({target}): {when}\n"
-
-
-def heading(page: Path) -> str:
-    """Return the first heading of a page.
-
-    Raises:
-        ValueError: it has none.
-    """
-    for line in page.read_text("utf-8").splitlines():
-        if line.startswith("# "):
-            return line.removeprefix("# ").strip()
-    raise ValueError(f"{page}: no heading, so there is no title for the index of pages")
-
-
 _WORDS_OF_ALERTS = {
     "<application>": "APPLICATION",
     "<audited>": "NAMESPACE",
@@ -207,20 +198,13 @@ _WORDS_OF_ALERTS = {
 }
 """Placeholder of a description -> its word on the page."""
 
-_ALERTS = """# Alerts about the watchers
 
-These alerts are about agents, the fleet audit and alerting itself: no data is at risk, but something is not watched.
-`statewarden explain ALERT` prints a section. Other alerts have the name, and the runbook, of their detector or rule.
-
-<!-- generated (make docs) -->
-"""
-
-
-def render_alerts_page() -> str:
-    """Write one section per alert."""
+def render_alerts_page(page: str) -> str:
+    """Write one section per alert; what is before the first is written by hand."""
     units = {f"detectors/{x.meta.id}" for x in DETECTORS} | {f"rules/{x.id}" for x in NAMING}
-    alerts = (alert for _, group in groups() for alert in group)
-    return _ALERTS + "".join(_alert_section(alert) for alert in alerts if of_alert(alert.name) not in units)
+    alerts = [alert for _, group in groups() for alert in group if of_alert(alert.name) not in units]
+    head = page.partition("\n## ")[0].rstrip()
+    return f"{head}\n{''.join(map(_alert_section, alerts))}"
 
 
 def _alert_section(alert: Alert) -> str:

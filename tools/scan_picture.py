@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-import pty
-import subprocess
-import sys
 import tarfile
 import tempfile
-import termios
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
+
+from agent.cli import main as statewarden
+from agent.cli.output import WIDTH
 
 ROOT = Path(__file__).resolve().parent.parent
 SNAPSHOT = "tests/data/snapshots/kafka-20685-4.1.2.tar.gz"
@@ -29,8 +29,6 @@ COMMAND = (
     ("scan", "STATE_DIR", "--set", "processing_guarantee=exactly_once_v2"),
     ("--set", "kafka_streams_version=4.1.2", "--set", "num_standby_replicas=0"),
 )
-COLUMNS = 100
-LINES = 50
 
 _FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -66,7 +64,7 @@ def render_scan_picture() -> str:
         state = Path(folder) / "state"
         _unpack(state)
         printed = _on_terminal([str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words])
-    console = Console(record=True, width=COLUMNS + 1, file=io.StringIO())
+    console = Console(record=True, width=WIDTH + 1, file=io.StringIO())
     console.print(Text.from_ansi(f"$ statewarden {typed}\n{printed.rstrip()}"), soft_wrap=True)
     return console.export_svg(
         title="statewarden", theme=DIMMED_MONOKAI, code_format=_FORMAT, unique_id="scan"
@@ -84,30 +82,23 @@ def _unpack(state: Path) -> None:
         os.utime(checkpoint, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
+class _Terminal(io.StringIO):
+    """A terminal that does not say its size."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def _on_terminal(arguments: list[str]) -> str:
     """Run statewarden with its standard output on a terminal and return what it writes there, colours included."""
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (LINES, COLUMNS))
-    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {
-        "PYTHONPATH": str(ROOT)
-    }
-    with subprocess.Popen(
-        [sys.executable, "-m", "agent", *arguments],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        env=environment,
-    ) as process:
-        os.close(theirs)
-        with os.fdopen(ours, "rb", buffering=0) as terminal:
-            parts = []
-            try:
-                while part := terminal.read(4096):
-                    parts.append(part)
-            except OSError:
-                pass  # Linux reports the end of the other side as an error
-    if process.returncode not in (0, 1):
-        raise RuntimeError(
-            f"statewarden {' '.join(arguments)} ended with {process.returncode}; run it by hand"
-        )
-    return b"".join(parts).decode().replace("\r\n", "\n")
+    terminal = _Terminal()
+    colourless = os.environ.pop("NO_COLOR", None)
+    try:
+        with redirect_stdout(terminal), redirect_stderr(io.StringIO()):
+            code = statewarden(arguments)
+    finally:
+        if colourless is not None:
+            os.environ["NO_COLOR"] = colourless
+    if code not in (0, 1):
+        raise RuntimeError(f"statewarden {' '.join(arguments)} ended with {code}; run it by hand")
+    return terminal.getvalue()

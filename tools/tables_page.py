@@ -107,23 +107,10 @@ MEANINGS = {
     "line": "the first 2,000 characters; null for a file",
 }
 
-_HEAD = """# The tables of an audit
 
-<!-- generated from `spark_rollup/schemas.py`; change it there -->
-
-`audit` writes each table as Parquet (zstd) below `--output`,
-beside `incidents.jsonl`, `findings.jsonl`, `since_last.json`, `report.html`, `metrics.prom` and, last of all,
-`_SUCCESS.json` with the time of writing, the watermark (the time up to which events were read), the start of the
-look-back, the number of open incidents and of findings by severity, of unusable lines by reason, what changed since the
-last audit, and what `--expect` misses. Without `_SUCCESS.json` a run did not finish.
-A repeated run writes the same rows. What ended before the [look-back](rollup.md#look-back-and-snapshots) is in
-`timelines` as far as it is known, and in no other table.
-"""
-
-
-def render_tables_page() -> str:
-    """Render the whole page."""
-    parts = [_HEAD]
+def render_tables_page(page: str) -> str:
+    """Render the tables; what is before them is written by hand."""
+    parts = [f"{page.partition(f'## `{next(iter(TABLES))}`')[0].rstrip()}\n"]
     for name, (schema, grain) in TABLES.items():
         rows = "\n".join(
             f"| `{field.name}` | {field.dataType.simpleString().partition('<')[0]} | {MEANINGS.get(field.name, '')} |"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from agent.cli.incident_text import incident_text
 from agent.cli.known import Story, listing
-from agent.cli.lookup import is_issue, names_of, of_alert, section_about, slug_of
+from agent.cli.lookup import exceptions_of, is_issue, of_alert, section_about, slug_of
 from agent.cli.output import width_of
-from agent.cli.page_text import page_text, section_of
+from agent.cli.page_text import page_text, section_of, sections_of
 from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.names import nearest
@@ -32,6 +32,7 @@ It is in the package of a wheel, or beside the code. The package first: beside a
 of another project.
 """
 
+ALERTS, LOG_LINES = "alerts.md", "log-lines.md"
 PRINTED = (
     "affected", "configuration", "delivery", "digests", "exit-codes", "incidents", "journeys", "kubernetes", "limits",
     "preflight", "stopped-volume", "verify", "watching",
@@ -66,7 +67,9 @@ def explain(chosen: Namespace, config: Config) -> int:
     Raises `UsageError`: nothing is known by that name; it says which one is spelt like it.
     """
     asked: str = of_alert(chosen.id) or chosen.id
-    page = runbook(asked) or _alert(chosen.id) or _log_line(chosen.id)
+    page = runbook(asked) or _shown(
+        _sections(ALERTS).get(chosen.id) or section_about(_sections(LOG_LINES), chosen.id)
+    )
     if page is not None:
         sys.stdout.write(page)
         return 0
@@ -110,31 +113,19 @@ def _explain_issue(key: str) -> int:
     return 0
 
 
-def _alerts() -> dict[str, str]:
-    """Read the alerts that are about no detector or rule: name -> its section."""
-    page = PAGES / "alerts.md"
-    sections = page.read_text("utf-8").split("\n## ")[1:] if page.is_file() else []
-    return {section.partition("\n")[0]: f"# {section.rstrip()}\n" for section in sections}
+def _sections(name: str) -> dict[str, str]:
+    """Read the sections of a page: alerts that are about no detector or rule, or lines of the application's log."""
+    page = PAGES / name
+    return sections_of(page.read_text("utf-8")) if page.is_file() else {}
 
 
-def _alert(name: str) -> str | None:
-    section = _alerts().get(name)
+def _shown(section: str | None) -> str | None:
     return None if section is None else page_text(section, {*names_to_explain()})
-
-
-def _log_line(asked: str) -> str | None:
-    section = section_about(_log_lines(), asked)
-    return None if section is None else page_text(section, {*names_to_explain()})
-
-
-def _log_lines() -> str:
-    page = PAGES / "log-lines.md"
-    return page.read_text("utf-8") if page.is_file() else ""
 
 
 def names_to_explain() -> list[str]:
     """List what has a page: detectors, rules, alerts about neither, exceptions, and what runbooks send to."""
-    return [*BY_ID, *_rules(), *_alerts(), *names_of(_log_lines()), *_BESIDE]
+    return [*BY_ID, *_rules(), *_sections(ALERTS), *exceptions_of(_sections(LOG_LINES)), *_BESIDE]
 
 
 def _rules() -> list[str]:
@@ -144,7 +135,7 @@ def _rules() -> list[str]:
 
 def _unknown(asked: str) -> str:
     """Say what is spelt like it, the alerts by their own names."""
-    alerts = {slug_of(name): name for name in (*_alerts(), *names_of(_log_lines()))}
+    alerts = {slug_of(name): name for name in (*_sections(ALERTS), *exceptions_of(_sections(LOG_LINES)))}
     near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *_BESIDE, *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
@@ -192,13 +183,13 @@ def runbook(asked: str) -> str | None:
     """Give a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
     if asked in _BESIDE:
         beside = PAGES / _BESIDE[asked]
-        return page_text(beside.read_text("utf-8"), {*names_to_explain()}) if beside.is_file() else None
+        return _shown(beside.read_text("utf-8") if beside.is_file() else None)
     name = asked.removeprefix("detectors/")
     if name not in NAMES:
         return None
     page = PAGES / f"{page_of(name)}.md"
     if page.is_file():
-        return page_text(section_of(page.read_text("utf-8"), anchor_of(name)), {*names_to_explain()})
+        return _shown(section_of(page.read_text("utf-8"), anchor_of(name)))
     return _without_page(BY_ID[name].meta) if name in BY_ID else None
 
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from agent.cli.offline import one_pass, require_state_directory
-from agent.cli.progress import walking
+from agent.cli.offline import reading
 from agent.cli.streams import complain
-from agent.clock import SystemClock
 from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.exit_codes import answer
@@ -147,11 +145,7 @@ def _complain(directory: Path, inventory: Inventory) -> bool:
 
 
 def _read(directory: Path, config: Config) -> Inventory:
-    with walking(directory) as (disk, observer):
-        require_state_directory(disk, directory)
-        now_us = SystemClock().now_us()
-        pipeline = one_pass(disk, config, now_us)
-        pipeline.looker.observer = observer
+    with reading(directory, config) as (pipeline, now_us, _):
         pipeline.scan(now_us)
         pipeline.confirm(now_us)
     return pipeline.inventory

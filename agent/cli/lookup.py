@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
 _SAMPLE = re.compile(r"^- `(.+)`$", re.MULTILINE)
 _SHORTEST = 12  # letters of a message that a person gives: fewer are in too many
 
 
-def section_about(page: str, asked: str) -> str | None:
+def section_about(sections: Mapping[str, str], asked: str) -> str | None:
     """Find the section about an exception, by its name with or without a package, or about a line of a log.
 
-    `asked`: a name, a line, or a part of one. Gives the section, with a heading of a page; None = none is about it.
+    `asked`: a name, a line, or a part of one. Gives the section; None = none is about it.
     """
-    sections = {x.partition("\n")[0]: f"# {x.rstrip()}\n" for x in page.split("\n## ")[1:]}
     words = {word.lower() for word in re.findall(r"\w+", asked, re.ASCII)}
     said = _plain(asked)
     by_message = (text for text in sections.values() if any(_is_it(x, said) for x in _SAMPLE.findall(text)))
@@ -24,10 +24,9 @@ def section_about(page: str, asked: str) -> str | None:
     return next(by_message, None) or next(by_name, None) or next(rest, None)
 
 
-def names_of(page: str) -> list[str]:
-    """List the exceptions that have a section."""
-    names = (section.partition("\n")[0] for section in page.split("\n## ")[1:])
-    return [name for name in names if " " not in name]
+def exceptions_of(sections: Iterable[str]) -> list[str]:
+    """List the exceptions among the headings of sections."""
+    return [name for name in sections if " " not in name]
 
 
 def _is_it(sample: str, said: str) -> bool:

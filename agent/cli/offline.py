@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 from agent import __version__
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import Reading, Shown, print_findings
-from agent.cli.progress import walking
+from agent.cli.progress import CountingObserver, progress_line, without_collections
 from agent.cli.streams import complain
 from agent.clock import SystemClock
 from agent.config import Config
@@ -101,12 +101,7 @@ def read_once(
 
     Gives what was read, what was found, and when (microseconds since the epoch). Raises: see `scan`.
     """
-    clock = SystemClock()
-    with walking(directory) as (disk, observer):
-        require_state_directory(disk, directory)
-        now_us = clock.now_us()
-        pipeline = one_pass(disk, config, now_us)
-        pipeline.looker.observer = observer
+    with reading(directory, config) as (pipeline, now_us, observer):
         pipeline.inventory.volume = volume_kind(directory)
         findings = judge_once(pipeline, now_us)
         if needs_second_reading(pipeline.inventory):
@@ -114,8 +109,23 @@ def read_once(
                 f"files are missing beside a process: reading again in {SETTLE_S:.0f} s"
             )
             pause(SETTLE_S)
-            findings = judge_again(pipeline, clock.now_us())
+            findings = judge_again(pipeline, SystemClock().now_us())
     return pipeline, findings, now_us
+
+
+@contextmanager
+def reading(directory: Path, config: Config) -> Iterator[tuple[Pipeline, int, CountingObserver]]:
+    """Give a pipeline that can read a state directory, the time of the reading, and what shows how far it is.
+
+    Raises: see `scan`.
+    """
+    disk = KernelDisk(directory)
+    with progress_line() as progress, without_collections():
+        require_state_directory(disk, directory)
+        now_us = SystemClock().now_us()
+        pipeline = one_pass(disk, config, now_us)
+        pipeline.looker.observer = observer = CountingObserver(disk, progress)
+        yield pipeline, now_us, observer
 
 
 def _printed(
@@ -175,9 +185,9 @@ def replay_trace(
         pod=pod, namespace=config.agent.namespace, cluster=config.agent.cluster, node=config.agent.node,
         agent_version=__version__,
     )  # fmt: skip
-    with EventsDirectory(events, origin) as sink:
-        pipeline = Pipeline(disk, config.applications, started_us, sink.append, disabled=config.disabled)
-        sink.append(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
+    with events_directory(events, origin) as emit:
+        pipeline = Pipeline(disk, config.applications, started_us, emit, disabled=config.disabled)
+        emit(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))
         count = replay(trace, pipeline, disk, quiet_us, show_process=show_process)
     findings = pipeline.ledger.findings()
     _warn_of_settings(pipeline, config)
@@ -270,43 +280,36 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
 SEGMENT_RECORDS = 5_000
 
 
-class EventsDirectory:
-    """Takes records and writes segments; a context manager. Without a directory it takes them and writes nothing."""
+@contextmanager
+def events_directory(directory: Path | None, origin: Origin) -> Iterator[Callable[[Record], None]]:
+    """Give what takes records and writes segments; without a directory it takes them and writes nothing.
 
-    def __init__(self, directory: Path | None, origin: Origin) -> None:
-        self._sink = DirectorySink(directory) if directory is not None else None
-        self._directory, self._origin = directory, origin
-        self._encoder = Encoder(origin)
-        self._lines: list[str] = []
-        self._sequence = 0
+    Raises `UsageError`: the directory cannot be written.
+    """
+    sink = DirectorySink(directory) if directory is not None else None
+    encoder, lines, count = Encoder(origin), list[str](), 0
 
-    def __enter__(self) -> EventsDirectory:
-        """Begin."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Write what is left."""
-        self._flush()
-
-    def append(self, record: Record) -> None:
-        """Take one record. Raises `UsageError`: the directory cannot be written."""
-        if self._sink is None:
+    def write() -> None:
+        if sink is None or not lines:
             return
-        self._sequence += 1
-        self._lines.append(self._encoder.encode(record, self._sequence))
-        if len(self._lines) >= SEGMENT_RECORDS:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._sink is None or not self._lines:
-            return
-        first = self._sequence - len(self._lines) + 1
-        name = object_name(self._origin.pod_uid, f"{self._origin.boot_id}-{first:012d}-{self._sequence:012d}")
-        payload = "".join(line + "\n" for line in self._lines).encode("ascii")
+        first = count - len(lines) + 1
+        name = object_name(origin.pod_uid, f"{origin.boot_id}-{first:012d}-{count:012d}")
         try:
-            self._sink.put(name, payload)
+            sink.put(name, "".join(f"{line}\n" for line in lines).encode("ascii"))
         except Exception as error:
-            raise UsageError(f"{self._directory}: events cannot be written: {error}") from error
-        self._lines = []
+            raise UsageError(f"{directory}: events cannot be written: {error}") from error
+        lines.clear()
+
+    def take(record: Record) -> None:
+        nonlocal count
+        if sink is None:
+            return
+        count += 1
+        lines.append(encoder.encode(record, count))
+        if len(lines) >= SEGMENT_RECORDS:
+            write()
+
+    try:
+        yield take
+    finally:
+        write()

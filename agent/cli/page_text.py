@@ -79,6 +79,11 @@ def section_of(page: str, anchor: str) -> str:
     return _DEEPER.sub("", f"{rest.partition(_ANCHOR)[0].rstrip()}\n")
 
 
+def sections_of(page: str) -> dict[str, str]:
+    """Cut a page into its sections: heading -> text, as a page of its own."""
+    return {x.partition("\n")[0]: f"# {x.rstrip()}\n" for x in page.split("\n## ")[1:]}
+
+
 def page_text(page: str, known: Set[str]) -> str:
     """Take out of a page what only a browser can use.
 

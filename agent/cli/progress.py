@@ -11,7 +11,6 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TextIO
 
 from agent.cli.output import width_of
@@ -121,15 +120,7 @@ class CountingObserver(Observer):
 
 
 @contextmanager
-def walking(directory: Path) -> Iterator[tuple[KernelDisk, CountingObserver]]:
-    """Give a disk and an observer for one walk over a state directory."""
-    disk = KernelDisk(directory)
-    with progress_line() as progress, _without_collections():
-        yield disk, CountingObserver(disk, progress)
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
+def without_collections() -> Iterator[None]:
     """Look for no garbage: an inventory only grows, and to go through it again and again is an eighth of a scan."""
     was_enabled = gc.isenabled()
     gc.disable()

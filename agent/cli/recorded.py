@@ -54,10 +54,10 @@ class Recorded:
             raise UnreadError(f"{address}: {error}; is it the agent's --listen address?") from error
 
     def _of_an_object_store(self) -> Iterator[tuple[str, bytes]]:
-        from agent.ship.sinks.object_store import read_segments
+        from agent.ship.sinks.object_store import ObjectStoreSink
 
         try:
-            yield from read_segments(parse_target(self._source), self._config.ship)
+            yield from ObjectStoreSink(parse_target(self._source), self._config.ship).segments()
         except RetryableShipError as error:
             raise UnreadError(str(error)) from error
 

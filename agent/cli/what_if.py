@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from agent.cli.offline import one_pass, require_state_directory
-from agent.cli.progress import walking
-from agent.clock import SystemClock
+from agent.cli.offline import reading
 from agent.config import Config
 from agent.contract.events import Severity
 from agent.contract.finding import Finding
@@ -58,12 +56,7 @@ def _upgraded(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
 
 
 def _findings(config: Config) -> tuple[list[Finding], str]:
-    directory = Path(config.agent.state_dir)
-    now_us = SystemClock().now_us()
-    with walking(directory) as (disk, observer):
-        require_state_directory(disk, directory)
-        pipeline = one_pass(disk, config, now_us)
-        pipeline.looker.observer = observer
+    with reading(Path(config.agent.state_dir), config) as (pipeline, now_us, _):
         return judge_once(pipeline, now_us), coverage(pipeline.inventory)
 
 

@@ -6,9 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.cli.offline import one_pass, parse_duration_us, require_state_directory
-from agent.cli.progress import walking
-from agent.clock import SystemClock
+from agent.cli.offline import parse_duration_us, reading
 from agent.config import Config
 from agent.contract.codec import printable, rfc3339
 from agent.detectors import DETECTORS
@@ -72,11 +70,7 @@ def _line(story: Story[TaskCase], said: Verdict | Silence) -> str:
 
 
 def _read(directory: Path, config: Config) -> tuple[Pipeline, int]:
-    now_us = SystemClock().now_us()
-    with walking(directory) as (disk, observer):
-        require_state_directory(disk, directory)
-        pipeline = one_pass(disk, config, now_us)
-        pipeline.looker.observer = observer
+    with reading(directory, config) as (pipeline, now_us, _):
         judge_once(pipeline, now_us)
     applications = pipeline.inventory.applications.values()
     return pipeline, now_us if any(map(may_go_on, applications)) else now_us + JUDGED_AFTER_US

@@ -3,66 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
 
 from agent.contract.digest import hex_digest
 from agent.contract.events import EVENT_TYPE_PREFIX, SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from agent.contract.field import Field, FieldType
 from agent.contract.fields import BY_NAME, fields_of
-
-
-class Shape(NamedTuple):
-    """What an object may hold."""
-
-    rules: dict[str, type | frozenset[str] | Shape]
-    """Type of a plain field, values of an enumeration, or the shape of a list's objects."""
-    required: frozenset[str]  # names that must be there
-
-
-_EXACT: dict[FieldType, type] = {
-    FieldType.STRING: str,
-    FieldType.LONG: int,
-    FieldType.DOUBLE: float,
-    FieldType.BOOLEAN: bool,
-}
-
-
-def shape_of(rows: Iterable[Field]) -> Shape:
-    """Give the shape of an object with these fields."""
-    rules: dict[str, type | frozenset[str] | Shape] = {}
-    required = set()
-    for row in rows:
-        if row.required:
-            required.add(row.name)
-        if row.values and row.type is FieldType.STRING:
-            rules[row.name] = frozenset(row.values)
-        elif row.type is FieldType.STRUCTS:
-            rules[row.name] = shape_of(row.items)
-        elif row.type in _EXACT and not row.values:
-            rules[row.name] = _EXACT[row.type]
-    return Shape(rules, frozenset(required))
-
-
-def fits(values: Mapping[str, object], shape: Shape) -> bool:
-    """Return whether an object is surely right; False = it may be, or not."""
-    for name, value in values.items():
-        rule = shape.rules.get(name)
-        found = type(value)
-        if found is rule:
-            continue
-        if isinstance(rule, Shape) and isinstance(value, (list, tuple)):
-            is_right = all(type(entry) is dict and fits(entry, rule) for entry in value)
-        elif isinstance(rule, frozenset) and found is str:
-            is_right = value in rule
-        else:
-            is_right = value is None and rule is not None and name not in shape.required
-        if not is_right:
-            return False
-    return values.keys() >= shape.required
-
 
 SCHEMA_VERSION = f"{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 DATASCHEMA = f"urn:statewarden:events:v{SCHEMA_MAJOR}"
@@ -122,11 +70,11 @@ def printable(text: str) -> str:
 
 
 class Encoder:
-    """Stamps the records of one agent process. What does not change from record to record is written once per kind."""
+    """Stamps the records of one agent process."""
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
-        self._written: dict[Kind, _Written] = {}
+        self._stamps = {kind: _stamps(origin, kind) for kind in Kind}
 
     def encode(self, record: Record, sequence: int) -> str:
         """Stamp a record and write it as one JSON line (no newline).
@@ -135,46 +83,23 @@ class Encoder:
         1. Raises `ContractError`: the body has a field that the table does not know for this kind, lacks a required
         one, or holds a value of the wrong type.
         """
-        kind, at_us = record.kind, record.observed_at_us
+        origin, kind, stamps = self._origin, record.kind, self._stamps[record.kind]
         body = {name: value for name, value in record.body.items() if value is not None}
-        written = self._written.get(kind)
-        if written is None or type(at_us) is not int or not fits(body, written.body):
-            self._check(record, body, sequence)
-        if written is None:
-            written = self._written[kind] = _write_once(self._origin, kind)
-        place = [str(body[name]) for name in _PLACE if name in body]
-        subject = f',"subject":{_to_json("/".join(place))}' if any(place) or len(place) > 1 else ""
-        members = _to_json(body)[1:]
-        return (
-            f"{written.before_id}{event_id(self._origin.pod_uid, self._origin.boot_id, sequence)}"
-            f"{written.before_time}{rfc3339(at_us)}"
-            f"{written.before_sequence}{sequence}"
-            f"{written.before_observed}{at_us}"
-            f"{written.before_body}{',' if body else ''}{members}{subject}}}"
-        )
-
-    def _check(self, record: Record, body: Mapping[str, object], sequence: int) -> None:
-        """Hold the whole record against the table, to say what is wrong with it, if anything is."""
-        data = {
-            **_stamps(self._origin, record.kind),
-            "sequence": sequence,
-            "observed_at_us": record.observed_at_us,
-        }
-        clash = sorted(data.keys() & body.keys())
-        if clash:
+        if clash := sorted(stamps.keys() & body.keys()):
             raise ContractError(f"a record's body may not set {clash[0]!r}: it is stamped")
-        check(record.kind, {**data, **body})
-
-
-class _Written(NamedTuple):
-    """What the lines of one kind have in common: pieces of JSON, each up to a value that differs; the body's shape."""
-
-    before_id: str
-    before_time: str
-    before_sequence: str
-    before_observed: str
-    before_body: str
-    body: Shape
+        data = stamps | body
+        data["sequence"], data["observed_at_us"] = sequence, record.observed_at_us
+        check(kind, data)
+        event = {
+            "specversion": "1.0", "id": event_id(origin.pod_uid, origin.boot_id, sequence),
+            "source": f"/statewarden/{origin.namespace or '-'}/{origin.pod}",
+            "type": f"{EVENT_TYPE_PREFIX}{kind.value}.v{SCHEMA_MAJOR}", "time": rfc3339(record.observed_at_us),
+            "datacontenttype": "application/json", "dataschema": DATASCHEMA, "data": data,
+        }  # fmt: skip
+        place = [str(body[name]) for name in _PLACE if name in body]
+        if any(place) or len(place) > 1:
+            event["subject"] = "/".join(place)
+        return _to_json(event)
 
 
 _PLACE = ("application_id", "task_id", "store")
@@ -183,38 +108,13 @@ _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, check_circ
 
 
 def _stamps(origin: Origin, kind: Kind) -> dict[str, object]:
-    """Give what every record of this kind bears, but for sequence and time."""
+    """Give what every record of this kind bears, in the order of a line; two values are of the record."""
     stamps: dict[str, object] = {
         "schema_version": SCHEMA_VERSION, "kind": kind.value, "agent_version": origin.agent_version,
-        "pod_uid": origin.pod_uid, "boot_id": origin.boot_id, "namespace": origin.namespace, "pod": origin.pod,
-        "node": origin.node,
+        "pod_uid": origin.pod_uid, "boot_id": origin.boot_id, "sequence": 0, "namespace": origin.namespace,
+        "pod": origin.pod, "node": origin.node, "observed_at_us": 0,
     }  # fmt: skip
-    if origin.cluster:
-        stamps["cluster"] = origin.cluster
-    return stamps
-
-
-def _write_once(origin: Origin, kind: Kind) -> _Written:
-    def members(**values: object) -> str:
-        return _to_json(values)[1:-1]
-
-    stamps = _stamps(origin, kind)
-
-    def stamped(*names: str) -> str:
-        return members(**{name: stamps[name] for name in names})
-
-    source = f"/statewarden/{origin.namespace or '-'}/{origin.pod}"
-    type_ = f"{EVENT_TYPE_PREFIX}{kind.value}.v{SCHEMA_MAJOR}"
-    schema = members(datacontenttype="application/json", dataschema=DATASCHEMA)
-    speaker = stamped("schema_version", "kind", "agent_version", "pod_uid", "boot_id")
-    return _Written(
-        before_id=f'{{{members(specversion="1.0")},"id":"',
-        before_time=f'",{members(source=source, type=type_)},"time":"',
-        before_sequence=f'",{schema},"data":{{{speaker},"sequence":',
-        before_observed=f',{stamped("namespace", "pod", "node")},"observed_at_us":',
-        before_body=f",{stamped('cluster')}" if origin.cluster else "",
-        body=shape_of(row for row in fields_of(kind) if row.name not in _STAMPED),
-    )
+    return stamps | {"cluster": origin.cluster} if origin.cluster else stamps
 
 
 def decode(line: str | bytes) -> dict[str, object]:
@@ -241,11 +141,11 @@ def decode(line: str | bytes) -> dict[str, object]:
         )
     is_later = minor_of(version) > SCHEMA_MINOR
     try:
-        if str(data.get("kind")) not in _ROWS:
+        if str(data.get("kind")) not in _SHAPES:
             raise ContractError(f"event {envelope.get('id')!r} has unknown kind {data.get('kind')!r}")
         kind = Kind(str(data["kind"]))
         # a later version may give a field to more kinds: here it is one that is not known
-        known = {name: value for name, value in data.items() if not is_later or name in _ROWS[kind]}
+        known = {name: value for name, value in data.items() if not is_later or name in _SHAPES[kind].rows}
         check(kind, known, allow_unknown=True)
     except ContractError as error:
         if not is_later:
@@ -268,20 +168,44 @@ def check(kind: Kind, data: Mapping[str, object], *, allow_unknown: bool = False
 
     Raises `ContractError`: names the first field that is unknown, missing or of the wrong type.
     """
-    rows = _ROWS[kind]
-    for name, value in data.items():
-        row = rows.get(name)
-        if row is None:
-            if allow_unknown and name not in BY_NAME:
-                continue
-            raise ContractError(f"field {name!r} does not belong to a {kind.value} record")
-        _check_value(row, value, f"{kind.value}.{name}", allow_unknown=allow_unknown)
-    for row in _REQUIRED[kind]:
-        if data.get(row.name) is None:
-            raise ContractError(f"a {kind.value} record lacks the required field {row.name!r}")
+    unknown = BY_NAME.keys() if allow_unknown else None
+    _check_object(_SHAPES[kind], data, kind.value, unknown)
 
 
-def _check_value(row: Field, value: object, where: str, *, allow_unknown: bool) -> None:
+class _Shape:
+    """What an object may hold."""
+
+    def __init__(self, rows: Iterable[Field]) -> None:
+        self.rows = {row.name: row for row in rows}
+        self.types = {
+            name: _PYTHON_TYPES[row.type][0]
+            for name, row in self.rows.items()
+            if not row.values and row.type not in (FieldType.STRINGS, FieldType.STRUCTS)
+        }
+        """Of a field with one of these the type alone decides: most values are checked by that."""
+        self.inner = {name: _Shape(row.items) for name, row in self.rows.items() if row.items}
+        self.required = tuple(name for name, row in self.rows.items() if row.required)
+
+
+def _check_object(
+    shape: _Shape, values: Mapping[str, object], where: str, others: Collection[str] | None
+) -> None:
+    """Check one object. `others`: names that no field may have that is not in the shape; None = none may."""
+    for name, value in values.items():
+        if type(value) is shape.types.get(name):
+            continue
+        if name in shape.rows:
+            _check_value(shape, shape.rows[name], value, f"{where}.{name}", others)
+        elif others is None or name in others:
+            raise ContractError(f"field {name!r} does not belong to {where}")
+    for name in shape.required:
+        if values.get(name) is None:
+            raise ContractError(f"{where} lacks the required field {name!r}")
+
+
+def _check_value(
+    shape: _Shape, row: Field, value: object, where: str, others: Collection[str] | None
+) -> None:
     if value is None and not row.required:
         return
     is_bool = isinstance(value, bool)
@@ -289,28 +213,13 @@ def _check_value(row: Field, value: object, where: str, *, allow_unknown: bool) 
         raise ContractError(f"{where} must be {row.type.value}, got {type(value).__name__}")
     if row.values and value not in row.values:
         raise ContractError(f"{where} must be one of {', '.join(row.values)}, got {value!r}")
-    rows = list(value) if isinstance(value, (list, tuple)) else []
-    if row.type is FieldType.STRINGS and not all(isinstance(item, str) for item in rows):
-        raise ContractError(f"{where} must be a list of strings")
-    if row.type is FieldType.STRUCTS:
-        for entry in rows:
-            _check_struct(row, entry, where, allow_unknown=allow_unknown)
+    for entry in value if isinstance(value, (list, tuple)) else ():
+        if row.type is FieldType.STRINGS and not isinstance(entry, str):
+            raise ContractError(f"{where} must be a list of strings")
+        if row.type is FieldType.STRUCTS:
+            if not isinstance(entry, Mapping):
+                raise ContractError(f"{where} must be a list of objects")
+            _check_object(shape.inner[row.name], entry, f"{where}[]", None if others is None else ())
 
 
-def _check_struct(row: Field, entry: object, where: str, *, allow_unknown: bool) -> None:
-    if not isinstance(entry, Mapping):
-        raise ContractError(f"{where} must be a list of objects")
-    items = {item.name: item for item in row.items}
-    for name, inner in entry.items():
-        if name in items:
-            _check_value(items[name], inner, f"{where}[].{name}", allow_unknown=allow_unknown)
-        elif not allow_unknown:
-            raise ContractError(f"{where}[] has no field {name!r}")
-    for item in row.items:
-        if item.required and entry.get(item.name) is None:
-            raise ContractError(f"{where}[] lacks the required field {item.name!r}")
-
-
-_STAMPED = {*_stamps(Origin("", "", "", cluster="-"), Kind.DROP), "sequence", "observed_at_us"}
-_ROWS = {kind: {row.name: row for row in fields_of(kind)} for kind in Kind}
-_REQUIRED = {kind: tuple(row for row in fields_of(kind) if row.required) for kind in Kind}
+_SHAPES = {kind: _Shape(fields_of(kind)) for kind in Kind}

@@ -6,17 +6,15 @@ of them, so one id is valid everywhere; without any it is made from the first fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Generic
+from typing import Any, Generic
 
-from agent.contract import precedence
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.grouping import CONFIRMS, OF_ONE_AGENT, REFUTES, F, Group, Link, Member, groups
-from agent.contract.mechanisms import TITLES, comes_first
-from agent.contract.precedence import Precedence, asks_first
+from agent.contract.mechanisms import ONLY_OF_DAMAGE, TITLES, comes_first
 from agent.contract.remedy import Remedy
 from agent.contract.wording import pods_of, sentence, step, weight
 
@@ -144,20 +142,8 @@ def gather(
     accepted ones behind all others that are open, remarks behind what is more, about state before what is about
     agents, by severity, by confidence, the oldest first.
     """
-    pairs = [_incident(group, accepts, titles) for group in groups(findings, link)]
-    before = precedence.precedents(claim for _, claim in pairs if claim is not None)
-    agreed = (_behind(one, before.get(claim) if claim else None) for one, claim in pairs)
-    return sorted(agreed, key=_order)
-
-
-def _behind(one: Incident[F], first: Precedence | None) -> Incident[F]:
-    """Replace the step of an incident that another one precedes."""
-    if first is None:
-        return one
-    text = precedence.after(first)
-    return replace(
-        one, next_action=text, do_first=first.incident_id, remedy=Remedy.OTHER, step_tasks=()
-    )  # fmt: skip
+    made = [_incident(group, accepts, titles) for group in groups(findings, link)]
+    return sorted(_agreed(made), key=_order)
 
 
 def _order(one: Incident[F]) -> tuple[bool, bool, bool, bool, int, int, int, str, str]:
@@ -172,9 +158,7 @@ def _weight(one: Member[F]) -> tuple[object, ...]:
     return weight(one.finding), not one.known, one.link.by_agent, one.order
 
 
-def _incident(
-    group: Group[F], accepts: Accepts, titles: Mapping[str, str]
-) -> tuple[Incident[F], Precedence | None]:
+def _incident(group: Group[F], accepts: Accepts, titles: Mapping[str, str]) -> Incident[F]:
     rows = group.rows or group.beside
     core = [x for x in rows if x.known] or rows  # what agents know of says where and since when
     first = min(rows, key=_weight)
@@ -185,7 +169,7 @@ def _incident(
     since_us, id_ = group.first
     mechanism = first.mechanism if group.rows else group.mechanism
     lasts = is_open and lead.lasting and lead.level is Level.EXPOSURE
-    incident = Incident(
+    return Incident(
         id=id_, absorbed=tuple(sorted(name for _, name in group.locals_)),
         title="" if lead.severity is Severity.INFO and mechanism in TITLES else titles.get(mechanism, ""),
         mechanism=mechanism, namespace=first.link.namespace,
@@ -200,12 +184,6 @@ def _incident(
         do_first="" if says.finding.detector == lead.detector else says.finding.detector,
         remedy=says.finding.remedy, step_tasks=asked.tasks,
     )  # fmt: skip
-    if not is_open or not incident.about_state:
-        return incident, None
-    home = (incident.namespace, incident.application_id)
-    return incident, precedence.claim(
-        id_, home, incident.tasks, incident.pods, says.finding, incident.since_us
-    )
 
 
 def _configured(lead: Finding, accepts: Accepts) -> Configured:
@@ -259,3 +237,75 @@ def _beside(lead: Member[F], one: Member[F], group: Group[F]) -> EvidenceRole:
 
 def _relations(one: Member[F], group: Group[F]) -> set[str]:
     return {x.relation for x in one.known if x.incident in group.locals_}
+
+
+# -- whose instruction comes first ------------------------------------------------------------------------
+#
+# Two processes on one directory make every repair vain; where the changelog lacks records, a copy that another incident
+# says to remove may be the only complete one.
+
+_EVERYWHERE, _SOMEWHERE = "*", None
+"""Beside pods: what names none concerns all, and what is about any of them concerns it."""
+
+_Place = tuple[object, ...]
+
+
+def asks_first(one: Finding) -> bool:
+    """Return whether a finding's instruction comes before others. A remark is no instruction."""
+    if one.detector in ONLY_OF_DAMAGE and one.level is not Level.DAMAGE:
+        return False
+    return comes_first(one.detector) > 0 and one.status is Status.OPEN and one.severity is not Severity.INFO
+
+
+def _agreed(made: Sequence[Incident[F]]) -> list[Incident[F]]:
+    """Replace the step of each incident about a task, or pod, of which another's instruction must come first."""
+    asking = [x for x in made if x.status is Status.OPEN and x.about_state]
+    first: dict[_Place, Incident[F]] = {}
+    for one in sorted((x for x in asking if _urgency(x)[0]), key=_urgency):
+        for place in _offered(one):
+            first.setdefault(place, one)
+    before = {
+        id(one): min((first[x] for x in _sought(one) if x in first), key=_urgency, default=one)
+        for one in asking
+    }
+    return [_behind(one, before.get(id(one), one)) for one in made]
+
+
+def _behind(one: Incident[F], first: Incident[F]) -> Incident[F]:
+    if first is one:
+        return one
+    text = f"First do what incident {first.id} ({_asking(first)}) asks for; remove nothing before."
+    return replace(one, next_action=text, do_first=first.id, remedy=Remedy.OTHER, step_tasks=())
+
+
+def _asking(one: Incident[Any]) -> str:
+    """Name the detector whose instruction is the incident's."""
+    return one.do_first or one.lead.detector
+
+
+def _urgency(one: Incident[Any]) -> tuple[int, int, str]:
+    """Give first the place before the instructions of others, from 1; 0 = none."""
+    asks = any(x.detector == _asking(one) and asks_first(x) for _, x in one.findings)
+    return comes_first(_asking(one)) if asks else 0, one.since_us, one.id
+
+
+def _offered(one: Incident[Any]) -> list[_Place]:
+    """List the places at which an instruction comes first: its tasks, and its pods for what names no task."""
+    kind = "any" if one.tasks else "whole"
+    pods = (*one.pods, _SOMEWHERE) if one.pods else (_EVERYWHERE, _SOMEWHERE)
+    return [*_of_tasks(one), *((kind, *_home(one), x) for x in pods)]
+
+
+def _sought(one: Incident[Any]) -> list[_Place]:
+    """List the places at which something could come before it; what is about the application is on its own pods."""
+    kinds = ("whole",) if one.tasks else ("whole", "any")
+    pods = (*one.pods, _EVERYWHERE) if one.pods else (_SOMEWHERE,)
+    return [*_of_tasks(one), *((kind, *_home(one), x) for kind in kinds for x in pods)]
+
+
+def _of_tasks(one: Incident[Any]) -> list[_Place]:
+    return [("task", *_home(one), x) for x in one.tasks]
+
+
+def _home(one: Incident[Any]) -> tuple[str, str]:
+    return one.namespace, one.application_id

@@ -20,9 +20,9 @@ from agent.config import Config
 from agent.contract.buckets import StoreState
 from agent.contract.events import Kind, Record
 from agent.errors import ConfigError
-from agent.home.output import open_output
 from agent.inventory.model import Inventory
 from agent.publish.snapshot import DigestMetrics
+from agent.ship.home import nameless_file
 from agent.verify.closes import Close, Closes, Outcome
 from agent.verify.stores import INSTALL
 from agent.verify.view import remove_leftovers
@@ -137,7 +137,7 @@ class DigestMaker:
         )  # fmt: skip
         with ExitStack() as opened:
             try:
-                output = opened.enter_context(open_output(self._work))
+                output = opened.enter_context(nameless_file(self._work))
                 process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
                     command(asked), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=_PACKAGES
                 )

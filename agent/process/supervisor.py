@@ -36,12 +36,10 @@ from agent.preflight.facts import Facts, gather
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
-from agent.publish.health import liveness
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page_cache import PageCache
 from agent.publish.page_data import PageData, make_page
-from agent.publish.series_scope import reach_of
 from agent.publish.text import FindingLog
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.base import make_sink
@@ -54,6 +52,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
+HEARTBEAT_LIMIT_S = 60.0
+"""A worker that did not complete a turn for this long counts as dead; its loop turns every few seconds."""
 COMPLAIN_EVERY_S = 60.0
 STOP_EVENTS_S = 2.0
 STOP_SUMMARIES_S = 3.0
@@ -336,7 +336,7 @@ class Supervisor:
         if not settings.listen:
             return None
         host, _, port = settings.listen.rpartition(":")
-        exposition = Exposition(self._snapshots.latest, [reach_of(x.meta) for x in self._pipeline.detectors])
+        exposition = Exposition(self._snapshots.latest, [x.meta for x in self._pipeline.detectors])
         return HttpServer(
             Answers(
                 metrics=exposition.answer,
@@ -360,7 +360,13 @@ class Supervisor:
         )
 
     def _unhealthy(self) -> str | None:
-        return liveness(self._heartbeat_s, self._clock.monotonic_s())
+        """Judge the worker by its own heartbeat, never by that of a thread that watches over it."""
+        if self._heartbeat_s is None:
+            return "the worker has not started"
+        age_s = self._clock.monotonic_s() - self._heartbeat_s
+        if age_s <= HEARTBEAT_LIMIT_S:
+            return None
+        return f"the worker's loop last completed a turn {age_s:.0f} s ago (limit {HEARTBEAT_LIMIT_S:.0f} s)"
 
     def _unready(self) -> str | None:
         return None if self._lookout.is_ready else "the watch is not armed"

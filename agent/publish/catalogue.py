@@ -19,9 +19,3 @@ GROUPS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
 
 CATALOGUE: tuple[Metric, ...] = tuple(metric for _, metrics in GROUPS for metric in metrics)
 """Every family, in the order of the exposition and of the docs page."""
-
-SERIES_BUDGET = 290
-"""Series of one agent with 20 tasks of 3 stores of one application, per-store families not opted in: without those
-of detectors."""
-
-SERIES_BUDGET_BY_STORE = 4  # series more per store where they are

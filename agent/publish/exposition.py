@@ -17,10 +17,11 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.samples import Exemplar
 
+from agent.judging.base import DetectorMeta
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.http import Headers
 from agent.publish.metric import Exemplars, Metric, MetricKind, Series
-from agent.publish.series_scope import SeriesScope
+from agent.publish.series_scope import places, severities, stays
 from agent.publish.snapshot import MetricsSnapshot
 
 _LOG = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class Exposition:
     def __init__(
         self,
         snapshot: Callable[[], MetricsSnapshot],
-        detectors: Sequence[SeriesScope],
+        detectors: Sequence[DetectorMeta],
         catalogue: Sequence[Metric] = CATALOGUE,
     ) -> None:
         """Prepare; nothing is computed before the first scrape.
@@ -154,7 +155,7 @@ def _applications(snapshot: MetricsSnapshot) -> dict[str, bool | None]:
     return {name: snapshot.exactly_once.get(name) for name in itertools.islice(names, ZEROED)}
 
 
-def _zeros(metric: Metric, applications: Applications, detectors: Sequence[SeriesScope]) -> Series:
+def _zeros(metric: Metric, applications: Applications, detectors: Sequence[DetectorMeta]) -> Series:
     """Make the series that exist whether or not anything happened; none if a label has no known values."""
     if metric.kind is MetricKind.INFO or not metric.labels:
         return {}  # one series at most, and its reader decides whether there is a value
@@ -168,19 +169,16 @@ def _zeros(metric: Metric, applications: Applications, detectors: Sequence[Serie
 
 
 def _known(
-    metric: Metric, applications: Applications, detectors: Sequence[SeriesScope]
+    metric: Metric, applications: Applications, detectors: Sequence[DetectorMeta]
 ) -> Iterator[Mapping[str, Sequence[str]]]:
     """Give what is known of a family's labels, once per detector where it is one of them."""
     if "detector" not in metric.labels:
         yield {**metric.initial, "application_id": tuple(applications)}
         return
-    for reach in detectors:
-        if metric.only_open and not reach.stays:
+    for meta in detectors:
+        if metric.only_open and not stays(meta):
             continue
-        within = reach.places(applications)
-        known = {"application_id": within, "detector": (reach.detector,)}
-        yield {
-            **metric.initial,
-            **known,
-            **({"severity": reach.severities} if "severity" in metric.initial else {}),
-        }
+        known = {"application_id": places(meta, applications), "detector": (meta.id,)}
+        if "severity" in metric.initial:
+            known["severity"] = severities(meta)
+        yield {**metric.initial, **known}

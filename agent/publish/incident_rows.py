@@ -61,7 +61,7 @@ def exposures(
 def _row(incident: Incident[Finding], alert: str) -> IncidentRow:
     lead = incident.lead.detector
     return IncidentRow(
-        incident.id, incident.application_id, named(incident.like_the_lead), alert, incident.severity,
+        incident.application_id, incident.id, named(incident.like_the_lead), alert, incident.severity,
         incident.confidence, incident.lead.level, incident.configured_exposure, incident.do_first,
         "" if alert == lead else lead, summary_of(incident), step_of(incident),
     )  # fmt: skip

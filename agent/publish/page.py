@@ -17,6 +17,7 @@ from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.runbooks import address_of
 from agent.contract.wording import named
 from agent.engine.rows import StoreRow, TaskRow
+from agent.inventory.model import BlindInterval
 from agent.publish.page_data import ApplicationRow, PageData
 
 EVIDENCE_SHOWN = 12  # findings of one incident, the others are a number
@@ -241,10 +242,14 @@ def _blindness(data: PageData) -> str:
     lines = "".join(
         f"<tr><td>{moment(row.started_us, data.at_us)}</td>"
         f"<td>{lasts if row.ended_us is None else moment(row.ended_us, data.at_us)}</td>"
-        f"<td>{escape(row.cause)}</td><td>{name(row.where)}</td></tr>"
+        f"<td>{escape(row.cause)}</td><td>{name(_place(row))}</td></tr>"
         for row in data.blind
     )
     return f'<div class="card"><table>{_BLIND_HEAD}<tbody>{lines}</tbody></table></div>'
+
+
+def _place(row: BlindInterval) -> str:
+    return "/".join(filter(None, (row.application, row.task, row.store))) or "everything"
 
 
 def escape(value: object) -> str:

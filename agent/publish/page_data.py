@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent import __version__
 from agent.config import Config
@@ -14,7 +14,7 @@ from agent.contract.finding import Finding
 from agent.contract.incidents import Incident, gather
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
-from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.model import Application, BlindInterval, Inventory, Task
 
 TASKS_SHOWN = 200  # tasks with their own rows, the worst first; the rest is a number
 INCIDENTS_SHOWN = 100
@@ -37,16 +37,6 @@ class ApplicationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class BlindRow:
-    """One blind interval; `ended_us` None = it lasts."""
-
-    started_us: int
-    ended_us: int | None
-    cause: str
-    where: str
-
-
-@dataclass(frozen=True, slots=True)
 class PageData:
     """Everything that the page shows, at one moment. Times in microseconds."""
 
@@ -62,7 +52,7 @@ class PageData:
     applications_total: int
     incidents: tuple[Incident[Finding], ...]  # open ones, the worst first
     counts: tuple[tuple[Severity, int], ...]  # all open incidents
-    blind: tuple[BlindRow, ...]  # newest first
+    blind: tuple[BlindInterval, ...]  # copies, newest first
     runbooks: str  # base of the links to runbooks; empty = none is known
     undecided: frozenset[tuple[str, str]] = (
         frozenset()
@@ -142,11 +132,6 @@ def _application(
     )
 
 
-def _blind(inventory: Inventory) -> tuple[BlindRow, ...]:
-    rows = [
-        BlindRow(x.started_us, x.ended_us, x.cause,
-                 "/".join(filter(None, (x.application, x.task, x.store))) or "everything")
-        for x in inventory.blind
-    ]  # fmt: skip
-    rows.sort(key=lambda x: (x.ended_us is not None, -x.started_us))
-    return tuple(rows[:BLIND_SHOWN])
+def _blind(inventory: Inventory) -> tuple[BlindInterval, ...]:
+    rows = sorted(inventory.blind, key=lambda x: (x.ended_us is not None, -x.started_us))
+    return tuple(replace(x) for x in rows[:BLIND_SHOWN])

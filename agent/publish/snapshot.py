@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from agent.contract.events import Confidence, Level, Severity
 from agent.contract.incidents import Configured
 from agent.engine.detector_runner import DetectorStats
 from agent.engine.rows import TaskRow
@@ -21,19 +21,18 @@ Counts = Mapping[tuple[str, ...], int]
 """Labels of a series -> how many; combinations that are missing count as 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class IncidentRow:
-    """One incident, as pages are made of it: open, or a moment of the last hour."""
+class IncidentRow(NamedTuple):
+    """One incident, as pages are made of it: open, or a moment of the last hour. First the labels of its series."""
 
+    application_id: str  # empty for the agent itself
     incident_id: str
-    application_id: str  # application; empty for the agent itself
     tasks: str
     """Tasks of which the naming finding is true, for a line of text; empty = the application as a whole."""
     detector: str  # whose alert it raises; it stays the same while the incident lasts
-    severity: Severity  # of the finding that names it
-    confidence: Confidence  # of that finding
-    level: Level  # of that finding
-    configured_exposure: Configured = Configured.NO  # whether it is an exposure by release or settings alone
+    severity: str  # of the finding that names it
+    confidence: str  # of that finding
+    level: str  # of that finding
+    configured_exposure: str = Configured.NO  # whether it is an exposure by release or settings alone
     do_first: str = ""
     """Incident, or detector of another of its findings, whose instruction comes first; empty = none."""
     named_by: str = ""
@@ -41,6 +40,9 @@ class IncidentRow:
     that finding."""
     summary: str = ""  # one line for a chat
     next_step: str = ""  # whole, or where to read it
+
+
+INCIDENT_LABELS = IncidentRow._fields[:-2]
 
 
 @dataclass(frozen=True, slots=True)

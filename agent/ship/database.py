@@ -21,6 +21,7 @@ from typing import Any
 _LOG = logging.getLogger(__name__)
 DATABASE_NAME, BAD_NAME = "spool.db", "spool.db.bad"
 PAGE_BYTES = 4096
+_VERSION_AT = 60  # of the header: SQLite keeps `user_version` there, four bytes, the highest first
 SETTINGS = (
     "locking_mode=EXCLUSIVE",
     "journal_mode=WAL",
@@ -158,19 +159,14 @@ def aside_files(directory: Path) -> list[Path]:
     return [directory / f"{BAD_NAME}{suffix}" for suffix in _SUFFIXES]
 
 
-def last_checkpoint(path: Path, statements: tuple[str, ...]) -> list[list[Row]]:
-    """Query the file as its last checkpoint left it, without a lock and without a trace; an agent may be using it.
-
-    Raises `StoreError`: it cannot be read, or is being changed in this moment.
-    """
+def format_of(path: Path) -> int | None:
+    """Read the format that the file had at its last checkpoint: an agent may be using it. None = it has none."""
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        try:
-            return [connection.execute(statement).fetchall() for statement in statements]
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise _ours(error) from error
+        with path.open("rb") as file:
+            head = file.read(_VERSION_AT + 4)
+    except OSError:
+        return None
+    return int.from_bytes(head[_VERSION_AT:]) if len(head) == _VERSION_AT + 4 else None
 
 
 def rows_of_copy(path: Path, statement: str) -> list[Row]:

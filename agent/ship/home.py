@@ -11,6 +11,7 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from agent.errors import SpoolError, SpoolInUseError
 
@@ -78,6 +79,16 @@ def try_to_write(directory: Path, state_directory: Path) -> OSError | None:
     except OSError as error:
         return error
     return None
+
+
+def nameless_file(own: Path | None) -> IO[bytes]:
+    """Open a file that is gone once every process has closed it, in the agent's own directory and nowhere else.
+
+    Raises `OSError`: it has none, or no room.
+    """
+    if own is None:
+        raise OSError(errno.ENOENT, "the agent has no directory of its own")
+    return tempfile.TemporaryFile(dir=own)
 
 
 def nearest(directory: Path) -> Path:

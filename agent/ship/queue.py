@@ -22,7 +22,7 @@ from agent.ship.database import (
     OtherFormatError,
     StoreError,
     aside_files,
-    last_checkpoint,
+    format_of,
     rows_of_copy,
     set_aside,
 )
@@ -289,14 +289,11 @@ def spooled_lines(path: Path) -> list[bytes]:
 
 def other_format(path: Path) -> str:
     """Say of which format a database is, if not of this agent's; empty = it is, or there is none. Changes nothing."""
-    version = FORMAT
-    if path.exists():
-        with suppress(StoreError):
-            (((version,),),) = last_checkpoint(path, ("PRAGMA user_version",))
-    return "" if version in (0, FORMAT) else _other(version)
+    version = format_of(path)
+    return _other(version) if version not in (None, 0, FORMAT) else ""
 
 
-def _other(version: int) -> str:
+def _other(version: int | None) -> str:
     return f"it has format {version}, this statewarden knows {FORMAT}"
 
 

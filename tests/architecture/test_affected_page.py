@@ -16,7 +16,7 @@ from tools.affected_page import as_ranges, harmful, line_range, render_affected_
 from tools.upstream.data import Issue, load_issues, named_upstream
 
 ISSUES = load_issues()
-PAGE = render_affected_page()
+PAGE = render_affected_page((Path(__file__).parents[2] / "docs/affected.md").read_text("utf-8"))
 HARMLESS = {
     "KAFKA-5998": "noise in checkpoints; what an old offset does is another bug's",
     "KAFKA-20663": "a long replay, and a directory that stays",

@@ -29,7 +29,10 @@ def test_generated_files_are_in_step(repository: Path) -> None:
 
 def test_writing_repairs_what_is_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing file is stale, is written, and then is in step."""
-    few = {name: generate_docs.GENERATED[name] for name in ("agent/contract/schema.json", "docs/README.md")}
+    few = {
+        name: generate_docs.GENERATED[name]
+        for name in ("agent/contract/schema.json", "docs/scan.schema.json")
+    }
     monkeypatch.setattr(generate_docs, "GENERATED", few)
     assert generate_docs.write_files(tmp_path) == list(generate_docs.GENERATED)
     assert generate_docs.stale_files(tmp_path) == []

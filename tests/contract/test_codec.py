@@ -151,6 +151,11 @@ def test_time_keeps_microseconds():
         (Kind.HEARTBEAT, {"blind": ["x"]}, "must be a list of objects"),
         (Kind.HEARTBEAT, {"blind": [{"from_us": 1}]}, r"blind\[\] lacks the required field 'cause'"),
         (Kind.HEARTBEAT, {"blind": [{"from_us": "1", "cause": "x"}]}, r"blind\[\].from_us must be long"),
+        (
+            Kind.HEARTBEAT,
+            {"blind": [{"from_us": 1, "cause": "x", "colour": 1}]},
+            r"'colour' does not .*blind\[\]",
+        ),
     ],
 )
 def test_encode_refuses(kind, body, message):

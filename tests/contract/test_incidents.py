@@ -189,6 +189,17 @@ def test_no_two_instructions_contradict(gather: Gather) -> None:
     }
 
 
+def test_of_two_instructions_that_come_first_one_does(gather: Gather) -> None:
+    """The one that the list has first, whichever began first; and nothing comes before what is over."""
+    cut = other(detector="changelog-truncated", mechanism="short-changelog", opened_at_us=1)
+    shared = replace(
+        cut, id="d" * 16, incident_id="i-3", detector="setup", mechanism="shared-state", opened_at_us=9
+    )
+    over = replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000)
+    assert {x.id: x.do_first for x in gather([WIPED, cut, shared])} == {"i-1": "i-3", "i-2": "i-3", "i-3": ""}
+    assert {x.id: x.do_first for x in gather([over, shared])} == {"i-1": "", "i-3": ""}
+
+
 def test_the_application_as_a_whole_comes_before_its_tasks(gather: Gather) -> None:
     """No repair lasts while two processes work on one directory."""
     shared = other(

@@ -21,19 +21,12 @@ CHANGES = re.compile(r"(?:^|/)(?:CHANGELOG\.md$|changelog\.d/)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced or indented block, or one piece of inline code.
+    """A fenced or indented block, or one piece of inline code."""
 
-    Args of the dataclass:
-        page: Path below the repository, with slashes.
-        line: Of the page, from 1.
-        language: What the fence says; empty = nothing, or indented.
-        text: Without the fence.
-    """
-
-    page: str
-    line: int
-    language: str
-    text: str
+    page: str  # path below the repository, with slashes
+    line: int  # of the page, from 1
+    language: str  # what the fence says; empty = nothing, or indented
+    text: str  # without the fence
 
     @property
     def place(self) -> str:

@@ -17,17 +17,11 @@ _ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]*=")
 
 @dataclass(frozen=True)
 class Line:
-    """A line to type, continuations joined, and what is shown below it.
+    """A line to type, continuations joined, and what is shown below it."""
 
-    Args of the dataclass:
-        place: Page and line.
-        text: Without prompt and comment.
-        shown: Lines of output.
-    """
-
-    place: str
-    text: str
-    shown: Sequence[str] = ()
+    place: str  # page and line
+    text: str  # without prompt and comment
+    shown: Sequence[str] = ()  # lines of output
 
     @property
     def page(self) -> str:
@@ -37,15 +31,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Command:
-    """One program with its arguments, as the shell would start it.
+    """One program with its arguments, as the shell would start it."""
 
-    Args of the dataclass:
-        settings: Variables set in front of it.
-        words: Program and arguments; empty = only variables.
-    """
-
-    settings: dict[str, str]
-    words: tuple[str, ...]
+    settings: dict[str, str]  # variables set in front of it
+    words: tuple[str, ...]  # program and arguments; empty = only variables
 
 
 def is_session(block: Block) -> bool:

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 from tests.architecture.test_repository_text import tracked_files
-from tools.parts_of_pages import heading
 from tools.site.toctrees import CONTENTS, listed, toctrees
 
 FRAGMENT = re.compile(r"docs/changelog\.d/[^.]+\..+\.md")
@@ -49,8 +48,11 @@ def test_every_page_is_listed_once(repository: Path) -> None:
     assert set(times) - pages == set()
 
 
-def test_a_page_without_a_heading_has_no_title(tmp_path: Path) -> None:
-    """The index would show an empty link."""
-    page = tmp_path / "page.md"
-    page.write_text("## Part\n\n# The title \n", "utf-8")
-    assert heading(page) == "The title"
+def test_a_page_is_listed_by_its_title(repository: Path) -> None:
+    """By all of it, or its beginning; a chart's title is its name alone."""
+    index = (repository / "docs/README.md").read_text("utf-8")
+    for title, target in re.findall(r"^- \[([^\]]+)\]\(([^)]+)\): \S", index, re.MULTILINE):
+        lines = (repository / "docs" / target).read_text("utf-8").splitlines()
+        heading = next(line for line in lines if line.startswith("# "))
+        assert heading.startswith(f"# {title.removeprefix('Chart ')}"), target
+    assert index.count("\n- [") == len(listed("docs/README", index))

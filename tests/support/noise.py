@@ -20,7 +20,7 @@ from agent.detectors import BY_ID
 from agent.findings.alerts import AlertNames, waits
 from agent.judging.base import Kind
 from agent.publish.incident_rows import incident_rows
-from agent.publish.snapshot import IncidentRow
+from agent.publish.snapshot import INCIDENT_LABELS, IncidentRow
 from agent.publish.task_table import EVENT_SHOWN_US
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -102,22 +102,9 @@ def _is_moment(finding: Finding) -> bool:
 
 def labels_of(pod: str, row: IncidentRow) -> Labels:
     """Give the labels of an incident's series."""
-    labels = {
-        "__name__": "statewarden_incident_info",
-        "namespace": NAMESPACE,
-        "pod": pod,
-        "application_id": row.application_id,
-        "incident_id": row.incident_id,
-        "tasks": row.tasks,
-        "detector": row.detector,
-        "severity": row.severity.value,
-        "confidence": row.confidence.value,
-        "level": row.level.value,
-        "configured_exposure": row.configured_exposure.value,
-        "do_first": row.do_first,
-        "named_by": row.named_by,
-    }
-    return tuple((name, value) for name, value in labels.items() if value)
+    place = {"__name__": "statewarden_incident_info", "namespace": NAMESPACE, "pod": pod}
+    labels = place | dict(zip(INCIDENT_LABELS, row, strict=False))
+    return tuple((name, str(value)) for name, value in labels.items() if value)
 
 
 def notation(spans: Sequence[Span], origin_us: int, minutes: int) -> str:

@@ -1,4 +1,7 @@
-"""Which rule and test files there are, and the recording rules: what the fleet board asks at every refresh, once."""
+"""Which rule and test files there are, and the recording rules: what the fleet board asks at every refresh, once.
+
+The test of the recording rules is written by hand.
+"""
 
 from __future__ import annotations
 
@@ -34,36 +37,6 @@ def recording_file(note: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def recording_tests(note: str) -> str:
-    """Render a promtool test: two pods of one application in one cluster give one series each."""
-    severity, tasks, findings = RECORDED
-    common = 'cluster="north",namespace="shop",application_id="orders"'
-    both = 'detector="torn-store",severity="warning"'
-    series = {
-        f'statewarden_task_severity{{{common},pod="orders-0",task_id="0_0"}}': "0x9",
-        f'statewarden_task_severity{{{common},pod="orders-1",task_id="0_1"}}': "3x9",
-        f'statewarden_tasks{{{common},pod="orders-0"}}': "4x9",
-        f'statewarden_tasks{{{common},pod="orders-1"}}': "5x9",
-        f'statewarden_findings_open{{{common},pod="orders-0",{both}}}': "1x9",
-        f'statewarden_findings_open{{{common},pod="orders-1",{both}}}': "2x9",
-        f'statewarden_findings_open{{{common},pod="orders-1",detector="orphaned-task",severity="info"}}': "0x9",
-    }
-    expected = {
-        severity: (f"{severity}{{{common}}}", 3),
-        tasks: (f"{tasks}{{{common}}}", 9),
-        findings: (f"{findings}{{{common},{both}}}", 3),
-    }
-    lines = [f"# {note}", "rule_files:", "- ../recording.rules.yaml", "evaluation_interval: 1m", "tests:"]
-    lines += ["- interval: 1m", "  input_series:"]
-    for name, values in series.items():
-        lines += [f"  - series: {quoted(name)}", f"    values: {quoted(values)}"]
-    lines.append("  promql_expr_test:")
-    for expr, (labels, value) in expected.items():
-        lines += [f"  - expr: {quoted(expr)}", "    eval_time: 5m", "    exp_samples:"]
-        lines += [f"    - labels: {quoted(labels)}", f"      value: {value}"]
-    return "\n".join(lines) + "\n"
-
-
 def groups() -> Iterator[tuple[str, tuple[Alert, ...]]]:
     """Name every group, which is also its file, with its alerts."""
     for detector in DETECTORS:
@@ -78,10 +51,7 @@ def groups() -> Iterator[tuple[str, tuple[Alert, ...]]]:
 
 def alert_files() -> dict[str, str]:
     """Render every file."""
-    files = {
-        f"{DIRECTORY}/recording.rules.yaml": recording_file(NOTE),
-        f"{DIRECTORY}/tests/recording.test.yaml": recording_tests(NOTE),
-    }
+    files = {f"{DIRECTORY}/recording.rules.yaml": recording_file(NOTE)}
     for name, alerts in groups():
         rules = f"{name}.rules.yaml"
         files[f"{DIRECTORY}/{rules}"] = rule_file(f"statewarden-{name}", alerts, NOTE)

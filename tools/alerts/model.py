@@ -40,51 +40,35 @@ _STEP = " Next: "
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One promtool test of an alert.
-
-    Args of the dataclass:
-        series: Series -> values in promtool's notation, one per minute.
-        at_m: When the alert is checked, minutes.
-        labels: Labels of the alert that must fire (with what the rule adds); None = it must not.
-        says: Placeholder -> text that the alert must show.
-        text: Summary and next step of the incident when the alert is checked; empty = no series has them.
-    """
+    """One promtool test of an alert."""
 
     name: str
-    series: Mapping[str, str]
-    at_m: int
+    series: Mapping[str, str]  # series -> values in promtool's notation, one per minute
+    at_m: int  # when the alert is checked, minutes
     labels: Mapping[str, str] | None = None
-    says: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the alert that must fire (with what the rule adds); None = it must not."""
+    says: Mapping[str, str] = field(default_factory=dict)  # placeholder -> text that the alert must show
     text: tuple[str, ...] = ()
+    """Summary and next step of the incident when the alert is checked; empty = no series has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert.
+    """One alert."""
 
-    Args of the dataclass:
-        name: CamelCase, beginning with Statewarden.
-        severity: `critical` pages, `warning` is a ticket, `info` is for reading; `none` is the dead man's.
-        keep_m: How long it stays after the series is gone, minutes.
-        summary: One line; of an alert about an incident what it says where the incident's own is missing.
-        description: What it is about and what follows, then `Next: ` and the step, as it is where the incident's own is
-            missing; with placeholders.
-        place: Of an alert about an incident, where it is: a placeholder.
-        runbook: What `statewarden explain` prints: `detectors/ID` or `rules/ID`.
-        board: Uid of the dashboard to open.
-    """
-
-    name: str
+    name: str  # CamelCase, beginning with Statewarden
     expr: str
-    severity: str
+    severity: str  # `critical` pages, `warning` is a ticket, `info` is for reading; `none` is the dead man's
     for_m: int
-    summary: str
+    summary: str  # one line; of an alert about an incident what it says where the incident's own is missing
     description: str
-    runbook: str
-    board: str
+    """What it is about and what follows, then `Next: ` and the step, as it is where the incident's own is missing; with
+    placeholders."""
+    runbook: str  # what `statewarden explain` prints: `detectors/ID` or `rules/ID`
+    board: str  # uid of the dashboard to open
     cases: tuple[Case, ...]
-    keep_m: int = 0
-    place: str = ""
+    keep_m: int = 0  # how long it stays after the series is gone, minutes
+    place: str = ""  # of an alert about an incident, where it is: a placeholder
     labels: Mapping[str, str] = field(default_factory=dict)
 
 

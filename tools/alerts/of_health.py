@@ -191,89 +191,70 @@ _LAST, _MARK = (
     "statewarden_rollup_watermark_timestamp_seconds",
 )
 
+
+def _rollup_alert(
+    name: str, expr: str, for_m: int, summary: str, text: str, *cases: Case, severity: str = "warning"
+) -> Alert:
+    return Alert(
+        name=name, expr=expr, severity=severity, for_m=for_m, summary=summary, description=text,
+        runbook="rules/unaudited", board="statewarden-fleet", cases=cases,
+    )  # fmt: skip
+
+
 ROLLUP: tuple[Alert, ...] = (
-    Alert(
-        name="StatewardenRollupStale",
-        expr=f"time() - max({_LAST}) > 10800",
-        severity="warning",
-        for_m=5,
-        summary="The fleet audit has not succeeded for three hours",
-        description=(
-            "The rollup has not finished an audit for three hours. Problems that only show across pods are not detected. Next: check its "
-            "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the limit if it runs less than hourly."
-        ),
-        runbook="rules/unaudited",
-        board="statewarden-fleet",
-        cases=(
-            Case("fires", {_LAST: "600x400"}, 200, {}),
-            Case("does not fire yet after 3 hours", {_LAST: "600x400"}, 190),
-            Case("stays quiet: a run each hour, one late", {_LAST: "0x60 3600x100 9600x200"}, 250),
-            Case("stays quiet: there is no rollup (see absence)", _QUIET_TARGET, 300),
-        ),
+    _rollup_alert(
+        "StatewardenRollupStale",
+        f"time() - max({_LAST}) > 10800",
+        5,
+        "The fleet audit has not succeeded for three hours",
+        "The rollup has not finished an audit for three hours. Problems that only show across pods are not detected. Next: check its "
+        "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the limit if it runs less than hourly.",
+        Case("fires", {_LAST: "600x400"}, 200, {}),
+        Case("does not fire yet after 3 hours", {_LAST: "600x400"}, 190),
+        Case("stays quiet: a run each hour, one late", {_LAST: "0x60 3600x100 9600x200"}, 250),
+        Case("stays quiet: there is no rollup (see absence)", _QUIET_TARGET, 300),
     ),
-    Alert(
-        name="StatewardenRollupBehind",
-        expr=f"max({_LAST}) - max({_MARK}) > 3600",
-        severity="warning",
-        for_m=30,
-        summary="The fleet audit runs, but on old events",
-        description=(
-            "The newest event of the last audit was more than an hour old when it ran: agents are not shipping, or not to where the "
-            "rollup reads. Next: check StatewardenAgentSpoolFilling and the rollup's input."
-        ),
-        runbook="rules/unaudited",
-        board="statewarden-fleet",
-        cases=(
-            Case("fires", {_LAST: "20000x100", _MARK: "10000x100"}, 31, {}),
-            Case("does not fire yet after 29 minutes", {_LAST: "20000x100", _MARK: "10000x100"}, 29),
-            Case("stays quiet: the usual delay", {_LAST: "20000x100", _MARK: "19000x100"}, 60),
-            Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
-        ),
+    _rollup_alert(
+        "StatewardenRollupBehind",
+        f"max({_LAST}) - max({_MARK}) > 3600",
+        30,
+        "The fleet audit runs, but on old events",
+        "The newest event of the last audit was more than an hour old when it ran: agents are not shipping, or not to where the "
+        "rollup reads. Next: check StatewardenAgentSpoolFilling and the rollup's input.",
+        Case("fires", {_LAST: "20000x100", _MARK: "10000x100"}, 31, {}),
+        Case("does not fire yet after 29 minutes", {_LAST: "20000x100", _MARK: "10000x100"}, 29),
+        Case("stays quiet: the usual delay", {_LAST: "20000x100", _MARK: "19000x100"}, 60),
+        Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
     ),
-    Alert(
-        name="StatewardenRollupIncidentsUnlisted",
-        expr=f"max({_UNLISTED}) > 0",
+    _rollup_alert(
+        "StatewardenRollupIncidentsUnlisted",
+        f"max({_UNLISTED}) > 0",
+        30,
+        "More incidents of the fleet than alerts can see",
+        "The fleet audit found incidents that are left out of the series that alerts read: <count> of them; criticals are "
+        "listed first, and what only the audit knows before what agents report themselves. Next: read all of them in the "
+        "newest report of the rollup, or in its incidents.jsonl.",
+        Case("fires", {_UNLISTED: "12x200"}, 31, {}, {"<count>": "12"}),
+        Case("does not fire yet after 29 minutes", {_UNLISTED: "12x200"}, 29),
+        Case("stays quiet: all are listed", {_UNLISTED: "0x200"}, 60),
+        Case("stays quiet: the next audit lists all", {_UNLISTED: "12x20 0x200"}, 60),
+        Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
         severity="info",
-        for_m=30,
-        summary="More incidents of the fleet than alerts can see",
-        description=(
-            "The fleet audit found incidents that are left out of the series that alerts read: <count> of them; criticals are "
-            "listed first, and what only the audit knows before what agents report themselves. Next: read all of them in the "
-            "newest report of the rollup, or in its incidents.jsonl."
-        ),
-        runbook="rules/unaudited",
-        board="statewarden-fleet",
-        cases=(
-            Case("fires", {_UNLISTED: "12x200"}, 31, {}, {"<count>": "12"}),
-            Case("does not fire yet after 29 minutes", {_UNLISTED: "12x200"}, 29),
-            Case("stays quiet: all are listed", {_UNLISTED: "0x200"}, 60),
-            Case("stays quiet: the next audit lists all", {_UNLISTED: "12x20 0x200"}, 60),
-            Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
-        ),
     ),
 )
 
 ROLLUP_ABSENT: tuple[Alert, ...] = (
-    Alert(
-        name="StatewardenRollupAbsent",
-        expr=f"absent({_LAST}) and on () count(statewarden_agent_up) > 0",
-        severity="warning",
-        for_m=180,
-        summary="There are agents but no fleet audit",
-        description=(
-            "Agents are scraped, but no rollup has reported. Problems that only show across pods are not detected. Next: deploy the rollup, or "
-            "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway). If you want neither, disable this alert."
-        ),
-        runbook="rules/unaudited",
-        board="statewarden-fleet",
-        cases=(
-            Case("fires when the series is missing", {_on_pod("statewarden_agent_up"): "1x400"}, 181, {}),
-            Case("does not fire yet", {_on_pod("statewarden_agent_up"): "1x400"}, 179),
-            Case(
-                "stays quiet: there is one", {_on_pod("statewarden_agent_up"): "1x400", _LAST: "1x400"}, 300
-            ),
-            Case("stays quiet: there is no agent either", _QUIET_TARGET, 300),
-        ),
+    _rollup_alert(
+        "StatewardenRollupAbsent",
+        f"absent({_LAST}) and on () count(statewarden_agent_up) > 0",
+        180,
+        "There are agents but no fleet audit",
+        "Agents are scraped, but no rollup has reported. Problems that only show across pods are not detected. Next: deploy the rollup, or "
+        "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway). If you want neither, disable this alert.",
+        Case("fires when the series is missing", {_on_pod("statewarden_agent_up"): "1x400"}, 181, {}),
+        Case("does not fire yet", {_on_pod("statewarden_agent_up"): "1x400"}, 179),
+        Case("stays quiet: there is one", {_on_pod("statewarden_agent_up"): "1x400", _LAST: "1x400"}, 300),
+        Case("stays quiet: there is no agent either", _QUIET_TARGET, 300),
     ),
 )
 """Only where something takes what audits push or write: elsewhere it would fire without end."""

@@ -40,23 +40,18 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel.
-
-    Args of the dataclass:
-        text: What it means and what to do, shown on hover.
-        height: In rows of the grid.
-        empty: What is shown while there is no data: silence must not seem a fault, nor a fault like silence.
-    """
+    """One panel."""
 
     kind: Kind
     title: str
-    text: str
+    text: str  # what it means and what to do, shown on hover
     queries: tuple[Query, ...]
     width: int = 12
-    height: int = 8
+    height: int = 8  # in rows of the grid
     unit: str = "short"
     meaning: Meaning = Meaning.PLAIN
     empty: str = "no data"
+    """What is shown while there is no data: silence must not seem a fault, nor a fault like silence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,49 +15,30 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Classes of Kafka Streams that our facts rest on.
+    """Classes of Kafka Streams that our facts rest on."""
 
-    Args of the dataclass:
-        paths: Class -> its file in Kafka's repository.
-        gone: Classes that only earlier releases have.
-        releases: Release -> commit, for copies of the repository without tags.
-    """
-
-    paths: dict[str, str]
-    gone: frozenset[str]
-    releases: dict[str, str]
+    paths: dict[str, str]  # Class -> its file in Kafka's repository
+    gone: frozenset[str]  # Classes that only earlier releases have
+    releases: dict[str, str]  # Release -> commit, for copies of the repository without tags
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One upstream issue.
+    """One upstream issue."""
 
-    Args of the dataclass:
-        key: Its key, or the name of a hazard without one.
-        what: What goes wrong, one sentence.
-        why: Why no detector speaks; empty where one does.
-        affected: Releases; empty where a detector names the issue, which says it then.
-        source: Class, method and release, pull request or commit that were read.
-        harm: What is wrong then, a few words; empty = nothing is lost and no start fails.
-        guarantee: The processing guarantee that it needs; empty = either.
-        until_fixed: What to set or do on an affected release; empty where there is no harm.
-        found: Its page in `docs/found`; empty = none.
-        shown_by: What shows it where no detector does; empty = `verify`.
-    """
-
-    key: str
-    what: str
+    key: str  # its key, or the name of a hazard without one
+    what: str  # what goes wrong, one sentence
     shows: str
-    source: str
-    why: str = ""
-    affected: str = ""
+    source: str  # Class, method and release, pull request or commit that were read
+    why: str = ""  # why no detector speaks; empty where one does
+    affected: str = ""  # Releases; empty where a detector names the issue, which says it then
     fixed: str = ""
-    harm: str = ""
-    guarantee: str = ""
+    harm: str = ""  # what is wrong then, a few words; empty = nothing is lost and no start fails
+    guarantee: str = ""  # the processing guarantee that it needs; empty = either
     stores: str = "all"
-    until_fixed: str = ""
-    found: str = ""
-    shown_by: str = ""
+    until_fixed: str = ""  # what to set or do on an affected release; empty where there is no harm
+    found: str = ""  # its page in `docs/found`; empty = none
+    shown_by: str = ""  # what shows it where no detector does; empty = `verify`
 
 
 def load_classes() -> Classes:

@@ -15,7 +15,7 @@ from agent.publish.metric import (
     of_tasks,
     seconds,
 )
-from agent.publish.snapshot import MetricsSnapshot
+from agent.publish.snapshot import INCIDENT_LABELS, MetricsSnapshot
 
 _APP, _TASK = ("application_id",), ("application_id", "task_id")
 _BY_STORE = (*_TASK, "store")
@@ -60,16 +60,7 @@ def _accepted(snapshot: MetricsSnapshot) -> Series:
 
 
 def _incident_info(snapshot: MetricsSnapshot) -> Series:
-    return dict.fromkeys(
-        (
-            (
-                x.application_id, x.incident_id, x.tasks, x.detector, x.severity.value, x.confidence.value,
-                x.level.value, x.configured_exposure.value, x.do_first, x.named_by,
-            )
-            for x in snapshot.incidents
-        ),
-        1.0,
-    )  # fmt: skip
+    return dict.fromkeys((x[: len(INCIDENT_LABELS)] for x in snapshot.incidents), 1.0)
 
 
 def _incident_text(snapshot: MetricsSnapshot) -> Series:
@@ -83,23 +74,9 @@ STATE = (
            labels=(*_APP, "severity"), initial={"severity": _SEVERITIES}),
     Metric("statewarden_incidents_accepted",
            "Open incidents that the operator accepted: exposures by release or settings.", _accepted, labels=_APP),
-    Metric(
-        "statewarden_incident_info",
-        "An open incident, or a moment of the last hour, by the finding that names it; detector: whose alert it is.",
-        _incident_info,
-        labels=(
-            *_APP,
-            "incident_id",
-            "tasks",
-            "detector",
-            "severity",
-            "confidence",
-            "level",
-            "configured_exposure",
-            "do_first",
-            "named_by",
-        ),
-    ),
+    Metric("statewarden_incident_info",
+           "An open incident, or a moment of the last hour, by the finding that names it; detector: whose alert it is.",
+           _incident_info, labels=INCIDENT_LABELS),
     Metric("statewarden_incident_text",
            "Alert text and next step of each incident in statewarden_incident_info.", _incident_text,
            labels=(*_APP, "incident_id", "summary", "next_step")),

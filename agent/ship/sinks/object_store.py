@@ -65,7 +65,10 @@ class ObjectStoreSink:
             raise RetryableShipError(f"{path}: {_brief(error)}") from error
 
     def segments(self) -> Iterator[tuple[str, bytes]]:
-        """Give (name, content) of every segment that is there; see `read_segments`."""
+        """Give (name, content) of every segment below the prefix, in the order of their names.
+
+        Raises `RetryableShipError`: the store refuses or cannot be reached.
+        """
         try:
             listed = [x["path"] for page in self._obstore.list(self._store) for x in page]
             for path in sorted(x for x in listed if ".jsonl" in x):
@@ -112,15 +115,6 @@ class ObjectStoreSink:
             )
         except (self._errors.BaseError, ValueError, TypeError) as error:
             raise ConfigError(f"ship_to {self._target.url}: {_brief(error)}") from error
-
-
-def read_segments(target: Target, settings: ShipSettings) -> Iterator[tuple[str, bytes]]:
-    """Give (name, content) of every segment below a prefix, in the order of their names.
-
-    Raises `ConfigError`: the library is not installed, or an option is unknown to it. Raises `RetryableShipError`: the
-    store refuses or cannot be reached.
-    """
-    return ObjectStoreSink(target, settings).segments()
 
 
 def make(target: Target, settings: ShipSettings, state_directory: Path | None) -> ObjectStoreSink:

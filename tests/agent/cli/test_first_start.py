@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import pytest
 
 from agent.cli.first_start import is_before_first_start
 from tests.agent.cli.commands import PLAIN, plant
-from tests.agent.cli.test_offline import DROPPED
+from tests.agent.cli.test_offline import close_to_strangers, scan_as_stranger
 
 EMPTY = "--may-be-empty"
 
@@ -67,17 +64,10 @@ def test_a_volume_that_is_not_mounted_does_not_pass(statewarden: Callable, tmp_p
 @pytest.mark.parametrize("closed", ["state", "state/app", "state/app/0_0"])
 def test_what_may_not_be_read_does_not_pass_as_empty(tmp_path: Path, repository: Path, closed: str) -> None:
     """A gate of the wrong group sees nothing: that is no first start."""
-    tmp_path.chmod(0o755)
-    plant(tmp_path / "readable")
     (tmp_path / "state" / "app" / "0_0").mkdir(parents=True)
-    path = tmp_path / closed
-    path.chmod(0o750 if os.geteuid() == 0 else 0o000)
-    done = subprocess.run(
-        [sys.executable, "-c", DROPPED, "scan", "state", EMPTY],
-        cwd=tmp_path, env={"PYTHONPATH": str(repository), "PATH": os.environ["PATH"]},
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    path.chmod(0o755)
+    close_to_strangers(tmp_path / closed)
+    done = scan_as_stranger(tmp_path, repository, [EMPTY])
+    (tmp_path / closed).chmod(0o755)
     if closed == "state/app/0_0":
         assert done.returncode == 3
         assert "denied" in done.stdout + done.stderr

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.lookup import names_of, section_about
+from agent.cli.lookup import exceptions_of, section_about
+from agent.cli.page_text import sections_of
 
 
 def heading(page: str, asked: str) -> str | None:
-    found = section_about(page, asked)
+    found = section_about(sections_of(page), asked)
     return None if found is None else found.partition("\n")[0].removeprefix("# ")
 
 
@@ -77,7 +78,7 @@ def test_every_message_leads_to_its_section(page: str) -> None:
 
 def test_explain_prints_it(statewarden: Callable, page: str) -> None:
     """Its links are commands; a name that is nearly right leads there."""
-    for name in names_of(page):
+    for name in exceptions_of(sections_of(page)):
         said = statewarden("explain", name)
         assert (said.code, said.err) == (0, "")
         assert said.out.startswith(f"# {name}\n")

@@ -6,7 +6,7 @@ import gzip
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +36,17 @@ sys.exit(main(sys.argv[1:]))
 """A process of another user and group than the one that made the directories."""
 
 
-def scan_as_stranger(place: Path, repository: Path) -> subprocess.CompletedProcess[str]:
+def scan_as_stranger(
+    place: Path, repository: Path, options: Sequence[str] = PLAIN
+) -> subprocess.CompletedProcess[str]:
     """Scan `state` in this place as a user who is neither the owner nor in the group."""
     place.chmod(0o755)
     plant(place / "readable")
     return subprocess.run(
-        [sys.executable, "-c", DROPPED, "scan", "state", *PLAIN],
-        cwd=place,
-        env={"PYTHONPATH": str(repository), "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+        [sys.executable, "-c", DROPPED, "scan", "state", *options],
+        cwd=place, env={"PYTHONPATH": str(repository), "PATH": os.environ["PATH"]},
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
 
 
 def close_to_strangers(directory: Path) -> None:

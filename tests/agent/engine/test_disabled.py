@@ -19,7 +19,6 @@ from agent.process.snapshots import take_snapshot
 from agent.publish.exposition import Exposition
 from agent.publish.page import render
 from agent.publish.page_data import make_page
-from agent.publish.series_scope import reach_of
 from agent.publish.task_table import TaskTable
 from tests.agent.cli.commands import FACTS, plant
 
@@ -79,7 +78,7 @@ def test_a_disabled_detector_is_never_silently_so(tmp_path: Path) -> None:
     assert isinstance(rows, list)
     assert rows[-1] == {"key": f"{DISABLED_PREFIX}{DETECTOR}", "value": WHY.value, "origin": WHY.origin}
     snapshot = take_snapshot(pipeline, NOW_US, TaskTable())
-    _, body = Exposition(lambda: snapshot, [reach_of(x.meta) for x in pipeline.detectors]).answer()
+    _, body = Exposition(lambda: snapshot, [x.meta for x in pipeline.detectors]).answer()
     assert f'statewarden_agent_detector_runs_total{{detector="{DETECTOR}"}}' not in body.decode()
     assert f'statewarden_detector_disabled{{detector="{DETECTOR}",reason="{WHY.value}"}} 1.0' in body.decode()
     data = make_page(pipeline, CONFIG, NOW_US, watches=1, ready=True)

@@ -70,43 +70,37 @@ def test_verdict_overrides_the_detector():
     assert (finding.level, finding.upstream, finding.next_action) == (Level.DAMAGE, ("KAFKA-2",), "other")
 
 
-def test_condition_comes_back_with_its_id():
-    """The same condition again is the same finding, open."""
-    ledger = Ledger()
-    (first,) = settle(ledger, verdict())
-    settle(ledger, now=20)
-    (again,) = settle(ledger, verdict(), now=30)
-    assert (again.id, again.status, again.resolved_at_us) == (first.id, Status.OPEN, None)
-    assert ledger.open_findings() == [again]
-    (ended,) = settle(ledger, now=40)
-    assert ended.resolved_at_us == 40
+OPEN, OVER = Status.OPEN, Status.RESOLVED
+V, NAMELESS, HERE, GONE = [verdict()], [verdict(identity=None)], frozenset({"id-1"}), frozenset({"id-2"})
 
 
-def test_event_is_closed_at_once():
-    """An event is told once and is over, also when it is not judged any more."""
-    ledger = Ledger()
-    (told,) = settle(ledger, verdict(), kind=Kind.EVENT)
-    assert (told.status, told.resolved_at_us) == (Status.RESOLVED, 10)
-    assert settle(ledger, kind=Kind.EVENT, now=20) == []
-    assert settle(ledger, verdict(), kind=Kind.EVENT, now=30) == []
-    assert ledger.open_findings() == []
-
-
-def test_damage_ends_with_its_incarnation():
-    """Damage stays open while the incarnation that it names is there, whatever the detector says."""
-    ledger = Ledger()
-    settle(ledger, verdict(), kind=Kind.DAMAGE)
-    assert settle(ledger, kind=Kind.DAMAGE, now=20) == []
-    assert settle(ledger, kind=Kind.DAMAGE, now=20, identities=None) == []
-    (ended,) = settle(ledger, kind=Kind.DAMAGE, now=30, identities=frozenset({"id-2"}))
-    assert (ended.status, ended.resolved_at_us) == (Status.RESOLVED, 30)
-
-
-def test_damage_without_an_incarnation():
-    """Damage that names none cannot be seen to be replaced."""
-    ledger = Ledger()
-    settle(ledger, verdict(identity=None), kind=Kind.DAMAGE)
-    assert settle(ledger, kind=Kind.DAMAGE, now=30, identities=frozenset()) == []
+@pytest.mark.parametrize(
+    ("kind", "turns"),
+    [
+        # the same condition again is the same finding, open
+        (Kind.CONDITION, [(V, HERE, OPEN), ([], HERE, OVER), (V, HERE, OPEN), ([], HERE, OVER)]),
+        # an event is told once and is over, also when it is not judged any more
+        (Kind.EVENT, [(V, HERE, OVER), ([], HERE, None), (V, HERE, None)]),
+        # damage stays open while the incarnation that it names is there, whatever the detector says
+        (
+            Kind.DAMAGE,
+            [(V, HERE, OPEN), ([], HERE, None), ([], None, None), ([], GONE, OVER), (V, HERE, None)],
+        ),
+        # damage that names none cannot be seen to be replaced
+        (Kind.DAMAGE, [(NAMELESS, HERE, OPEN), ([], frozenset(), None)]),
+    ],
+)
+def test_a_finding_lives_as_its_kind_does(kind, turns):
+    """Of each judgement what it changes: one finding, with the same id and the time at which it ended."""
+    ledger, ids = Ledger(), set()
+    for now, (said, identities, told) in enumerate(turns, 10):
+        changed = settle(ledger, *said, kind=kind, now=now, identities=identities)
+        assert [x.status for x in changed] == ([] if told is None else [told])
+        assert [x.resolved_at_us for x in changed if x.status is OVER] == [now] * (told is OVER)
+        assert [x.resolved_at_us for x in changed if x.status is OPEN] == [None] * (told is OPEN)
+        assert [x for x in changed if x.status is OPEN] == (ledger.open_findings() if told is OPEN else [])
+        ids |= {x.id for x in changed}
+    assert len(ids) == 1
 
 
 def test_exposure_of_a_damage_detector_lasts_while_it_is_reported():
@@ -124,14 +118,6 @@ def test_exposure_of_a_damage_detector_lasts_while_it_is_reported():
     assert judged() == (Status.RESOLVED, CRITICAL)
     assert judged(before) == (Status.OPEN, CRITICAL)
     assert judged(replace(before, severity=WARNING)) == (Status.OPEN, WARNING)
-
-
-def test_resolved_damage_does_not_reopen():
-    """An incarnation that is gone does not come back."""
-    ledger = Ledger()
-    settle(ledger, verdict(), kind=Kind.DAMAGE)
-    settle(ledger, kind=Kind.DAMAGE, identities=frozenset())
-    assert settle(ledger, verdict(), kind=Kind.DAMAGE, now=40) == []
 
 
 # -- change -------------------------------------------------------------------------------------------------

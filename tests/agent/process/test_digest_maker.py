@@ -75,7 +75,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
     return one
 
 
-def test_what_the_process_says_is_emitted(made: Made, eventually: Callable[..., Any]) -> None:
+def test_what_the_process_says_is_emitted(made: Made, tmp_path: Path, eventually: Callable[..., Any]) -> None:
     """With the settings it needs, as one record of its own kind."""
     made.tells(1)
     eventually(made.turns)
@@ -83,6 +83,7 @@ def test_what_the_process_says_is_emitted(made: Made, eventually: Callable[..., 
     assert (record.kind, record.body) == (Kind.DIGEST, BODY)
     assert made.outcomes == {"made": 1}
     assert made.maker.metrics().cpu_s > 0
+    assert list(tmp_path.iterdir()) == []
     (asked,) = made.asked
     assert (asked.application, asked.task, asked.store, asked.buckets, asked.cpu_share) == (
         APP, "0_0", "s", 4096, 0.1,
@@ -171,7 +172,18 @@ def test_without_a_process_the_close_has_failed(
     made.tells(1)
     made.maker.turn()
     assert made.outcomes == {"failed": 1}
-    assert "can't start a process" in caplog.text
+    assert "can't start a process: Resource temporarily unavailable" in caplog.text
+
+
+def test_without_a_directory_of_its_own_nothing_is_written_elsewhere(
+    made: Made, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The directory of temporary files may be anybody's, even below the state directory."""
+    made.maker._work = None
+    made.tells(1)
+    made.maker.turn()
+    assert (made.outcomes, made.asked) == ({"failed": 1}, [])
+    assert "the agent has no directory of its own" in caplog.text
 
 
 def test_what_an_earlier_run_left_is_read(made: Made, eventually: Callable[..., Any]) -> None:

@@ -80,6 +80,20 @@ def test_the_settings_reach_spool_and_sink(supervisor: Supervisor) -> None:
     assert (limits.seal_bytes, limits.seal_age_s, limits.cap_bytes) == (16 << 10, 3600, 1 << 20)
 
 
+def test_a_worker_is_alive_while_its_heart_beats(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to the limit, which the reason names; before its first turn it is not."""
+    clock = HandClock()
+    monkeypatch.setattr(supervisor, "_clock", clock)
+    assert supervisor._unhealthy() == "the worker has not started"
+    supervisor._heartbeat_s = clock.at_s
+    clock.at_s += 60.0
+    assert supervisor._unhealthy() is None
+    clock.at_s += 0.1
+    assert supervisor._unhealthy() == "the worker's loop last completed a turn 60 s ago (limit 60 s)"
+
+
 def test_after_a_signal_it_lingers_while_a_lock_is_held(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,12 +14,12 @@ from agent.detectors import DETECTORS, auditor_blind, stale_eos_checkpoint, unde
 from agent.engine.rows import StoreRow, TaskRow
 from agent.judging.base import Detector
 from agent.preflight.checks import CHECKS
-from agent.publish.catalogue import CATALOGUE, GROUPS, SERIES_BUDGET, SERIES_BUDGET_BY_STORE
+from agent.publish.catalogue import CATALOGUE, GROUPS
 from agent.publish.exposition import Exposition
 from agent.publish.metric import MetricKind
-from agent.publish.metrics_doc import render_metrics_doc
-from agent.publish.series_scope import reach_of, series_of
+from agent.publish.series_scope import places, severities
 from agent.publish.snapshot import MetricsSnapshot
+from tools.parts_of_pages import SERIES_BUDGET, SERIES_BUDGET_BY_STORE, render_metrics_page, series_of
 
 ALLOWED_LABELS = frozenset(
     {
@@ -69,7 +69,8 @@ def test_labels_are_few_and_known() -> None:
 
 def test_the_page_shows_every_family_once() -> None:
     """The docs page has one row per family."""
-    rows = [line for line in render_metrics_doc().splitlines() if line.startswith("| `statewarden_")]
+    page = render_metrics_page().partition("\n## The fleet audit\n")[0]
+    rows = [line for line in page.splitlines() if line.startswith("| `statewarden_")]
     names = Counter(row.split("`")[1] for row in rows)
     assert set(names) == {metric.name for metric in CATALOGUE}
     rows = [line for line in rows if line.count("|") == 6]
@@ -90,7 +91,7 @@ def lines(by_store: bool, detectors: Sequence[Detector] = DETECTORS) -> list[str
         agent_version="1", applications=("orders",), tasks=tasks, exactly_once={"orders": True},
         resident_memory_bytes=1, preflight=dict.fromkeys(CHECKS, 0),
     )  # fmt: skip
-    text = Exposition(lambda: snapshot, [reach_of(x.meta) for x in detectors]).answer()[1].decode()
+    text = Exposition(lambda: snapshot, [x.meta for x in detectors]).answer()[1].decode()
     return text.splitlines()
 
 
@@ -99,7 +100,7 @@ def test_the_series_budget_holds() -> None:
     counted = {by_store: sum(not x.startswith("#") for x in lines(by_store)) for by_store in (False, True)}
     without = sum(not x.startswith("#") for x in lines(by_store=False, detectors=()))
     assert without <= SERIES_BUDGET
-    assert counted[False] - without <= sum(sum(series_of(reach_of(x.meta))) for x in DETECTORS)
+    assert counted[False] - without <= sum(sum(series_of(x.meta)) for x in DETECTORS)
     assert counted[True] - counted[False] == TASKS * STORES * SERIES_BUDGET_BY_STORE
 
 
@@ -116,13 +117,13 @@ def test_promtool_finds_nothing() -> None:
 
 def test_severities_end_with_the_highest() -> None:
     """A remark is never a page."""
-    assert reach_of(undecided.META).severities[-1] == "warning"
-    assert reach_of(stale_eos_checkpoint.META).severities == tuple(x.value for x in Severity)
+    assert severities(undecided.META)[-1] == "warning"
+    assert severities(stale_eos_checkpoint.META) == tuple(x.value for x in Severity)
 
 
 def test_places_are_those_that_it_judges() -> None:
     """Applications of its guarantee, if that is known; the agent itself where it judges that."""
     applications = {"a": True, "b": False, "c": None}
-    assert reach_of(stale_eos_checkpoint.META).places(applications) == ["a"]
-    assert reach_of(undecided.META).places(applications) == ["a", "b", "c"]
-    assert reach_of(auditor_blind.META).places(applications) == [""]
+    assert places(stale_eos_checkpoint.META, applications) == ["a"]
+    assert places(undecided.META, applications) == ["a", "b", "c"]
+    assert places(auditor_blind.META, applications) == [""]

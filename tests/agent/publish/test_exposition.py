@@ -16,22 +16,22 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.incidents import Configured
+from agent.detectors import auditor_blind, overlaid_store, stale_eos_checkpoint
 from agent.engine.detector_runner import DetectorStats
 from agent.engine.rows import StoreRow, TaskRow
 from agent.findings.ledger import Reported
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.exposition import Exposition
 from agent.publish.metric import Metric, MetricKind, Series
-from agent.publish.series_scope import SeriesScope
 from agent.publish.snapshot import DigestMetrics, IncidentRow, MetricsSnapshot, WatchMetrics
 from agent.ship.shipper import ShipStats
 from agent.ship.values import SpoolStats
 
 OPENMETRICS = "application/openmetrics-text"
 DETECTORS = (
-    SeriesScope("stale-eos-checkpoint", tuple(Severity), exactly_once=True),
-    SeriesScope("overlaid-store", ("info",), stays=False),
-    SeriesScope("auditor-blind", ("info", "warning"), about_applications=False),
+    stale_eos_checkpoint.META,
+    replace(overlaid_store.META, severity=Severity.INFO),
+    auditor_blind.META,
 )
 GOLDEN = Path(__file__).parent / "exposition.txt"
 
@@ -53,10 +53,10 @@ FULL = MetricsSnapshot(
     },
     unlisted=4,
     incidents=(
-        IncidentRow("i-0123456789ab", "orders", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
+        IncidentRow("orders", "i-0123456789ab", "0_0, 0_1", "stale-eos-checkpoint", Severity.CRITICAL,
                     Confidence.CONFIRMED, Level.EXPOSURE, do_first="i-aaaaaaaaaaaa", named_by="skipped-eos-wipe",
                     summary="orders 0_0, 0_1 (skipped-eos-wipe, confirmed): Bad.", next_step="Do \"this\"."),
-        IncidentRow("i-bbbbbbbbbbbb", "orders", "", "stale-eos-checkpoint", Severity.WARNING, Confidence.SUSPECTED,
+        IncidentRow("orders", "i-bbbbbbbbbbbb", "", "stale-eos-checkpoint", Severity.WARNING, Confidence.SUSPECTED,
                     Level.EXPOSURE, configured_exposure=Configured.ACCEPTED),
     ),
     incidents_unlisted=5,
@@ -131,10 +131,8 @@ def test_golden_exposition() -> None:
 def test_known_series_are_zero_from_the_first_scrape() -> None:
     """Detectors, causes, kinds and severities exist as zeros before anything happened, if they can become more."""
     found = samples(scrape(MetricsSnapshot(applications=("orders",), exactly_once={"orders": True})))
-    for reach in DETECTORS:
-        assert (
-            found["statewarden_agent_detector_failures_total", frozenset({("detector", reach.detector)})] == 0
-        )
+    for meta in DETECTORS:
+        assert found["statewarden_agent_detector_failures_total", frozenset({("detector", meta.id)})] == 0
     assert by_detector(found, "statewarden_findings_total") == {
         ("orders", "stale-eos-checkpoint"): {"info", "warning", "critical"},
         ("orders", "overlaid-store"): {"info"},

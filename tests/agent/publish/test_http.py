@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -17,6 +17,8 @@ import pytest
 import agent.publish.http
 from agent.errors import ConfigError
 from agent.publish.http import MAX_COMPUTED, MAX_CONNECTIONS, Answers, HttpServer
+
+METRICS = b" /metrics HTTP/1.1\r\n\r\n"
 
 
 @dataclass
@@ -75,11 +77,21 @@ def ask(
         connection.close()
 
 
-def slow_client(server: HttpServer, host: str = "127.0.0.1") -> socket.socket:
-    """Open a connection that began to ask."""
-    connection = socket.create_connection(("127.0.0.1", server.port), 120, source_address=(host, 0))
-    connection.sendall(b"GET")
-    return connection
+SlowClient = Callable[..., socket.socket]
+
+
+@pytest.fixture
+def slow_client(server: HttpServer) -> Iterator[SlowClient]:
+    """Give what opens a connection that began to ask; all are closed in the end."""
+    with ExitStack() as opened:
+
+        def connect(host: str = "127.0.0.1", more: bytes = b"") -> socket.socket:
+            place = ("127.0.0.1", server.port)
+            connection = opened.enter_context(socket.create_connection(place, 120, source_address=(host, 0)))
+            connection.sendall(b"GET" + more)
+            return connection
+
+        yield connect
 
 
 def read_all(connection: socket.socket) -> bytes:
@@ -160,40 +172,32 @@ def test_a_failing_answer_shows_the_client_nothing(
     assert ask(server, "/healthz")[0] == 200
 
 
-def test_a_flood_of_slow_askers_keeps_no_one_out(server: HttpServer) -> None:
+def test_a_flood_of_slow_askers_keeps_no_one_out(server: HttpServer, slow_client: SlowClient) -> None:
     """However many connections never finish asking: a probe from the same host gets its answer, the oldest go."""
-    slow = [slow_client(server) for _ in range(2 * MAX_CONNECTIONS)]
-    try:
-        for _ in range(4):
-            assert ask(server, "/healthz")[0::2] == (200, b"ok\n")
-        assert slow[0].recv(1) == b""
-    finally:
-        for connection in slow:
-            connection.close()
+    slow = [slow_client() for _ in range(2 * MAX_CONNECTIONS)]
+    for _ in range(4):
+        assert ask(server, "/healthz")[0::2] == (200, b"ok\n")
+    assert slow[0].recv(1) == b""
 
 
-def test_who_has_most_connections_loses_one(server: HttpServer) -> None:
+def test_who_has_most_connections_loses_one(slow_client: SlowClient) -> None:
     """A flood from one host takes no place from another host's only connection, even if that came first."""
-    other = slow_client(server, "127.0.0.2")
-    flood = [slow_client(server) for _ in range(2 * MAX_CONNECTIONS)]
-    try:
-        assert flood[0].recv(1) == b""
-        other.sendall(b" /healthz HTTP/1.1\r\n\r\n")
-        assert other.recv(12) == b"HTTP/1.0 200"
-    finally:
-        for connection in (other, *flood):
-            connection.close()
+    other = slow_client("127.0.0.2")
+    flood = [slow_client() for _ in range(2 * MAX_CONNECTIONS)]
+    assert flood[0].recv(1) == b""
+    other.sendall(b" /healthz HTTP/1.1\r\n\r\n")
+    assert other.recv(12) == b"HTTP/1.0 200"
 
 
 def test_slow_answers_do_not_hold_up_probes(
-    server: HttpServer, state: State, eventually: Callable[..., object]
+    server: HttpServer, state: State, slow_client: SlowClient, eventually: Callable[..., object]
 ) -> None:
     """As many long answers as there may be: one more is told to come again, probes are answered."""
     state.gate = threading.Event()
-    waiting = [slow_client(server) for _ in range(MAX_COMPUTED)]
     try:
-        for count, connection in enumerate(waiting, 1):
-            connection.sendall(b" /metrics HTTP/1.1\r\n\r\n")
+        waiting = []
+        for count in range(1, MAX_COMPUTED + 1):
+            waiting.append(slow_client(more=METRICS))
             eventually(partial(state.was_asked, count))
         assert ask(server, "/metrics")[0::2] == (503, b"too many requests at a time\n")
         assert ask(server, "/healthz")[0] == ask(server, "/readyz")[0] == 200
@@ -202,58 +206,50 @@ def test_slow_answers_do_not_hold_up_probes(
         eventually(lambda: ask(server, "/metrics")[0] == 200)
     finally:
         state.gate.set()
-        for connection in waiting:
-            connection.close()
 
 
 def test_who_takes_no_answer_keeps_no_one_out(
-    server: HttpServer, state: State, eventually: Callable[..., object]
+    server: HttpServer, state: State, slow_client: SlowClient, eventually: Callable[..., object]
 ) -> None:
     """However many clients ask for metrics and never read them: a scraper gets its own whole, the oldest go."""
     state.size = 16 << 20
     deaf = []
-    try:
-        for count in range(1, 2 * MAX_CONNECTIONS + 1):
-            deaf.append(slow_client(server))
-            deaf[-1].sendall(b" /metrics HTTP/1.1\r\n\r\n")
-            eventually(partial(state.was_asked, count))
-        for _ in range(3):
-            assert len(ask(server, "/metrics")[2]) == state.size
-        assert ask(server, "/healthz")[0] == 200
-        assert len(read_all(deaf[0])) < state.size
-    finally:
-        for connection in deaf:
-            connection.close()
+    for count in range(1, 2 * MAX_CONNECTIONS + 1):
+        deaf.append(slow_client(more=METRICS))
+        eventually(partial(state.was_asked, count))
+    for _ in range(3):
+        assert len(ask(server, "/metrics")[2]) == state.size
+    assert ask(server, "/healthz")[0] == 200
+    assert len(read_all(deaf[0])) < state.size
 
 
-def test_a_trickle_has_one_deadline(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trickle_has_one_deadline(slow_client: SlowClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every byte in time is not enough: a byte now and then gets no answer but an end."""
     monkeypatch.setattr(agent.publish.http, "DEADLINE_S", 0.2)
-    answer = None
-    with slow_client(server) as connection:
-        connection.settimeout(0.01)
-        while answer is None:
-            try:
-                connection.sendall(b"x")
-                answer = connection.recv(1)
-            except TimeoutError:
-                continue
-            except ConnectionError:  # the end came while a byte was on its way
-                answer = b""
+    answer, connection = None, slow_client()
+    connection.settimeout(0.01)
+    while answer is None:
+        try:
+            connection.sendall(b"x")
+            answer = connection.recv(1)
+        except TimeoutError:
+            continue
+        except ConnectionError:  # the end came while a byte was on its way
+            answer = b""
     assert answer == b""
 
 
 def test_an_answer_that_no_one_takes_has_the_same_deadline(
-    server: HttpServer, state: State, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., object]
-) -> None:
+    server: HttpServer, state: State, slow_client: SlowClient, monkeypatch: pytest.MonkeyPatch,
+    eventually: Callable[..., object],
+) -> None:  # fmt: skip
     """A client that asks and does not read is hung up on; what was on its way is not whole."""
     monkeypatch.setattr(agent.publish.http, "DEADLINE_S", 0.2)
     state.size = 16 << 20
-    with slow_client(server) as connection:
-        connection.sendall(b" /metrics HTTP/1.1\r\n\r\n")
-        eventually(partial(state.was_asked, 1))
-        eventually(lambda: not server._open)
-        assert len(read_all(connection)) < state.size
+    connection = slow_client(more=METRICS)
+    eventually(partial(state.was_asked, 1))
+    eventually(lambda: not server._open)
+    assert len(read_all(connection)) < state.size
 
 
 @pytest.mark.parametrize(
@@ -289,26 +285,26 @@ def test_a_connection_without_a_word_is_closed(server: HttpServer) -> None:
         assert connection.recv(1) == b""
 
 
-def test_a_port_in_use_is_a_configuration_error(server: HttpServer, state: State) -> None:
+NOTHING = Answers(lambda *_: ((), b""), lambda: None, lambda: None, str)
+
+
+def test_a_port_in_use_is_a_configuration_error(server: HttpServer) -> None:
     """The message names the address."""
-    answers = Answers(state.metrics, lambda: None, lambda: None, lambda: "")
     with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1:{server.port}"):
-        HttpServer(answers, "127.0.0.1", server.port)
+        HttpServer(NOTHING, "127.0.0.1", server.port)
 
 
-def test_stop_frees_the_port_even_if_never_started(state: State) -> None:
+def test_stop_frees_the_port_even_if_never_started() -> None:
     """A server that was only bound can be stopped, and its port bound again."""
-    answers = Answers(state.metrics, lambda: None, lambda: None, lambda: "")
-    first = HttpServer(answers, "127.0.0.1", 0)
-    port = first.port
+    first = HttpServer(NOTHING, "127.0.0.1", 0)
     first.stop()
-    HttpServer(answers, "127.0.0.1", port).stop()
+    HttpServer(NOTHING, "127.0.0.1", first.port).stop()
 
 
-def test_stop_wakes_the_thread(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_wakes_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever stops does not wait for the thread's next look: here it would come in an hour."""
     monkeypatch.setattr(agent.publish.http, "_POLL_S", 3600.0)
-    server = HttpServer(Answers(state.metrics, lambda: None, lambda: None, lambda: ""), "127.0.0.1", 0)
+    server = HttpServer(NOTHING, "127.0.0.1", 0)
     server.start()
     server.stop()
     assert not server._thread.is_alive()

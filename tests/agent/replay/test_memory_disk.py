@@ -42,14 +42,9 @@ def test_an_empty_disk() -> None:
     disk = MemoryDisk()
     assert disk.list("") == ()
     assert isinstance(disk.stat(""), FileStat)
-    for answer in (
-        disk.list("x"),
-        disk.stat("x"),
-        disk.read_at("x", 0, 1),
-        disk.lock_state("x"),
-        disk.stat("x/y"),
-    ):
-        assert answer is Unseen.VANISHED
+    for path in ("x", "x/y"):
+        asked = (disk.list(path), disk.stat(path), disk.read_at(path, 0, 1), disk.lock_state(path))
+        assert set(asked) == {Unseen.VANISHED}
     assert disk.processes() == ()
 
 
@@ -59,49 +54,6 @@ def test_kinds() -> None:
     assert disk.list("") == (Entry("d", EntryKind.DIRECTORY), Entry("f", EntryKind.FILE))
     assert disk.list("f") is Unseen.UNREADABLE
     assert disk.read_at("d", 0, 1) is Unseen.UNREADABLE
-
-
-def test_sequential_and_positioned_writes() -> None:
-    """A plain write moves the position, a positioned one does not, and a hole reads as zeros."""
-    disk = disk_of(
-        *FILE,
-        op(2, "write", "f", data=b"abc"),
-        op(3, "write", "f", data=b"XY", offset=1),
-        op(4, "write", "f", data=b"def"),
-        op(5, "write", "f", data=b"!", offset=8),
-    )
-    assert disk.read_at("f", 0, 100) == b"aXYdef\0\0!"
-    assert disk.read_at("f", 3, 2) == b"de"
-    assert disk.read_at("f", 50, 2) == b""
-    assert mtime(disk, "f") == 5
-
-
-def test_reopening() -> None:
-    """Opening again starts at the front, for appending at the end."""
-    disk = disk_of(
-        *FILE, op(2, "write", "f", data=b"abcdef"), op(3, "open_w", "f"), op(3, "write", "f", data=b"XY"),
-        op(4, "open_w", "f", append=True), op(4, "write", "f", data=b"++"),
-    )  # fmt: skip
-    assert disk.read_at("f", 0, 100) == b"XYcdef++"
-
-
-def test_truncation() -> None:
-    """A file is cut, or filled up with zeros; both count as a change."""
-    disk = disk_of(*FILE, op(2, "write", "f", data=b"abcdef"), op(7, "truncate", "f", size=2))
-    assert (disk.read_at("f", 0, 9), mtime(disk, "f")) == (b"ab", 7)
-    disk.apply(op(8, "truncate", "f", size=4))
-    assert (disk.read_at("f", 0, 9), mtime(disk, "f")) == (b"ab\0\0", 8)
-
-
-def test_a_write_after_a_truncation_keeps_its_position() -> None:
-    """Truncating to nothing leaves the descriptor where it was, as the kernel does."""
-    disk = disk_of(
-        *FILE,
-        op(2, "write", "f", data=b"abcd"),
-        op(3, "truncate", "f", size=0),
-        op(4, "write", "f", data=b"e"),
-    )
-    assert disk.read_at("f", 0, 9) == b"\0\0\0\0e"
 
 
 def test_rename_replaces_and_keeps_the_inode() -> None:
@@ -114,14 +66,6 @@ def test_rename_replaces_and_keeps_the_inode() -> None:
     assert disk.read_at("g", 0, 9) == b"new"
     assert disk.lock_state("g") is LockState.HELD
     assert disk.list("") == (Entry("g", EntryKind.FILE),)
-
-
-def test_a_directory_moves_with_all_below_it() -> None:
-    """Both parents change, the children stay."""
-    disk = disk_of(op(1, "mkdir", "a"), op(1, "mkdir", "b"), op(2, "mkdir", "a/x"), op(3, "create", "a/x/f"))
-    disk.apply(op(9, "rename", "a/x", to="b/y"))
-    assert disk.list("b/y") == (Entry("f", EntryKind.FILE),)
-    assert (mtime(disk, "a"), mtime(disk, "b"), mtime(disk, "b/y")) == (9, 9, 3)
 
 
 def test_renaming_what_is_not_there_changes_nothing() -> None:
@@ -137,16 +81,8 @@ def test_the_time_of_a_directory() -> None:
     """Only a direct child's coming and going moves it: not a write, a lock, a time or a grandchild."""
     disk = disk_of(op(1, "mkdir", "d"), op(2, "create", "d/f"))
     assert mtime(disk, "d") == 2
-    for later in (
-        op(3, "open_w", "d/f"),
-        op(4, "write", "d/f", data=b"x"),
-        op(5, "truncate", "d/f", size=0),
-        op(6, "utime", "d/f"),
-        op(7, "lock", "d/f"),
-        op(8, "unlock", "d/f"),
-        op(8, "close_w", "d/f"),
-    ):
-        disk.apply(later)
+    for at_us, name in enumerate(("open_w", "write", "truncate", "utime", "lock", "unlock", "close_w"), 3):
+        disk.apply(op(at_us, name, "d/f", data=b"x"))
     assert mtime(disk, "d") == 2
     disk.apply(op(9, "mkdir", "d/e"))
     disk.apply(op(10, "create", "d/e/g"))
@@ -158,18 +94,21 @@ def test_the_time_of_a_directory() -> None:
     assert mtime(disk, "") == 1
 
 
+def inodes(disk: MemoryDisk) -> list[int]:
+    return [stat.inode for stat in (disk.stat("d"), disk.stat("f")) if isinstance(stat, FileStat)]
+
+
 def test_a_new_life_has_a_new_inode() -> None:
     """A directory or file that is made again is another one; making what exists changes nothing."""
     disk = disk_of(op(1, "mkdir", "d"), *FILE, op(2, "write", "f", data=b"x"))
-    inodes = [stat.inode for stat in (disk.stat("d"), disk.stat("f")) if isinstance(stat, FileStat)]
-    disk.apply(op(3, "create", "f"))
-    disk.apply(op(3, "mkdir", "d"))
-    assert [x.inode for x in (disk.stat("d"), disk.stat("f")) if isinstance(x, FileStat)] == inodes
+    first = inodes(disk)
+    for again in (op(3, "create", "f"), op(3, "mkdir", "d")):
+        disk.apply(again)
+    assert inodes(disk) == first
     assert disk.read_at("f", 0, 9) == b"x"
     for gone in (op(4, "rmdir", "d"), op(4, "unlink", "f"), op(5, "mkdir", "d"), op(5, "create", "f")):
         disk.apply(gone)
-    again = [x.inode for x in (disk.stat("d"), disk.stat("f")) if isinstance(x, FileStat)]
-    assert not set(again) & set(inodes)
+    assert not set(inodes(disk)) & set(first)
     assert disk.read_at("f", 0, 9) == b""
 
 
@@ -286,45 +225,60 @@ def _compare(memory: MemoryDisk, kernel: KernelDisk, path: str) -> None:
 
 LONG = bytes(range(250)) * 30
 ENCODED = Encoded(base64.b64encode(LONG).decode())
+LONG_WRITE = op(2, "write", "f", data=ENCODED)
+
+
+@pytest.mark.parametrize(
+    ("steps", "content"),
+    [
+        # a plain write moves the position, a positioned one does not, and a hole reads as zeros
+        ((op(2, "write", "f", data=b"abc"), op(3, "write", "f", data=b"XY", offset=1),
+          op(4, "write", "f", data=b"def"), op(5, "write", "f", data=b"!", offset=8)), b"aXYdef\0\0!"),
+        # opening again starts at the front, for appending at the end
+        ((op(2, "write", "f", data=b"abcdef"), op(3, "open_w", "f"), op(3, "write", "f", data=b"XY"),
+          op(4, "open_w", "f", append=True), op(4, "write", "f", data=b"++")), b"XYcdef++"),
+        # a file is cut, or filled up with zeros
+        ((op(2, "write", "f", data=b"abcdef"), op(7, "truncate", "f", size=2)), b"ab"),
+        ((op(2, "write", "f", data=b"ab"), op(8, "truncate", "f", size=4)), b"ab\0\0"),
+        # truncating to nothing leaves the descriptor where it was, as the kernel does
+        ((op(2, "write", "f", data=b"abcd"), op(3, "truncate", "f", size=0), op(4, "write", "f", data=b"e")),
+         b"\0\0\0\0e"),
+        # what stays encoded can be written on, overwritten and cut; only what replaces a whole file stays so
+        ((LONG_WRITE, op(3, "write", "f", data=b"end")), LONG + b"end"),
+        ((LONG_WRITE, op(3, "write", "f", data=b"XY", offset=1)), LONG[:1] + b"XY" + LONG[3:]),
+        ((LONG_WRITE, op(3, "write", "f", data=ENCODED)), LONG + LONG),
+        ((LONG_WRITE, op(3, "write", "f", data=ENCODED, offset=0)), LONG),
+        ((LONG_WRITE, op(3, "write", "f", data=ENCODED, offset=8_000)), LONG + bytes(500) + LONG),
+        ((LONG_WRITE, op(3, "truncate", "f", size=5)), LONG[:5]),
+        ((LONG_WRITE, op(3, "truncate", "f", size=len(LONG))), LONG),
+        ((LONG_WRITE, op(3, "truncate", "f", size=len(LONG) + 2)), LONG + bytes(2)),
+        ((op(2, "write", "f", data=bytes(9_000)), op(3, "write", "f", data=ENCODED, offset=0)), LONG + bytes(1_500)),
+    ],
+)  # fmt: skip
+def test_content_is_what_was_written(steps: tuple[Operation, ...], content: bytes) -> None:
+    """Whole and in parts; the file's time is that of its last change."""
+    disk = disk_of(*FILE, *steps)
+    assert disk.read_at("f", 0, 10**6) == content
+    assert disk.read_at("f", 3, 2) == content[3:5]
+    assert disk.read_at("f", len(content) + 40, 2) == b""
+    assert mtime(disk, "f") == steps[-1].at_us
 
 
 def test_what_was_written_at_once_is_read_in_parts() -> None:
     """Content that stays encoded has its size, and gives any part of it."""
-    disk = disk_of(*FILE, op(2, "write", "f", data=ENCODED))
+    disk = disk_of(*FILE, LONG_WRITE)
     assert disk.stat("f") == FileStat(EntryKind.FILE, FIRST_INODE + 2, len(LONG), 2)
     assert disk.read_at("f", 0, 10**6) == LONG
     assert disk.read_at("f", 7_000, 10) == LONG[7_000:7_010]
     assert disk.read_at("f", 10**6, 10) == b""
 
 
-@pytest.mark.parametrize(
-    ("operation", "content"),
-    [
-        (op(3, "write", "f", data=b"end"), LONG + b"end"),
-        (op(3, "write", "f", data=b"XY", offset=1), LONG[:1] + b"XY" + LONG[3:]),
-        (op(3, "write", "f", data=ENCODED), LONG + LONG),
-        (op(3, "write", "f", data=ENCODED, offset=0), LONG),
-        (op(3, "write", "f", data=ENCODED, offset=8_000), LONG + bytes(500) + LONG),
-        (op(3, "truncate", "f", size=5), LONG[:5]),
-        (op(3, "truncate", "f", size=len(LONG)), LONG),
-        (op(3, "truncate", "f", size=len(LONG) + 2), LONG + bytes(2)),
-    ],
-)
-def test_what_was_written_at_once_is_changed(operation: Operation, content: bytes) -> None:
-    """A file whose content stays encoded can be written on, overwritten and cut."""
-    disk = disk_of(*FILE, op(2, "write", "f", data=ENCODED), operation)
-    assert disk.read_at("f", 0, 10**6) == content
-
-
-def test_a_long_write_into_a_longer_file_leaves_its_end() -> None:
-    """Only what replaces a whole file may stay encoded."""
-    disk = disk_of(*FILE, op(2, "write", "f", data=bytes(9_000)), op(3, "write", "f", data=ENCODED, offset=0))
-    assert disk.read_at("f", 0, 10**6) == LONG + bytes(1_500)
-
-
 def test_a_moved_directory_takes_everything_along() -> None:
-    """Files below a directory have new paths after its move, and the old ones lead nowhere."""
+    """Files below a directory have new paths after its move, the old ones lead nowhere; both parents change."""
     disk = disk_of(op(1, "mkdir", "d"), op(1, "mkdir", "d/e"), op(1, "create", "d/e/f"), op(1, "mkdir", "dx"))
+    disk.apply(op(2, "rename", "d/e", to="dx/e"))
+    assert [mtime(disk, x) for x in ("d", "dx", "dx/e")] == [2, 2, 1]
+    disk.apply(op(2, "rename", "dx/e", to="d/e"))
     disk.apply(op(2, "rename", "d", to="g"))
     assert disk.list("g/e") == (Entry("f", EntryKind.FILE),)
     assert disk.stat("d/e/f") is Unseen.VANISHED

@@ -11,7 +11,7 @@ import pytest
 from agent.contract.events import Origin
 from agent.errors import SpoolError
 from agent.ship.database import DamagedError, Database, NoRoomError, StoreError
-from agent.ship.queue import FORMAT
+from agent.ship.queue import FORMAT, other_format
 from agent.ship.values import MIN_CAP_BYTES
 from tests.agent.ship.ship_support import (
     HandClock,
@@ -183,11 +183,14 @@ def test_another_format_is_set_aside(
         connection.execute(f"PRAGMA user_version={version}")
     connection.close()
     before = (left / "spool.db").read_bytes()
+    told = f"it has format {version}, this statewarden knows {FORMAT}" if version else ""
+    assert other_format(left / "spool.db") == told
     with open_spool(left, clock, NEXT_BOOT) as spool:
         assert spool.append(heartbeat()) == 1
         spool.seal()
         assert drop_rows(drain(spool)) == [("unknown", 0, 0, 0, "other-format; boot unknown")]
         assert (spool.stats().corrupt_segments, spool.stats().aside) == (0, 1)
+    assert other_format(left / "spool.db") == other_format(left / "none") == ""
     assert (left / "spool.db.bad").stat().st_size == len(before)
     assert "set a database aside" in caplog.text
 

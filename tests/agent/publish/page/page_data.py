@@ -11,8 +11,9 @@ from agent.contract.finding import Finding
 from agent.contract.incidents import gather
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import StoreRow, TaskRow
+from agent.inventory.model import BlindInterval
 from agent.judging.base import Evidence
-from agent.publish.page_data import ApplicationRow, BlindRow, PageData, make_page
+from agent.publish.page_data import ApplicationRow, PageData, make_page
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.run import first_time_us, replay
 from deploy.demo.scenarios import load_scenario
@@ -57,7 +58,7 @@ def hostile_page(text: str) -> PageData:
         agent_version=text, pod=text, state_dir=text, volume=text, applications=(application,),
         incidents=tuple(gather([finding(text, application_id=text, task_id=text, store=text)])),
         counts=((Severity.INFO, 0), (Severity.WARNING, 0), (Severity.CRITICAL, 3)),
-        blind=(BlindRow(NOW_US, None, text, text),), runbooks="https://example.org/docs",
+        blind=(BlindInterval(NOW_US, text, application=text),), runbooks="https://example.org/docs",
     )  # fmt: skip
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from agent.contract.events import Severity
 from agent.contract.incidents import gather
+from agent.inventory.model import BlindInterval
 from agent.publish import page
 from agent.publish.page import render
-from agent.publish.page_data import INCIDENTS_SHOWN, BlindRow
+from agent.publish.page_data import INCIDENTS_SHOWN
 from tests.agent.publish.page.page_data import NOW_US, finding, hostile_page, page_data, replayed_page
 
 VOID = {"meta", "link", "br"}
@@ -89,7 +90,7 @@ def test_hostile_names_stay_text(text: str) -> None:
         ({}, "Nothing found"),
         ({"ready": False}, "The first walk is not finished yet"),
         ({"applications": (), "applications_total": 0}, "Nothing to watch: no application directory"),
-        ({"blind": (BlindRow(NOW_US, None, "watch-limit", "everything"),)}, "the agent is blind right now"),
+        ({"blind": (BlindInterval(NOW_US, "watch-limit"),)}, "the agent is blind right now"),
         ({"counts": ((Severity.INFO, 1),)}, "Nothing found but 1 remark"),
         ({"counts": ((Severity.WARNING, 1),)}, "1 warning incident"),
         ({"counts": ((Severity.WARNING, 2), (Severity.CRITICAL, 1))}, "1 critical and 2 warning incidents"),
@@ -115,6 +116,18 @@ def test_nothing_to_watch_names_the_usual_reason() -> None:
     )
 
 
+def test_a_blind_interval_says_what_was_not_seen() -> None:
+    """The application, the task and the store, as far as they are known; else all of it."""
+    places = {(): "everything", ("orders",): "orders", ("orders", "0_1", "counts"): "orders/0_1/counts"}
+    for place, words in places.items():
+        fields = dict(zip(("application", "task", "store"), place, strict=False))
+        row = BlindInterval(NOW_US, "watch-limit", **fields)
+        assert (
+            f" {words} "
+            in Reader(render(page_data(applications=(), applications_total=0, blind=(row,)))).text
+        )
+
+
 def test_a_silent_worker_is_reported() -> None:
     """What is shown may be old: that stands above it; with nothing to show the page says so."""
     assert (
@@ -131,9 +144,6 @@ def test_what_is_left_out_is_counted() -> None:
         counts=((Severity.CRITICAL, INCIDENTS_SHOWN + 7),),
     )
     assert "7 incidents more" in Reader(render(many)).text
-
-
-NOW_US = 1_700_000_000_000_000
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
-"""`docs/scan.schema.json`: the JSON Schema of the lines of `scan --json` and `replay --json`."""
+"""The JSON Schemas that are committed: of the event contract, and of the lines of `scan --json` and `replay --json`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from agent.cli.json_lines import VERSION
+from agent.contract.codec import DATASCHEMA
 from agent.contract.events import Kind, Severity
 from agent.contract.exit_codes import Exit
+from agent.contract.field import Field, FieldType
 from agent.contract.fields import fields_of
 from agent.contract.incidents import Configured, EvidenceRole
-from agent.contract.schema import json_schema
 
 Schema = dict[str, Any]
 
@@ -21,19 +23,83 @@ OR_NONE = {"type": ["string", "null"]}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 
 
-def render() -> str:
-    """Render the file: stable order, two spaces, newline at the end."""
-    branches = [
-        _line("finding", _finding(), ("role",)),
-        _line("incident", _incident()),
-        _line("summary", _summary()),
-    ]
-    whole = {
+_SCALARS = {
+    FieldType.STRING: "string",
+    FieldType.LONG: "integer",
+    FieldType.DOUBLE: "number",
+    FieldType.BOOLEAN: "boolean",
+}
+
+
+def json_schema() -> dict[str, object]:
+    """Build the schema of one event line: one branch per record kind."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": DATASCHEMA,
+        "title": "statewarden event (CloudEvents 1.0, JSON format)",
+        "oneOf": [_branch(kind) for kind in Kind],
+    }
+
+
+def _branch(kind: Kind) -> dict[str, object]:
+    rows = fields_of(kind)
+    data = _object(rows)
+    properties = data["properties"]
+    assert isinstance(properties, dict)
+    properties["kind"] = {"const": kind.value}
+    return {
+        "title": kind.value,
+        "type": "object",
+        "required": ["specversion", "id", "source", "type", "time", "data"],
+        "properties": {
+            "specversion": {"const": "1.0"}, "id": {"type": "string", "minLength": 1},
+            "source": {"type": "string", "minLength": 1}, "type": {"const": f"io.statewarden.{kind.value}.v1"},
+            "subject": {"type": "string"}, "time": {"type": "string", "format": "date-time"},
+            "datacontenttype": {"const": "application/json"}, "dataschema": {"const": DATASCHEMA}, "data": data,
+        },
+    }  # fmt: skip
+
+
+def _object(rows: tuple[Field, ...]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "required": [row.name for row in rows if row.required],
+        "properties": {row.name: _property(row) for row in rows},
+    }
+
+
+def _property(row: Field) -> dict[str, object]:
+    meaning = row.meaning + (f" Unit: {row.unit}." if row.unit else "")
+    schema: dict[str, object] = {"description": meaning}
+    if row.type is FieldType.STRINGS:
+        schema |= {"type": "array", "items": {"type": "string"}}
+    elif row.type is FieldType.STRUCTS:
+        schema |= {"type": "array", "items": _object(row.items)}
+    elif row.required:
+        schema["type"] = _SCALARS[row.type]
+    else:
+        schema["type"] = [_SCALARS[row.type], "null"]
+    if row.values:
+        schema["enum"] = [*row.values] if row.required else [*row.values, None]
+    return schema
+
+
+def scan_schema() -> Schema:
+    """Build the schema of one line of a scan: one branch per kind of line."""
+    return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "one line of statewarden scan --json",
-        "oneOf": branches,
+        "oneOf": [
+            _line("finding", _finding(), ("role",)),
+            _line("incident", _incident()),
+            _line("summary", _summary()),
+        ],
     }
-    return json.dumps(whole, indent=2, ensure_ascii=True) + "\n"
+
+
+def render(schema: Mapping[str, object]) -> str:
+    """Render a schema as committed: stable order, two spaces, newline at the end."""
+    return json.dumps(schema, indent=2, ensure_ascii=True) + "\n"
 
 
 def _line(kind: str, properties: Schema, optional: tuple[str, ...] = ()) -> Schema:
