@@ -4,187 +4,133 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity
-from tests.support.kills import EOS, ID, killed, quiet, running, told
+from agent.contract.events import Severity
+from tests.support.kills import EOS, ID, killed, running, told
 from tests.support.scenario import KEY_VALUE, Scenario
+from tests.support.scenario_script import play
+
+FIELD = ["3.9.2", "4.2.1", "4.3.1"]
+"""Releases that write a corrupted task's offsets before its wipe."""
+HANDED_OVER = pytest.mark.twin_of(ID, "its process lived on to open it again")
 
 
-@pytest.mark.parametrize("release", ["3.9.2", "4.2.1", "4.3.1"])
+def said_after(run: Scenario, script: str) -> str:
+    """What is said of which task after a life that ends with a kill."""
+    killed(play(run, script), run.app)
+    return ", ".join(f"{task} {severity}" for task, severity in told(run)) or "silent"
+
+
+# What a stop, or the removal of a thread, writes before its first close: up to 4.2 every offset, with a flush.
+ALL_WRITTEN = ", ".join(f"{{flush}} s, checkpoints 0_{number} 2499" for number in range(4))
+
+
+def stop_cut(release: str, closed: int, flush: float) -> str:
+    """The grace period is over: all offsets are written, some tasks are closed, the rest dies with the process."""
+    if release == "4.3.1":
+        return ", ".join(f"closes 0_{number} 2499, {flush} s" for number in range(closed))
+    closes = [f"closes 0_{number}, {flush} s" for number in range(closed)]
+    return ", ".join([ALL_WRITTEN.format(flush=flush), *closes])
+
+
+def thread_removed(release: str, between: float) -> str:
+    """removeStreamThread: all tasks of a thread are written, then closed one after the other."""
+    if release == "4.3.1":
+        return f"closes 0_0 2499, closes 0_2 2499, {between} s"
+    return f"checkpoints 0_0 2499, checkpoints 0_2 2499, closes 0_0, closes 0_2, {between} s"
+
+
+@pytest.mark.parametrize("release", FIELD)
 @pytest.mark.parametrize(
-    ("between", "severity"), [(0.03, "warning"), (0.2, "info"), (4.0, "info"), (5.5, None)]
+    ("script", "said"),
+    [
+        # a wipe begins 4 to 40 ms after the close; where none had begun after 0.1 s, none was due
+        pytest.param("closes 0_1 2499, 0.03 s", "0_1 warning", id="corrupted"),
+        pytest.param("closes 0_1 2499, 0.2 s", "0_1 info", id="its wipe would have begun"),
+        pytest.param("closes 0_1 2499, 4 s", "0_1 info", id="seconds before"),
+        pytest.param("closes 0_1 2499, 5.5 s", "silent", id="long before"),
+        pytest.param(
+            "closes 0_0 2499, 0.005 s, deletes_directory 0_0, closes 0_1 2499, 0.01 s",
+            "0_1 warning",
+            id="corrupted after another was wiped",
+        ),
+        pytest.param(
+            "closes 0_0 2499, 0.3 s, opens 0_0, 0.03 s", "silent", id="handed to a thread", marks=HANDED_OVER
+        ),
+        # scaled out, and rolling restarts by kill: the pod before is back and takes tasks over, in order
+        *(
+            pytest.param(f"closes 0_0 2499, {x} s", "0_0 info", id=f"one moved {x} s before")
+            for x in (0.7, 3.1)
+        ),
+        *(
+            pytest.param(
+                f"closes 0_0 2499, closes 0_1 2499, {x} s", "0_0 info, 0_1 info", id=f"two moved {x} s before"
+            )
+            for x in (0.7, 3.1)
+        ),
+        *(
+            pytest.param(f"closes 0_3 2499, {x} s", "0_3 info", id=f"last moved {x} s before")
+            for x in (0.2, 4.9)
+        ),
+    ],
 )
-def test_when_the_wipe_would_have_started(release, between, severity):
-    """A wipe begins 4 to 40 ms after the close; where none had begun after 0.1 s, none was due."""
-    run, app = running(release)
-    app.closes("0_1", 2499)
-    run.wait(between)
-    killed(run, app)
-    assert told(run) == ([] if severity is None else [("0_1", Severity(severity))])
+def test_closes(release, script, said):
+    """A corrupted close is followed by its wipe; a revocation is not."""
+    assert said_after(running(release)[0], script) == said
+
+
+@pytest.mark.parametrize("release", FIELD)
+@pytest.mark.parametrize(
+    "script",
+    [
+        *(lambda x, n=n, f=f: stop_cut(x, n, f) for n in (1, 2, 3) for f in (0.01, 0.4)),
+        *(lambda x, s=s: thread_removed(x, s) for s in (0.02, 0.8, 4.7)),
+    ],
+)
+def test_stop_that_was_cut(release, script):
+    """An orderly stop, or that of a thread, and a kill in the middle: information at most."""
+    assert "warning" not in said_after(running(release)[0], script(release))
+
+
+def test_wipe_of_long_ago_is_no_corruption_now():
+    """A task that was wiped a minute before an orderly stop has nothing to do with it."""
+    script = "closes 0_3 2499, deletes_directory 0_3, 60 s, closes 0_0 2499, 0.02 s"
+    assert "warning" not in said_after(running("4.3.1")[0], script)
+
+
+@pytest.mark.parametrize(("first", "severity"), [("2_0", "info"), ("10_0", "warning")])
+def test_order_of_an_orderly_stop(first, severity):
+    """4.3 writes nothing before the first close; what is left is that a stop closes tasks by number: 2_0, then 10_0."""
+    run = play(Scenario("4.3.1", EOS), "start")
+    for x in ("2_0", "10_0"):
+        play(run, f"opens {x}, restores {x} 1999 puts=2000, commits {x} 1999")
+    script = f"4 s, puts 2_0 500, puts 10_0 500, closes {first} 2499, 0.02 s"
+    assert said_after(run, script) == f"{first} {severity}"
+    assert ("a stop closes this task first" in run.only(ID).summary) == (severity == "info")
+
+
+TWO = ("0_0", "0_1")
 
 
 @pytest.mark.parametrize(("between", "severity"), [(0.3, Severity.WARNING), (0.5, Severity.INFO)])
 def test_on_a_slow_volume(between, severity):
     """Where an unlink takes 0.3 s, the first one of a wipe is seen so much later."""
-    run = Scenario("4.0.0", EOS)
-    app = run.start()
-    for task_id in ("0_0", "0_1"):
-        app.opens(task_id)
-        app.restores(task_id, 1999, puts=2000)
+    run = play(Scenario("4.0.0", EOS), "start")
+    play(run, ", ".join(f"opens {x}, restores {x} 1999 puts=2000" for x in TWO))
     run.wait(5)
-    app.stops({"0_0": 1999, "0_1": 1999})
+    run.app.stops(dict.fromkeys(TWO, 1999))
     run.world.unlink_us = 300_000
-    app = run.start()
-    for task_id in ("0_0", "0_1"):
-        app.opens(task_id)
-        app.restores(task_id, 1999, puts=0)
-    app.puts("0_0", 5000)
-    app.flushes("0_0")
-    app.compacts("0_0")
-    run.wait(1)
-    app.closes("0_0", 6999)
-    run.wait(between)
-    killed(run, app)
-    assert told(run) == [("0_0", severity)]
+    play(run, "start, " + ", ".join(f"opens {x}, restores {x} 1999 puts=0" for x in TWO))
+    script = f"puts 5000, flushes, compacts, 1 s, closes 6999, {between} s"
+    assert said_after(run, script) == f"0_0 {severity}"
 
 
 def test_close_on_a_very_slow_volume():
     """RocksDB removes files while it closes: there its lock is let go long after the checkpoint was written."""
     run = Scenario("3.9.1", EOS, stores={"s": KEY_VALUE, "t": KEY_VALUE})
     run.world.unlink_us = 400_000
-    app = run.start()
-    for task_id in ("0_0", "0_1"):
-        app.opens(task_id)
-        app.restores(task_id, 1999, puts=2000)
-        app.compacts(task_id)
-    run.wait(3)
-    app.puts("0_0", 5000)
-    app.flushes("0_0")
-    app.compacts("0_0")
-    run.wait(3)
-    app.checkpoints("0_0", 6999)
-    run.wait(0.7)
-    app.closes("0_0")
-    run.wait(0.05)
-    killed(run, app)
-    assert told(run) == [("0_0", Severity.WARNING)]
-
-
-FIELD = ["3.9.2", "4.2.1", "4.3.1"]
-"""Releases that write a corrupted task's offsets before its wipe."""
-
-
-@pytest.mark.parametrize("release", FIELD)
-@pytest.mark.parametrize("between", [0.7, 1.5, 3.1])
-@pytest.mark.parametrize("moved", [1, 2])
-def test_rolling_restart_by_kill(release, between, moved):
-    """The pod before is back and takes tasks over from this one, in order; then this one is killed."""
-    run, app = running(release)
-    for number in range(moved):
-        app.closes(f"0_{number}", 2499)
-    run.wait(between)
-    killed(run, app)
-    assert quiet(run)
-
-
-@pytest.mark.parametrize("release", FIELD)
-@pytest.mark.parametrize("closed", [1, 2, 3])
-@pytest.mark.parametrize("flush", [0.01, 0.4])
-def test_killed_in_an_orderly_stop(release, closed, flush):
-    """The grace period is over: all offsets are written, some tasks are closed, the rest dies with the process."""
-    run, app = running(release)
-    ids = sorted(run.tasks)
-    if not app.habits.offsets_in_store:
-        for task_id in ids:
-            run.wait(flush)
-            app.checkpoints(task_id, 2499)
-    for task_id in ids[:closed]:
-        app.closes(task_id, 2499 if app.habits.offsets_in_store else None)
-        run.wait(flush)
-    killed(run, app)
-    assert quiet(run)
-
-
-@pytest.mark.parametrize(("first", "severity"), [("2_0", "info"), ("10_0", "warning")])
-def test_order_of_an_orderly_stop(first, severity):
-    """4.3 writes nothing before the first close; what is left is that a stop closes tasks by number: 2_0, then 10_0."""
-    run = Scenario("4.3.1", EOS)
-    app = run.start()
-    for task_id in ("2_0", "10_0"):
-        app.opens(task_id)
-        app.restores(task_id, 1999, puts=2000)
-        app.commits(task_id, 1999)
-    run.wait(4)
-    for task_id in ("2_0", "10_0"):
-        app.puts(task_id, 500)
-    app.closes(first, 2499)
-    run.wait(0.02)
-    killed(run, app)
-    assert told(run) == [(first, Severity(severity))]
-    assert ("a stop closes this task first" in run.only(ID).summary) == (severity == "info")
-
-
-def test_wipe_of_long_ago_is_no_corruption_now():
-    """A task that was wiped a minute before an orderly stop has nothing to do with it."""
-    run, app = running("4.3.1")
-    app.closes("0_3", 2499)
-    app.deletes_directory("0_3")
-    run.wait(60)
-    app.closes("0_0", 2499)
-    run.wait(0.02)
-    killed(run, app)
-    assert quiet(run)
-
-
-@pytest.mark.parametrize("release", FIELD)
-@pytest.mark.parametrize("between", [0.02, 0.8, 4.7])
-def test_thread_that_was_removed(release, between):
-    """removeStreamThread: all tasks of a thread are written, then closed one after the other; then a kill."""
-    run, app = running(release)
-    if not app.habits.offsets_in_store:
-        for task_id in ("0_0", "0_2"):
-            app.checkpoints(task_id, 2499)
-    for task_id in ("0_0", "0_2"):
-        app.closes(task_id, 2499 if app.habits.offsets_in_store else None)
-    run.wait(between)
-    killed(run, app)
-    assert quiet(run)
-
-
-@pytest.mark.parametrize("release", FIELD)
-@pytest.mark.parametrize("between", [0.2, 2.0, 4.9])
-def test_scaled_out(release, between):
-    """A new instance takes one task over; then this one is killed."""
-    run, app = running(release)
-    app.closes("0_3", 2499)
-    run.wait(between)
-    killed(run, app)
-    assert quiet(run)
-
-
-@pytest.mark.parametrize("release", FIELD)
-@pytest.mark.twin_of(ID, "its process lived on to open it again")
-def test_handed_to_another_thread(release):
-    """Another thread of the process has the task again when the kill comes: nothing was about to be wiped."""
-    run, app = running(release)
-    app.closes("0_0", 2499)
-    run.wait(0.3)
-    app.opens("0_0")
-    run.wait(0.03)
-    killed(run, app)
-    assert told(run) == []
-
-
-@pytest.mark.parametrize("release", FIELD)
-def test_corrupted_after_another_was_wiped(release):
-    """Two tasks are corrupted: the first is closed and wiped, then the second is closed and the process killed."""
-    run, app = running(release)
-    app.closes("0_0", 2499)
-    run.wait(0.005)
-    app.deletes_directory("0_0")
-    app.closes("0_1", 2499)
-    run.wait(0.01)
-    killed(run, app)
-    assert told(run) == [("0_1", Severity.WARNING)]
+    play(run, "start, " + ", ".join(f"opens {x}, restores {x} 1999 puts=2000, compacts {x}" for x in TWO))
+    script = "3 s, puts 5000, flushes, compacts, 3 s, checkpoints 6999, 0.7 s, closes, 0.05 s"
+    assert said_after(run, script) == "0_0 warning"
 
 
 def test_end_that_was_polled():
@@ -196,23 +142,16 @@ def test_end_that_was_polled():
     assert told(run) == [("0_0", Severity.WARNING)]
 
 
-def test_information_says_why():
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("closes 2499, 2 s", "its wipe would have started within 0.1 s"),
+        (thread_removed("4.1.2", 0.03), "other tasks were closed with it"),
+    ],
+)
+def test_information_says_why(script, why):
     """What speaks against a corrupted close is told, and that nothing has to be done."""
-    run, app = running("4.1.2")
-    app.closes("0_0", 2499)
-    run.wait(2)
-    killed(run, app)
-    assert told(run) == [("0_0", Severity.INFO)]
-    late = run.only(ID)
-    assert (late.confidence, late.level) == (Confidence.UNKNOWN, Level.EVENT)
-    assert "its wipe would have started within 0.1 s" in late.summary
-    assert late.next_action.startswith("Nothing")
-    run, app = running("4.1.2")
-    for task_id in ("0_0", "0_1"):
-        app.checkpoints(task_id, 2499)
-    for task_id in ("0_0", "0_1"):
-        app.closes(task_id)
-    run.wait(0.03)
-    killed(run, app)
-    assert told(run) == [("0_0", Severity.INFO), ("0_1", Severity.INFO)]
-    assert "other tasks were closed with it" in run.findings(ID)[0].summary
+    run, _ = running("4.1.2")
+    said_after(run, script)
+    assert why in run.findings(ID)[0].summary
+    assert run.findings(ID)[0].next_action.startswith("Nothing")
