@@ -172,6 +172,11 @@ def task(
     return having(made, **fields)
 
 
+def profile(release: str | None) -> Profile:
+    """What is known of one release, or of any."""
+    return Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
+
+
 def case(
     *tasks: Task,
     now: float = 100,
@@ -191,10 +196,9 @@ def case(
         **(told or {}),
     }
     settings = ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
-    profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
     inventory = Inventory({"app": app}, started_us=at(0))
     first = tasks[0] if tasks else task()
-    return TaskCase(inventory, at(now), app, first, settings=settings, profile=profile)
+    return TaskCase(inventory, at(now), app, first, settings=settings, profile=profile(release))
 
 
 def judge(detector: str, one: AgentCase) -> list[Verdict]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.segments import CLOSED, OPEN, Segment
 from agent.judging.segment_loss import Grade, changelog_of, losses, unflushed, weigh
-from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
+from tests.support.segment_model import CHANGELOG, ModelStore
+from tests.support.segment_model import segment as made
 
 late = st.sampled_from([0, 0, 0, 1, 2])
 steps = st.lists(
@@ -107,30 +109,11 @@ def test_an_orderly_close_loses_nothing(life, oldest):
 # -- boundaries -----------------------------------------------------------------------------------------------------
 
 
-def segment(
-    starts: int,
-    *,
-    born: int = 0,
-    opened: int | None = 0,
-    offset: int | None = None,
-    data: bool = True,
-    **more,
-) -> Segment:
-    """A segment; times in seconds."""
+def segment(starts: int, *, offset: int | None = None, data: bool = True, **more: Any) -> Segment:
+    """A segment with a stored offset or none; times in seconds."""
     written = () if offset is None else ((CHANGELOG, offset, 9),)
     status = more.pop("status", None if offset is None else OPEN)
-    return Segment(
-        name=f"w.{starts}",
-        path=f"app/0_0/w/w.{starts}",
-        starts=starts,
-        identity=f"id-{starts}",
-        born_us=born * SECOND_US,
-        opened_us=None if opened is None else (opened or born) * SECOND_US,
-        manifest=1,
-        has_data=data,
-        offsets=StoreOffsets(status=status, offsets=written),
-        **{key: value * SECOND_US if key.endswith("_us") else value for key, value in more.items()},
-    )
+    return made(starts, has_data=data, offsets=StoreOffsets(status=status, offsets=written), **more)
 
 
 def grades(*segments: Segment, oldest: bool = False) -> dict[str, Grade]:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from agent.inventory.model import CheckpointClaim, Database, Session, Shape
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.layout.profile import Profile, Truth
-from agent.layout.releases import ANY_RELEASE, ReleaseRange
+from agent.layout.profile import Truth
 from agent.quantities.bounds import Bounds
 from agent.quantities.claims import (
     Knowledge,
@@ -34,6 +33,7 @@ from tests.support.scenario_case import (
     database,
     mark,
     past,
+    profile,
     session,
     store,
     task,
@@ -45,9 +45,7 @@ OLD = "identity-0"
 def known(release: str | None = "4.1.2", guarantee: str | None = "exactly_once_v2") -> Knowledge:
     """What is known of the application."""
     told = {} if guarantee is None else {"processing_guarantee": Setting(guarantee, "flag")}
-    return Knowledge(
-        ApplicationSettings(told), Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
-    )
+    return Knowledge(ApplicationSettings(told), profile(release))
 
 
 def held(offset: int, low: int) -> OffsetClaim:
@@ -122,10 +120,8 @@ def test_no_honest_store_lacks_entries(operations, data):
 @given(Operations, st.integers(1, 40))
 def test_more_than_the_offsets_explain_is_always_seen(operations, lost):
     """A store that lost more entries than there are offsets between, and one, is found, whatever it held."""
-    entries = len(live(operations)) + lost + 1
-    assert (
-        lacks_entries(held(len(operations), entries), holds(len(operations), entries - lost - 1)) is Truth.YES
-    )
+    end, rest = len(operations), len(live(operations))
+    assert lacks_entries(held(end, rest + lost + 1), holds(end, rest)) is Truth.YES
 
 
 # -- which stores can be counted ------------------------------------------------------------------------------
@@ -137,11 +133,8 @@ def test_more_than_the_offsets_explain_is_always_seen(operations, lost):
         ("4.1.2", store([database()]), True),
         (None, store([database()]), True),
         ("3.4.1", store([database(families=PLAIN)]), True),
-        (
-            "3.5.0",
-            store([database(families=PLAIN)]),
-            False,
-        ),  # a versioned store looks the same, and drops ranges
+        # a versioned store looks the same, and drops ranges
+        ("3.5.0", store([database(families=PLAIN)]), False),
         (None, store([database(families=PLAIN)]), False),
         ("4.1.2", store([database(families=())]), False),
         # segments expire, RocksDB may be told to drop entries, and a source topic may be cut by time

@@ -8,8 +8,7 @@ import pytest
 
 from agent.inventory.model import Session, Store, Task
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.layout.profile import Profile, Truth
-from agent.layout.releases import ANY_RELEASE, ReleaseRange
+from agent.layout.profile import Truth
 from agent.quantities.bounds import Bounds
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset, is_real, records_at_least, records_between
@@ -35,15 +34,11 @@ from tests.support.scenario_case import (
     database,
     mark,
     past,
+    profile,
     session,
     store,
     task,
 )
-
-
-def profile(release: str | None) -> Profile:
-    """The profile of one release."""
-    return Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
 
 
 @pytest.mark.parametrize(("offset", "real"), [(None, False), (-4, False), (0, False), (1, True)])

@@ -9,18 +9,15 @@ import pytest
 
 from agent.inventory.model import Database, Session, Store
 from agent.inventory.observations import StoreOffsets
-from agent.layout.profile import Profile
-from agent.layout.releases import ANY_RELEASE, ReleaseRange
 from agent.quantities.unmoved import Jump, jump_without_put
-from tests.support.scenario_case import PLAIN, at, database, mark, session, store
+from tests.support.scenario_case import PLAIN, at, database, mark, profile, session, store
 
 
 def jump(
     one: Store, release: str | None = "4.1.2", *, birth_seen: bool = True, volume: str = ""
 ) -> Jump | None:
     """How the offset of a store jumped."""
-    profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
-    return jump_without_put(one, profile, volume, birth_seen=birth_seen)
+    return jump_without_put(one, profile(release), volume, birth_seen=birth_seen)
 
 
 def read(puts: int = 3000, seen: float = 90, **more: Any) -> Database:
