@@ -8,14 +8,12 @@ import pytest
 
 from agent.contract.events import Affected, Level
 from agent.inventory.model import Application, CheckpointFact, ProcessLife
-from tests.support.kills import killed
+from tests.support.kills import EOS, ID, killed, restored
 from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
 from tests.support.scenario_script import life, play
 from tests.support.twins import cases, said_of
 
-ID = "interrupted-wipe"
-EOS = "exactly_once_v2"
 WITHOUT = " without aborted transactions in the changelog"
 WARNING = "warning suspected" + WITHOUT
 INFO = "event info unknown" + WITHOUT
@@ -34,28 +32,17 @@ def closed_then_killed(
     **more: Any,
 ) -> Scenario:
     """A running task is closed with a fresh offset, and the process is killed shortly after, seen at once."""
-    run = Scenario(release, guarantee, **more)
-    app = run.start()
     ids = ["0_0", "0_1"] if siblings else ["0_1"]
-    for task_id in ids:
-        play(run, f"opens {task_id}, restores {task_id} 1999 puts=2000")
-        if app.habits.offsets_in_store:
-            app.commits(task_id, 1999)
-    run.wait(10)
-    for task_id in ids:
-        play(run, f"puts {task_id} 5000, flushes {task_id}")
-    run.wait(2)
-    app.closes("0_1", offset)
-    run.wait(between)
-    killed(run, app)
+    run = restored(play(Scenario(release, guarantee, **more), "start"), *ids)
+    play(run, ", ".join(["10 s", *(f"puts {x} 5000, flushes {x}" for x in ids), "2 s"]))
+    killed(play(run, f"closes 0_1 {'' if offset is None else offset}, {between} s"))
     assert run.findings(ID) == []
     return run
 
 
 def two_tasks() -> Scenario:
     """Both are restored, and run."""
-    opened = ", ".join(f"opens {x}, restores {x} 1999 puts=2000" for x in ("0_0", "0_1"))
-    return play(Scenario("4.1.2", EOS), f"start, {opened}, 5 s")
+    return play(restored(play(Scenario("4.1.2", EOS), "start"), "0_0", "0_1"), "5 s")
 
 
 def stopped() -> Scenario:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Severity
-from tests.support.kills import EOS, ID, killed, running, told
+from tests.support.kills import EOS, ID, killed, restored, running, told
 from tests.support.scenario import KEY_VALUE, Scenario
 from tests.support.scenario_script import play
 
@@ -16,7 +16,7 @@ HANDED_OVER = pytest.mark.twin_of(ID, "its process lived on to open it again")
 
 def said_after(run: Scenario, script: str) -> str:
     """What is said of which task after a life that ends with a kill."""
-    killed(play(run, script), run.app)
+    killed(play(run, script))
     return ", ".join(f"{task} {severity}" for task, severity in told(run)) or "silent"
 
 
@@ -75,7 +75,7 @@ def thread_removed(release: str, between: float) -> str:
 )
 def test_closes(release, script, said):
     """A corrupted close is followed by its wipe; a revocation is not."""
-    assert said_after(running(release)[0], script) == said
+    assert said_after(running(release), script) == said
 
 
 @pytest.mark.parametrize("release", FIELD)
@@ -88,21 +88,19 @@ def test_closes(release, script, said):
 )
 def test_stop_that_was_cut(release, script):
     """An orderly stop, or that of a thread, and a kill in the middle: information at most."""
-    assert "warning" not in said_after(running(release)[0], script(release))
+    assert "warning" not in said_after(running(release), script(release))
 
 
 def test_wipe_of_long_ago_is_no_corruption_now():
     """A task that was wiped a minute before an orderly stop has nothing to do with it."""
     script = "closes 0_3 2499, deletes_directory 0_3, 60 s, closes 0_0 2499, 0.02 s"
-    assert "warning" not in said_after(running("4.3.1")[0], script)
+    assert "warning" not in said_after(running("4.3.1"), script)
 
 
 @pytest.mark.parametrize(("first", "severity"), [("2_0", "info"), ("10_0", "warning")])
 def test_order_of_an_orderly_stop(first, severity):
     """4.3 writes nothing before the first close; what is left is that a stop closes tasks by number: 2_0, then 10_0."""
-    run = play(Scenario("4.3.1", EOS), "start")
-    for x in ("2_0", "10_0"):
-        play(run, f"opens {x}, restores {x} 1999 puts=2000, commits {x} 1999")
+    run = restored(play(Scenario("4.3.1", EOS), "start"), "2_0", "10_0")
     script = f"4 s, puts 2_0 500, puts 10_0 500, closes {first} 2499, 0.02 s"
     assert said_after(run, script) == f"{first} {severity}"
     assert ("a stop closes this task first" in run.only(ID).summary) == (severity == "info")
@@ -114,9 +112,7 @@ TWO = ("0_0", "0_1")
 @pytest.mark.parametrize(("between", "severity"), [(0.3, Severity.WARNING), (0.5, Severity.INFO)])
 def test_on_a_slow_volume(between, severity):
     """Where an unlink takes 0.3 s, the first one of a wipe is seen so much later."""
-    run = play(Scenario("4.0.0", EOS), "start")
-    play(run, ", ".join(f"opens {x}, restores {x} 1999 puts=2000" for x in TWO))
-    run.wait(5)
+    run = play(restored(play(Scenario("4.0.0", EOS), "start"), *TWO), "5 s")
     run.app.stops(dict.fromkeys(TWO, 1999))
     run.world.unlink_us = 300_000
     play(run, "start, " + ", ".join(f"opens {x}, restores {x} 1999 puts=0" for x in TWO))
@@ -135,11 +131,7 @@ def test_close_on_a_very_slow_volume():
 
 def test_end_that_was_polled():
     """Where nobody announces the end of the process it may have come up to a lock poll earlier than it was seen."""
-    run, app = running("4.1.2")
-    app.closes("0_0", 2499)
-    app.crash()
-    run.wait(5)
-    assert told(run) == [("0_0", Severity.WARNING)]
+    assert told(play(running("4.1.2"), "closes 2499, crash, 5 s")) == [("0_0", Severity.WARNING)]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +143,7 @@ def test_end_that_was_polled():
 )
 def test_information_says_why(script, why):
     """What speaks against a corrupted close is told, and that nothing has to be done."""
-    run, _ = running("4.1.2")
+    run = running("4.1.2")
     said_after(run, script)
     assert why in run.findings(ID)[0].summary
     assert run.findings(ID)[0].next_action.startswith("Nothing")
