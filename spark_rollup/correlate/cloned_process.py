@@ -20,10 +20,9 @@ from collections.abc import Iterator
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.clones import GONE_US, Pair, Shared, alive_together, holders, reported
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, clock, entry, finding
 
 META = RuleMeta(

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.clones import (
     GONE_US,
     PROCESS,
@@ -31,7 +31,6 @@ from spark_rollup.fleet.clones import (
     shared,
 )
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, clock, entry, finding, place
 
 META = RuleMeta(

@@ -19,10 +19,9 @@ from collections.abc import Iterator
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import SKEW_US, Application, Task, at_most
+from spark_rollup.fleet.application import SKEW_US, Application, Rule, Task, at_most
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Said
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.shortages import Settled, Shortages, Unowned
 from spark_rollup.fleet.words import chain, clock, entry, finding, place, whole_seconds
 

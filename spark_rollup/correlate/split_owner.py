@@ -20,11 +20,10 @@ from typing import NamedTuple
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import MOVES, SETTLE_US, SKEW_US, Application, Task, at_least
+from spark_rollup.fleet.application import MOVES, SETTLE_US, SKEW_US, Application, Rule, Task, at_least
 from spark_rollup.fleet.growth import course, growth
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Hold, Mark, Reading
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, clock, entry, finding, place, whole_seconds
 
 META = RuleMeta(

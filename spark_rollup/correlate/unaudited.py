@@ -15,12 +15,11 @@ from collections.abc import Iterator
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, has_ended
 from spark_rollup.fleet.rows import Entry, Gap, Heard
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import clock, entry, finding, whole_seconds
 
 META = RuleMeta(

@@ -21,10 +21,9 @@ from collections.abc import Iterator
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application, Task
+from spark_rollup.fleet.application import Application, Rule, Task
 from spark_rollup.fleet.copies import Held, Horizon, copies, horizon
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, clock, entry, finding, place
 
 META = RuleMeta(

@@ -18,10 +18,17 @@ from collections.abc import Iterator
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
-from spark_rollup.fleet.application import OFFSET_SLACK, Application, OwnSize, Task, far_less, same_store
+from spark_rollup.fleet.application import (
+    OFFSET_SLACK,
+    Application,
+    OwnSize,
+    Rule,
+    Task,
+    far_less,
+    same_store,
+)
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Hold, Reading, Said
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, clock, entry, finding, of_store, place, words_of_agent
 
 META = RuleMeta(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from agent.contract.events import Change, Severity, Status
 from spark_rollup.fleet.events import MICROS
-from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import (
     Copy,
     Entry,
@@ -72,6 +72,9 @@ class Pod:
 
 Pods = Mapping[str, Pod]
 """All pods of a namespace, by name."""
+
+Place = tuple[str, str | None]
+"""Namespace (with its cluster before it, `columns.scoped`), and application; None = what concerns no application."""
 
 
 @dataclass(slots=True)
@@ -145,11 +148,11 @@ class OwnSize(NamedTuple):
 
 @dataclass
 class Application:
-    """Everything that rules may read of one application; `name` None = what concerns no application.
+    """Everything that rules may read of one application.
 
     Args of the dataclass:
-        namespace: With the cluster before it (`columns.scoped`).
-        name: Application id.
+        namespace: See `Place`.
+        name: See `Place`.
         as_of_us: The audit's time.
         since_us: When the look-back began; a story that ended before is left out. 0 = none is.
         pods: All pods of the namespace.
@@ -172,9 +175,15 @@ class Application:
     refuted: Mapping[str, set[str]] = field(default_factory=dict)
 
     @property
-    def where(self) -> tuple[str, str | None]:
+    def where(self) -> Place:
         """Namespace and name."""
         return self.namespace, self.name
+
+    def task(self, task_id: str) -> Task:
+        """Give a task; one that was not known begins empty."""
+        if task_id not in self.tasks:
+            self.tasks[task_id] = Task(task_id)
+        return self.tasks[task_id]
 
     @cached_property
     def local(self) -> list[Said]:
@@ -228,33 +237,8 @@ class Application:
         return LifeEnds(self.lives)
 
 
-class LifeEnds:
-    """Who was alive when, by one sort: many tasks ask the same."""
-
-    def __init__(self, lives: Iterable[Life]) -> None:
-        """Sort the lives by their begin."""
-        self._lives = sorted(lives, key=lambda x: x.from_us)
-        self._begins = [x.from_us for x in self._lives]
-        self._ends: list[int] = []
-        for life in self._lives:
-            self._ends.append(max(life.to_us, self._ends[-1] if self._ends else life.to_us))
-        self._through: dict[tuple[int, int], int] = {}
-
-    def last(self, before_us: int) -> tuple[int, int] | None:
-        """Return last begin and last end of the lives that began before a time; None = none did."""
-        count = bisect_right(self._begins, before_us - 1)
-        return (self._begins[count - 1], self._ends[count - 1]) if count else None
-
-    def through(self, before_us: int, until_us: int) -> int:
-        """Count the pods with a life that began before one time and lasted to another."""
-        key = (bisect_right(self._begins, before_us - 1), until_us)
-        if key not in self._through:
-            self._through[key] = len({x.pod for x in self._lives[: key[0]] if x.to_us >= until_us})
-        return self._through[key]
-
-
 class Spans:
-    """Whether some interval of many covers a whole time: one sort for all questions."""
+    """Many intervals, by one sort for all questions."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         """Sort them by their begin."""
@@ -264,10 +248,40 @@ class Spans:
             self._begins.append(begin)
             self._ends.append(max(end, self._ends[-1]) if self._ends else end)
 
+    def last(self, begun_us: int) -> tuple[int, int] | None:
+        """Return last begin and last end of those that had begun at a time; None = none had."""
+        count = bisect_right(self._begins, begun_us)
+        return (self._begins[count - 1], self._ends[count - 1]) if count else None
+
     def cover(self, from_us: int, to_us: int) -> bool:
         """Return whether one of them covers a closed interval."""
-        count = bisect_right(self._begins, from_us)
-        return bool(count) and self._ends[count - 1] >= to_us
+        last = self.last(from_us)
+        return last is not None and last[1] >= to_us
+
+
+class LifeEnds(Spans):
+    """Who was alive when: many tasks ask the same."""
+
+    def __init__(self, lives: Iterable[Life]) -> None:
+        """Sort the lives by their begin."""
+        self._lives = sorted(lives, key=lambda x: x.from_us)
+        super().__init__((x.from_us, x.to_us) for x in self._lives)
+        self._through: dict[tuple[int, int], int] = {}
+
+    def through(self, begun_us: int, until_us: int) -> int:
+        """Count the pods with a life that had begun at one time and lasted to another."""
+        key = (bisect_right(self._begins, begun_us), until_us)
+        if key not in self._through:
+            self._through[key] = len({x.pod for x in self._lives[: key[0]] if x.to_us >= until_us})
+        return self._through[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its identity, and a pure function from an application to findings."""
+
+    meta: RuleMeta
+    find: Callable[[Application], Iterator[Row]]
 
 
 def same_store(asked: str | None, store: str | None) -> bool:

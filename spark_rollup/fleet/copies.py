@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.contract.events import Level, Severity, Status
@@ -100,7 +100,7 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
         known: Its horizon.
         until_us: A copy that was held less than the patience before this time counts.
     """
-    damage_of = _damage(app)
+    damaged = _damage(app)
     settled_us = until_us - known.patience_us
     for task in app.tasks.values():
         pods = {x.pod for x in task.owners if x.lasting or x.to_us >= settled_us}
@@ -108,7 +108,7 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
         found = []
         for pod in sorted(pods):
             size, lag = far.get(pod, (None, None))
-            damage = damage_of(task.id, pod)
+            damage = damaged.get((task.id, pod))
             silent = pod in app.pods and is_silent(app.pods[pod], app.as_of_us)
             ill = [
                 *(["(damaged)"] if damage is not None else ()),
@@ -117,7 +117,7 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
                 *(["(may be gone)"] if pod in app.miscounted else ()),
             ]
             watched = not silent and pod not in app.miscounted
-            found.append(Held(pod, size, tuple(damage or ()), " and ".join(ill), watched))
+            found.append(Held(pod, size, tuple(sorted(damage or ())), " and ".join(ill), watched))
         if found:
             yield task, found
 
@@ -141,24 +141,14 @@ def _furthest(task: Task) -> dict[str, tuple[int | None, int | None]]:
     }
 
 
-def _damage(app: Application) -> Callable[[str, str], list[str] | None]:
-    """Answer with the ids of open findings of damage about a copy; None = it is not damaged."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for said in app.local:
-        bad = (said.level, said.status, said.severity) == (
-            Level.DAMAGE.value, Status.OPEN.value, Severity.CRITICAL.value
-        )  # fmt: skip
-        if (
-            bad
-            and said.task_id is not None
-            and not is_refuted(said.identity, said.pod, app.refuted.get(said.finding_id))
-        ):
-            found[said.task_id, said.pod].add(said.finding_id)
+def _damage(app: Application) -> Mapping[tuple[str, str], set[str]]:
+    """List damaged copies, by task and pod, with the ids of open findings that say so."""
+    found: dict[tuple[str, str], set[str]] = {}
+    bad = (Level.DAMAGE.value, Status.OPEN.value, Severity.CRITICAL.value)
+    for x in app.local:
+        refuted = is_refuted(x.identity, x.pod, app.refuted.get(x.finding_id))
+        if (x.level, x.status, x.severity) == bad and x.task_id is not None and not refuted:
+            found.setdefault((x.task_id, x.pod), set()).add(x.finding_id)
     for copy in wrong_copies(app.proofs or ()):  # whatever agents say of it
         found.setdefault(copy, set())
-
-    def damage_of(task: str, pod: str) -> list[str] | None:
-        ids = found.get((task, pod))
-        return None if ids is None else sorted(ids)
-
-    return damage_of
+    return found

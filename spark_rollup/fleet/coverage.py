@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from spark_rollup.fleet.application import Pod
 from spark_rollup.fleet.beats import LastWord
@@ -53,8 +53,3 @@ def described(namespace: str, pod: Pod, last: LastWord, held: int, as_of_us: int
         "agent_version": last.agent_version, "agent_state": "stopped" if last.stopped else silent,
         "last_seen": rfc3339(last.last_us), "applications": sorted(pod.applications), "tasks_held": held,
     }  # fmt: skip
-
-
-def shown_gaps(gaps: Sequence[Gap], since_us: int) -> list[Gap]:
-    """Keep the gaps that reach into the look-back."""
-    return [x for x in gaps if x.to_us >= since_us]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from spark_rollup.fleet.application import Pod
 from spark_rollup.fleet.events import SLOT_US
+from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Heard, Unwatched
 from spark_rollup.fleet.words import clock
 
@@ -69,11 +70,12 @@ def _doubts(pod: Pod, as_of_us: int, *, of_parts: bool) -> Iterator[str]:
         yield f"tasks that its agent watches and that are not in the input: {heard.missed_tasks}"
 
 
-def known_pods(namespace: str, pods: Mapping[str, Pod], as_of_us: int) -> Iterator[dict[str, object]]:
-    """List every pod that was heard of, each with what puts it in doubt: namespace, pod, doubt, gone."""
-    for pod in pods.values():
-        if pod.heard:
-            yield {
-                "namespace": namespace, "pod": pod.name, "doubt": doubt(pod, as_of_us, of_parts=True),
-                "gone": has_ended(pod.heard, as_of_us),
-            }  # fmt: skip
+def known_pod(namespace: str, pod: Pod, as_of_us: int) -> Row:
+    """Say of a pod that was heard of what puts it in doubt, and whether its agent announced its end."""
+    gone = pod.heard is not None and has_ended(pod.heard, as_of_us)
+    return {
+        "namespace": namespace,
+        "pod": pod.name,
+        "doubt": doubt(pod, as_of_us, of_parts=True),
+        "gone": gone,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from agent.contract.events import Change
 from spark_rollup.fleet.meta import RuleMeta
@@ -62,8 +62,3 @@ def is_crowded(holds: Sequence[Hold], promised: int, session_us: int) -> bool:
         if len(through) > promised:
             return True
     return False
-
-
-def in_question(tasks: Collection[str], marks: Iterable[Mark], frequent: Collection[str]) -> list[Mark]:
-    """Leave out what happens all the time, of tasks that are not in question."""
-    return [x for x in marks if x.change and (x.change not in frequent or x.task_id in tasks)]

@@ -1,6 +1,6 @@
 """What events come to before anything is asked: few rows of each pod, and of each application.
 
-Small inputs are thinned here; of large ones Spark gives the same rows (`facts.thin`). Whichever did it, the same is
+Small inputs are thinned here; of large ones Spark gives the same rows (`facts`). Whichever did it, the same is
 made of them (`reduce`).
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from agent.contract.events import Change, Kind
 from spark_rollup.fleet import beats as beating
 from spark_rollup.fleet import holds, sizes
+from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.beats import Beat, Stretch
 from spark_rollup.fleet.events import Event
-from spark_rollup.fleet.gathered import Place
 from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from agent.contract.codec import rfc3339
 from spark_rollup.errors import UsageError
-from spark_rollup.fleet.gathered import Place
+from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.meta import Row
 from spark_rollup.schemas import FINDING
 from spark_rollup.spark.outputs import MARKER, VERIFY, is_ours

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.contract.alert_text import step_of, summary_of
-from agent.contract.events import Severity, Status
+from agent.contract.events import Severity
 from agent.contract.wording import named
 from spark_rollup import __version__
 from spark_rollup.config import AGENT, FLEET
@@ -79,10 +79,6 @@ def _one(value: float) -> Series:
     return {(): float(value)}
 
 
-def _open(facts: Facts) -> list[Mapping[str, object]]:
-    return [row for row in facts.data.findings if row["status"] == Status.OPEN.value]
-
-
 def _by_rule(facts: Facts) -> Series:
     counts: Series = {
         (rule, severity.value, FLEET): 0.0
@@ -90,7 +86,7 @@ def _by_rule(facts: Facts) -> Series:
         for severity in Severity
         if severity.rank <= highest.rank
     }
-    for row in _open(facts):
+    for row in facts.data.open_findings():
         key = (str(row["detector"]), str(row["severity"]), str(row["reported_by"]))
         counts[key] = counts.get(key, 0.0) + 1
     return counts
@@ -104,14 +100,14 @@ def _by_task(facts: Facts) -> Series:
             str(row["severity"]),
             str(row["reported_by"]),
         )
-        for row in _open(facts)
+        for row in facts.data.open_findings()
     )
     worst = sorted(counts, key=lambda key: (-Severity(key[4]).rank, key))
     return {key: float(counts[key]) for key in worst[:ROWS_LISTED]}
 
 
 def _incidents(facts: Facts) -> Series:
-    counted = Counter(x.severity.value for x in _open_incidents(facts))
+    counted = Counter(x.severity.value for x in facts.data.open_incidents())
     return {(severity.value,): float(counted[severity.value]) for severity in Severity}
 
 
@@ -126,16 +122,12 @@ def _incident_text(facts: Facts) -> Series:
 def _listed(facts: Facts) -> list[FleetIncident]:
     # what agents report alone has alerts without this list: it must not keep out what only the audit knows
     return sorted(
-        _open_incidents(facts), key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent)
+        facts.data.open_incidents(), key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent)
     )[:INCIDENTS_LISTED]
 
 
 def _unlisted(facts: Facts) -> Series:
-    return _one(max(0, len(_open_incidents(facts)) - INCIDENTS_LISTED))
-
-
-def _open_incidents(facts: Facts) -> list[FleetIncident]:
-    return [x for x in facts.data.incidents if x.status is Status.OPEN]
+    return _one(max(0, len(facts.data.open_incidents()) - INCIDENTS_LISTED))
 
 
 def _names(one: FleetIncident, rules: Collection[str]) -> tuple[str, ...]:
@@ -166,18 +158,13 @@ def _alert(one: FleetIncident, rules: Collection[str]) -> str:
 
 
 def _watched(facts: Facts) -> Series:
-    spans = [(_number(row["span_seconds"]), _number(row["unknown_seconds"])) for row in facts.data.coverage]
-    span_s = sum(span for span, _ in spans)
-    return _one(1 - sum(min(span, unknown) for span, unknown in spans) / span_s) if span_s else {}
+    span_s, unknown_s = facts.data.watched()
+    return _one(1 - unknown_s / span_s) if span_s else {}
 
 
 def _missing(facts: Facts) -> Series:
     found = facts.data.expected
     return {(what,): float(number) for what, number in found.counts().items()} if found else {}
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _missed(facts: Facts) -> Series:
@@ -257,7 +244,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric(
         "statewarden_rollup_lost_events",
         "Events that agents numbered and that are not in the input.",
-        lambda facts: _one(sum(_number(row["lost_events"]) for row in facts.data.coverage)),
+        lambda facts: _one(sum(int(str(row["lost_events"])) for row in facts.data.coverage)),
         stability=Stability.EXPERIMENTAL,
     ),
     Metric(

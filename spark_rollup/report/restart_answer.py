@@ -44,6 +44,25 @@ _UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, 
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What an audit knows about restarts.
+
+    Args of the dataclass:
+        restarts: Rows of `RESTARTS`, by namespace, pod, application and task.
+        pods: Rows of `fleet.pods.known_pod`.
+        disabled: namespace, pod and detector of what is not looked for.
+        as_of_us: The audit's time, microseconds since the epoch.
+        verified: Whether the rows take what `verify` found into account; if not, a line says so.
+    """
+
+    restarts: Sequence[Row]
+    pods: Sequence[Row]
+    disabled: Sequence[Row] = ()
+    as_of_us: int = 0
+    verified: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What is asked, and when.
 
@@ -91,24 +110,8 @@ def _incident(row: Row, incidents: Sequence[FleetIncident]) -> FleetIncident | N
     )
 
 
-def answer(
-    rows: Sequence[Row],
-    pods: Sequence[Row],
-    as_of_us: int,
-    question: Question,
-    disabled: Sequence[Row] = (),
-    *,
-    verified: bool = True,
-) -> tuple[list[str], Exit]:
-    """Put rows of `RESTARTS`, what is known of the pods, and what is not looked for on them, into lines.
-
-    Args:
-        rows: Of `RESTARTS`.
-        pods: Rows of `restarts.known_pods`.
-        as_of_us: Time of the newest event (microseconds since the epoch).
-        question: What is asked.
-        disabled: namespace, pod and detector of what is not looked for.
-        verified: Whether the rows take what `verify` found into account; if not, a line says so.
+def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
+    """Put what is known about restarts into lines.
 
     Returns:
         Lines, and the exit code.
@@ -116,17 +119,18 @@ def answer(
     Raises:
         UsageError: no such pod, or several of its name.
     """
-    here = [pod for pod in pods if question.namespace in (None, pod["namespace"])]
+    here = [pod for pod in known.pods if question.namespace in (None, pod["namespace"])]
     asked = [pod for pod in here if question.pod in (None, pod["pod"])]
-    _check(asked, here or pods, question)
-    reported = pod_answers(rows, asked)
-    fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
-    lines = [_as_of(as_of_us, question, fresh)]
+    _check(asked, here or known.pods, question)
+    reported = pod_answers(known.restarts, asked)
+    age_us = question.now_us - known.as_of_us
+    fresh = question.max_age_s is None or abs(age_us) <= question.max_age_s * 1_000_000
+    lines = [_as_of(known.as_of_us, question, fresh)]
     keys = set(map(_key, asked))
-    unasked = {str(row["detector"]) for row in disabled if _key(row) in keys}
+    unasked = {str(row["detector"]) for row in known.disabled if _key(row) in keys}
     if unasked:
         lines.append(f"disabled detectors, not checked: {', '.join(sorted(unasked))}")
-    if not verified:
+    if not known.verified:
         lines.append(UNVERIFIED)
     named = len({pod["namespace"] for pod in here}) > 1
     if question.pod is not None:

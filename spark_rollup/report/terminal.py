@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Severity, Status
@@ -17,7 +18,6 @@ from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
 from spark_rollup.report.since_last import Change, in_a_line
 from spark_rollup.report.story import AFFECTED, texts
-from spark_rollup.report.write import Outcome
 
 LINES = 20
 """So many lines at most name what is missing or not open any more; `--verbose` has all."""
@@ -42,9 +42,8 @@ class Shown:
     paint: bool = False
 
 
-def readable(outcome: Outcome, shown: Shown) -> list[str]:
+def readable(data: PageData, report: Path, shown: Shown) -> list[str]:
     """Print what was found: what is open and what was read, then incidents with one next step each."""
-    data = outcome.data
     wanted = [x for x in data.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
     since = data.since_last
@@ -52,7 +51,7 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     lines = [f"{_verdict(data, listed)} ({_watched(data)})"]
     lines += [since.in_words()] if since else []
     lines += _named(data, shown)
-    lines += [_read(data), f"report: {outcome.page}{first}"]
+    lines += [_read(data), f"report: {report}{first}"]
     for one in listed:
         changed = since.now.get((one.namespace, one.id)) if since else None
         lines += ["", *_incident(one, shown, changed)]
@@ -93,8 +92,7 @@ def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
         if (count := sum(x.severity is level for x in is_open))
     )
     parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incidents found"]
-    lacking = data.expected.in_words() if data.expected else ""
-    doubts = "; ".join(filter(None, (lacking, missed, "" if is_open else not_given)))
+    doubts = "; ".join(filter(None, (data.lacking(), missed, "" if is_open else not_given)))
     if doubts:
         parts.append(printable(doubts if is_open else f"not an all-clear: {doubts}"))
     if over := len(severe) - len(is_open):
@@ -110,13 +108,12 @@ def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
 def _watched(data: PageData) -> str:
     """Say what the verdict is about: an all-clear is worth no more than that."""
     pods = len(data.coverage)
-    span_s = sum(float(str(row["span_seconds"])) for row in data.coverage)
-    unknown_s = sum(float(str(row["unknown_seconds"])) for row in data.coverage)
+    span_s, unknown_s = data.watched()
     share = f"{(1 - unknown_s / span_s) * 100:.1f} % of their time watched" if span_s else "no time watched"
     if share.startswith("100.0 ") and unknown_s:
         share = "not all of their time watched"
-    unasked = sorted({str(row["detector"]) for row in data.disabled})
-    without = printable(f"; disabled: {', '.join(unasked)}") if unasked else ""
+    unasked = ", ".join(data.undetected())
+    without = printable(f"; disabled: {unasked}") if unasked else ""
     return f"{_number(pods, 'pod')}, {share}{without}"
 
 

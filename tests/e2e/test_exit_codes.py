@@ -18,6 +18,7 @@ from spark_rollup import __version__
 from spark_rollup.cli import main as rollup
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.report import last_audit
+from spark_rollup.report.restart_answer import Known
 from spark_rollup.spark.outputs import MARKER
 from tests.agent.cli.commands import PLAIN, plant
 
@@ -137,8 +138,7 @@ def test_safe_to_restart(tmp_path: Path) -> None:
     doubts = {"keeper": None, "idle": None, "silent": "not heard since 10:00"}
     pods = [{"namespace": "shop", "pod": x, "doubt": why, "gone": False} for x, why in doubts.items()]
     written = "2026-11-18T00:00:00.000000Z"
-    known = last_audit.LastAudit([row], pods, [], 1_700_000_000_000_000, verified=True, written=written)
-    last_audit.write(known, tmp_path)
+    last_audit.write(Known([row], pods, as_of_us=1_700_000_000_000_000), written, tmp_path)
     (tmp_path / MARKER).write_text(json.dumps({"written": written, "version": __version__}))
 
     def asked(*more: str) -> int:

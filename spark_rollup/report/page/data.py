@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.contract.events import Status
+from agent.contract.events import Severity, Status
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.expected import Expected
+from spark_rollup.report.missed import missed
 from spark_rollup.report.page.text import parse_us
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
@@ -64,7 +65,6 @@ class PageData:
     coverage: Sequence[Row] = ()
     pods: Sequence[Row] = ()
     timelines: Sequence[Row] = ()
-    local: Sequence[Row] = ()
     quarantine: Mapping[str, int] = field(default_factory=dict)
     releases: Sequence[Row] = ()
     disabled: Sequence[Row] = ()
@@ -89,9 +89,36 @@ class PageData:
         times = (parse_us(row["first_seen"]) or self.as_of_us for row in self.coverage)
         return min(times, default=self.as_of_us)
 
+    def open_incidents(self) -> list[FleetIncident]:
+        """List incidents of which something still has to be done."""
+        return [x for x in self.incidents if is_open(x)]
+
     def urgent(self) -> list[FleetIncident]:
         """List open incidents that are no remarks."""
-        return [x for x in self.incidents if is_open(x) and level(x.severity) != REMARK]
+        return [x for x in self.open_incidents() if level(x.severity) != REMARK]
+
+    def open_findings(self) -> list[Row]:
+        """List findings that are open."""
+        return [row for row in self.findings if row["status"] == Status.OPEN.value]
+
+    def worst_open(self) -> Severity | None:
+        """Find the highest severity of what is open, known or only counted by agents; None when nothing is."""
+        levels = [Severity(str(row["severity"])) for row in self.open_findings()]
+        return max((*levels, *missed(self.coverage)), key=lambda level: level.rank, default=None)
+
+    def lacking(self) -> str:
+        """Say which of the expected pods and tasks are missing; empty: none."""
+        return self.expected.in_words() if self.expected else ""
+
+    def watched(self) -> tuple[float, float]:
+        """Sum up the time of all pods, and how much of it was not watched (seconds)."""
+        names = ("span_seconds", "unknown_seconds")
+        span_s, unknown_s = (sum(float(str(row[name])) for row in self.coverage) for name in names)
+        return span_s, unknown_s
+
+    def undetected(self) -> list[str]:
+        """List the detectors that are disabled somewhere."""
+        return sorted({str(row["detector"]) for row in self.disabled})
 
 
 @dataclass(slots=True)

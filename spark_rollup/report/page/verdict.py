@@ -15,7 +15,6 @@ from spark_rollup.report.page.data import (
     Links,
     PageData,
     PodKey,
-    is_open,
     level,
     pod_key,
 )  # fmt: skip
@@ -90,8 +89,7 @@ def unseen_now(data: PageData) -> list[PodKey]:
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
     found, missed, names = data.urgent(), escape(in_words(data.coverage)), _unseen_names(data)
-    if lacking := data.expected.in_words() if data.expected else "":
-        missed = f"{missed}; {lacking}" if missed else lacking
+    missed = "; ".join(filter(None, (missed, data.lacking())))
     if not found:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
     missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")
@@ -123,12 +121,10 @@ def _all_clear(data: PageData, names: str) -> str:
         f"{count(gaps, 'pod')} with gaps" if gaps else "",
         f"{count(ended, 'pod')} without an agent by now" if ended else "",
         f"{count(sum(data.quarantine.values()), 'line')} or files not used" if data.quarantine else "",
-        f"{count(len({row['detector'] for row in data.disabled}), 'detector')} disabled"
-        if data.disabled
-        else "",
+        f"{count(len(data.undetected()), 'detector')} disabled" if data.disabled else "",
         f"settings of {count(unsure, 'application')} not given" if unsure else "",
     ]
-    remarks = sum(map(is_open, data.incidents))
+    remarks = len(data.open_incidents())
     but = f" but {count(remarks, WORDS[REMARK])}" if remarks else ""
     within = f" ({', '.join(filter(None, limits))})" if any(limits) else ""
     return f"Nothing wrong found in what was watched{but}{within}"
@@ -206,7 +202,7 @@ def read(data: PageData) -> str:
 
 def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
-    alive = [level(x.severity) for x in data.incidents if is_open(x)]
+    alive = [level(x.severity) for x in data.open_incidents()]
     cells = [
         (
             word if word in alive else "none",

@@ -14,7 +14,7 @@ import pytest
 from spark_rollup import __version__
 from spark_rollup.cli import main
 from spark_rollup.report import last_audit
-from spark_rollup.report.last_audit import LastAudit
+from spark_rollup.report.restart_answer import Known
 from spark_rollup.spark.outputs import MARKER, NEXT
 from tests.spark_rollup.conftest import LATER_US
 
@@ -32,8 +32,7 @@ def audited(place: Path, age_us: int = MINUTE_US) -> Path:
     """Leave what an audit leaves, as far as it is read here."""
     place.mkdir(parents=True)
     disabled = [{"namespace": "shop", "pod": "pod-b", "detector": "torn-store"}]
-    known = LastAudit([ROW], PODS, disabled, LATER_US - age_us, verified=True, written=WRITTEN)
-    last_audit.write(known, place)
+    last_audit.write(Known([ROW], PODS, disabled, LATER_US - age_us), WRITTEN, place)
     (place / MARKER).write_text(json.dumps({"written": WRITTEN, "version": __version__}))
     return place
 
