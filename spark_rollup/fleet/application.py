@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from agent.contract.codec import moment
 from agent.contract.events import Change, Severity, Status
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row, RuleMeta
@@ -29,7 +30,7 @@ from spark_rollup.fleet.rows import (
     Sighting,
     Unwatched,
 )
-from spark_rollup.fleet.words import clock, entry
+from spark_rollup.fleet.words import entry
 
 SKEW_US = 10 * MICROS
 """Clocks of two pods differ by less than this (microseconds): what is shorter says nothing about their order."""
@@ -99,7 +100,7 @@ class Task:
         """Say who else held the task in a closed interval: evidence, and names of pods in order."""
         others = [x for x in self.owners if x.pod != pod and x.from_us <= to_us and x.to_us >= from_us]
         shown = sorted(
-            entry(x.from_us, f"{x.pod} held the task from {clock(x.from_us)} to {_end(x)}", x.pod)
+            entry(x.from_us, f"{x.pod} held the task from {moment(x.from_us)} to {_end(x)}", x.pod)
             for x in others
         )
         return shown[:MAX_INTERVALS], sorted({x.pod for x in others})
@@ -116,7 +117,7 @@ class Task:
 
 
 def _end(hold: Hold) -> str:
-    return "the last reading" if hold.lasting else clock(hold.to_us)
+    return "the last reading" if hold.lasting else moment(hold.to_us)
 
 
 class Suspect(Protocol):

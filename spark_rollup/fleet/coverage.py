@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.contract.codec import rfc3339
 from spark_rollup.fleet.application import Pod
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.pods import LOST, has_ended, is_silent
 from spark_rollup.fleet.rows import Gap
-from spark_rollup.fleet.words import rfc3339
 
 
 def coverage(namespace: str, pod: Pod, last: LastWord, as_of_us: int, since_us: int) -> Row:

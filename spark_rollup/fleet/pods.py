@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from spark_rollup.fleet.application import Pod
 from spark_rollup.fleet.events import SLOT_US
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Heard, Unwatched
-from spark_rollup.fleet.words import clock
 
 LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
 SILENT, STOPPED = "silent-agent", "agent-not-running"
@@ -50,14 +50,14 @@ def doubt(pod: Pod, as_of_us: int, *, of_parts: bool = False) -> str | None:
 
 def _doubts(pod: Pod, as_of_us: int, *, of_parts: bool) -> Iterator[str]:
     yield from sorted(
-        f"not heard since {clock(x.from_us)}" for x in pod.gaps if x.cause == SILENT and x.to_us == as_of_us
+        f"not heard since {moment(x.from_us)}" for x in pod.gaps if x.cause == SILENT and x.to_us == as_of_us
     )
     heard = pod.heard
     if heard and has_ended(heard, as_of_us):
-        yield f"its agent ended at {clock(heard.last_us)}"
+        yield f"its agent ended at {moment(heard.last_us)}"
     for x in unrepaired(pod):
         if of_parts or (x.application_id is None and x.task_id is None):
-            yield f"not watched at {clock(x.from_us)}"
+            yield f"not watched at {moment(x.from_us)}"
     if heard is None:
         return
     number = heard.missed_criticals + heard.missed_warnings

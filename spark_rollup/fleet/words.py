@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
+from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Status
 from spark_rollup.config import FLEET
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Said
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def rfc3339(at_us: int) -> str:
-    """Write microseconds since the epoch as RFC 3339 UTC with microseconds."""
-    return (EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def clock(at_us: int) -> str:
-    """Write microseconds since the epoch for sentences, which are read on another day and in another zone."""
-    return (EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def whole_seconds(duration_us: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.contract.codec import rfc3339
+from agent.contract.codec import moment
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
@@ -164,7 +164,7 @@ def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
     words = f"{age(age_s)} old" if age_s >= 0 else f"{age(-age_s)} ahead of this clock"
     source = f", by {question.source}" if question.source else ""
     stale = "" if fresh else f": too old to answer (--max-age {age(question.max_age_s or 0)})"
-    return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {words}{source}{stale}"
+    return f"as of {moment(as_of_us)}, {words}{source}{stale}"
 
 
 def age(seconds: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from agent.contract.codec import rfc3339
+from agent.contract.codec import moment, rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.wording import named
 from spark_rollup import __version__
@@ -93,8 +93,7 @@ class SinceLast:
         if not self.counts()[Change.NEW.value]:
             counted.insert(0, "nothing new")
         other = "" if self.last.version == __version__ else f" (by version {self.last.version})"
-        at = rfc3339(self.last.as_of_us)[:19].replace("T", " ")
-        return f"since the audit of {at} UTC{other}: {', '.join(counted)}"
+        return f"since the audit of {moment(self.last.as_of_us)}{other}: {', '.join(counted)}"
 
 
 def read(output: Path) -> Last | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from agent.contract.codec import printable, rfc3339
+from agent.contract.codec import moment, printable
 from agent.contract.events import Severity, Status
 from agent.contract.wording import named
 from spark_rollup.config import AGENT, FLEET
@@ -121,15 +121,14 @@ def _read(data: PageData) -> str:
     """Say what was read."""
     names = data.applications()
     known = f"{_number(len(names), 'application')}: {printable(named(names))}" if names else "no application"
-    seen = [str(row["first_seen"]) for row in data.coverage if row["first_seen"]]
-    since = f" from {_moment(min(seen))}" if seen else ""
+    since = f" from {moment(data.first_seen_us())}" if data.coverage else ""
     unused = sum(data.quarantine.values())
     skipped = (
         f"; {_number(unused, 'line or file', 'lines or files')} not used: see the table `quarantine`"
         if unused
         else ""
     )
-    return f"audited{since} to {_moment(rfc3339(data.as_of_us))}; {known}{skipped}"
+    return f"audited{since} to {moment(data.as_of_us)}; {known}{skipped}"
 
 
 def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[str]:
@@ -168,11 +167,11 @@ def _address(one: FleetIncident) -> str:
 
 
 def _since(one: FleetIncident) -> str:
-    began = _moment(rfc3339(one.since_us))
+    began = moment(one.since_us)
     if one.status is Status.OPEN or one.ended_us is None:
         return f"since {began}"
     lasted = timedelta(seconds=(one.ended_us - one.since_us) // 1_000_000)
-    return f"from {began} to {_moment(rfc3339(one.ended_us))} ({lasted})" if lasted else f"at {began}"
+    return f"from {began} to {moment(one.ended_us)} ({lasted})" if lasted else f"at {began}"
 
 
 def _cause(one: FleetIncident) -> str:
@@ -202,11 +201,6 @@ def _wrapped(text: str, shown: Shown) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _moment(text: str) -> str:
-    """Write a time with date and zone, to the second: `2026-11-22 03:14:07 UTC`."""
-    return f"{text[:19].replace('T', ' ')} UTC"
 
 
 def _number(count: int, what: str, several: str = "") -> str:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.contract.events import Severity, Status
+from spark_rollup.clock import parse_us
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
-from spark_rollup.report.page.text import parse_us
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 

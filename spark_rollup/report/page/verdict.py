@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from spark_rollup.clock import parse_us
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import pod_name, short
@@ -32,7 +33,6 @@ from spark_rollup.report.page.text import (
     name,
     named,
     number,
-    parse_us,
     percent,
 )  # fmt: skip
 from spark_rollup.report.restart_answer import age as span
