@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
@@ -38,13 +37,6 @@ _PUSH_PATH = "/metrics/job/statewarden-rollup"
 _PUSH_HEADERS = {"Content-Type": "text/plain; version=0.0.4"}
 
 
-class Stability(StrEnum):
-    """Whether alerts may rely on a family."""
-
-    STABLE = "stable"
-    EXPERIMENTAL = "experimental"
-
-
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a run has to report.
@@ -65,14 +57,19 @@ Series = dict[tuple[str, ...], float]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One family, a gauge: its name, help, labels, stability, and how it is read off the facts."""
+    """One family, a gauge: its name, help, how it is read off the facts, labels, and whether alerts may rely on it."""
 
     name: str
     help: str
     read: Callable[[Facts], Series]
     unit: str = ""
-    labels: tuple[str, ...] = ()
-    stability: Stability = Stability.STABLE
+    label_names: str = ""
+    stability: str = "stable"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of labels, in the order of the values."""
+        return tuple(self.label_names.split())
 
 
 def _one(value: float) -> Series:
@@ -189,38 +186,29 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_findings_open",
         "Open findings of the rule or, with reported_by=agent, of an agent's detector that no rule settles.",
         _by_rule,
-        labels=("rule", "severity", "reported_by"),
+        label_names="rule severity reported_by",
     ),
     Metric(
         "statewarden_rollup_task_findings",
         "Open findings of the task, the worst 500 series; no task = the application or pod.",
         _by_task,
-        labels=("audited_namespace", "application_id", "task_id", "rule", "severity", "reported_by"),
+        label_names="audited_namespace application_id task_id rule severity reported_by",
     ),
-    Metric("statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, labels=("severity",)),
+    Metric(
+        "statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, label_names="severity"
+    ),
     Metric(
         "statewarden_rollup_incident_info",
         "An open incident of the fleet, by the finding that names it; rule: whose alert it is; the worst 100.",
         _incident_info,
-        labels=(
-            "audited_cluster",
-            "audited_namespace",
-            "application_id",
-            "incident_id",
-            "tasks",
-            "pods",
-            "rule",
-            "severity",
-            "confidence",
-            "reported_by",
-            "named_by",
-        ),
+        label_names="audited_cluster audited_namespace application_id incident_id tasks pods rule severity confidence "
+        "reported_by named_by",
     ),
     Metric(
         "statewarden_rollup_incident_text",
         "Alert text and next step of each incident in statewarden_rollup_incident_info.",
         _incident_text,
-        labels=("application_id", "incident_id", "summary", "next_step"),
+        label_names="application_id incident_id summary next_step",
     ),
     Metric(
         "statewarden_rollup_incidents_unlisted",
@@ -232,8 +220,8 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_missing",
         "Pods of --expect without an agent that is heard, and tasks that no pod has; absent without --expect.",
         _missing,
-        labels=("what",),
-        stability=Stability.EXPERIMENTAL,
+        label_names="what",
+        stability="experimental",
     ),
     Metric(
         "statewarden_rollup_watched_ratio",
@@ -245,14 +233,14 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_lost_events",
         "Events that agents numbered and that are not in the input.",
         lambda facts: _one(sum(int(str(row["lost_events"])) for row in facts.data.coverage)),
-        stability=Stability.EXPERIMENTAL,
+        stability="experimental",
     ),
     Metric(
         "statewarden_rollup_missed_findings",
         "Open findings that agents count and that are not in the input.",
         _missed,
-        labels=("severity",),
-        stability=Stability.EXPERIMENTAL,
+        label_names="severity",
+        stability="experimental",
     ),
     Metric(
         "statewarden_rollup_quarantined_lines",
@@ -263,7 +251,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_build_info",
         "Version of the rollup.",
         lambda facts: {(__version__,): 1.0},
-        labels=("version",),
+        label_names="version",
     ),
 )
 """Every family, in the order of the text and of the docs page."""

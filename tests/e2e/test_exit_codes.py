@@ -21,6 +21,7 @@ from spark_rollup.report import last_audit
 from spark_rollup.report.restart_answer import Known
 from spark_rollup.spark.outputs import MARKER
 from tests.agent.cli.commands import PLAIN, plant
+from tests.spark_rollup.report.page.page_rows import answer
 
 pytestmark = pytest.mark.e2e
 
@@ -130,11 +131,7 @@ def test_the_other_commands_of_the_agent(state: Path, tmp_path: Path) -> None:
 
 def test_safe_to_restart(tmp_path: Path) -> None:
     """Safe is 0, a copy that is in the way 1, a name that is not known 2, doubt and age 3."""
-    row = {
-        "namespace": "shop", "application_id": "orders", "task_id": "0_0", "pod": "keeper", "answer": "keep",
-        "kinds": ["keep"], "follow": [], "first_action": None, "healthy_elsewhere": [], "ill_elsewhere": [],
-        "restore_bytes": None, "unclean_stop": "wiped",
-    }  # fmt: skip
+    row = answer(pod="keeper", answer="keep", kinds=["keep"])
     doubts = {"keeper": None, "idle": None, "silent": "not heard since 10:00"}
     pods = [{"namespace": "shop", "pod": x, "doubt": why, "gone": False} for x, why in doubts.items()]
     written = "2026-11-18T00:00:00.000000Z"

@@ -13,6 +13,7 @@ from spark_rollup.judging.incidents import gather
 from spark_rollup.report import restart_answer
 from spark_rollup.report.restart_answer import Known, Question
 from tests.spark_rollup.conftest import Audited
+from tests.spark_rollup.report.page import page_rows
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, Pod, at_us, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -329,12 +330,7 @@ def test_the_answer_says_how_old_it_is(audited):
 
 def given(pod: str, task: str, *kinds: str, **more: object) -> Row:
     """Make a row of the table of restarts."""
-    base = {
-        "namespace": "shop", "application_id": "orders", "task_id": task, "pod": pod, "answer": kinds[0],
-        "kinds": list(kinds), "follow": [], "first_action": None, "healthy_elsewhere": [], "ill_elsewhere": [],
-        "restore_bytes": None, "unclean_stop": "wiped",
-    }  # fmt: skip
-    return base | more
+    return page_rows.answer(pod=pod, task_id=task, answer=kinds[0], kinds=list(kinds), **more)
 
 
 def pod_of(name: str, namespace: str = "shop", **more: object) -> Row:
