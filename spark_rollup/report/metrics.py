@@ -232,7 +232,7 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric(
         "statewarden_rollup_lost_events",
         "Events that agents numbered and that are not in the input.",
-        lambda facts: _one(sum(int(str(row["lost_events"])) for row in facts.data.coverage)),
+        lambda facts: _one(sum(row["lost_events"] for row in facts.data.coverage)),
         stability="experimental",
     ),
     Metric(

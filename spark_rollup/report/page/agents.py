@@ -21,9 +21,7 @@ from spark_rollup.report.page.text import (
     clock,
     escape,
     fitting,
-    integer,
     name,
-    number,
     paged,
     percent,
     rest,
@@ -87,10 +85,10 @@ def _pod(row: Row, seen: Row, strip: str, found: Counter[str], linked: str) -> s
         f'<tr{marks(row["namespace"], texts(row["applications"]), [row["pod"]])}><td class="k">{linked}</td>'
         f'<td class="k">{name(row["node"])}</td><td><span class="chip {tone}">{escape(state)}</span></td>'
         f'<td class="k" data-name="version">{name(row["agent_version"])}</td>'
-        f'<td class="n" data-name="tasks held">{integer(row["tasks_held"])}</td>'
+        f'<td class="n" data-name="tasks held">{row["tasks_held"]}</td>'
         f'<td data-name="watched">{strip}</td>'
-        f'<td class="n">{percent(number(seen.get("watched_ratio")))}</td>'
-        f'<td class="n" data-name="events lost">{integer(seen.get("lost_events"))}</td><td>{chips}</td></tr>'
+        f'<td class="n">{percent(seen.get("watched_ratio") or 0.0)}</td>'
+        f'<td class="n" data-name="events lost">{seen.get("lost_events", 0)}</td><td>{chips}</td></tr>'
     )
 
 
@@ -100,7 +98,7 @@ def _strip(unknown: Sequence[Row], from_us: int, to_us: int) -> str:
     parts = ['<svg class="strip" viewBox="0 0 220 12" role="img" aria-label="watched time">',
              '<rect class="seen" x="0" y="3" width="220" height="6" rx="3"/>']  # fmt: skip
     for row in unknown:
-        begin, end = integer(row["from_us"]), integer(row["to_us"])
+        begin, end = row["from_us"], row["to_us"]
         left = max(begin - from_us, 0) * scale
         width = max((end - max(begin, from_us)) * scale, 1.5)
         parts.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent.contract.events import Severity, Status
 from spark_rollup.clock import parse_us
@@ -14,7 +15,7 @@ from spark_rollup.report.missed import missed
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
-Row = Mapping[str, object]
+Row = Mapping[str, Any]
 
 TaskKey = tuple[str, str, str]
 """Namespace, application, task."""
@@ -112,9 +113,7 @@ class PageData:
 
     def watched(self) -> tuple[float, float]:
         """Sum up the time of all pods, and how much of it was not watched (seconds)."""
-        names = ("span_seconds", "unknown_seconds")
-        span_s, unknown_s = (sum(float(str(row[name])) for row in self.coverage) for name in names)
-        return span_s, unknown_s
+        return sum(x["span_seconds"] for x in self.coverage), sum(x["unknown_seconds"] for x in self.coverage)
 
     def undetected(self) -> list[str]:
         """List the detectors that are disabled somewhere."""

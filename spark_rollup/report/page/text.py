@@ -81,16 +81,6 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
 
 
-def integer(value: object) -> int:
-    """Read a number from a row; null is 0."""
-    return int(str(value)) if value is not None else 0
-
-
-def number(value: object) -> float:
-    """Read a fractional number from a row; null is 0."""
-    return float(str(value)) if value is not None else 0.0
-
-
 def percent(share: float) -> str:
     """Write a share; only all of it is 100 %."""
     text = f"{share * 100:.1f}"

@@ -28,11 +28,9 @@ from spark_rollup.report.page.text import (
     day,
     escape,
     fold,
-    integer,
     moment,
     name,
     named,
-    number,
     percent,
 )  # fmt: skip
 from spark_rollup.report.restart_answer import age as span
@@ -67,13 +65,13 @@ def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
     taken = found[SILENT] | found[ENDED]
     for row in data.timelines:
         of_pod = row["lane"] == "unknown" and row["task_id"] is None and row["application_id"] is None
-        lasts = row["to_us"] is None or integer(row["to_us"]) >= data.as_of_us
+        lasts = row["to_us"] is None or row["to_us"] >= data.as_of_us
         if of_pod and lasts and pod_key(row) not in taken:
-            since = f"since {moment(integer(row['from_us']))}: {escape(row['detail'])}"
+            since = f"since {moment(row['from_us'])}: {escape(row['detail'])}"
             found[BLIND].setdefault(pod_key(row), since)
     taken |= found[BLIND]
-    for row in sorted(data.coverage, key=lambda row: -number(row["unknown_seconds"])):
-        missed, of = number(row["unknown_seconds"]), number(row["span_seconds"])
+    for row in sorted(data.coverage, key=lambda row: -row["unknown_seconds"]):
+        missed, of = row["unknown_seconds"], row["span_seconds"]
         if missed > 0 and pod_key(row) not in taken:
             share = percent(1 - missed / of if of else 0.0)
             found[GAPS][pod_key(row)] = f"{span(missed)} of {span(of)} missing, {share} watched"
@@ -184,7 +182,7 @@ def _age(data: PageData) -> str:
 def read(data: PageData) -> str:
     """Say what was read."""
     applications = data.applications()
-    tasks = sum(integer(row["tasks_held"]) for row in data.pods)
+    tasks = sum(row["tasks_held"] for row in data.pods)
     stores = {(row["namespace"], row["application_id"], row["task_id"]) for row in data.restarts}
     seen = f", {count(len(stores), 'task')} known" if len(stores) > tasks else ""
     apps = f": {named(applications, 5)}" if applications else ""
