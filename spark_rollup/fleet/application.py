@@ -149,31 +149,21 @@ class OwnSize(NamedTuple):
 
 @dataclass
 class Application:
-    """Everything that rules may read of one application.
+    """Everything that rules may read of one application."""
 
-    Args of the dataclass:
-        namespace: See `Place`.
-        name: See `Place`.
-        as_of_us: The audit's time.
-        since_us: When the look-back began; a story that ended before is left out. 0 = none is.
-        pods: All pods of the namespace.
-        settings: None = no event names this application.
-        proofs: What `verify` found, rows of `FINDING`; None = it was not asked.
-        refuted: Where agents' findings were found to be wrong: pods by finding id.
-    """
-
-    namespace: str
-    name: str | None
-    as_of_us: int
-    since_us: int
-    pods: Pods
-    settings: Settings | None = None
+    namespace: str  # see `Place`
+    name: str | None  # see `Place`
+    as_of_us: int  # the audit's time
+    since_us: int  # when the look-back began; a story that ended before is left out. 0 = none is.
+    pods: Pods  # all pods of the namespace
+    settings: Settings | None = None  # None = no event names this application
     tasks: dict[str, Task] = field(default_factory=dict)
     lives: list[Life] = field(default_factory=list)
     sightings: list[Sighting] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
-    proofs: list[Row] | None = None
+    proofs: list[Row] | None = None  # what `verify` found, rows of `FINDING`; None = it was not asked
     refuted: Mapping[str, set[str]] = field(default_factory=dict)
+    """Where agents' findings were found to be wrong: pods by finding id."""
 
     @property
     def where(self) -> Place:

@@ -22,26 +22,17 @@ class Horizon:
     """The last time at which a process of an application was seen alive, and who was alive then.
 
     The patience is the longest that a rebalance takes, and what two pods' clocks may differ by.
-
-    Args of the dataclass:
-        since_us: When its first process began.
-        horizon_us: The last sign of any.
-        spoken_us: Until then every pod of it has spoken that is not silent or at its end; the horizon at most.
-        patience_us: See above.
-        alive: Number of pods.
-        restless: Whether a process started within the patience.
-        leaving: Whether the clocks decide if some pod was alive.
-        pods_seen: Names of all pods that ever ran it.
     """
 
-    since_us: int
-    horizon_us: int
+    since_us: int  # when its first process began
+    horizon_us: int  # the last sign of any
     spoken_us: int
-    patience_us: int
-    alive: int
-    restless: bool
-    leaving: bool
-    pods_seen: list[str]
+    """Until then every pod of it has spoken that is not silent or at its end; the horizon at most."""
+    patience_us: int  # see above
+    alive: int  # number of pods
+    restless: bool  # whether a process started within the patience
+    leaving: bool  # whether the clocks decide if some pod was alive
+    pods_seen: list[str]  # names of all pods that ever ran it
 
 
 def horizon(app: Application) -> Horizon | None:
@@ -70,21 +61,13 @@ def horizon(app: Application) -> Horizon | None:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A copy that is held at the horizon, or was until a moment before it.
+    """A copy that is held at the horizon, or was until a moment before it."""
 
-    Args of the dataclass:
-        pod: On which pod.
-        bytes: Its size; None = unknown.
-        damage: Ids of agents' open findings of damage that are not refuted.
-        ill: Why it is not healthy, such as that `verify` proved it wrong; empty = healthy.
-        watched: Whether its pod is heard, and counts it.
-    """
-
-    pod: str
-    bytes: int | None
-    damage: tuple[str, ...]
-    ill: str
-    watched: bool
+    pod: str  # on which pod
+    bytes: int | None  # its size; None = unknown
+    damage: tuple[str, ...]  # ids of agents' open findings of damage that are not refuted
+    ill: str  # why it is not healthy, such as that `verify` proved it wrong; empty = healthy
+    watched: bool  # whether its pod is heard, and counts it
 
     @property
     def healthy(self) -> bool:

@@ -26,23 +26,16 @@ RELEASES, DISABLED, LOCAL, UNSEEN = "releases", "disabled", "local", "gaps"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What decides what is found.
+    """What decides what is found."""
 
-    Args of the dataclass:
-        as_of_us: The audit's time.
-        since_us: When the look-back began; 0 = there is none.
-        rules: Those that are asked.
-        overrides: `--set`.
-        ahead: Clocks that are ahead of all others, by namespace and pod, and how far (microseconds).
-        proofs: What `verify` found, by namespace and application; None = it was not asked.
-    """
-
-    as_of_us: int
-    since_us: int = 0
-    rules: Sequence[Rule] = ()
-    overrides: Sequence[Override] = ()
+    as_of_us: int  # the audit's time
+    since_us: int = 0  # when the look-back began; 0 = there is none
+    rules: Sequence[Rule] = ()  # those that are asked
+    overrides: Sequence[Override] = ()  # `--set`
     ahead: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Clocks that are ahead of all others, by namespace and pod, and how far (microseconds)."""
     proofs: Mapping[Place, list[Row]] | None = None
+    """What `verify` found, by namespace and application; None = it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)

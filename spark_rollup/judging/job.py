@@ -51,17 +51,11 @@ Part = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """Events where Spark has them.
+    """Events where Spark has them."""
 
-    Args of the dataclass:
-        events: `EVENT_ROW` and routine, one row per id: those that were read.
-        quarantine: `QUARANTINE`.
-        carried: What is kept of other days.
-    """
-
-    events: DataFrame
-    quarantine: DataFrame
-    carried: Carried | None = None
+    events: DataFrame  # `EVENT_ROW` and routine, one row per id: those that were read
+    quarantine: DataFrame  # `QUARANTINE`
+    carried: Carried | None = None  # what is kept of other days
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""

@@ -31,17 +31,11 @@ _STATES = {"silent": "silent", "stopped": "its agent ended"}
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is missing of what was expected.
+    """What is missing of what was expected."""
 
-    Args of the dataclass:
-        pods: How many pods were expected.
-        unheard: Those without an agent that is heard -> why, in words.
-        tasks: Namespace and application -> its tasks that no pod has.
-    """
-
-    pods: int
-    unheard: Mapping[PodKey, str]
-    tasks: Mapping[PodKey, Sequence[str]]
+    pods: int  # how many pods were expected
+    unheard: Mapping[PodKey, str]  # those without an agent that is heard -> why, in words
+    tasks: Mapping[PodKey, Sequence[str]]  # namespace and application -> its tasks that no pod has
 
     def counts(self) -> dict[str, int]:
         """Count what is missing."""

@@ -39,17 +39,12 @@ _PUSH_HEADERS = {"Content-Type": "text/plain; version=0.0.4"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a run has to report.
+    """What a run has to report."""
 
-    Args of the dataclass:
-        data: What the page shows.
-        rules: All rules by id, with the highest severity of each: their series exist whatever is found.
-        finished_us: When the audit ended.
-    """
-
-    data: PageData
+    data: PageData  # what the page shows
     rules: Mapping[str, Severity]
-    finished_us: int
+    """All rules by id, with the highest severity of each: their series exist whatever is found."""
+    finished_us: int  # when the audit ended
 
 
 Series = dict[tuple[str, ...], float]

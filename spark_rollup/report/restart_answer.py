@@ -45,40 +45,24 @@ _UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an audit knows about restarts.
+    """What an audit knows about restarts."""
 
-    Args of the dataclass:
-        restarts: Rows of `RESTARTS`, by namespace, pod, application and task.
-        pods: Rows of `fleet.pods.known_pod`.
-        disabled: namespace, pod and detector of what is not looked for.
-        as_of_us: The audit's time, microseconds since the epoch.
-        verified: Whether the rows take what `verify` found into account; if not, a line says so.
-    """
-
-    restarts: Sequence[Row]
-    pods: Sequence[Row]
-    disabled: Sequence[Row] = ()
-    as_of_us: int = 0
-    verified: bool = True
+    restarts: Sequence[Row]  # rows of `RESTARTS`, by namespace, pod, application and task
+    pods: Sequence[Row]  # rows of `fleet.pods.known_pod`
+    disabled: Sequence[Row] = ()  # namespace, pod and detector of what is not looked for
+    as_of_us: int = 0  # the audit's time, microseconds since the epoch
+    verified: bool = True  # whether the rows take what `verify` found into account; if not, a line says so
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and when.
+    """What is asked, and when."""
 
-    Args of the dataclass:
-        now_us: The time by the clock, microseconds since the epoch.
-        pod: None = all pods.
-        namespace: None = all namespaces.
-        max_age_s: An answer that rests on older events is none (seconds); None = any will do.
-        source: What is answered from, as the first line says it; empty = the events themselves.
-    """
-
-    now_us: int
-    pod: str | None = None
-    namespace: str | None = None
-    max_age_s: int | None = None
-    source: str = ""
+    now_us: int  # the time by the clock, microseconds since the epoch
+    pod: str | None = None  # None = all pods
+    namespace: str | None = None  # None = all namespaces
+    max_age_s: int | None = None  # an answer that rests on older events is none (seconds); None = any will do
+    source: str = ""  # what is answered from, as the first line says it; empty = the events themselves
 
 
 def with_steps(rows: Iterable[Row], incidents: Sequence[FleetIncident]) -> list[dict[str, object]]:

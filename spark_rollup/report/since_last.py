@@ -57,17 +57,13 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What this audit knows of pods, as far as it decides whether something is gone.
+    """What this audit knows of pods, as far as it decides whether something is gone."""
 
-    Args of the dataclass:
-        pods: Every pod that was heard of -> what puts it in doubt; empty = nothing.
-        not_asked: Detectors that are not asked, and on which pod; None = on any.
-        rules: Rules of the fleet: the ids of what they find alone change with the look-back.
-    """
-
-    pods: Mapping[Key, str]
+    pods: Mapping[Key, str]  # every pod that was heard of -> what puts it in doubt; empty = nothing
     not_asked: frozenset[tuple[str, Key | None]] = frozenset()
+    """Detectors that are not asked, and on which pod; None = on any."""
     rules: Collection[str] = ()
+    """Rules of the fleet: the ids of what they find alone change with the look-back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,15 +29,10 @@ _RESET = "\x1b[0m"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How much is printed, and how.
+    """How much is printed, and how."""
 
-    Args of the dataclass:
-        verbose: Remarks, too, and the findings of each incident.
-        top: So many incidents; 0 = all.
-    """
-
-    verbose: bool = False
-    top: int = 0
+    verbose: bool = False  # remarks, too, and the findings of each incident
+    top: int = 0  # so many incidents; 0 = all
     width: int = 100
     paint: bool = False
 
