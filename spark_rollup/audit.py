@@ -38,13 +38,9 @@ Input = Plain | Wide
 
 
 def run(spark: SparkSession, options: AuditOptions) -> PageData:
-    """Audit one input and write every output.
+    """Audit one input, write every output, and give what the page shows.
 
-    Returns:
-        What was found: what the page shows.
-
-    Raises:
-        UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
+    Raises `UsageError`: the input has no usable event up to `as_of`, or the output cannot be written.
     """
     began_us = clock.now_us()
     read, about = prepare(spark, options)
@@ -78,13 +74,9 @@ def _source(options: AuditOptions) -> Place:
 
 
 def prepare(spark: SparkSession, options: AuditOptions) -> tuple[Input, latest.Latest]:
-    """Read, drop repeats, and choose the time; say what no `ingest` has said of segments.
+    """Read up to the audit's time, drop repeats, and choose that time; say what no `ingest` has said of segments.
 
-    Returns:
-        What is read, up to the audit's time; and that time.
-
-    Raises:
-        UsageError: the input has no usable event.
+    Raises `UsageError`: the input has no usable event.
     """
     read, found = read_for_its_time(spark, options)
     if not is_bronze(_source(options)):

@@ -54,14 +54,7 @@ WITHOUT_SPARK = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        arguments: Without the program's name; None = those of the process.
-
-    Returns:
-        Exit code.
-    """
+    """Run the command line; without arguments, that of the process. Returns the exit code."""
     program = parser()
     parsed = program.parse_args(arguments)
     if parsed.command is None:

@@ -168,15 +168,9 @@ def literal(path: Path | str) -> str:
 
 
 def check_directories(source: Path, target: Path, *, may_be_empty: bool = False) -> None:
-    """Refuse an input without segments and an output that would be read as input.
+    """Refuse an input without segments (unless they may come later) and an output that would be read as input.
 
-    Args:
-        source: Input.
-        target: Output.
-        may_be_empty: Whether segments may come later.
-
-    Raises:
-        UsageError: says which directory and why.
+    Raises `UsageError`: says which directory and why.
     """
     check_input(source, may_be_empty=may_be_empty)
     if target.exists() and not target.is_dir():

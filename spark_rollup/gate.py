@@ -18,13 +18,9 @@ from spark_rollup.report.write import by
 
 
 def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Question) -> tuple[list[str], Exit]:
-    """Answer for one pod task by task, or for all pods in one table.
+    """Answer for one pod task by task, or for all pods in one table: lines, and the exit code.
 
-    Returns:
-        Lines, the age of what they rest on first; and the exit code.
-
-    Raises:
-        UsageError: no such pod in the input, or several of its name.
+    Raises `UsageError`: no such pod in the input, or several of its name.
     """
     read, about = audit.prepare(spark, options)
     # what no rule of these says can never be critical

@@ -78,10 +78,7 @@ class Held:
 def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Task, list[Held]]]:
     """List the copies of each task that are held at the application's horizon, in order of their pods.
 
-    Args:
-        app: The application.
-        known: Its horizon.
-        until_us: A copy that was held less than the patience before this time counts.
+    A copy that was held less than the patience before `until_us` counts.
     """
     damaged = _damage(app)
     settled_us = until_us - known.patience_us

@@ -39,11 +39,7 @@ def doubt(pod: Pod, as_of_us: int, *, of_parts: bool = False) -> str | None:
     A pod is not known while it is silent or blind, and until a whole round of summaries came after something was lost;
     while its agent counts findings or tasks that are not in the input; and where something was lost of an agent that
     counts none. One whose agent said that it ends is taken at its word for a moment; what runs there later is not seen.
-
-    Args:
-        pod: The pod.
-        as_of_us: The audit's time.
-        of_parts: Whether blindness of one application or task counts: for the pod it does, for its other tasks not.
+    `of_parts`: whether blindness of one application or task counts: for the pod it does, for its other tasks not.
     """
     return next(_doubts(pod, as_of_us, of_parts=of_parts), None)
 

@@ -20,15 +20,8 @@ def questioned(
 ) -> set[str]:
     """List the tasks of an application that are in question.
 
-    Those with a finding that a rule asks about, those whose copy was deleted under an offset, and those that more pods
-    hold than are promised.
-
-    Args:
-        metas: Who asks about agents' findings (`RuleMeta.asks`).
-        local: Agents' findings that count.
-        holds: Who held what.
-        marks: What changed on disk.
-        settings: Of the application; None = no event names it.
+    Those with a finding that a rule asks about (`RuleMeta.asks`), those whose copy was deleted under an offset, and
+    those that more pods hold than are promised.
     """
     detectors = {detector for meta in metas for detector in meta.asks}
     found = {x.task_id for x in local if x.task_id is not None and x.detector in detectors}

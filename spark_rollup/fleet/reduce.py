@@ -106,11 +106,7 @@ def places(pods: Mapping[str, Pods]) -> set[Place]:
 def application(
     place: Place, given: OfApplication, said: Sequence[Said], pods: Pods, asked: Question
 ) -> tuple[Application, set[str]]:
-    """Reduce what is known of an application.
-
-    Returns:
-        The application as rules see it; its tasks in question.
-    """
+    """Reduce what is known of an application to what rules see, and say which of its tasks are in question."""
     name = place[1]
     last_us = {pod.name: pod.heard.last_us for pod in pods.values() if pod.heard}
     held = list(holds.holders(given.points, given.marks, last_us))
@@ -159,13 +155,7 @@ def tell(
 def tell_pods(
     stories: Iterable[Story], held: Mapping[tuple[str, str], int], asked: Question
 ) -> Iterator[tuple[str, Row]]:
-    """Tell what is about pods: (table, row).
-
-    Args:
-        stories: Of all pods.
-        held: How many tasks each holds.
-        asked: The question.
-    """
+    """Tell what is about pods: (table, row); `held`: how many tasks each holds."""
     for one in stories:
         where, pod = one.namespace, one.pod
         yield COVERAGE, coverage.coverage(where, pod, one.last, asked.as_of_us, asked.since_us)

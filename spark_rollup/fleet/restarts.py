@@ -69,11 +69,8 @@ class _State:
 def restarts(app: Application, findings: list[Row]) -> Iterator[Row]:
     """Answer for every task that every pod holds or has damaged: rows of `RESTARTS`.
 
-    One row per copy of a task, and one without a task where a finding is about all of an application on a pod.
-
-    Args:
-        app: The application; what `findings` refute must not count in it.
-        findings: `FINDING`: what rules and `verify` found, and what agents say alone.
+    One row per copy of a task, and one without a task where a finding is about all of an application on a pod. What
+    `findings` refute must not count in `app`.
     """
     follow = _to_follow(findings)
     for task, states in _states(app, follow, _suspected(findings)):

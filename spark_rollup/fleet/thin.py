@@ -51,13 +51,7 @@ class OfApplication:
 def of_pods(
     read: Iterable[Event], kept: Iterable[Event] = (), heard: Iterable[Beat] = ()
 ) -> Mapping[tuple[str, str], OfPod]:
-    """Thin out what is about pods.
-
-    Args:
-        read: Events, one of each id.
-        kept: Those that are kept of days that are over.
-        heard: What was said on those days, counted.
-    """
+    """Thin out what is about pods: events that are read, and events and counts that are kept of days that are over."""
     found: dict[tuple[str, str], OfPod] = defaultdict(OfPod)
     own: dict[tuple[str, str], list[Event]] = defaultdict(list)
     tasks: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)

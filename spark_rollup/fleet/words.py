@@ -60,12 +60,8 @@ def words_of_agent(said: Said) -> Row:
 def finding(meta: RuleMeta, where: tuple[str, str | None], opened_at_us: int, **columns: object) -> Row:
     """Shape what a rule found into a row of `FINDING`, and give it its stable id.
 
-    Args:
-        meta: The rule; gives detector, level and the defaults of severity and upstream.
-        where: Namespace and application.
-        opened_at_us: When it began, microseconds since the epoch.
-        columns: Further columns; must have `summary`, `evidence`, `next_action`; may have `ended_us` for what is
-            resolved.
+    The rule gives detector, level and defaults; `columns` must have `summary`, `evidence` and `next_action`, and may
+    have `ended_us` for what is resolved.
     """
     namespace, application = where
     pod = columns.get("pod")

@@ -29,11 +29,9 @@ FleetIncident = Incident[FleetFinding]
 
 
 def gather(rows: Iterable[Row], titles: Mapping[str, str] = TITLES) -> list[FleetIncident]:
-    """Put findings together to incidents; in any order of rows the same ones.
+    """Put rows of `findings` together to incidents; in any order of rows the same ones.
 
-    Args:
-        rows: Of the table `findings`.
-        titles: By mechanism, of rules that are a mechanism by themselves too.
+    `titles`: by mechanism, of rules that are a mechanism by themselves too.
     """
     return incidents.gather(map(read, rows), link=lambda x: x.link, titles=titles)
 

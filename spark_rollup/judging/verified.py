@@ -29,13 +29,7 @@ def check(output: Path) -> None:
 
 
 def verified(spark: SparkSession, output: Path, as_of_us: int) -> Mapping[Place, list[Row]]:
-    """Read the findings of `verify`, by namespace and application.
-
-    Args:
-        spark: The session.
-        output: Where `verify` wrote.
-        as_of_us: What was found later is left out.
-    """
+    """Read the findings of `verify` up to a time, by namespace and application."""
     found: dict[Place, list[Row]] = defaultdict(list)
     for row in rows_of(spark.read.schema(FINDING).parquet(str(output / "findings"))):
         if str(row["opened_at"]) <= rfc3339(as_of_us):

@@ -97,15 +97,9 @@ def read(path: Path) -> tuple[PodKey, ...]:
 def compare(
     expected: Sequence[PodKey] | None, pods: Sequence[Row], restarts: Iterable[Row]
 ) -> Expected | None:
-    """Say what is missing; None: nothing was named.
+    """Compare with rows of `PODS` and `RESTARTS`, and say what is missing; None: nothing was named.
 
-    Args:
-        expected: What `read` gives.
-        pods: Rows of `PODS`.
-        restarts: Rows of `RESTARTS`.
-
-    Raises:
-        UsageError: the input is of several clusters, and a line does not say of which one its namespace is.
+    Raises `UsageError`: the input is of several clusters, and a line does not say of which one its namespace is.
     """
     if expected is None:
         return None

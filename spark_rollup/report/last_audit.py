@@ -18,13 +18,7 @@ FILE = "restarts.json"
 
 
 def write(known: Known, written: str, place: Path) -> None:
-    """Write the file into a directory.
-
-    Args:
-        known: What it holds.
-        written: When the audit wrote its outputs, RFC 3339; the success marker has the same.
-        place: The directory.
-    """
+    """Write the file into a directory; the success marker has the same time (`written`, RFC 3339)."""
     told = {"version": __version__, "written": written} | {
         x.name: getattr(known, x.name) for x in fields(Known)
     }
@@ -84,13 +78,10 @@ def _check_run(output: Path, written: str, marker: Mapping[str, object]) -> None
 
 
 def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ()) -> tuple[list[str], Exit]:
-    """Answer from what an audit left in its `--output`; `given` are options that only an audit can follow: none may be.
+    """Answer as `gate.safe_to_restart`, from what an audit left in its `--output`.
 
-    Returns:
-        As `gate.safe_to_restart`; the first line names the directory, too.
-
-    Raises:
-        UsageError: see `read`; or there is no such pod, or several of its name.
+    `given` are options that only an audit can follow: none may be. Raises `UsageError`: see `read`; or there is no such
+    pod, or several of its name.
     """
     refuse_address("--from", output)
     if given:

@@ -95,13 +95,9 @@ def _incident(row: Row, incidents: Sequence[FleetIncident]) -> FleetIncident | N
 
 
 def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
-    """Put what is known about restarts into lines.
+    """Put what is known about restarts into lines, with the exit code.
 
-    Returns:
-        Lines, and the exit code.
-
-    Raises:
-        UsageError: no such pod, or several of its name.
+    Raises `UsageError`: no such pod, or several of its name.
     """
     here = [pod for pod in known.pods if question.namespace in (None, pod["namespace"])]
     asked = [pod for pod in here if question.pod in (None, pod["pod"])]

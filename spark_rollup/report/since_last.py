@@ -140,11 +140,7 @@ def _rank(row: Row) -> int:
 
 
 def compare(last: Last, rows: Sequence[Row], seen: Seen, as_of_us: int) -> SinceLast | None:
-    """Compare what was open with the incidents of this audit.
-
-    Returns:
-        None: this audit is of an earlier time than the last one, so nothing follows from it.
-    """
+    """Compare what was open with the incidents of this audit; None: it is of an earlier time, so nothing follows."""
     if as_of_us < last.as_of_us:
         return None
     same = _pairs(last.open, rows, seen.rules)

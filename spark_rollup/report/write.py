@@ -73,19 +73,10 @@ class Tables:
 
 
 def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) -> page.PageData:
-    """Write; the same tables give the same findings, line by line.
+    """Write what an audit found, and give what the page shows; the same tables give the same findings, line by line.
 
-    Args:
-        spark: The session.
-        tables: What to write.
-        output: Where.
-        began_us: When the run began, microseconds since the epoch; 0 = not known.
-
-    Returns:
-        What the page shows.
-
-    Raises:
-        UsageError: the output directory cannot be written, or holds files of others.
+    `began_us`: when the run began; 0 = not known. Raises `UsageError`: the output directory cannot be written, or holds
+    files of others.
     """
     place, as_of_us, since_us = outputs.begin(output), tables.asked.as_of_us, tables.asked.since_us
     rank = {level.value: -level.rank for level in Severity}

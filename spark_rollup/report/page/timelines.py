@@ -57,11 +57,7 @@ class Axis:
 
 
 def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
-    """Draw tasks that have a finding, applications with the worst finding first, as far as the page has room.
-
-    Returns:
-        The section, and the tasks that are drawn.
-    """
+    """Draw tasks that have a finding, applications with the worst finding first, as far as there is room; say which."""
     rows, findings = _by_task(data.timelines), _by_task(data.findings)
     places: dict[tuple[str, str], list[TaskKey]] = defaultdict(list)
     for key in findings:
