@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import types as T
 
 from agent.contract.field import Field, FieldType
@@ -30,49 +32,39 @@ def _type_of(row: Field) -> T.DataType:
 EVENT = struct_of(FIELDS)
 """The `data` object of one event line."""
 
-CORRUPT = "_corrupt_record"
+_TEXT = T.StringType()
 
-ENVELOPE = T.StructType(
-    [
-        T.StructField("id", T.StringType()),
-        T.StructField("data", EVENT),
-        T.StructField(CORRUPT, T.StringType()),
-    ]
-)
-"""One CloudEvents line, as far as the rollup reads it."""
-
-EVENT_ROW = T.StructType([T.StructField("id", T.StringType()), *EVENT.fields])
+EVENT_ROW = T.StructType([T.StructField("id", _TEXT), *EVENT.fields])
 """One loaded event."""
 
-_TEXT, _LONG = T.StringType(), T.LongType()
+_KINDS: Mapping[str, T.DataType] = {
+    "": _TEXT, "long": T.LongType(), "double": T.DoubleType(), "bool": T.BooleanType(), "list": T.ArrayType(_TEXT),
+}  # fmt: skip
 
 
-def _of_event(*names: str) -> dict[str, T.DataType]:
-    """Take columns over from the contract, with their types."""
-    return {name: EVENT_ROW[name].dataType for name in names}
+def _columns(columns: str, **kinds: T.DataType) -> T.StructType:
+    """Read `name:kind` of every column; without a kind it is text, or what `kinds` says."""
+    found = T.StructType()
+    for name, _, kind in (one.partition(":") for one in columns.split()):
+        found.add(name, kinds.get(name, _KINDS[kind]))
+    return found
 
 
-def _columns(**kinds: T.DataType) -> T.StructType:
-    return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
+CORRUPT = "_corrupt_record"
 
+ENVELOPE = _columns(f"id data {CORRUPT}", data=EVENT)
+"""One CloudEvents line, as far as the rollup reads it."""
 
-LOCAL_INCIDENT = _columns(incident_id=_TEXT, relation=_TEXT, mechanism=_TEXT, since_us=_LONG)
-"""An agent's incident that a finding of the fleet is about; `judging.lineage` has the relations."""
+LOCAL_INCIDENT = _columns("incident_id relation mechanism since_us:long")
+"""An agent's incident that a finding of the fleet is about; `agent.contract.grouping` has the relations."""
 
 FINDING = _columns(
-    id=_TEXT,
-    **_of_event("detector", "level", "severity", "confidence", "status"),
-    **_of_event("namespace", "application_id", "task_id", "store", "pod"),
-    opened_at=_TEXT,
-    **_of_event("upstream", "affected", "missing_facts", "summary", "evidence", "next_action"),
-    pods=T.ArrayType(_TEXT),
-    confirms=T.ArrayType(_TEXT),
-    refutes=T.ArrayType(_TEXT),
-    explains=T.ArrayType(_TEXT),
-    reported_by=_TEXT,
-    resolved_at=_TEXT,
-    **_of_event("mechanism", "incident_id"),
-    lineage=T.ArrayType(_TEXT),
+    """
+    id detector level severity confidence status namespace application_id task_id store pod opened_at upstream:list
+    affected missing_facts:list summary evidence next_action pods:list confirms:list refutes:list explains:list
+    reported_by resolved_at mechanism incident_id lineage:list local_incidents
+    """,
+    evidence=EVENT_ROW["evidence"].dataType,
     local_incidents=T.ArrayType(LOCAL_INCIDENT),
 )
 """Table `findings` and one line of `findings.jsonl`: one row per finding of a rule, or of an agent alone.
@@ -82,41 +74,22 @@ and `agent` for an agent's open critical or warning that no rule settles (`alone
 `incident_id` is known once all findings are (`judging.incidents`).
 """
 
-EVIDENCE = _columns(role=_TEXT, id=_TEXT, **_of_event("detector", "task_id", "store", "pod"))
+EVIDENCE = _columns("role id detector task_id store pod")
 
 INCIDENT = _columns(
-    id=_TEXT,
-    absorbed=T.ArrayType(_TEXT),
-    title=_TEXT,
-    **_of_event("mechanism", "detector", "severity", "confidence", "status"),
-    cluster=_TEXT,
-    **_of_event("namespace", "application_id"),
-    pods=T.ArrayType(_TEXT),
-    tasks=T.ArrayType(_TEXT),
-    stores=T.ArrayType(_TEXT),
-    since=_TEXT,
-    ended=_TEXT,
-    **_of_event("upstream", "affected"),
-    sentence=_TEXT,
-    next_action=_TEXT,
+    """
+    id absorbed:list title mechanism detector severity confidence status cluster namespace application_id pods:list
+    tasks:list stores:list since ended upstream:list affected sentence next_action findings
+    """,
     findings=T.ArrayType(EVIDENCE),
 )
 """Table `incidents` and one line of `incidents.jsonl`: one row per incident (`judging.incidents`), the worst first."""
 
 TIMELINE = _columns(
-    namespace=_TEXT,
-    application_id=_TEXT,
-    task_id=_TEXT,
-    pod=_TEXT,
-    lane=_TEXT,
-    from_us=_LONG,
-    to_us=_LONG,
-    store=_TEXT,
-    identity=_TEXT,
-    offset=_LONG,
-    puts=_LONG,
-    bytes=_LONG,
-    detail=_TEXT,
+    """
+    namespace application_id task_id pod lane from_us:long to_us:long store identity offset:long puts:long bytes:long
+    detail
+    """
 )
 """Table `timelines`: one row per interval (half-open) or mark (`to_us` null) of a task on a pod.
 
@@ -124,122 +97,54 @@ Sizes and checkpoints of tasks that no rule asks about are thinned out: the last
 """
 
 HEARD = _columns(
-    namespace=_TEXT,
-    pod=_TEXT,
-    pod_uid=_TEXT,
-    boot_id=_TEXT,
-    node=_TEXT,
-    agent_version=_TEXT,
-    slot=_LONG,
-    events=_LONG,
-    first_us=_LONG,
-    last_us=_LONG,
-    stop_us=_LONG,
-    first=_LONG,
-    last=_LONG,
-    at_first_us=_LONG,
-    at_last_us=_LONG,
-    level_last=_LONG,
-    level_us=_LONG,
-    criticals=_LONG,
-    warnings=_LONG,
-    tasks=_LONG,
+    """
+    namespace pod pod_uid boot_id node agent_version slot:long events:long first_us:long last_us:long stop_us:long
+    first:long last:long at_first_us:long at_last_us:long level_last:long level_us:long criticals:long warnings:long
+    tasks:long
+    """
 )
 """What a boot of an agent said without a hole or a pause, counted (`fleet.beats.Beat`), as a snapshot keeps it."""
 
 COVERAGE = _columns(
-    namespace=_TEXT,
-    pod=_TEXT,
-    first_seen=_TEXT,
-    last_seen=_TEXT,
-    boots=_LONG,
-    events=_LONG,
-    lost_events=_LONG,
-    missed_criticals=_LONG,
-    missed_warnings=_LONG,
-    span_seconds=T.DoubleType(),
-    unknown_seconds=T.DoubleType(),
-    watched_ratio=T.DoubleType(),
+    """
+    namespace pod first_seen last_seen boots:long events:long lost_events:long missed_criticals:long
+    missed_warnings:long span_seconds:double unknown_seconds:double watched_ratio:double
+    """
 )
 """Table `coverage`: one row per pod: how much of its time was really watched, and how many findings that its agent
 counts as open are not in the input."""
 
 PODS = _columns(
-    namespace=_TEXT,
-    pod=_TEXT,
-    pod_uid=_TEXT,
-    node=_TEXT,
-    agent_version=_TEXT,
-    agent_state=_TEXT,
-    last_seen=_TEXT,
-    applications=T.ArrayType(_TEXT),
-    tasks_held=_LONG,
+    "namespace pod pod_uid node agent_version agent_state last_seen applications:list tasks_held:long"
 )
 """Table `pods`: one row per pod, as last seen."""
 
 CHURN = _columns(
-    namespace=_TEXT,
-    application_id=_TEXT,
-    task_id=_TEXT,
-    hour_us=_LONG,
-    moves=_LONG,
-    wipes=_LONG,
-    restores=_LONG,
-    restored_bytes=_LONG,
+    "namespace application_id task_id hour_us:long moves:long wipes:long restores:long restored_bytes:long"
 )
 """Table `churn`: one row per task and hour in which something moved; `hour_us` is the hour's start."""
 
 RESTARTS = _columns(
-    namespace=_TEXT,
-    application_id=_TEXT,
-    task_id=_TEXT,
-    pod=_TEXT,
-    answer=_TEXT,
-    kinds=T.ArrayType(_TEXT),
-    follow=T.ArrayType(_TEXT),
-    first_action=_TEXT,
-    healthy_elsewhere=T.ArrayType(_TEXT),
-    ill_elsewhere=T.ArrayType(_TEXT),
-    restore_bytes=_LONG,
-    unclean_stop=_TEXT,
-    doubt=_TEXT,
+    """
+    namespace application_id task_id pod answer kinds:list follow:list first_action healthy_elsewhere:list
+    ill_elsewhere:list restore_bytes:long unclean_stop doubt
+    """
 )
 """Table `restarts`: one row per copy of a task that is or was just held, or is damaged: may its pod be restarted?
 
 Without a task: a finding about all of an application on that pod. `kinds` holds all answers, `answer` the worst.
 """
 
-KNOWN_PODS = _columns(namespace=_TEXT, pod=_TEXT, doubt=_TEXT, gone=T.BooleanType())
-"""One row per pod that was heard of: what puts it in doubt (null: nothing), and whether its agent announced its end."""
-
 VERDICT = _columns(
-    **_of_event("namespace", "application_id", "task_id", "store", "pod"),
-    topic=_TEXT,
-    partition=_LONG,
-    offset=_LONG,
-    state=_TEXT,
-    made_at=_TEXT,
-    entries=_LONG,
-    verdict=_TEXT,
-    why=_TEXT,
-    buckets=_LONG,
-    equal=_LONG,
-    differing=_LONG,
-    unknown=_LONG,
-    missing=_LONG,
-    extra=_LONG,
-    different=_LONG,
+    """
+    namespace application_id task_id store pod topic partition:long offset:long state made_at entries:long verdict why
+    buckets:long equal:long differing:long unknown:long missing:long extra:long different:long
+    """
 )
 """Table `verdicts` of `verify` and one line of `verdicts.jsonl`: one row per copy of a store.
 
 `missing`, `extra` and `different` count keys in the buckets that differ: there are so many at least.
 """
 
-QUARANTINE = _columns(file=_TEXT, reason=_TEXT, detail=_TEXT, line=_TEXT)
+QUARANTINE = _columns("file reason detail line")
 """Table `quarantine`: one row per line (or file) that was not used, and why."""
-
-LOCAL_FINDING = _columns(
-    **_of_event("finding_id", "detector", "severity", "confidence", "status"),
-    **_of_event("namespace", "application_id", "task_id", "store", "pod", "opened_at_us", "summary"),
-)
-"""What one agent said last about one of its findings, as the report shows it."""

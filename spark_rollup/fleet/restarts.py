@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from agent.contract.codec import moment
 from agent.contract.events import Change, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from spark_rollup.fleet.alone import is_refuted
@@ -16,7 +17,6 @@ from spark_rollup.fleet.copies import copies, horizon
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.pods import doubt, has_ended, unrepaired
 from spark_rollup.fleet.rows import Release
-from spark_rollup.fleet.words import clock
 
 KEPT = (((2, 6), (2, 6, 1)), ((3, 8), (4, 1, 2)), ((4, 2), (4, 2, 1)))
 """First and last releases on which an exactly-once task keeps its checkpoint while it runs, so that a kill leads to no
@@ -69,11 +69,8 @@ class _State:
 def restarts(app: Application, findings: list[Row]) -> Iterator[Row]:
     """Answer for every task that every pod holds or has damaged: rows of `RESTARTS`.
 
-    One row per copy of a task, and one without a task where a finding is about all of an application on a pod.
-
-    Args:
-        app: The application; what `findings` refute must not count in it.
-        findings: `FINDING`: what rules and `verify` found, and what agents say alone.
+    One row per copy of a task, and one without a task where a finding is about all of an application on a pod. What
+    `findings` refute must not count in `app`.
     """
     follow = _to_follow(findings)
     for task, states in _states(app, follow, _suspected(findings)):
@@ -164,7 +161,7 @@ def _add_doubt(app: Application, task: Task, state: _State, suspected: str | Non
     unseen = max((x.from_us for x in unrepaired(pod) if app.concerns(x, task.id)), default=None)
     state.doubt = (
         doubt(pod, app.as_of_us)
-        or (None if unseen is None else f"not watched at {clock(unseen)}")
+        or (None if unseen is None else f"not watched at {moment(unseen)}")
         or _undecided(app, task, state.pod)
         or suspected
         or ("its agent watches fewer tasks than were seen held" if state.pod in app.miscounted else None)
