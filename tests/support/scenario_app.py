@@ -340,6 +340,12 @@ class App:
                 database.close()
             self.run.wait(0.02)
 
+    def is_refused(self, task_id: str, times: int = 1, *, every_ms: int = 350) -> None:
+        """4.3+: Kafka Streams refuses every store of a task that says open, the first of them each time."""
+        for _ in range(times):
+            self._databases(task_id)[0].refuse()
+            self.run.wait(every_ms / 1000)
+
     # -- deleting ---------------------------------------------------------------------------------------
 
     def wipes(self, task_id: str, *, store: str | None = None, again: bool = True) -> None:
