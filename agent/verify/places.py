@@ -40,6 +40,11 @@ class Store:
         return self.task == names.GLOBAL_DIRECTORY
 
     @property
+    def path(self) -> str:
+        """Application, task and name, as people write them."""
+        return f"{self.application}/{self.task}/{self.name}"
+
+    @property
     def databases(self) -> dict[int, Path]:
         """Segment -> directory; segment 0 for a store of one database."""
         return self.segments if self.database is None else {0: self.database}
@@ -83,28 +88,15 @@ class Store:
 def find_stores(
     state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
 ) -> list[Store]:
-    """List the stores below a state directory, by application, task and name; global ones are left out."""
+    """List the stores below a state directory, by application, task and name; the global ones come last."""
     found = []
     for app in _directories(state_dir, application):
         has_process_file = (state_dir / app / names.PROCESS_FILE).exists()
         for found_task in _tasks(state_dir, app):
-            if found_task != names.GLOBAL_DIRECTORY and task in (None, found_task):
+            if task in (None, found_task):
                 stores = _stores(state_dir, app, found_task, has_process_file=has_process_file)
                 found += [store for store in stores if name in (None, store.name)]
-    return sorted(found, key=lambda x: (x.application, x.task, x.name))
-
-
-def find_global_stores(
-    state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
-) -> list[Store]:
-    """List the global stores below a state directory, by application and name; arguments as of `find_stores`."""
-    return [
-        store
-        for app in _directories(state_dir, application)
-        if task in (None, names.GLOBAL_DIRECTORY)
-        for store in _stores(state_dir, app, names.GLOBAL_DIRECTORY, has_process_file=True)
-        if name in (None, store.name)
-    ]
+    return sorted(found, key=lambda x: (x.is_global, x.application, x.task, x.name))
 
 
 def _tasks(state_dir: Path, application: str) -> Iterator[str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from agent.contract.changelog import ADDITIONAL_MS, Times, times_of
+from agent.contract.buckets import StoreKind
+from agent.contract.changelog import Times, retention_ms, times_of
 from agent.errors import LayoutError, UsageError
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.verify.changelog import Changelogs
@@ -21,6 +22,8 @@ from agent.verify.rule import DAMAGE, KnownKeys, Word, sum_up
 from agent.verify.scratch import Scratch
 from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
 from agent.verify.stores import CLOSED, SAMPLE, Opened
+
+_HOW = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,8 @@ class Comparison:
         statuses = {x.status for x in opened.claims.values() if x is not None}
         result.is_closed = None if not statuses else statuses == {CLOSED}
         result.start, result.end = self._changelogs.range(result.topic, self._store.partition)
-        self._require_range()
+        if self._otherwise is not None:
+            self._require(self._otherwise, result.start, result.end)
         settings = self._changelogs.settings(result.topic)
         times = self._times(settings)
         result.kind = self._given.kinds.get(self._store.name) or self._kind(times)
@@ -173,17 +177,11 @@ class Comparison:
         if (store.changelog, store.partition) in checkpointed:
             return store.changelog
         foreign = {topic for topic, _ in checkpointed if not topic.endswith(CHANGELOG_SUFFIX)}
-        if len(foreign) == 1 and checkpointed and not self._opened.claims.get(0):
-            return self._source_or_changelog(foreign.pop())
-        return store.changelog
-
-    def _source_or_changelog(self, source: str) -> str:
-        """A store without its own entry, beside one of a source topic: the changelog, if there is one."""
-        return (
-            self._store.changelog
-            if self._store.changelog in self._changelogs.topics(self._store.changelog)
-            else source
-        )
+        if len(foreign) != 1 or self._opened.claims.get(0):
+            return store.changelog
+        # a store without its own entry, beside one of a source topic: the changelog, if there is one
+        there = self._changelogs.topics(store.changelog)
+        return store.changelog if store.changelog in there else foreign.pop()
 
     def _kind(self, times: Times | None) -> Kind:
         samples = self._opened.samples()
@@ -204,12 +202,6 @@ class Comparison:
 
     # -------------------------------------------------------------------------------- the changelog's side
 
-    def _require_range(self) -> None:
-        result = self._result
-        offsets = [x for x in (*result.offsets.values(), self._otherwise) if x is not None]
-        if offsets:
-            self._require(max(offsets), result.start, result.end)
-
     def _require(self, offset: int, start: int, end: int) -> None:
         if offset >= end:
             raise UsageError(
@@ -227,32 +219,30 @@ class Comparison:
             return None
         if settings is None:
             return self._times_of_disk()
-        retention_ms = int(settings["retention.ms"]) - ADDITIONAL_MS
-        if retention_ms <= 0:
+        kept_ms = retention_ms(StoreKind.WINDOW, settings)
+        if kept_ms is None:
             raise UsageError(
                 f"its retention does not follow from the topic's retention.ms={settings['retention.ms']}: give"
                 " --retention STORE=MS"
             )
-        return times_of(retention_ms)
+        return times_of(kept_ms)
 
     def _times_of_disk(self) -> Times:
         """Judge what the segments on disk cover, where the retention is not known."""
-        how = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
         if not self._opened.databases:
-            raise UsageError(f"it has no segment, and its retention is unknown: {how}")
+            raise UsageError(f"it has no segment, and its retention is unknown: {_HOW}")
         times = times_of_disk(self._opened.databases)
         self._result.note = (
             f"its retention is unknown: anything older than its oldest segment, {times.oldest_ms}, is counted as"
-            f" expired, lost or not; {how}"
+            f" expired, lost or not; {_HOW}"
         )
         return times
 
     def _versioned_times(self, settings: Mapping[str, str] | None) -> Times:
-        if settings is None:
-            raise UsageError(
-                "its history retention is unknown: grant DescribeConfigs on the topic, or give --retention STORE=MS"
-            )
-        return times_of(int(settings["min.compaction.lag.ms"]) - ADDITIONAL_MS)
+        kept_ms = retention_ms(StoreKind.VERSIONED, settings or {})
+        if kept_ms is None:
+            raise UsageError(f"its history retention is unknown: {_HOW}")
+        return times_of(kept_ms)
 
     # -------------------------------------------------------------------------------- both
 

@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 
 from agent.clock import SystemClock
-from agent.contract.packed import MAX_ROWS, body_of, buckets_for
+from agent.contract.buckets import MAX_ROWS, body_of, buckets_for
 from agent.errors import LayoutError, UsageError
 from agent.interrupt import guarded
 from agent.observe.kernel_disk import KernelDisk
-from agent.verify.digest import Origin, digest_store
+from agent.verify.digest import digest_store
 from agent.verify.places import Store, find_stores
 from agent.verify.view import more_descriptors, private_directory
 
@@ -85,9 +85,9 @@ def make(asked: Asked, pause: Callable[[], None]) -> dict[str, object]:
     root = Path(asked.state_dir)
     store = _store(root, asked)
     number = buckets_for(asked.buckets, len(store.segments))
-    origin = Origin(None, "", "", SystemClock().now_us())
     with private_directory(Path(asked.work) if asked.work else None, root) as work:
-        return body_of(digest_store(store, {}, origin, KernelDisk(root), work, number, pause))
+        now_us = SystemClock().now_us()
+        return body_of(digest_store(store, {}, now_us, KernelDisk(root), work, number, pause))
 
 
 def _store(root: Path, asked: Asked) -> Store:
