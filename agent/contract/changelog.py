@@ -26,16 +26,12 @@ C = TypeVar("C")
 
 
 class Logged(NamedTuple, Generic[C]):
-    """One record of a key.
-
-    Args of the tuple:
-        content: What it says; None = deleted.
-        is_committed: False: of a transaction that was aborted, or has not ended: a store may have it, and need not.
-    """
+    """One record of a key."""
 
     offset: int
-    content: C | None
+    content: C | None  # what it says; None = deleted
     is_committed: bool = True
+    """False: of a transaction that was aborted, or has not ended: a store may have it, and need not."""
     at_ms: int = 0
 
 

@@ -46,10 +46,8 @@ def digest_store(
         number: Buckets of each database.
         pause: Called again and again: rests, or ends it.
 
-    Raises:
-        UsageError: the store cannot be read.
-        LayoutError: its form is not known.
-        OverflowError: a bucket has too many entries to be packed.
+    Raises `UsageError`: the store cannot be read. Raises `LayoutError`: its form is not known. Raises `OverflowError`:
+    a bucket has too many entries to be packed.
     """
     with ExitStack() as stack:
         return _Reading(store, disk, work, stack, pause).digest(kinds, now_us, number)

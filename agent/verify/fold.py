@@ -19,26 +19,18 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is folded, and how.
-
-    Args of the dataclass:
-        start: First offset that is there.
-        end: Behind the last one that is read.
-        times: Of a store of segments or versions; None = no need.
-        offsets: Segment -> offset of its database, None = it has none; segment 0 for a store of one database.
-        otherwise: Offset for segments that are not there.
-        place: Where the keys go in the scratch database, of a store of one database.
-    """
+    """What is folded, and how."""
 
     topic: str
     partition: int
-    start: int
-    end: int
+    start: int  # first offset that is there
+    end: int  # behind the last one that is read
     kind: Kind
-    times: Times | None
+    times: Times | None  # of a store of segments or versions; None = no need
     offsets: Mapping[int, int | None]
-    otherwise: int | None
-    place: int = 0
+    """Segment -> offset of its database, None = it has none; segment 0 for a store of one database."""
+    otherwise: int | None  # offset for segments that are not there
+    place: int = 0  # where the keys go in the scratch database, of a store of one database
 
     @property
     def claimed(self) -> set[int]:
@@ -52,23 +44,16 @@ class Plan:
 
 @dataclass(slots=True)
 class Folded:
-    """What was learned of the changelog on the way.
+    """What was learned of the changelog on the way."""
 
-    Args of the dataclass:
-        stream_ms: Highest time of a record, or of a window or session; -1 = none.
-        transactions: Whether there are records that are not committed.
-        after: Offset of a database -> records behind it.
-        last: Offset of the last record; -1 = none.
-        gap: Most offsets in a row without a record; once all is read, of those behind the databases' own.
-    """
-
-    stream_ms: int = -1
+    stream_ms: int = -1  # highest time of a record, or of a window or session; -1 = none
     segments: set[int] = field(default_factory=set)
-    transactions: bool = False
+    transactions: bool = False  # whether there are records that are not committed
     seen: int = 0
-    after: Counter[int] = field(default_factory=Counter)
-    last: int = -1
+    after: Counter[int] = field(default_factory=Counter)  # offset of a database -> records behind it
+    last: int = -1  # offset of the last record; -1 = none
     gap: int = 0
+    """Most offsets in a row without a record; once all is read, of those behind the databases' own."""
 
     def known(self, plan: Plan, offset: int | None, *, is_fresh: bool) -> KnownKeys:
         """Return what is known for a database."""
@@ -95,8 +80,7 @@ def fold(changelogs: Changelogs, plan: Plan, scratch: Scratch, progress: Progres
     Committed records are read first. Only if offsets behind a database's own were left out there (aborted, of a
     transaction that has not ended, or compacted) is that part read again with everything in it.
 
-    Raises:
-        UsageError: a broker refuses, or answers no more; a record is not of this kind.
+    Raises `UsageError`: a broker refuses, or answers no more; a record is not of this kind.
     """
     least = min(plan.claimed, default=-1)
     first = max(least + 1, plan.start)

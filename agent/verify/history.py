@@ -25,9 +25,7 @@ def gather(database: Database | None, scratch: Scratch) -> int:
     Returns:
         The highest time of a version, ms; -1 = there is none.
 
-    Raises:
-        LayoutError: an entry is not of a versioned store.
-        UsageError: the database is damaged.
+    Raises `LayoutError`: an entry is not of a versioned store. Raises `UsageError`: the database is damaged.
     """
     highest_ms = -1
     for key, _, value in database.entries() if database else ():

@@ -17,22 +17,17 @@ from agent.layout.paths import PathRole, classify
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of one task.
-
-    Args of the dataclass:
-        task: `0_1` or `__NAME__/0_1`.
-        segments: Start of each segment, ms -> its directory; empty for a store of one database.
-        database: Directory of that one; None for a store of segments.
-        has_process_file: Whether a release from 2.6.2 on was here: its checkpoints name the last offset applied.
-    """
+    """One store of one task."""
 
     application: str
-    task: str
+    task: str  # `0_1` or `__NAME__/0_1`
     name: str
     directory: Path
     segments: dict[int, Path] = field(default_factory=dict)
-    database: Path | None = None
+    """Start of each segment, ms -> its directory; empty for a store of one database."""
+    database: Path | None = None  # directory of that one; None for a store of segments
     has_process_file: bool = True
+    """Whether a release from 2.6.2 on was here: its checkpoints name the last offset applied."""
 
     @property
     def is_global(self) -> bool:
@@ -64,8 +59,7 @@ class Store:
     def checkpointed(self) -> dict[tuple[str, int], int]:
         """Read the task's checkpoint: topic and partition -> offset of the last record that is surely applied.
 
-        Raises:
-            UnreadError: it is there and cannot be read.
+        Raises `UnreadError`: it is there and cannot be read.
         """
         path = self.directory / names.CHECKPOINT_FILE
         try:
@@ -129,8 +123,7 @@ def _stores(state_dir: Path, application: str, task: str, *, has_process_file: b
 def _directories(path: Path, only: str | None = None) -> list[str]:
     """Names of directories in a directory, or the one of that name; none where it is gone.
 
-    Raises:
-        UnreadError: it may not be read, or has a link, which is not followed.
+    Raises `UnreadError`: it may not be read, or has a link, which is not followed.
     """
     try:
         with os.scandir(path) as entries:

@@ -36,23 +36,16 @@ DAMAGE = (Word.MISSING, Word.EXTRA, Word.DIFFERENT)
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
-    """What is known of the changelog, and of the database that is judged.
+    """What is known of the changelog, and of the database that is judged."""
 
-    Args of the dataclass:
-        offset: Last record that the database says it has; None = it says nothing.
-        start: First offset that the changelog still has.
-        has_gaps: Whether offsets are missing between start and end: compacted away, or markers of transactions.
-        has_gaps_after: The same, of those after `offset`.
-        is_fresh: The database was written so lately that no tombstone can have gone since.
-        is_compacted: Whether more offsets in a row are missing after `offset` than markers of transactions leave out.
-    """
-
-    offset: int | None
-    start: int
+    offset: int | None  # last record that the database says it has; None = it says nothing
+    start: int  # first offset that the changelog still has
     has_gaps: bool
-    has_gaps_after: bool
-    is_fresh: bool
+    """Whether offsets are missing between start and end: compacted away, or markers of transactions."""
+    has_gaps_after: bool  # the same, of those after `offset`
+    is_fresh: bool  # the database was written so lately that no tombstone can have gone since
     is_compacted: bool = False
+    """Whether more offsets in a row are missing after `offset` than markers of transactions leave out."""
 
 
 def judge(

@@ -28,51 +28,38 @@ _HOW = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user says of stores, each by the store's name.
-
-    Args of the dataclass:
-        topics: Store -> changelog, where it is not the usual one.
-        kinds: Store -> kind, where no entry shows it.
-        retentions: Store -> retention in ms, where the topic's settings may not be read.
-    """
+    """What the user says of stores, each by the store's name."""
 
     topics: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """Store -> changelog, where it is not the usual one."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # store -> kind, where no entry shows it
     retentions: Mapping[str, int] = field(default_factory=dict)
+    """Store -> retention in ms, where the topic's settings may not be read."""
     examples: int = 0
 
 
 @dataclass(slots=True)
 class Result:
-    """What is said of one store.
-
-    Args of the dataclass:
-        word: The worst of its keys, or `undecidable` as a whole.
-        reason: Why it is undecidable as a whole; empty = it is not.
-        note: What limits the comparison; empty = nothing.
-        topic: Its changelog; empty = not known.
-        offsets: Segment -> offset of its database; segment 0 for a store of one database.
-        end: Behind the last one that was read.
-        by_segment: Segment -> words of its keys, for segments that are damaged.
-        is_closed: True: closed in order; False: open, or killed; None = not known (before 4.3).
-        transactions: Whether the changelog has records that are not committed.
-        partitions: Of a global store: partition -> offset, start and end; its others are empty then.
-    """
+    """What is said of one store."""
 
     store: Store
-    word: Word
-    reason: str = ""
-    note: str = ""
-    topic: str = ""
+    word: Word  # the worst of its keys, or `undecidable` as a whole
+    reason: str = ""  # why it is undecidable as a whole; empty = it is not
+    note: str = ""  # what limits the comparison; empty = nothing
+    topic: str = ""  # its changelog; empty = not known
     kind: Kind | None = None
     offsets: dict[int, int | None] = field(default_factory=dict)
+    """Segment -> offset of its database; segment 0 for a store of one database."""
     start: int = 0
-    end: int = 0
+    end: int = 0  # behind the last one that was read
     tally: Tally = field(default_factory=Tally)
     by_segment: dict[int, Tally] = field(default_factory=dict)
+    """Segment -> words of its keys, for segments that are damaged."""
     is_closed: bool | None = None
-    transactions: bool = False
+    """True: closed in order; False: open, or killed; None = not known (before 4.3)."""
+    transactions: bool = False  # whether the changelog has records that are not committed
     partitions: dict[int, tuple[int | None, int, int]] = field(default_factory=dict)
+    """Of a global store: partition -> offset, start and end; its others are empty then."""
 
     @property
     def examples(self) -> list[Example]:

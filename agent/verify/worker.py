@@ -77,10 +77,8 @@ def command(asked: Asked) -> list[str]:
 def make(asked: Asked, pause: Callable[[], None]) -> dict[str, object]:
     """Make the body of the event; `pause` is called again and again.
 
-    Raises:
-        UsageError: the store is gone or cannot be read.
-        LayoutError: its form is not known.
-        OverflowError: a bucket has too many entries to be packed.
+    Raises `UsageError`: the store is gone or cannot be read. Raises `LayoutError`: its form is not known. Raises
+    `OverflowError`: a bucket has too many entries to be packed.
     """
     root = Path(asked.state_dir)
     store = _store(root, asked)

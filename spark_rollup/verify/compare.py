@@ -17,58 +17,37 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Cell:
-    """One bucket of a copy, or what a changelog says of it.
+    """One bucket of a copy, or what a changelog says of it."""
 
-    Args of the dataclass:
-        entries: Entries at the offset.
-        least: Entries that a copy has at least, if it went on after its offset.
-        most: Entries that it has at most.
-        open: Keys of which it is not known whether they are there.
-        blind: Keys in a segment that says no offset.
-    """
-
-    entries: int = 0
+    entries: int = 0  # entries at the offset
     keys: int = 0
     first: int = 0
     second: int = 0
-    least: int = 0
-    most: int = 0
-    open: int = 0
-    blind: int = 0
+    least: int = 0  # entries that a copy has at least, if it went on after its offset
+    most: int = 0  # entries that it has at most
+    open: int = 0  # keys of which it is not known whether they are there
+    blind: int = 0  # keys in a segment that says no offset
 
 
 @dataclass(slots=True)
 class Expected:
-    """What a changelog says that a copy holds.
+    """What a changelog says that a copy holds."""
 
-    Args of the dataclass:
-        stream_ms: Latest time of a window; None = none.
-        odd: Keys of no form that the kind has.
-        cells: Buckets with any key.
-    """
-
-    stream_ms: int | None = None
-    odd: int = 0
-    cells: dict[Place, Cell] = field(default_factory=dict)
+    stream_ms: int | None = None  # latest time of a window; None = none
+    odd: int = 0  # keys of no form that the kind has
+    cells: dict[Place, Cell] = field(default_factory=dict)  # buckets with any key
 
 
 class Compared(NamedTuple):
-    """What came of one comparison.
-
-    Args of the tuple:
-        other: The copy that it was compared with; None = its changelog. `missing` is what the other one has alone.
-        odd: Keys of the changelog of no form that the kind has.
-        counts: `COUNTS`, summed up over what is not expired.
-        segments: Segments that differ.
-        expired: Segments that are older than what is kept: nothing is said of them.
-    """
+    """What came of one comparison."""
 
     copy: int
     other: int | None
-    odd: int
-    counts: Mapping[str, int]
-    segments: list[int]
-    expired: list[int]
+    """The copy that it was compared with; None = its changelog. `missing` is what the other one has alone."""
+    odd: int  # keys of the changelog of no form that the kind has
+    counts: Mapping[str, int]  # `COUNTS`, summed up over what is not expired
+    segments: list[int]  # segments that differ
+    expired: list[int]  # segments that are older than what is kept: nothing is said of them
 
 
 def with_changelog(one: Judged, stored: Mapping[Place, Cell], logged: Expected) -> Compared:

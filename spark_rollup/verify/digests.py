@@ -26,15 +26,10 @@ COPY = ("namespace", "application_id", "task_id", "store", "pod")
 
 @dataclass(frozen=True, slots=True)
 class Copy(StoreDigest):
-    """One copy of a store: its digest without buckets.
+    """One copy of a store: its digest without buckets."""
 
-    Args of the dataclass:
-        copy: Number of the copy in frames.
-        namespace: Namespace, with the cluster before it if there is one.
-    """
-
-    copy: int
-    namespace: str
+    copy: int  # number of the copy in frames
+    namespace: str  # namespace, with the cluster before it if there is one
     pod: str
 
     @property
@@ -81,17 +76,12 @@ class Copy(StoreDigest):
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """All that was read.
+    """All that was read."""
 
-    Args of the dataclass:
-        copies: The newest digest of each copy.
-        stored: The same with their buckets: columns copy, topic, partition, kind, databases. Grain: one row per copy.
-        unread: Number of lines that are not digests of this format.
-    """
-
-    copies: Sequence[Copy]
+    copies: Sequence[Copy]  # the newest digest of each copy
     stored: DataFrame
-    unread: int
+    """The same with their buckets: columns copy, topic, partition, kind, databases. Grain: one row per copy."""
+    unread: int  # number of lines that are not digests of this format
 
 
 def load(spark: SparkSession, where: Source) -> Digests:
@@ -99,8 +89,7 @@ def load(spark: SparkSession, where: Source) -> Digests:
 
     Of several digests of a copy the newest counts.
 
-    Raises:
-        UsageError: there is no digest.
+    Raises `UsageError`: there is no digest.
     """
     if is_bronze(where):
         events = bronze_load.load(spark, where).events.where(is_notable())

@@ -63,8 +63,7 @@ def question(one: Judged) -> str | None:
 def load(folder: Path) -> Kept:
     """Open what was kept; nothing, if it is of an older version.
 
-    Raises:
-        UsageError: the directory holds something else, cannot be read, or is of a later version.
+    Raises `UsageError`: the directory holds something else, cannot be read, or is of a later version.
     """
     try:
         there = [path.name for path in folder.iterdir()] if folder.exists() else []
@@ -99,8 +98,7 @@ def reused(spark: SparkSession, kept: Kept, asked: Mapping[int, str]) -> DataFra
 def save(spark: SparkSession, kept: Kept, logged: DataFrame, asked: Mapping[int, str]) -> None:
     """Keep the answers of this run (`parts.compared`, cut loose from what was kept), and nothing else.
 
-    Raises:
-        UsageError: it cannot be written.
+    Raises `UsageError`: it cannot be written.
     """
     by_question = {name: copy for copy, name in sorted(asked.items())}
     folder, table = kept.folder, f"{TABLE}{1 + int((kept.table or '0').removeprefix(TABLE))}"

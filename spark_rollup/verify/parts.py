@@ -40,17 +40,11 @@ _COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be compared.
+    """What is to be compared."""
 
-    Args of the dataclass:
-        judged: Copy -> how it is compared with its changelog.
-        pairs: Copy -> the pairs whose first it is.
-        keeps: Whether what changelogs said is given, too.
-    """
-
-    judged: Mapping[int, Judged]
-    pairs: Mapping[int, Sequence[Pair]]
-    keeps: bool = False
+    judged: Mapping[int, Judged]  # copy -> how it is compared with its changelog
+    pairs: Mapping[int, Sequence[Pair]]  # copy -> the pairs whose first it is
+    keeps: bool = False  # whether what changelogs said is given, too
 
 
 def compared(

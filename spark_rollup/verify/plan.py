@@ -21,23 +21,20 @@ from spark_rollup.verify.verdicts import COUNTS, Verdict, Word
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One copy that can be compared with its changelog.
-
-    Args of the dataclass:
-        retention_ms: How long windows are kept (of a versioned store: its history); None = the kind has none.
-        surely_kept_us: Records of a versioned store that are older than this may have been compacted away;
-            None = the kind keeps the last record of each key forever.
-        may_have_gone: The changelog may lack keys that the copy rightly has; a copy that went on after its offset may
-            hold what is not committed yet.
-        topic_id: Of the changelog, of which there is never another; None = the brokers give none.
-    """
+    """One copy that can be compared with its changelog."""
 
     source: Copy
     ends: Ends
     retention_ms: int | None
+    """How long windows are kept (of a versioned store: its history); None = the kind has none."""
     surely_kept_us: int | None
+    """Records of a versioned store that are older than this may have been compacted away; None = the kind keeps the
+    last record of each key forever."""
     may_have_gone: bool
+    """The changelog may lack keys that the copy rightly has; a copy that went on after its offset may hold what is not
+    committed yet."""
     topic_id: str | None = None
+    """Of the changelog, of which there is never another; None = the brokers give none."""
 
     @property
     def times(self) -> Times | None:

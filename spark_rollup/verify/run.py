@@ -39,44 +39,31 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """What decides one comparison.
+    """What decides one comparison."""
 
-    Args of the dataclass:
-        opening: Where the digests are, and the session.
-        output: Directory for tables and JSON lines.
-        brokers: `host:port,host:port`; None = copies are only compared with each other.
-        events: Bronze, or a directory with agents' segments: what agents suspect;
-            None = those of the bronze that has the digests, or nothing.
-        keep: Directory in which what changelogs said is kept for the next run; None = nothing is kept.
-    """
-
-    opening: Opening
-    output: Path
+    opening: Opening  # where the digests are, and the session
+    output: Path  # directory for tables and JSON lines
     now_us: int
-    brokers: str | None = None
+    brokers: str | None = None  # `host:port,host:port`; None = copies are only compared with each other
     client: Mapping[str, str] = field(default_factory=dict)
     events: str | None = None
+    """Bronze, or a directory with agents' segments: what agents suspect; None = those of the bronze that has the
+    digests, or nothing."""
     keep: Path | None = None
+    """Directory in which what changelogs said is kept for the next run; None = nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was found.
+    """What was found."""
 
-    Args of the dataclass:
-        verdicts: One for each copy; none without brokers.
-        compared: Pairs of copies that were compared with each other.
-        unread: Number of lines that are no digests.
-        suspected: Number of agents' open suspicions about the content of what was compared.
-        again: Number of copies whose changelog was not read: an earlier run had read it up to their offsets.
-    """
-
-    verdicts: Sequence[Verdict]
-    compared: int
+    verdicts: Sequence[Verdict]  # one for each copy; none without brokers
+    compared: int  # pairs of copies that were compared with each other
     findings: Sequence[Row]
-    unread: int
-    suspected: int = 0
+    unread: int  # number of lines that are no digests
+    suspected: int = 0  # number of agents' open suspicions about the content of what was compared
     again: int = 0
+    """Number of copies whose changelog was not read: an earlier run had read it up to their offsets."""
 
     def worst_rank(self) -> int:
         """Rank the most severe finding that is open; -1 = none is."""
@@ -87,8 +74,7 @@ class Outcome:
 def run(options: VerifyOptions) -> Outcome:
     """Compare, and write what was found.
 
-    Raises:
-        RollupError: wrong use, jars or Java missing, brokers that do not answer or refuse.
+    Raises `RollupError`: wrong use, jars or Java missing, brokers that do not answer or refuse.
     """
     _check(options)
     kinds = [needs.KAFKA] if options.brokers else []

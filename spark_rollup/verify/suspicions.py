@@ -47,22 +47,16 @@ Home = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """An agent's open finding, damage, suspected.
-
-    Args of the dataclass:
-        detector: Who suspects.
-        store: Store; None = the whole task.
-        identity: RocksDB's IDENTITY of the incarnation; None = the finding names none.
-        stores: Stores that the task has had since, as its agent listed them; only if `store` is None.
-    """
+    """An agent's open finding, damage, suspected."""
 
     finding_id: str
-    detector: str
+    detector: str  # who suspects
     home: Home
-    store: str | None
-    identity: str | None
+    store: str | None  # store; None = the whole task
+    identity: str | None  # rocksDB's IDENTITY of the incarnation; None = the finding names none
     opened_us: int
     stores: frozenset[str] = frozenset()
+    """Stores that the task has had since, as its agent listed them; only if `store` is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +135,7 @@ def _by_home(suspicions: Iterable[Suspicion]) -> Mapping[Home, list[Suspicion]]:
 def read(spark: SparkSession, source: Place, copies: Sequence[Copy], now_us: int) -> list[Suspicion]:
     """Read the suspicions about tasks that have digests; the newest snapshot before now spares the days before.
 
-    Raises:
-        UsageError: bronze was made by an older version.
+    Raises `UsageError`: bronze was made by an older version.
     """
     events = _events(spark, source, now_us)
     homes = spark.createDataFrame(sorted({_home(copy) for copy in copies}), _HOMES)

@@ -27,21 +27,15 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one copy.
-
-    Args of the dataclass:
-        reason: Why not everything, or nothing, is decided; what is wrong. Empty = all of it is.
-        counts: `COUNTS`, summed up over what is not expired.
-        segments: Segments that differ.
-        expired: Segments that are older than what is kept: nothing is said of them.
-    """
+    """What is said of one copy."""
 
     source: Copy
     word: Word
-    reason: str = ""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    segments: tuple[int, ...] = ()
+    reason: str = ""  # why not everything, or nothing, is decided; what is wrong. Empty = all of it is.
+    counts: Mapping[str, int] = field(default_factory=dict)  # `COUNTS`, summed up over what is not expired
+    segments: tuple[int, ...] = ()  # segments that differ
     expired: frozenset[int] = frozenset()
+    """Segments that are older than what is kept: nothing is said of them."""
 
     def row(self) -> Mapping[str, object]:
         """Give a row of the table `verdicts`."""

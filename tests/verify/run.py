@@ -113,25 +113,16 @@ def loss(course: Callable[[Stage], None], store: str = "kv") -> Callable[[Run], 
 
 @dataclass(frozen=True)
 class Play:
-    """A course of events, in one world.
+    """A course of events, in one world."""
 
-    Args of the dataclass:
-        course: What happens.
-        stores: As `App.java` takes them; `versioned`, and `session` where it cannot be counted, go by release.
-        settings: Of the application, beside the usual ones.
-        first: Release from which it can be played.
-        last: Release up to which it can be played.
-        partitions: Of the input topics.
-        guarantees: With which it can be played.
-    """
-
-    course: Callable[[Run], None]
+    course: Callable[[Run], None]  # what happens
     stores: str = "kv,plain,window,join,repartition,foreign,session,versioned"
-    settings: Mapping[str, object] = field(default_factory=dict)
-    first: tuple[int, ...] = (2, 6)
-    last: tuple[int, ...] = (9,)
-    partitions: int = 1
-    guarantees: tuple[str, ...] = (ALOS, EOS)
+    """As `App.java` takes them; `versioned`, and `session` where it cannot be counted, go by release."""
+    settings: Mapping[str, object] = field(default_factory=dict)  # of the application, beside the usual ones
+    first: tuple[int, ...] = (2, 6)  # release from which it can be played
+    last: tuple[int, ...] = (9,)  # release up to which it can be played
+    partitions: int = 1  # of the input topics
+    guarantees: tuple[str, ...] = (ALOS, EOS)  # with which it can be played
 
     def fits(self, release: str, guarantee: str) -> bool:
         """Tell whether it can be played."""
