@@ -19,8 +19,7 @@ def notes_of(result: Result, changelogs: Changelogs) -> dict[int, str]:
     Returns:
         Place among the examples -> a sentence; examples that lack a value have none, nor has a global store.
 
-    Raises:
-        UsageError: a broker refuses, or answers no more.
+    Raises `UsageError`: a broker refuses, or answers no more.
     """
     asked = {number: x for number, x in enumerate(result.examples) if x.word in ASKED}
     if not asked or result.store.is_global:

@@ -15,18 +15,19 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
+from agent.contract.changelog import Logged
 from agent.errors import LayoutError, UsageError
 from agent.verify.compare import Example, contents
 from agent.verify.fold import Plan, Progress, fold, prefix_of
 from agent.verify.kinds import Content, Kind
-from agent.verify.rule import DAMAGE, KnownKeys, Logged, Word, judge, sum_up
+from agent.verify.rule import DAMAGE, KnownKeys, Word, judge, sum_up
 from agent.verify.scratch import Scratch, pair
 from agent.verify.shape import kind_of_one
 from agent.verify.stores import CLOSED, Opened
 from agent.verify.verify import Comparison
 
 _HARMLESS = (Word.EQUAL, Word.BEHIND, Word.PENDING, Word.AHEAD)
-Found = tuple[bytes, int, Iterable[Logged]]
+Found = tuple[bytes, int, Iterable[Logged[Content]]]
 
 
 class GlobalComparison(Comparison):

@@ -34,26 +34,17 @@ OPEN_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the `offsets` family of a database says (4.3+).
+    """What the `offsets` family of a database says (4.3+)."""
 
-    Args of the dataclass:
-        offsets: `<topic>-<partition>` -> last applied offset.
-        status: 1 = open, `CLOSED`; None = no such entry.
-    """
-
-    offsets: dict[str, int]
-    status: int | None
+    offsets: dict[str, int]  # `<topic>-<partition>` -> last applied offset
+    status: int | None  # 1 = open, `CLOSED`; None = no such entry
 
 
 class Database:
     """One database, open read-only."""
 
     def __init__(self, view: View) -> None:
-        """Open it.
-
-        Raises:
-            UsageError: rocksdict is not installed, or RocksDB cannot open the files.
-        """
+        """Open it. Raises `UsageError`: rocksdict is not installed, or RocksDB cannot open the files."""
         library = load()
         self._library = library
         place = str(view.directory)
@@ -76,11 +67,7 @@ class Database:
         self._open.close()
 
     def claims(self) -> Claims | None:
-        """Read the `offsets` family; None before 4.3, which has none.
-
-        Raises:
-            UsageError: it cannot be read.
-        """
+        """Read the `offsets` family; None before 4.3, which has none. Raises `UsageError`: it cannot be read."""
         if OFFSETS_FAMILY not in self.families:
             return None
         found, status = {}, None
@@ -97,8 +84,7 @@ class Database:
     def entries(self) -> Iterator[tuple[bytes, str, bytes]]:
         """Give key, family and value of every entry of every data family, in the order of keys.
 
-        Raises:
-            UsageError: a file is damaged: whatever else was read says nothing then.
+        Raises `UsageError`: a file is damaged: whatever else was read says nothing then.
         """
         walks = [self._named(name) for name in self.families if name in DATA_FAMILIES]
         return heapq.merge(*walks, key=itemgetter(0)) if len(walks) > 1 else iter(walks[0] if walks else ())
@@ -205,11 +191,7 @@ def once(library: Any) -> Any:
 
 
 def load() -> Any:
-    """Load rocksdict.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """Load rocksdict. Raises `UsageError`: it is not installed."""
     try:
         import rocksdict
     except ImportError as error:

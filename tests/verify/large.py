@@ -82,23 +82,15 @@ def add_task(state: StateDir, number: int) -> None:
 
 @dataclass(frozen=True)
 class Took:
-    """What a command took, and what it said.
+    """What a command took, and what it said."""
 
-    Args of the dataclass:
-        code: Its exit code.
-        seconds: Elapsed time.
-        cpu_s: CPU time of it and of every process that it started.
-        peak_kib: Highest resident memory of any of these processes, by program: `java`, `python`, ...
-        out: Standard output.
-        err: Standard error.
-    """
-
-    code: int
-    seconds: float
-    cpu_s: float
+    code: int  # its exit code
+    seconds: float  # elapsed time
+    cpu_s: float  # CPU time of it and of every process that it started
     peak_kib: Mapping[str, int]
-    out: str
-    err: str
+    """Highest resident memory of any of these processes, by program: `java`, `python`, ."""
+    out: str  # standard output
+    err: str  # standard error
 
     def __str__(self) -> str:
         """Say it in a line."""

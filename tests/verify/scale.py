@@ -53,7 +53,9 @@ class Scale:
         self._say(f"digest: {took}; {made.stat().st_size >> 10} KiB", took.code == 0, took)
         line = json.loads(made.read_text())
         for number in range(1, copies):
-            other = {**line, "task_id": f"0_{number}", "partition": number}
+            (whole,) = line["data"]["digests"]
+            own = {"task_id": f"0_{number}", "digests": [whole | {"partition": number}]}
+            other = {**line, "data": line["data"] | own}
             (folder / f"{number}.jsonl").write_text(json.dumps(other) + "\n")
         return folder
 
