@@ -131,13 +131,7 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trigger",
         metavar="WHEN",
-        help="as a stream: availableNow, or until it is stopped: 'processing 60 seconds'",
-    )
-    parser.add_argument(
-        "--checkpoint",
-        metavar="DIR",
-        type=Path,
-        help="where the stream keeps its position (default: in bronze)",
+        help="again and again until it is stopped: 'processing 60 seconds' (default: availableNow, once)",
     )
     parser.add_argument(
         "--again", nargs="?", const="", metavar="PATH",
