@@ -117,9 +117,8 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     _add_bronze(parser)
     _option(parser, "--cluster NAME", "the cluster (or region) of the events whose agents name none")
     _add_kafka_config(parser)
-    when = "as a stream: availableNow, or until it is stopped: 'processing 60 seconds'"
+    when = "again and again until it is stopped: 'processing 60 seconds' (default: availableNow, once)"
     _option(parser, "--trigger WHEN", when)
-    _option(parser, "--checkpoint DIR", "where the stream keeps its position (default: in bronze)", type=Path)
     again = "ingest again what was ingested already: this file or directory, or everything; nothing is stored twice"
     _option(parser, "--again PATH", again, nargs="?", const="")
     _add_spark(parser)

@@ -85,14 +85,13 @@ def _failed(parsed: argparse.Namespace, error: Exception, text: str, code: int) 
 
 def _ingest(parsed: argparse.Namespace) -> int:
     address, opening = parse_address(parsed.input), _opening(parsed, parsed.bronze)
-    from spark_rollup.intake import intake, stream
+    from spark_rollup.intake import intake
 
     options = intake.IntakeOptions(
         input=address,
         opening=opening,
         kafka_config=parsed.kafka_config,
-        trigger=stream.parse_trigger(parsed.trigger) if parsed.trigger else None,
-        checkpoint=parsed.checkpoint,
+        every_s=intake.parse_trigger(parsed.trigger),
         cluster=parsed.cluster,
         again=parsed.again,
     )

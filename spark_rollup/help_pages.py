@@ -99,8 +99,8 @@ more: docs/rollup.md, docs/limits.md""",
         "[OPTION ...] --input WHERE --bronze WHERE",
         """\
 Adds new events to bronze, each exactly once; lines that cannot be used go into
-its quarantine. Run it every few minutes, or as a stream with --trigger. A run
-may be killed at any point and repeated.""",
+its quarantine. Run it every few minutes, or once and for all with --trigger. A
+run may be killed at any point and repeated.""",
         _DONE,
         """\
 examples:

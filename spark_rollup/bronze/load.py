@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from pathlib import Path
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.field import Field, FieldType
@@ -22,17 +22,15 @@ from spark_rollup.bronze.later import is_later
 from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.bronze.store import check_format, read_events, read_quarantine
-from spark_rollup.bronze.unpacked import SEGMENT_NAME, UNREAD, Checked, check_local_files, shown
+from spark_rollup.bronze.unpacked import CUT_OFF, SEGMENT_NAME, Checked, check_local_files, shown
 from spark_rollup.columns import MICROS, ROUTINE, scoped
 from spark_rollup.config import is_bronze, literal
 from spark_rollup.errors import UsageError
-from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW
+from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW, QUARANTINE
+from spark_rollup.spark.rows import frame_of
 
 MAX_LINE_CHARS = 2_000
 """How much of an unusable line the quarantine keeps, if no other version will make more of it."""
-
-CUT_OFF = "cut-off-file"
-"""Reason for which the quarantine holds a whole file: it gave fewer records than its name or its trailer announces."""
 
 EARLIEST_US = 1_420_070_400 * MICROS
 """No agent observed anything before 2015."""
@@ -100,9 +98,7 @@ def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Load
             f"{source} is not bronze: run `ingest --input {source} --bronze BRONZE` first, which reads segments"
         )
     found = segments(source)
-    checked = check_local_files(found)
-    unread = {path: (UNREAD, why) for path, why in checked.unread.items()}
-    raw = load_files(spark, list(found), replace(checked, refused={**checked.refused, **unread}))
+    raw = load_files(spark, list(found), check_local_files(found))
     return replace(raw, events=scoped(raw.events))
 
 
@@ -120,22 +116,18 @@ def is_segment(path: str) -> bool:
 
 
 def load_files(spark: SparkSession, paths: Sequence[str], checked: Checked) -> Loaded:
-    """Read segments, by their full paths or URLs, except those that were refused or could not be read."""
-    opened = [path for path in paths if path not in checked.refused and path not in checked.unread]
+    """Read segments, by their full paths or URLs, and tell what was found when they were checked."""
+    opened = [path for path in paths if path not in checked or checked[path][0] == CUT_OFF]
     judged = _parsed_once(_lines(spark, opened))
-    bad = unusable(judged).unionByName(cut_off(_rows_of(spark, opened), judged))
-    whole = [(path, reason, detail) for path, (reason, detail) in checked.refused.items()]
-    whole += [(path, CUT_OFF, detail) for path, detail in checked.torn.items()]
-    return Loaded(usable(judged), bad.unionByName(_whole_files(spark, whole)) if whole else bad)
-
-
-def _whole_files(spark: SparkSession, whole: Sequence[tuple[str, str, str]]) -> DataFrame:
-    """Make rows of the quarantine of files; `createDataFrame` would start Python on an executor for it."""
-    names = ("file", "reason", "detail")
-    rows = [dict(zip(names, map(shown, row), strict=True)) for row in whole]
-    kind = "array<struct<file:string,reason:string,detail:string>>"
-    table = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), kind)))
-    return table.select(*names, F.lit(None).cast("string").alias("line"))
+    names = frame_of(spark, [{"file": path} for path in opened], T.StructType([QUARANTINE["file"]]))
+    bad = unusable(judged).unionByName(cut_off(names, judged))
+    if not checked:
+        return Loaded(usable(judged), bad)
+    rows = [
+        {"file": shown(path), "reason": reason, "detail": shown(detail), "line": None}
+        for path, (reason, detail) in checked.items()
+    ]
+    return Loaded(usable(judged), bad.unionByName(frame_of(spark, rows, QUARANTINE)))
 
 
 def load_lines(lines: DataFrame) -> Loaded:
@@ -162,12 +154,6 @@ def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     )
 
 
-def _rows_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Make a frame of names; `createDataFrame` would start Python on an executor for it."""
-    names = F.from_json(F.lit(json.dumps(list(paths))), "array<string>")
-    return spark.range(1).select(F.explode(names).alias("file"))
-
-
 def _plain_path(url: Column) -> Column:
     """Write a URL as Spark gives it (escaped, one or three slashes for a local file) as the path that it means."""
     meant = F.url_decode(F.replace(url, F.lit("+"), F.lit("%2B")))
@@ -192,58 +178,46 @@ def _verdict(latest_us: int) -> Column:
     version = F.col("data.schema_version")
     major = F.split_part(version, F.lit("."), F.lit(1))
     # a newer minor version may add kinds: their rows count in the agent's sequence, and no rule reads them
-    kinds = [kind.value for kind in Kind]
-
-    def because(reason: str | None, detail: Column) -> Column:
-        return F.struct(F.lit(reason).cast("string").alias("reason"), detail.cast("string").alias("detail"))
-
-    empty = F.col("data").isNull()
-    return (
-        F.when(empty & F.col(CORRUPT).isNotNull(), because("not-json", F.lit("the line is not JSON")))
-        .when(empty, because("not-an-event", F.lit("no `data` object")))
-        .when(
+    is_known = F.col("data.kind").isin([kind.value for kind in Kind]) | is_later(version)
+    empty, missing, impossible = F.col("data").isNull(), _first_missing(), _first_impossible()
+    of_another_major = f"contract version %s; this reader knows major {SCHEMA_MAJOR}: upgrade statewarden"
+    of_no_time = "observed_at_us %d is before 2015 or more than a day ahead: is that pod's clock right?"
+    checks: list[tuple[Column, str, Column | str]] = [
+        (empty & F.col(CORRUPT).isNotNull(), "not-json", "the line is not JSON"),
+        (empty, "not-an-event", "no `data` object"),
+        (
             major.isNull() | (major != str(SCHEMA_MAJOR)),
-            because(
-                "unknown-major",
-                F.format_string(
-                    f"contract version %s; this reader knows major {SCHEMA_MAJOR}: upgrade statewarden",
-                    F.coalesce("data.schema_version", F.lit("none")),
-                ),
-            ),
-        )
-        .when(
-            F.col(CORRUPT).isNotNull(),
-            because("wrong-type", F.lit("a field has another type than the contract")),
-        )
-        .when(
-            F.col("data.kind").isNull() | (~F.col("data.kind").isin(kinds) & ~is_later(version)),
-            because("unknown-kind", F.format_string("kind %s", F.coalesce("data.kind", F.lit("none")))),
-        )
-        .when(
-            _first_missing().isNotNull(),
-            because(
-                "missing-field", F.concat(F.lit("required field "), _first_missing(), F.lit(" is missing"))
-            ),
-        )
-        .when(F.col("id").isNull(), because("missing-field", F.lit("required field id is missing")))
-        .when(
+            "unknown-major",
+            F.format_string(of_another_major, F.coalesce(version, F.lit("none"))),
+        ),
+        (F.col(CORRUPT).isNotNull(), "wrong-type", "a field has another type than the contract"),
+        (
+            F.col("data.kind").isNull() | ~is_known,
+            "unknown-kind",
+            F.format_string("kind %s", F.coalesce("data.kind", F.lit("none"))),
+        ),
+        (
+            missing.isNotNull(),
+            "missing-field",
+            F.concat(F.lit("required field "), missing, F.lit(" is missing")),
+        ),
+        (F.col("id").isNull(), "missing-field", "required field id is missing"),
+        (
             ~F.col("data.observed_at_us").between(EARLIEST_US, latest_us),
-            because(
-                "impossible-time",
-                F.format_string(
-                    "observed_at_us %d is before 2015 or more than a day ahead: is that pod's clock right?",
-                    "data.observed_at_us",
-                ),
-            ),
-        )
-        .when(
-            _first_impossible().isNotNull(),
-            because(
-                "impossible-number", F.concat(F.lit("no such number is possible: "), _first_impossible())
-            ),
-        )
-        .otherwise(because(None, F.lit(None)))
-    )
+            "impossible-time",
+            F.format_string(of_no_time, "data.observed_at_us"),
+        ),
+        (
+            impossible.isNotNull(),
+            "impossible-number",
+            F.concat(F.lit("no such number is possible: "), impossible),
+        ),
+    ]
+    found = F.struct(F.lit(None).cast("string").alias("reason"), F.lit(None).cast("string").alias("detail"))
+    for is_so, reason, detail in reversed(checks):
+        told = F.lit(detail) if isinstance(detail, str) else detail
+        found = F.when(is_so, F.struct(F.lit(reason).alias("reason"), told.alias("detail"))).otherwise(found)
+    return found
 
 
 def _first_missing() -> Column:

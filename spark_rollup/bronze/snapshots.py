@@ -11,8 +11,6 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
-from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +18,7 @@ from pyspark.sql import types as T
 
 from agent.contract.codec import FIRST_US, LAST_US
 from spark_rollup.bronze import table
-from spark_rollup.bronze.place import ObjectPath, Place, below, put
+from spark_rollup.bronze.place import Place, below, put
 from spark_rollup.columns import MICROS, ROUTINE
 from spark_rollup.errors import DamagedError, UsageError
 from spark_rollup.schemas import EVENT_ROW, HEARD
@@ -49,8 +47,6 @@ _STORED = T.StructType(
 )
 
 DAY_US = 86_400 * MICROS
-
-P = TypeVar("P", Path, ObjectPath, Place)
 
 
 @dataclass(frozen=True, slots=True)

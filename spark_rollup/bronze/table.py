@@ -11,8 +11,7 @@ import re
 import uuid
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from spark_rollup.bronze.place import Place, below
@@ -84,29 +83,8 @@ def read(
             f"{torn} cannot be read: restore this file of the table's log, or move {table} away and ingest "
             f"everything again with `ingest --again`"
         ) from error
-    return found.select(*(_as(field, stored.get(field.name)) for field in schema.fields))
-
-
-def _as(field: T.StructField, stored: T.DataType | None) -> Column:
-    if stored is None:
-        return F.lit(None).cast(field.dataType).alias(field.name)
-    if stored == field.dataType or not isinstance(field.dataType, T.ArrayType):
-        return F.col(field.name)
-    wanted, there = field.dataType.elementType, getattr(stored, "elementType", None)
-    if not isinstance(wanted, T.StructType) or not isinstance(there, T.StructType):
-        return F.col(field.name)
-
-    def entry(value: Column) -> Column:
-        return F.struct(
-            *(
-                (value[item.name] if item.name in there.names else F.lit(None))
-                .cast(item.dataType)
-                .alias(item.name)
-                for item in wanted.fields
-            )
-        )
-
-    return F.transform(field.name, entry).alias(field.name)
+    is_same = all(stored.get(field.name) == field.dataType for field in schema.fields)
+    return found.select(*schema.names) if is_same else found.to(schema)
 
 
 def append(

@@ -8,7 +8,6 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 SEGMENT_NAME = r"-(\d+)-(\d+)(?:-k(\d+))?\.jsonl(\.gz)?$"
@@ -27,31 +26,14 @@ CHUNK_BYTES = 1024 * 1024
 ABREAST = 4
 """Files that are checked side by side."""
 
+CUT_OFF = "cut-off-file"
+"""Reason for which the quarantine holds a whole file: it gave less than its name or its trailer announces."""
+
 TOO_LARGE, ODD_NAME, UNREAD = "too-large", "odd-name", "unread-file"
 """Reasons for which the quarantine holds a file that Spark never opened."""
 
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a check of files found.
-
-    Args of the dataclass:
-        refused: Files that Spark must not open: reason and detail.
-        torn: Packed files that break off, and whose names do not say how much they should hold: how they break off.
-        unread: Files that could not be read now, and why.
-    """
-
-    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    torn: Mapping[str, str] = field(default_factory=dict)
-    unread: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What one file is: too large for the reason given, torn for the reason given, or neither."""
-
-    large: str | None = None
-    torn: str | None = None
+Checked = Mapping[str, tuple[str, str]]
+"""Reason and detail of each file of which something was found: Spark opens none of them but what is cut off."""
 
 
 def is_suspect(path: str, size_bytes: int) -> bool:
@@ -70,30 +52,23 @@ def check_files(
     odd = [path for path in files if shown(path) != path]
     chosen = [path for path, size_bytes in files.items() if path not in odd and suspect(path, size_bytes)]
 
-    def one(path: str) -> Seen | OSError:
+    def one(path: str) -> tuple[str, str] | None:
         try:
             with opened(path) as file:
-                return scan(file, files[path], packed=path.endswith(".gz"))
+                found = scan(file, files[path], packed=path.endswith(".gz"))
         except OSError as error:
-            return error
+            return UNREAD, str(error)
+        says_more = re.search(SEGMENT_NAME, path) is not None  # its name announces how much it holds
+        return None if found and found[0] == CUT_OFF and says_more else found
 
     with ThreadPoolExecutor(max_workers=ABREAST) as pool:
-        found = dict(zip(chosen, pool.map(one, chosen), strict=True))
-    seen = {path: what for path, what in found.items() if isinstance(what, Seen)}
-    return Checked(
-        dict.fromkeys(odd, (ODD_NAME, "its name is not UTF-8 and Spark can't open it: rename it"))
-        | {path: (TOO_LARGE, what.large) for path, what in seen.items() if what.large},
-        {
-            path: what.torn
-            for path, what in seen.items()
-            if what.torn and re.search(SEGMENT_NAME, path) is None  # for the others the name says more
-        },
-        {path: str(what) for path, what in found.items() if isinstance(what, OSError)},
-    )
+        told = zip(chosen, pool.map(one, chosen), strict=True)
+        found = {path: what for path, what in told if what}
+    return dict.fromkeys(odd, (ODD_NAME, "its name is not UTF-8 and Spark can't open it: rename it")) | found
 
 
-def scan(file: BinaryIO, size_bytes: int, *, packed: bool) -> Seen:
-    """Read a file to its end, or until it is too large, in bounded memory.
+def scan(file: BinaryIO, size_bytes: int, *, packed: bool) -> tuple[str, str] | None:
+    """Read a file to its end, or until it is too large, in bounded memory; gives reason and detail, None = all is well.
 
     Raises:
         OSError: it cannot be read now.
@@ -107,21 +82,19 @@ def scan(file: BinaryIO, size_bytes: int, *, packed: bool) -> Seen:
             longest = line + (len(chunk) if first < 0 else first)
             line = longest if first < 0 else len(chunk) - chunk.rfind(b"\n") - 1
             if longest > LINE_BYTES:
-                return Seen(large=f"a line of more than {LINE_BYTES >> 20} MiB; it was not read")
+                return TOO_LARGE, f"a line of more than {LINE_BYTES >> 20} MiB; it was not read"
             if packed and total > max(BOMB_BYTES, BOMB_RATIO * size_bytes):
-                return Seen(
-                    large=f"it unpacks to more than {BOMB_RATIO} times its {size_bytes} bytes; it was not read"
-                )
+                times = f"{BOMB_RATIO} times its {size_bytes} bytes"
+                return TOO_LARGE, f"it unpacks to more than {times}; it was not read"
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        return Seen(torn=f"its gzip data break off after {total} bytes: {error}")
-    return Seen()
+        return CUT_OFF, f"its gzip data break off after {total} bytes: {error}"
+    return None
 
 
 def check_local_files(files: Mapping[str, int]) -> Checked:
     """Check files of a directory; Spark would end the whole run over one that it may not read."""
-    barred = {path: "permission denied" for path in files if not os.access(path, os.R_OK)}
-    found = check_files({path: size for path, size in files.items() if path not in barred}, _opened)
-    return replace(found, unread={**found.unread, **barred})
+    barred = {path: (UNREAD, "permission denied") for path in files if not os.access(path, os.R_OK)}
+    return {**check_files({path: x for path, x in files.items() if path not in barred}, _opened), **barred}
 
 
 def _opened(path: str) -> BinaryIO:

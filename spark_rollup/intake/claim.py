@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,23 +51,32 @@ def claimed(bronze: Place, work: str = "ingest", spark: SparkSession | None = No
     if isinstance(bronze, ObjectPath):
         with _object_claimed(bronze, holder, spark):
             yield
-    else:
-        with _locked(bronze, holder):
-            yield
-
-
-@contextmanager
-def _locked(bronze: Path, holder: str) -> Iterator[None]:
+        return
     bronze.mkdir(parents=True, exist_ok=True)
     with (bronze / CLAIM).open("a+", encoding="utf-8") as file:
-        waiting = _Waiting(bronze)
-        while not _lock(file.fileno(), bronze):
+
+        def other() -> str:
             file.seek(0)
-            waiting.turn(file.read().strip())
+            return file.read().strip()
+
+        _wait(bronze, lambda: _lock(file.fileno(), bronze), other)
         file.truncate(0)
         file.write(f"{holder}\n")
         file.flush()
         yield
+
+
+def _wait(bronze: Place, taken: Callable[[], bool], other: Callable[[], str]) -> None:
+    """Try until it is taken; report once for which run this one waits."""
+    ends_s, reported = time.monotonic() + PATIENCE_S, False
+    while not taken():
+        if time.monotonic() >= ends_s:
+            raise UsageError(f"another run is working on {bronze} ({other()}): wait until it ends")
+        if not reported:
+            said = f"statewarden-rollup: waiting for another run on {bronze} ({other()}) to end"
+            print(said, file=sys.stderr)
+        reported = True
+        time.sleep(POLL_S)
 
 
 def _lock(descriptor: int, bronze: Path) -> bool:
@@ -82,40 +91,22 @@ def _lock(descriptor: int, bronze: Path) -> bool:
     return True
 
 
-class _Waiting:
-    """Reports once for which run it waits, and gives up in the end."""
-
-    def __init__(self, bronze: Place) -> None:
-        self._bronze, self._ends_s, self._reported = bronze, time.monotonic() + PATIENCE_S, False
-
-    def turn(self, holder: str) -> None:
-        """Wait a moment.
-
-        Raises:
-            UsageError: it has waited too long.
-        """
-        if time.monotonic() >= self._ends_s:
-            raise UsageError(f"another run is working on {self._bronze} ({holder}): wait until it ends")
-        if not self._reported:
-            print(
-                f"statewarden-rollup: waiting for another run on {self._bronze} ({holder}) to end",
-                file=sys.stderr,
-            )
-            self._reported = True
-        time.sleep(POLL_S)
-
-
 @contextmanager
 def _object_claimed(bronze: ObjectPath, holder: str, spark: SparkSession | None) -> Iterator[None]:
-    claim, waiting = bronze / CLAIM, _Waiting(bronze)
+    claim = bronze / CLAIM
     seen, since_s = None, 0.0
-    while not claim.create(f"{holder}\n"):
-        etag = claim.etag()
-        if etag != seen:
+
+    def taken() -> bool:
+        nonlocal seen, since_s
+        if claim.create(f"{holder}\n"):
+            return True
+        if (etag := claim.etag()) != seen:
             seen, since_s = etag, time.monotonic()
-        elif etag and time.monotonic() - since_s >= STALE_S and claim.replace_same(f"{holder}\n", etag):
-            break
-        waiting.turn(_holder(claim))
+            return False
+        is_stale = bool(etag) and time.monotonic() - since_s >= STALE_S
+        return is_stale and claim.replace_same(f"{holder}\n", str(etag))
+
+    _wait(bronze, taken, lambda: _holder(claim))
     ended = threading.Event()
     thread = threading.Thread(target=_renew, args=(claim, holder, spark, ended), name="claim", daemon=True)
     thread.start()
@@ -124,19 +115,14 @@ def _object_claimed(bronze: ObjectPath, holder: str, spark: SparkSession | None)
     finally:
         ended.set()
         thread.join()
-        _let_go(claim, holder)
-
-
-def _let_go(claim: ObjectPath, holder: str) -> None:
-    try:
-        if _holder(claim) == holder:
-            claim.unlink()
-    except (
-        Py4JError
-    ) as error:  # what was done is done: that must not fail for a claim that goes stale by itself
-        print(
-            f"statewarden-rollup: {claim} stays for {STALE_S:.0f} s: {next(causes(error))}", file=sys.stderr
-        )
+        try:
+            if _holder(claim) == holder:
+                claim.unlink()
+        except (
+            Py4JError
+        ) as error:  # what was done is done: that must not fail for a claim that goes stale by itself
+            why = next(causes(error))
+            print(f"statewarden-rollup: {claim} stays for {STALE_S:.0f} s: {why}", file=sys.stderr)
 
 
 def _holder(claim: ObjectPath) -> str:

@@ -18,12 +18,12 @@ from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.store import (
     AT,
     EVENTS,
+    REJECTED,
     add_quarantine,
     check_format,
     laid_out,
     read_dated_quarantine,
     read_events,
-    replace_quarantine,
 )
 from spark_rollup.columns import ROUTINE
 from spark_rollup.config import literal
@@ -33,8 +33,7 @@ from spark_rollup.spark.materialize import materialize
 FORGOTTEN = "forgotten"
 """Reason in the quarantine."""
 
-_PARTITION = re.compile(rf"/day=([^/]+)/{ROUTINE}=(true|false)/[^/]+$")
-_KEPT = re.compile(rf"/{snapshots.KEPT}/day=([^/]+)/[^/]+$")
+_PARTITION = re.compile(rf"/(day|{ROUTINE})=([^/]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,59 +96,44 @@ def remove_file(spark: SparkSession, bronze: Place, path: str) -> int:
         UsageError: there is no such file, or it is all that is left of a removed day.
     """
     check_format(bronze)
-    rejected = read_dated_quarantine(spark, bronze)
-    known = [
-        *read_events(spark, bronze).inputFiles(),
-        *rejected.inputFiles(),
-        *snapshots.files(spark, bronze),
-    ]
-    name = path.rpartition("/")[2]
-    chosen = next((one for one in known if one.rpartition("/")[2] == name), None)
-    if chosen is None:
+    frames = {EVENTS: read_events(spark, bronze), REJECTED: read_dated_quarantine(spark, bronze)}
+    known = {name: frame.inputFiles() for name, frame in frames.items()}
+    known[snapshots.KEPT] = snapshots.files(spark, bronze)
+    sought = path.rpartition("/")[2]
+    found = [(name, one) for name in known for one in known[name] if one.rpartition("/")[2] == sought]
+    if not found:
         raise UsageError(f"{bronze} has no such file: {path}")
-    if kept := _KEPT.search(chosen):
-        if kept[1] <= snapshots.note(bronze).removed:
+    name, chosen = found[0]
+    folder = chosen.rpartition("/")[0]
+    beside = [one for one in known[name] if one.rpartition("/")[0] == folder and one != chosen]
+    parts = dict(_PARTITION.findall(folder))
+    if name == snapshots.KEPT:
+        if parts["day"] <= snapshots.note(bronze).removed:
             raise UsageError(
-                f"{path} is all that is left of {kept[1]}, whose events were removed: restore it, or remove "
+                f"{path} is all that is left of {parts['day']}, whose events were removed: restore it, or remove "
                 f"{bronze / snapshots.NOTE} and lose all removed days"
             )
-        snapshots.withdraw(bronze, kept[1], kept[1])
-        table.drop(spark, bronze / snapshots.KEPT, f"day = '{kept[1]}'")
-        return 0
-    folder = chosen.rpartition("/")[0]
-    beside = [one for one in known if one.rpartition("/")[0] == folder and one != chosen]
-    found = _PARTITION.search(chosen)
-    if found is None:
-        rows = (
-            spark.read.schema(rejected.schema).parquet(*map(literal, beside)) if beside else rejected.limit(0)
-        )
-        replace_quarantine(rows, bronze)
-        return len(beside)
-    day, routine = found.groups()
-    where = f"day = '{day}' AND {ROUTINE} = {routine}"
-    snapshots.withdraw(bronze, day, day)
+        beside = []
+    if parts:
+        snapshots.withdraw(bronze, parts["day"], parts["day"])
+    where = " AND ".join(
+        f"{key} = {value if key == ROUTINE else repr(value)}" for key, value in parts.items()
+    )
     if not beside:
-        table.drop(spark, bronze / EVENTS, where)
+        table.drop(spark, bronze / name, where or "true")
         return 0
-    rows = spark.read.parquet(*map(literal, beside))
-    stored = rows.withColumns({"day": F.lit(day), ROUTINE: F.lit(routine == "true")})
-    table.replace(laid_out(stored, 0), bronze / EVENTS, where)
+    reader = spark.read.schema(frames[name].schema).option("basePath", str(bronze / name))
+    left = reader.parquet(*map(literal, beside))
+    table.replace(laid_out(left, 0) if parts else left.coalesce(1), bronze / name, where or None)
     return len(beside)
 
 
 def _check_one_namespace(spark: SparkSession, bronze: Place, pods: Sequence[str]) -> None:
-    rows = (
-        read_events(spark, bronze)
-        .where(F.col("pod").isin(list(pods)))
-        .select("namespace")
-        .distinct()
-        .collect()
-    )
-    names = sorted(str(row["namespace"]) for row in rows)
+    rows = read_events(spark, bronze).where(F.col("pod").isin(list(pods))).select("namespace").distinct()
+    names = sorted(str(row["namespace"]) for row in rows.collect())
     if len(names) > 1:
-        raise UsageError(
-            f"several namespaces have such a pod: name one with --namespace: {', '.join(names[:20])}"
-        )
+        listed = ", ".join(names[:20])
+        raise UsageError(f"several namespaces have such a pod: name one with --namespace: {listed}")
 
 
 def _chosen(wanted: Wanted) -> Column:

@@ -24,7 +24,7 @@ from spark_rollup import __version__, clock
 from spark_rollup.bronze import snapshots, table
 from spark_rollup.bronze.dedupe import one_row_per_id
 from spark_rollup.bronze.later import latest_minor
-from spark_rollup.bronze.load import CUT_OFF, REJUDGED, load_lines
+from spark_rollup.bronze.load import REJUDGED, load_lines
 from spark_rollup.bronze.place import Place, below, put
 from spark_rollup.bronze.store import (
     AT,
@@ -40,6 +40,7 @@ from spark_rollup.bronze.store import (
     replace_quarantine,
     write_events,
 )
+from spark_rollup.bronze.unpacked import CUT_OFF
 from spark_rollup.config import MARKER
 from spark_rollup.errors import DamagedError
 from spark_rollup.schemas import QUARANTINE
@@ -81,7 +82,7 @@ def run(
     spark: SparkSession,
     source: Path | FileSource | KafkaSource,
     bronze: Place,
-    known: Mapping[str, int] | None = None,
+    again: str | None = None,
     fit: Callable[[int], None] = lambda _: None,
 ) -> Ingested:
     """Add what is new; a run that is repeated, or was cut off half way, adds nothing twice.
@@ -92,19 +93,21 @@ def run(
         spark: Session.
         source: Where events come from; a path is a directory with segments.
         bronze: What to add to.
-        known: What was ingested; None = as `read_ends` gives it.
+        again: What to ingest again: a file or directory (path or URL), empty = everything; None = nothing.
         fit: Called with the size (bytes) of what will be ingested, before it is.
 
     Raises:
         SourceError: the source does not answer, refuses, or has not what was asked for.
         UsageError: bronze was made by an older version, or another run adds to it.
     """
-    taken = read_ends(bronze) if known is None else known
+    known = read_ends(bronze)
+    if again is not None:
+        known = drop_ends(known, again)
     if isinstance(source, Path):
         source = FileSource(Directory(source))
     if isinstance(source, FileSource):
-        return _add_files(spark, source, bronze, taken, fit)
-    batch = source.batch(spark, taken)
+        return _add_files(spark, source, bronze, known, fit)
+    batch = source.batch(spark, known)
     for note in batch.notes:
         print(f"statewarden-rollup: {note}", file=sys.stderr)
     fit(batch.size_bytes)
@@ -201,25 +204,21 @@ def _remember(bronze: Place, places: Mapping[str, int], gone: Set[str]) -> None:
     If a run is cut off before the old lists are removed, they are merged once more. A file that comes back is read
     again, and its events are known by their ids.
     """
-    folder, lists = bronze / TAKEN, _lists(bronze)
+    lists = _lists(bronze)
     number = int(lists[-1].name.partition("-")[0]) + 1 if lists else 0  # later lists win
-    if len(lists) < LISTS:
-        _write_list(folder, number, places)
-        return
-    left = {place: until for place, until in read_ends(bronze).items() if place not in gone}
-    _write_list(folder, number, {**left, **places})
-    for path in lists:
+    merged = lists if len(lists) >= LISTS else []
+    if merged:
+        left = {place: until for place, until in read_ends(bronze).items() if place not in gone}
+        places = {**left, **places}
+    lines = [json.dumps({"place": place, "until": until}) for place, until in sorted(places.items())]
+    text = "".join(f"{line}\n" for line in lines)
+    put(bronze / TAKEN / f"{number:08d}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl", text)
+    for path in merged:
         path.unlink()
 
 
 def _lists(bronze: Place) -> list[Place]:
     return [path for path in below(bronze / TAKEN) if path.name.endswith(".jsonl")]
-
-
-def _write_list(folder: Place, number: int, places: Mapping[str, int]) -> None:
-    lines = [json.dumps({"place": place, "until": until}) for place, until in sorted(places.items())]
-    text = "".join(f"{line}\n" for line in lines)
-    put(folder / f"{number:08d}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsonl", text)
 
 
 def _add(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:

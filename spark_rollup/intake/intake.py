@@ -1,7 +1,13 @@
-"""The command `ingest`: from what the command line says to a source, a session, and one run or a stream."""
+"""The command `ingest`: from what the command line says to a source, a session, and one run or one after the other."""
 
 from __future__ import annotations
 
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +18,20 @@ from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.store import check_format
 from spark_rollup.config import check_directories, check_input, size_of
 from spark_rollup.errors import SourceError, UsageError
-from spark_rollup.intake import ingest, stream
+from spark_rollup.intake import ingest
 from spark_rollup.intake.claim import claimed
 from spark_rollup.intake.ingest import Ingested
 from spark_rollup.intake.opening import Opening, opened
 from spark_rollup.sources.address import Address, DirectoryAddress, ObjectAddress, TopicAddress
-from spark_rollup.sources.base import Source
 from spark_rollup.sources.files import Directory, FileSource, ObjectStore
 from spark_rollup.sources.kafka import KafkaSource
 from spark_rollup.spark import needs, session
+
+AVAILABLE_NOW = "availableNow"
+"""`--trigger`: one run, as without it."""
+
+_POLL_S = 0.5
+_UNITS_S = {"second": 1, "minute": 60, "hour": 3600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,53 +40,56 @@ class IntakeOptions:
 
     Args of the dataclass:
         kafka_config: File with settings of Kafka's Java client.
-        trigger: What `stream.parse_trigger` gave; None = one run.
-        checkpoint: Directory for the stream's place; None = in bronze.
+        every_s: Seconds from the begin of one run to that of the next; None = one run.
         cluster: Cluster of the events that name none; None = they stay without one.
-        again: File or directory to ingest again; empty = everything; None = nothing.
+        again: File or directory that the first run ingests again; empty = everything; None = nothing.
     """
 
     input: Address
     opening: Opening
     kafka_config: Path | None = None
-    trigger: stream.Trigger | None = None
-    checkpoint: Path | None = None
+    every_s: int | None = None
     cluster: str | None = None
     again: str | None = None
 
 
+def parse_trigger(text: str | None) -> int | None:
+    """Read `processing 60 seconds`, in seconds; not given, or `availableNow`: None.
+
+    Raises:
+        UsageError: neither.
+    """
+    if text is None or text == AVAILABLE_NOW:
+        return None
+    every = re.fullmatch(r"processing ([1-9]\d*) (second|minute|hour)s?", text)
+    if every is None:
+        raise UsageError(f"--trigger {text!r} is neither {AVAILABLE_NOW} nor like 'processing 60 seconds'")
+    return int(every[1]) * _UNITS_S[every[2]]
+
+
 def run(options: IntakeOptions) -> None:
-    """Ingest what is new, and report on stdout what it was.
+    """Ingest what is new, once or until SIGTERM or Ctrl-C, and report on stdout what it was.
 
     Raises:
         RollupError: wrong use, jars or Java missing, a source that does not answer or refuses, files that could not
             be read (the others are in bronze then).
     """
-    if options.again is not None and options.trigger is not None:
-        raise UsageError(
-            "a stream goes on from its checkpoint: --again needs a plain `ingest`, without --trigger"
-        )
-    if "://" not in options.opening.where:
-        check_format(Path(options.opening.where))  # before Spark is started
+    where, lasting = options.opening.where, options.every_s is not None
+    if "://" not in where:
+        check_format(Path(where))  # before Spark is started
     source, size_bytes = source_of(options), None
-    where = options.opening.where
     if isinstance(options.input, DirectoryAddress):
         if "://" in where:
-            check_input(options.input.path, may_be_empty=options.trigger is not None)
+            check_input(options.input.path, may_be_empty=lasting)
         else:
-            check_directories(options.input.path, Path(where), may_be_empty=options.trigger is not None)
+            check_directories(options.input.path, Path(where), may_be_empty=lasting)
         size_bytes = size_of(options.input.path)
     with opened(options.opening, size_bytes, _kinds(options.input)) as (spark, bronze):
-        counts = _work(spark, source, options, bronze)
-    if counts is None:
-        return
-    print(describe(counts, options))
-    if counts.unread:
-        file, why = next(iter(counts.unread.items()))
-        raise SourceError(
-            f"{len(counts.unread)} files could not be read to their ends and are left for the next run; the first is "
-            f"{file}: {why}"
-        )
+        if options.every_s is None:
+            _once(spark, source, options, bronze, options.again)
+            return
+        with stop_asked(spark) as asked:
+            _again_and_again(spark, source, options, bronze, options.every_s, asked)
 
 
 def source_of(options: IntakeOptions) -> FileSource | KafkaSource:
@@ -86,7 +100,7 @@ def source_of(options: IntakeOptions) -> FileSource | KafkaSource:
     """
     match options.input:
         case DirectoryAddress(path):
-            return FileSource(Directory(path), options.cluster)
+            return FileSource(Directory(path), options.cluster, may_be_empty=options.every_s is not None)
         case ObjectAddress(url):
             return FileSource(ObjectStore(url), options.cluster)
         case TopicAddress() as address:
@@ -115,43 +129,68 @@ def read_properties(path: Path) -> dict[str, str]:
     return found
 
 
-def _work(
-    spark: SparkSession, source: FileSource | KafkaSource, options: IntakeOptions, bronze: Place
-) -> Ingested | None:
-    if options.trigger is None:
-        with claimed(bronze, "ingest", spark):
-            return _once(spark, source, options, bronze)
-    return _stream(spark, source, options, bronze, options.trigger)
-
-
 def _once(
-    spark: SparkSession, source: FileSource | KafkaSource, options: IntakeOptions, bronze: Place
-) -> Ingested:
-    conf, known = options.opening.conf, ingest.read_ends(bronze)
-    if options.again is not None:
-        known = ingest.drop_ends(known, options.again)
-    counts = ingest.run(spark, source, bronze, known, lambda size_bytes: session.fit(spark, size_bytes, conf))
+    spark: SparkSession,
+    source: FileSource | KafkaSource,
+    options: IntakeOptions,
+    bronze: Place,
+    again: str | None,
+) -> None:
+    conf = options.opening.conf
+    with claimed(bronze, "ingest", spark):
+        counts = ingest.run(spark, source, bronze, again, lambda size: session.fit(spark, size, conf))
     announce(counts.newer, "kept")
-    return counts
+    if counts.files or options.every_s is None:
+        print(describe(counts, options), flush=True)
+    if counts.unread:
+        file, why = next(iter(counts.unread.items()))
+        raise SourceError(
+            f"{len(counts.unread)} files could not be read to their ends and are left for the next run; the first is "
+            f"{file}: {why}"
+        )
 
 
-def _stream(
-    spark: SparkSession, source: Source, options: IntakeOptions, bronze: Place, trigger: stream.Trigger
-) -> Ingested | None:
-    """Run a stream; return its sum if it ends by itself, else report each turn when it is done."""
-    turns: list[Ingested] = []
-    ends_by_itself = stream.AVAILABLE_NOW in trigger
+def _again_and_again(
+    spark: SparkSession,
+    source: FileSource | KafkaSource,
+    options: IntakeOptions,
+    bronze: Place,
+    every_s: int,
+    asked: threading.Event,
+) -> None:
+    """Run until it is asked to stop; what fails ends it, and the next start goes on from what bronze has."""
+    again = options.again
+    while not asked.is_set():
+        next_s = time.monotonic() + every_s
+        try:
+            _once(spark, source, options, bronze, again)
+        except Exception:
+            if asked.is_set():  # its jobs were cancelled
+                return
+            raise
+        again = None
+        while not asked.is_set() and time.monotonic() < next_s:
+            time.sleep(_POLL_S)
 
-    def report(counts: Ingested) -> None:
-        announce(counts.newer, "kept")
-        if ends_by_itself:
-            turns.append(counts)
-        else:
-            print(describe(counts, options), flush=True)
 
-    checkpoint = options.checkpoint or stream.checkpoint_in(bronze, source)
-    stream.run(spark, source, bronze, trigger, checkpoint, report)
-    return ingest.total(turns) if ends_by_itself else None
+@contextmanager
+def stop_asked(spark: SparkSession) -> Iterator[threading.Event]:
+    """Give a flag that SIGTERM and Ctrl-C raise, which also cancels jobs.
+
+    An exception from a handler would leave Spark's gateway torn, and so would a call of it in the same thread.
+    """
+    asked = threading.Event()
+
+    def stop(*_: object) -> None:
+        asked.set()
+        threading.Thread(target=spark.sparkContext.cancelAllJobs, daemon=True).start()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def describe(counts: Ingested, options: IntakeOptions) -> str:

@@ -51,18 +51,28 @@ def parse_address(text: str) -> Address:
     scheme, separator, rest = text.partition("://")
     if not separator:
         return DirectoryAddress(Path(text))
-    if "@" in rest.partition("/")[0]:
+    first, _, path = rest.partition("/")
+    if "@" in first:
         raise UsageError(
             "an address never holds credentials: they come from the environment, from Spark's own settings "
             "(--spark-conf), or for Kafka from --kafka-config FILE"
         )
     match scheme:
+        case "file" if first in ("", "localhost"):
+            return DirectoryAddress(Path(f"/{unquote(path)}"))
         case "file":
-            return DirectoryAddress(_local(text, rest))
+            raise UsageError(f"--input {text} names the host {first}: file:///PATH is a directory here")
+        case "s3a" | "s3" if first:
+            return ObjectAddress(f"s3a://{first}/{path.strip('/')}".rstrip("/"))
         case "s3a" | "s3":
-            return _object(text, rest)
+            raise UsageError(f"--input {text} names no bucket: s3a://bucket/prefix")
         case "kafka":
-            return _topic(text, rest)
+            brokers = parse_brokers("--input", first)
+            if not _TOPIC.fullmatch(path):
+                raise UsageError(
+                    f"--input {text} names no topic (letters, digits, '.', '_', '-'): kafka://b1:9092/topic"
+                )
+            return TopicAddress(brokers, path)
     raise UsageError(f"--input {text}: {scheme}:// is not known; give {FORMS}")
 
 
@@ -104,30 +114,3 @@ def refuse_address(option: str, path: Path) -> None:
             f"{option} must be a directory, not {found[1]}://: what an audit writes is swapped in by renaming, which "
             f"object stores cannot do"
         )
-
-
-def _local(text: str, rest: str) -> Path:
-    host, _, path = rest.partition("/")
-    if host not in ("", "localhost"):
-        raise UsageError(f"--input {text} names the host {host}: file:///PATH is a directory here")
-    return Path(f"/{unquote(path)}")
-
-
-def _object(text: str, rest: str) -> ObjectAddress:
-    bucket, _, prefix = rest.partition("/")
-    if not bucket:
-        raise UsageError(f"--input {text} names no bucket: s3a://bucket/prefix")
-    return ObjectAddress(f"s3a://{bucket}/{prefix.strip('/')}".rstrip("/"))
-
-
-def _topic(text: str, rest: str) -> TopicAddress:
-    brokers, _, topic = rest.partition("/")
-    if not all(_BROKER.fullmatch(broker) for broker in brokers.split(",")):
-        raise UsageError(
-            f"--input {text}: brokers are host:port,host:port, as in kafka://b1:9092,b2:9092/topic"
-        )
-    if not _TOPIC.fullmatch(topic):
-        raise UsageError(
-            f"--input {text} names no topic (letters, digits, '.', '_', '-'): kafka://b1:9092/topic"
-        )
-    return TopicAddress(brokers, topic)

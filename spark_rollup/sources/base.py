@@ -1,12 +1,10 @@
-"""What every source gives: batches of lines that no earlier run took, and streams that report when there are more."""
+"""What every source gives: batches of lines that no earlier run took."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rollup.bronze.load import Loaded
@@ -47,24 +45,3 @@ class Batch:
     unread: Checker = lambda _: {}
     gone: Set[str] = frozenset()
     notes: Sequence[str] = field(default=())
-
-
-class Source(Protocol):
-    """A place that events come from."""
-
-    @property
-    def name(self) -> str:
-        """The source as a person wrote it; the place of a stream's checkpoint depends on it."""
-        ...
-
-    def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
-        """Give a streaming frame that brings what is new, in a form that only `batch_of` reads.
-
-        Raises:
-            SourceError: the source does not answer, refuses, or does not have what was asked for.
-        """
-        ...
-
-    def batch_of(self, frame: DataFrame, known: Ends) -> Batch:
-        """Make a batch of what one turn of the stream brought."""
-        ...

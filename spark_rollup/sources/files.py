@@ -8,17 +8,22 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T
+from pyspark.sql import SparkSession
 
 from spark_rollup.bronze.load import is_segment, load_files, segments
-from spark_rollup.bronze.unpacked import SEGMENT_NAME, Checked, check_files, check_local_files, is_suspect
-from spark_rollup.config import literal
+from spark_rollup.bronze.unpacked import (
+    SEGMENT_NAME,
+    UNREAD,
+    Checked,
+    check_files,
+    check_local_files,
+    is_suspect,
+)
 from spark_rollup.errors import SourceError
 from spark_rollup.sources.base import Batch, Ends, labelled
 from spark_rollup.sources.turns import PATIENCE
@@ -43,60 +48,15 @@ OWN_BYTES = 256 * 1024
 DEADLY = "deadly-file"
 """Reason for which the quarantine holds a file that runs did not survive."""
 
-FOREVER = "36500d"
-"""How old a file may be for a stream: Spark would skip all that are a week older than the newest."""
-
-_FOUND = T.StructType(
-    [
-        T.StructField("path", T.StringType()),
-        T.StructField("modificationTime", T.TimestampType()),
-        T.StructField("length", T.LongType()),
-        T.StructField("content", T.BinaryType()),
-    ]
-)
-"""Columns of Spark's `binaryFile`; all but `content` are read without opening the file."""
-
-
-class Store(Protocol):
-    """Where files are."""
-
-    @property
-    def root(self) -> str:
-        """Path or URL above all files."""
-        ...
-
-    def sizes(self, spark: SparkSession) -> Mapping[str, int]:
-        """List segments: path as Spark gives it -> size (bytes).
-
-        Raises:
-            SourceError: it cannot be listed.
-        """
-        ...
-
-    def check_files(self, spark: SparkSession, files: Mapping[str, int]) -> Checked:
-        """Check files (path -> size, bytes) that may be too large or torn, before Spark opens them."""
-        ...
-
-    def content(self, spark: SparkSession, path: str) -> bytes:
-        """Read a whole file.
-
-        Raises:
-            OSError: it cannot be read now.
-        """
-        ...
-
 
 class FileSource:
     """Files that only ever are added; one that grew is ingested again."""
 
-    def __init__(self, store: Store, cluster: str | None = None) -> None:
-        """Take files from a store, whose events are of a cluster."""
-        self._store, self._cluster = store, cluster
-
-    @property
-    def name(self) -> str:
-        """The directory or URL."""
-        return self._store.root
+    def __init__(
+        self, store: Directory | ObjectStore, cluster: str | None = None, *, may_be_empty: bool = False
+    ) -> None:
+        """Take files from a store, whose events are of a cluster; `may_be_empty`: the first may come later."""
+        self._store, self._cluster, self._may_be_empty = store, cluster, may_be_empty
 
     def fresh(self, spark: SparkSession, known: Ends) -> tuple[dict[str, int], set[str]]:
         """List new files and those of another size, with their sizes, and those that were ingested and are gone.
@@ -105,45 +65,30 @@ class FileSource:
             SourceError: there is no segment at all, or the store cannot be listed.
         """
         found = self._store.sizes(spark)
-        if not found and not any(path.startswith(self._store.root) for path in known):
+        is_new = not any(path.startswith(self._store.root) for path in known)
+        if not found and is_new and not self._may_be_empty:
             raise SourceError(f"input {self._store.root} holds no *.jsonl or *.jsonl.gz file")
         fresh = {path: size for path, size in sorted(found.items()) if known.get(path) != size}
         return fresh, gone(self._store.root, found, known)
-
-    def stream(self, spark: SparkSession, known: Ends) -> DataFrame:
-        """Give a stream of names; the files themselves are read by `batch_of`."""
-        self._store.sizes(spark)  # reports trouble in clear words, which a stream does not
-        options = {
-            "recursiveFileLookup": "true",
-            "pathGlobFilter": "*.{jsonl,jsonl.gz}",
-            "maxFilesPerTrigger": str(FILES_PER_TURN),
-            "maxFileAge": FOREVER,
-        }
-        found = spark.readStream.format("binaryFile").schema(_FOUND).options(**options)
-        return found.load(literal(self._store.root)).select("path", "length")
-
-    def batch_of(self, frame: DataFrame, known: Ends) -> Batch:
-        """Read the files that one turn of the stream named."""
-        rows = frame.collect()
-        found = {_plain(row["path"]): int(row["length"]) for row in rows}
-        fresh = {path: size for path, size in sorted(found.items()) if known.get(path) != size}
-        return self.part(frame.sparkSession, fresh)
 
     def part(self, spark: SparkSession, fresh: Mapping[str, int], lost: Set[str] = frozenset()) -> Batch:
         """Make a batch of some files (path -> bytes); `lost` was ingested once and is gone."""
 
         def unread(files: Sequence[str]) -> dict[str, str]:
-            again = {path: why for path in files if (why := self._why_unread(spark, path))}
-            return {**checked.unread, **again}
+            return barred | {path: why for path in files if (why := self._why_unread(spark, path))}
 
         checked = self._store.check_files(spark, fresh)
-        loaded = labelled(load_files(spark, list(fresh), checked), self._cluster)
+        barred = {path: why for path, (reason, why) in checked.items() if reason == UNREAD}
+        told = {path: what for path, what in checked.items() if path not in barred}
+        loaded = labelled(
+            load_files(spark, [path for path in fresh if path not in barred], told), self._cluster
+        )
         return Batch(loaded, sum(fresh.values()), len(fresh), fresh, unread, lost)
 
     def put_aside(self, spark: SparkSession, path: str, size_bytes: int) -> Batch:
         """Make a batch that only reports a file which must not be opened."""
         why = f"{PATIENCE} runs ran out of memory on this file; it was not read"
-        loaded = load_files(spark, [], Checked({path: (DEADLY, why)}))
+        loaded = load_files(spark, [], {path: (DEADLY, why)})
         return Batch(loaded, size_bytes, 1, {path: size_bytes})
 
     def _why_unread(self, spark: SparkSession, path: str) -> str | None:
@@ -236,29 +181,25 @@ class ObjectStore:
 
 def is_damaged(path: str, content: bytes) -> bool:
     """Return whether a segment's own bytes explain that it gave fewer records than its name announces."""
-    raw = io.BytesIO(content)
     named = re.search(SEGMENT_NAME, path)
-    number = reached = 0
     try:
-        for sequence in _sequences(gzip.GzipFile(fileobj=raw) if path.endswith(".gz") else raw):
-            number, reached = number + 1, max(reached, sequence)
+        lines = (gzip.decompress(content) if path.endswith(".gz") else content).splitlines()
     except (OSError, EOFError, zlib.error):
         return True
     if named is None:  # only its trailer showed that it was torn
         return False
+    found = [number for number in map(_sequence, lines) if number]
     if named[3]:  # thinned by its agent: the name counts what is left
-        return number < int(named[3])
-    return reached < int(named[2])
+        return len(found) < int(named[3])
+    return max(found, default=0) < int(named[2])
 
 
-def _sequences(lines: Iterable[bytes]) -> Iterator[int]:
-    for line in lines:
-        try:
-            sequence = json.loads(line)["data"]["sequence"]
-        except (ValueError, KeyError, TypeError):
-            continue
-        if isinstance(sequence, int):
-            yield sequence
+def _sequence(line: bytes) -> int | None:
+    try:
+        number = json.loads(line)["data"]["sequence"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return number if isinstance(number, int) else None
 
 
 def _listed(files: Any, where: Any, root: str) -> list[tuple[str, int]]:
@@ -269,10 +210,6 @@ def _listed(files: Any, where: Any, root: str) -> list[tuple[str, int]]:
         if is_segment(path.removeprefix(root)):
             found.append((path, int(status.getLen())))
     return found
-
-
-def _plain(path: str) -> str:
-    return "/" + path.removeprefix("file:").lstrip("/") if path.startswith("file:") else path
 
 
 def _explained(root: str, error: Py4JJavaError) -> str:

@@ -1,15 +1,14 @@
 """Ingest files so that one which ends every run (for lack of memory, say) does not stop the others for good.
 
 Before files are ingested, a note says which. A run that finds such a note knows that an earlier run died with these
-files: it ingests all other files first, in turns, then these in halves. A single file with which three runs died is put
-aside.
+files: it ingests all others first, then these, in smaller turns after each death, and at last one by one. A file with
+which three runs died alone is put aside.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from spark_rollup.bronze.place import Place, put
@@ -25,21 +24,13 @@ Files = Mapping[str, int]
 """Path -> size, bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Files of which at least one is suspected, and how often a run died with all of them."""
-
-    files: Files
-    died: int = 0
-
-
 def ingest_all(
     note: Place,
     fresh: Files,
     ingest: Callable[[Files], R],
     put_aside: Callable[[str, int], R],
     is_deadly: Callable[[BaseException], bool],
-    at_once: int = 1 << 60,
+    at_once: int,
 ) -> list[R]:
     """Ingest all files, the suspected ones last.
 
@@ -49,58 +40,46 @@ def ingest_all(
         ingest: Ingests some files for good, or raises.
         put_aside: Puts away a file (path, size in bytes) that must not be read.
         is_deadly: Returns whether a failure may be the fault of what was ingested.
-        at_once: Most files of one turn.
+        at_once: Most files of one turn; a sixteenth of it after each death.
 
     Returns:
         What `ingest` and `put_aside` gave, in order.
     """
-    groups = [group for group in _suspected(note, fresh) if group.files]
-    known = {path for group in groups for path in group.files}
-    innocent = [(path, size) for path, size in fresh.items() if path not in known]
-    turns = [Group(dict(innocent[start : start + at_once])) for start in range(0, len(innocent), at_once)]
-    todo = [*turns, *groups] or [Group({})]
+    died = _read(note, fresh)
+    turns: list[tuple[int, dict[str, int]]] = []
+    for deaths in sorted({0, *died.values()}):
+        paths = [path for path in fresh if died.get(path, 0) == deaths]
+        step = max(1, at_once >> 4 * deaths)
+        turns += [(deaths, {p: fresh[p] for p in paths[i : i + step]}) for i in range(0, len(paths), step)]
     done = []
-    while todo:
-        group, *others = todo
-        if len(group.files) == 1 and group.died >= PATIENCE:
-            ((path, size_bytes),) = group.files.items()
-            done.append(put_aside(path, size_bytes))
+    for deaths, files in turns or [(0, {})]:
+        if deaths >= PATIENCE and at_once >> 4 * (deaths - PATIENCE) <= 1:  # alone for so many deaths
+            done += [put_aside(path, size_bytes) for path, size_bytes in files.items()]
         else:
-            _write(note, [replace(group, died=group.died + 1), *(one for one in others if one.died)])
+            _write(note, fresh, died | dict.fromkeys(files, deaths + 1))
             try:
-                done.append(ingest(group.files))
+                done.append(ingest(files))
             except BaseException as error:
                 if not is_deadly(error):
-                    _write(note, [one for one in todo if one.died])
+                    _write(note, fresh, died)
                 raise
-        todo = others
+        died = {path: number for path, number in died.items() if path not in files}
     note.unlink(missing_ok=True)
     return done
 
 
-def _suspected(note: Place, fresh: Files) -> list[Group]:
-    """Read which groups died, those of more than one file in halves; what is not fresh any more is left out."""
+def _read(note: Place, fresh: Files) -> dict[str, int]:
+    """Read how many runs died with each file; a torn note says nothing, and a file that changed is a new one."""
     try:
         rows = json.loads(note.read_text(encoding="ascii"))
-        groups = [
-            Group({str(path): int(size) for path, size in row["files"].items()}, int(row["died"]))
-            for row in rows
-        ]
+        return {path: int(row["died"]) for path, row in rows.items() if fresh.get(path) == row["bytes"]}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
-    found = []
-    for group in groups:
-        files = sorted((path, size) for path, size in group.files.items() if fresh.get(path) == size)
-        if len(files) > 1 and group.died:
-            half = len(files) // 2
-            found += [Group(dict(files[:half]), 1), Group(dict(files[half:]), 1)]
-        elif group.died:
-            found.append(Group(dict(files), group.died))
-    return found
+        return {}
 
 
-def _write(note: Place, groups: Sequence[Group]) -> None:
-    if not any(group.files for group in groups):
+def _write(note: Place, fresh: Files, died: Files) -> None:
+    if died:
+        rows = {path: {"bytes": fresh[path], "died": number} for path, number in died.items()}
+        put(note, json.dumps(rows))
+    else:
         note.unlink(missing_ok=True)
-        return
-    put(note, json.dumps([{"files": dict(group.files), "died": group.died} for group in groups]))

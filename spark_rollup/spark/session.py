@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rollup.errors import UsageError
-from spark_rollup.spark import archive, java, materialize, py4j_cache, quiet
+from spark_rollup.spark import archive, java, materialize, py4j_cache
 
 SMALL_INPUT_BYTES = 64 * 1024 * 1024
 """Below this (compressed bytes) a handful of shuffle partitions is faster than Spark's 200."""
@@ -94,7 +94,6 @@ _ALWAYS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
     "spark.sql.dataFrameQueryContext.enabled": "false",  # the same in Java
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
-    "spark.sql.streaming.stopTimeout": "30s",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "true",  # a session that goes on would fill the disk
 }
 
@@ -105,10 +104,11 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
-logger.stream.name = org.apache.spark.sql.execution.streaming
-logger.stream.level = off
+logger.start.name = org.apache.spark.api.python.PythonGatewayServer
+logger.start.level = LEVEL
 """
-"""A failure is reported in one line at the edge of the command line; what Spark logs about it is for `--debug`."""
+"""A failure is reported in one line at the edge of the command line; what Spark logs about it is for `--debug`. Spark
+announces a level at each start where the class that starts Java has another one."""
 
 
 def build_session(
@@ -148,7 +148,8 @@ def build_session(
         check_spark_home(os.environ, pyspark.__version__)
     scratch = Path(tempfile.mkdtemp(prefix="statewarden-rollup-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    _choose_java(scratch)
+    found = java.find_java(os.environ, shutil.which, java.packaged_home)
+    os.environ["JAVA_HOME"] = str(java.write_home(found, scratch))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         **_ALWAYS,
@@ -170,8 +171,7 @@ def build_session(
             settings.pop("spark.driver.defaultJavaOptions", None)
     builder = SparkSession.builder.appName("statewarden-rollup").config(map={**merged(settings, given)})
     py4j_cache.remember_names()
-    with quiet.banner_dropped():
-        spark = builder.getOrCreate()
+    spark = builder.getOrCreate()
     py4j_cache.name_jobs(spark)
     materialize.leave_nothing(spark)
     return spark
@@ -263,13 +263,3 @@ def _jvm_settings(
 def partitions_of(input_bytes: int | None) -> int:
     """Choose shuffle partitions for a large input (compressed bytes): one costs a few ms even if it is empty."""
     return 200 if input_bytes is None else min(200, max(16, input_bytes // PARTITION_BYTES))
-
-
-def _choose_java(scratch: Path) -> None:
-    found = java.find_java(os.environ, shutil.which, java.packaged_home)
-    if found.home is None:
-        os.environ.pop("JAVA_HOME", None)
-    else:
-        os.environ["JAVA_HOME"] = str(
-            java.write_shim(found.home, scratch) if found.needs_shim else found.home
-        )

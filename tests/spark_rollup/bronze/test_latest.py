@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +12,7 @@ from spark_rollup.bronze.latest import Last, Latest, Pod, choose
 
 NOW_S = 100_000
 S = 1_000_000
+SHIFTED: dict[str, Any] = {"a": 9000, "b": 9010, "c": 12_600, "began_s": {"c": 9011}}
 
 
 def of(
@@ -30,59 +34,40 @@ def of(
     return choose(words, now_s * S, began_us)
 
 
-def test_the_newest_event_counts_where_clocks_agree():
-    """Within the time after which an agent counts as silent."""
-    assert of(a=1000, b=1090) == Latest(1090 * S)
-    assert of(a=1000) == Latest(1000 * S)
-
-
-def test_one_blip_ahead_of_two_is_a_clock():
-    """However far it is ahead."""
-    assert of(a=1000, b=1010, c=4600) == Latest(1010 * S, {("ns", "c"): 3590 * S})
-    assert of(a=1000, b=1010, e=990, c=4600, d=9000).ahead.keys() == {("ns", "c"), ("ns", "d")}
-    assert of(a=1000, b=1010, c=4600, d=9000).as_of_us == 9000 * S  # two and two: nobody is the majority
-
-
-def test_a_clock_that_runs_minutes_ahead_of_two_is_passed_over():
-    """It speaks all the time: two others that fall silent together are rarer."""
-    assert of(a=1000, b=1010, c=1310, began_s={"c": 1011}).as_of_us == 1010 * S
-    assert of(a=1000, b=1010, c=1311, began_s={"c": 1011}).as_of_us == 1311 * S
-
-
-def test_a_story_that_is_shifted_as_a_whole_is_a_clock():
-    """As long as the others', and behind them by the same at both ends."""
-    shifted = of(a=9000, b=9010, c=12_600, began_s={"c": 9011}, first_s={"c": 3600})
-    assert shifted == Latest(9010 * S, {("ns", "c"): 3590 * S})
-    longer = of(a=9000, b=9010, c=12_600, began_s={"c": 9011}, first_s={"c": 3400})
-    assert longer.as_of_us == 12_600 * S
-
-
-def test_who_takes_the_others_place_is_believed():
-    """A new pod that began after the old ones were killed is the whole fleet now."""
-    assert of(a=1000, b=1010, c=1250, began_s={"c": 1100}, first_s={"c": 1100}).as_of_us == 1250 * S
-
-
-def test_who_speaks_on_for_long_is_believed():
-    """The others are silent: an audit that ended where they do would hide it."""
-    assert of(a=1000, b=1010, c=4600, began_s={"c": 1020}) == Latest(4600 * S)
-
-
-def test_one_other_pod_is_no_majority():
-    """Of two pods each may be the one that is wrong; the newer one is told, so silence shows."""
-    assert of(a=1000, b=4600) == Latest(4600 * S)
-    assert of(a=1000, b=100, c=4600) == Latest(4600 * S)
-
-
-def test_pods_that_stopped_are_no_company():
-    """They said that they would be silent."""
-    assert of(a_stopped=1000, b_stopped=1010, c=4600) == Latest(4600 * S)
-
-
-def test_the_future_is_a_clock_even_of_two_pods():
-    """Nobody saw yet what is still to come; unless all say so: then our own clock is behind."""
-    assert of(a=1000, b=4600, now_s=1100) == Latest(1000 * S, {("ns", "b"): 3600 * S})
-    assert of(b=4600, now_s=1100) == Latest(4600 * S)
-    assert of(a=1000, b=1159, now_s=1100) == Latest(1159 * S)
+@pytest.mark.parametrize(
+    ("said", "as_of_s", "ahead_s"),
+    [
+        # clocks agree, within the time after which an agent counts as silent
+        ({"a": 1000, "b": 1090}, 1090, {}),
+        ({"a": 1000}, 1000, {}),
+        # one blip ahead of two is a clock, however far; two and two: nobody is the majority
+        ({"a": 1000, "b": 1010, "c": 4600}, 1010, {"c": 3590}),
+        ({"a": 1000, "b": 1010, "e": 990, "c": 4600, "d": 9000}, 1010, {"c": 3590, "d": 7990}),
+        ({"a": 1000, "b": 1010, "c": 4600, "d": 9000}, 9000, {}),
+        # it speaks all the time, up to five minutes ahead of two: that both fall silent together is rarer
+        ({"a": 1000, "b": 1010, "c": 1310, "began_s": {"c": 1011}}, 1010, {"c": 300}),
+        ({"a": 1000, "b": 1010, "c": 1311, "began_s": {"c": 1011}}, 1311, {}),
+        # as long as the others' story and shifted as a whole; a longer one is no clock
+        ({**SHIFTED, "first_s": {"c": 3600}}, 9010, {"c": 3590}),
+        ({**SHIFTED, "first_s": {"c": 3400}}, 12_600, {}),
+        # it began after the others were killed: it is the whole fleet now
+        ({"a": 1000, "b": 1010, "c": 1250, "began_s": {"c": 1100}, "first_s": {"c": 1100}}, 1250, {}),
+        # it speaks on for long: an audit that ended where the others do would hide that they are silent
+        ({"a": 1000, "b": 1010, "c": 4600, "began_s": {"c": 1020}}, 4600, {}),
+        # one other pod is no majority: of two each may be the one that is wrong
+        ({"a": 1000, "b": 4600}, 4600, {}),
+        ({"a": 1000, "b": 100, "c": 4600}, 4600, {}),
+        # those that stopped said that they would be silent
+        ({"a_stopped": 1000, "b_stopped": 1010, "c": 4600}, 4600, {}),
+        # what is still to come nobody saw; unless all say so: then our own clock is behind
+        ({"a": 1000, "b": 4600, "now_s": 1100}, 1000, {"b": 3600}),
+        ({"b": 4600, "now_s": 1100}, 4600, {}),
+        ({"a": 1000, "b": 1159, "now_s": 1100}, 1159, {}),
+    ],
+)
+def test_one_clock_that_is_ahead_silences_nobody(said, as_of_s, ahead_s):
+    """A minority whose lead only a wrong clock explains is passed over; who goes on speaking is believed."""
+    assert of(**said) == Latest(as_of_s * S, {("ns", pod): lead * S for pod, lead in ahead_s.items()})
 
 
 @given(

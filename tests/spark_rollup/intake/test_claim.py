@@ -100,6 +100,33 @@ class Jobs(threading.Event):
         return SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=self.set))
 
 
+def taken_over(store: Store) -> str:
+    """Let another run take the claim over whose name begins like ours."""
+    other = f"ingest, process {os.getpid()} on {os.uname().nodename}0\n"
+    store._write(other)
+    return other
+
+
+def gone(store: Store) -> None:
+    store.down = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [(taken_over, "another run took it over"), (gone, "it cannot be renewed (Py4JError: the store does not")],
+)
+def test_a_claim_that_is_lost_ends_the_run(store, eventually, capsys, monkeypatch, happens, said):
+    """All jobs are cancelled; another run's claim is neither rewritten nor removed."""
+    monkeypatch.setattr(claim, "STALE_S", 0.0)
+    jobs = Jobs()
+    with claimed(store, spark=jobs.session):
+        other = happens(store)
+        eventually(jobs.is_set)
+        store.down = 0
+    assert store.text == other
+    assert said in capsys.readouterr().err
+
+
 def test_a_store_that_does_not_answer_for_a_moment_loses_no_claim(store, eventually):
     """The claim goes on being rewritten, and is gone at the end."""
     jobs = Jobs()
@@ -112,43 +139,17 @@ def test_a_store_that_does_not_answer_for_a_moment_loses_no_claim(store, eventua
     assert store.text is None
 
 
-def test_a_store_that_stays_away_ends_the_run(store, eventually, capsys, monkeypatch):
-    """Another run may take the claim over by then."""
-    monkeypatch.setattr(claim, "STALE_S", 0.0)
-    jobs = Jobs()
-    with claimed(store, spark=jobs.session):
-        store.down = 1_000_000
-        eventually(jobs.is_set)
-        store.down = 0
-    assert "it cannot be renewed (" in capsys.readouterr().err
-
-
-def test_a_claim_that_was_taken_over_is_not_removed(store, eventually, capsys):
-    """Neither rewritten, although the other run's name begins like ours."""
-    jobs = Jobs()
-    with claimed(store, spark=jobs.session):
-        other = f"ingest, process {os.getpid()} on {os.uname().nodename}0"
-        store._write(f"{other}\n")
-        eventually(jobs.is_set)
-    assert store.text == f"{other}\n"
-    assert "another run took it over" in capsys.readouterr().err
-
-
-def test_a_claim_that_was_left_behind_is_taken_over(store, monkeypatch):
-    """Once it was seen unchanged for long enough."""
-    monkeypatch.setattr(claim, "STALE_S", 0.01)
+@pytest.mark.parametrize("takes", [True, False], ids=["takes", "refuses"])
+def test_a_claim_that_was_left_behind_is_taken_over(store, monkeypatch, takes):
+    """Once it was seen unchanged for long enough; where the store refuses that, it is waited for and given up."""
+    monkeypatch.setattr(claim, "STALE_S", 0.01 if takes else 0.0)
     store._write("compact, process 1 on a-pod-that-is-gone\n")
-    with claimed(store):
-        assert store.text is not None
-        assert store.text.startswith("ingest, process")
-    assert store.text is None
-
-
-def test_a_store_that_refuses_a_takeover_is_waited_for_and_given_up(store, monkeypatch):
-    """Without a loop that never ends."""
-    monkeypatch.setattr(claim, "STALE_S", 0.0)
+    if takes:
+        with claimed(store):
+            assert store.text.startswith("ingest, process")
+        assert store.text is None
+        return
     monkeypatch.setattr(claim, "PATIENCE_S", 0.05)
     monkeypatch.setattr(store, "replace_same", lambda text, etag: False)
-    store._write("compact, process 1 on a-pod\n")
     with pytest.raises(UsageError, match="compact, process 1 on a-pod"), claimed(store):
         pass

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup.bronze.store import read_events, read_quarantine
-from spark_rollup.bronze.unpacked import Checked
 from spark_rollup.errors import SourceError
 from spark_rollup.intake import ingest
 from spark_rollup.sources.files import Directory, FileSource, gone, is_damaged
@@ -55,17 +54,12 @@ def test_garbage_is_damage(content):
     assert is_damaged(NAME, gzip.compress(content))
 
 
-class Flaky:
+class Flaky(Directory):
     """A store of which Spark sees a shortened copy, as after a cut connection."""
 
     def __init__(self, whole: Path, cut: Path) -> None:
-        self.root, self._whole = str(cut), whole
-
-    def sizes(self, spark: object) -> Mapping[str, int]:
-        return {str(path): 1 for path in Path(self.root).rglob("*.gz")}
-
-    def check_files(self, spark: object, files: Mapping[str, int]) -> Checked:
-        return Checked()
+        super().__init__(cut)
+        self._whole = whole
 
     def content(self, spark: object, path: str) -> bytes:
         return (self._whole / Path(path).relative_to(self.root)).read_bytes()
@@ -97,9 +91,11 @@ def test_what_could_not_be_read_is_left_for_the_next_run(delta, tmp_path):
 
 def test_an_empty_place_is_reported_unless_all_of_it_was_taken(tmp_path):
     """Nothing there is a mistake in the address; nothing left is not."""
-    source = FileSource(Directory(tmp_path))
+    none: Any = None
     with pytest.raises(SourceError, match=r"holds no \*\.jsonl"):
-        source.fresh(None, {})  # type: ignore[arg-type]
+        FileSource(Directory(tmp_path)).fresh(none, {})
+    assert FileSource(Directory(tmp_path)).fresh(none, {f"{tmp_path}/a": 1}) == ({}, set())
+    assert FileSource(Directory(tmp_path), may_be_empty=True).fresh(none, {}) == ({}, set())
 
 
 @pytest.mark.parametrize("root", ["s3a://b/in", "s3a://b/in/"])

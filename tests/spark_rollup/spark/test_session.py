@@ -108,8 +108,7 @@ def test_no_setting_hides_a_file_that_cannot_be_read():
 
 def test_what_java_itself_has_to_say_is_not_on_standard_output():
     """Neither what it prints nor what it logs: `--json` must stay JSON."""
-    found = java.find_java(os.environ, shutil.which, java.packaged_home)
-    program = str(found.home / "bin" / "java") if found.home else "java"
+    program = str(java.find_java(os.environ, shutil.which, java.packaged_home))
 
     def said(*options: str) -> str:
         talkative = [program, *options, "-XX:+PrintCodeCache", "-XX:+UseLargePages", "-version"]
