@@ -136,7 +136,7 @@ evaluate: setup ## replay every recorded scenario; expected, found, misses, fals
 bench: setup ## measure what the design promises
 	@$(PY) tests/bench/run.py $(ARGS)
 
-lifelike: setup ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
+lifelike: setup-delivery ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
 	@$(PY) tests/lifelike/run.py $(ARGS)
 
 hunt: setup ## real applications through drawn mishaps, every word judged (ARGS="--minutes 60 --seed 1 --releases 4.4.0,3.9.2")
