@@ -13,7 +13,7 @@ bin=$cache/bin
 mkdir -p "$bin"
 
 readonly KUBERNETES=v1.36.3
-readonly CHARTS="helm3 kubeconform helm-docs helm-unittest controller-gen helm4"
+readonly CHARTS="helm3 kubeconform helm-docs controller-gen helm4"
 readonly CLUSTER="kubectl etcd kube-apiserver kube-controller-manager kube-scheduler kwok"
 
 say() { printf 'statewarden build: %s\n' "$*" >&2; }
@@ -47,7 +47,6 @@ build() {
     helm-docs) installed helm-docs github.com/norwoodj/helm-docs/cmd/helm-docs v1.14.2 ;;
     controller-gen) installed controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen v0.23.0 ;;
     kwok) installed kwok sigs.k8s.io/kwok/cmd/kwok v0.8.0 ;;
-    helm-unittest) wrapped helm-unittest helm-unittest github.com/helm-unittest/helm-unittest/cmd/helm-unittest ;;
     etcd) wrapped etcd kubernetes go.etcd.io/etcd/server/v3 ;;
     kubectl | kube-apiserver | kube-controller-manager | kube-scheduler) kubernetes "$1" "k8s.io/kubernetes/cmd/$1" ;;
     *)

@@ -1,4 +1,4 @@
-"""The charts under Helm 3 and 4 as they are today: scenarios, schemas of custom resources, unit tests, pages."""
+"""The charts under Helm 3 and 4 as they are today: scenarios, schemas of custom resources, pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.support.charts import (
     LIBRARY,
     VERSIONS,
     Helm,
-    consumer,
     kubeconform,
     objects,
     program,
@@ -81,14 +80,7 @@ def test_wrong_custom_resources_are_found(chart: Helm, custom: Path) -> None:
     assert kinds == {"PodMonitor", "PrometheusRule"}
 
 
-def test_unit_tests_of_the_charts(tmp_path: Path) -> None:
-    for place in (APPLICATION, consumer(tmp_path)):
-        done = run(program("helm-unittest"), "--strict", place)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "Charts:      1 passed, 1 total" in done.stdout
-
-
-def test_pages_of_the_charts_are_in_step(tmp_path: Path) -> None:
+def test_pages_of_the_charts_are_in_step() -> None:
     for place in (APPLICATION, LIBRARY):
         done = run(
             program("helm-docs"), f"--chart-search-root={place}", "--dry-run", "--sort-values-order=file",
