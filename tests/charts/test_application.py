@@ -1,4 +1,4 @@
-"""The application chart: what it makes of its values, beyond what the unit tests beside it say."""
+"""The application chart: what it makes of its values."""
 
 from __future__ import annotations
 
@@ -14,6 +14,74 @@ from tools.alerts.model import DASHBOARDS, RUNBOOKS
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 DIRECTORY = APPLICATION / "ci" / "directory-values.yaml"
+
+
+def pod_of(job: Manifest) -> Manifest:
+    return job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
+def test_the_audit_never_overlaps_and_has_limits(chart: Helm) -> None:
+    job = kind_of(chart.objects(DIRECTORY), "CronJob")
+    fixed = {
+        "concurrencyPolicy": "Forbid", "timeZone": "Etc/UTC", "startingDeadlineSeconds": 600,
+        "successfulJobsHistoryLimit": 2, "failedJobsHistoryLimit": 3,
+    }  # fmt: skip
+    assert fixed.items() <= job["spec"].items()
+    made = job["spec"]["jobTemplate"]["spec"]
+    assert made["activeDeadlineSeconds"] == 3600
+    found = {"containerName": "audit", "operator": "In", "values": [1]}
+    assert {"action": "FailJob", "onExitCodes": found} in made["podFailurePolicy"]["rules"], (
+        "never tried again"
+    )
+
+
+def test_the_audit_reads_segments_in_order_without_a_token(chart: Helm) -> None:
+    pod = pod_of(kind_of(chart.objects(DIRECTORY), "CronJob"))
+    assert [x["name"] for x in (*pod["initContainers"], *pod["containers"])] == ["ingest", "compact", "audit"]
+    mount = {"name": "events", "mountPath": "/events", "readOnly": True}
+    assert mount in pod["initContainers"][0]["volumeMounts"]
+    claim = {"claimName": "statewarden-events", "readOnly": True}
+    assert {"name": "events", "persistentVolumeClaim": claim} in pod["volumes"]
+    assert pod["automountServiceAccountToken"] is False
+
+
+def test_values_of_the_audit(chart: Helm) -> None:
+    """A digest before a tag, the chart's own gateway, or no audit at all."""
+    digest = f"sha256:{'0' * 64}"
+    image = {"image__digest": digest, "image__registry": "registry.example"}
+    (audit,) = pod_of(kind_of(chart.objects(DIRECTORY, **image), "CronJob"))["containers"]
+    assert audit["image"] == f"registry.example/statewarden-rollup@{digest}"
+    (audit,) = pod_of(kind_of(chart.objects(DIRECTORY, pushgateway__enabled=True), "CronJob"))["containers"]
+    assert "--pushgateway=http://audit-statewarden-pushgateway:9091" in audit["args"]
+    assert "CronJob" not in {x["kind"] for x in chart.objects(DIRECTORY, rollup__enabled=False)}
+
+
+def test_nothing_is_made_that_was_not_asked_for(chart: Helm) -> None:
+    """No object that needs a definition, and nothing reaches the rollup."""
+    found = chart.objects(DIRECTORY)
+    unasked = {"PodMonitor", "PrometheusRule", "ConfigMap", "Deployment", "Role"}
+    assert unasked & {x["kind"] for x in found} == set()
+    policy = kind_of(found, "NetworkPolicy", "rollup")["spec"]
+    assert (policy["ingress"], len(policy["egress"])) == ([], 1)
+
+
+def test_what_is_asked_for_is_found_by_those_who_look(chart: Helm) -> None:
+    """Agents of all namespaces, what was pushed under its own labels, boards, and events of a sidecar alone."""
+    subjects = [{"namespace": "shop", "serviceAccount": "orders"}]
+    found = chart.objects(
+        DIRECTORY, podMonitor__enabled=True, pushgateway__enabled=True, grafanaDashboards__enabled=True,
+        kubernetesEvents__subjects=subjects,
+    )  # fmt: skip
+    agents = kind_of(found, "PodMonitor", "statewarden-agent")["spec"]
+    assert agents["namespaceSelector"] == {"any": True}
+    assert agents["podMetricsEndpoints"][0]["port"] == "statewarden"
+    gateway = kind_of(found, "PodMonitor", "pushgateway")["spec"]
+    assert gateway["podMetricsEndpoints"][0]["honorLabels"] is True
+    boards = [x for x in found if x["kind"] == "ConfigMap"]
+    assert [x["metadata"]["labels"]["grafana_dashboard"] for x in boards] == ["1"] * 5
+    role = kind_of(found, "Role")
+    assert role["metadata"]["namespace"] == "shop"
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}]
 
 
 def alerts(rule: Manifest) -> dict[str, Manifest]:
@@ -130,9 +198,7 @@ def test_selectors_of_monitor_policy_and_service_meet_their_pods(chart: Helm) ->
 def test_rollup_takes_the_arguments_that_it_is_given(chart: Helm) -> None:
     """Every command line is parsed by the program itself, which then refuses the input that is not there."""
     (everything,) = (x for x in scenarios(APPLICATION) if x.name.startswith("everything"))
-    pod = kind_of(chart.objects(everything, rollup__ingestArgs=[]), "CronJob")["spec"]["jobTemplate"]["spec"][
-        "template"
-    ]["spec"]
+    pod = pod_of(kind_of(chart.objects(everything, rollup__ingestArgs=[]), "CronJob"))
     for container in (*pod["initContainers"], *pod["containers"]):
         done = run(ROOT / ".venv" / "bin" / "statewarden-rollup", *container["args"])
         assert done.returncode == 2

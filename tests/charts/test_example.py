@@ -15,7 +15,7 @@ from tests.support.charts import (
     VERSIONS,
     Helm,
     kind_of,
-    kubeconform,
+    mistakes,
     run,
     scenarios,
 )
@@ -57,7 +57,7 @@ def test_packages_render_valid_objects(packaged: dict[str, Helm], values: dict[s
         assert helm.lint(values[name]).returncode == 0
         text = helm.text(values[name])
         for version in (VERSIONS[0], VERSIONS[-1]):
-            assert kubeconform(text, version) == []
+            assert mistakes(text, version) == []
 
 
 def test_application_and_sidecar_agree(packaged: dict[str, Helm], values: dict[str, Path]) -> None:

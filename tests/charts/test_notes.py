@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.charts import APPLICATION, VERSIONS, Helm, kind_of, kubeconform, scenarios
+from tests.support.charts import APPLICATION, VERSIONS, Helm, kind_of, mistakes, scenarios
 from tests.support.charts import sidecar_values as own
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
@@ -58,7 +58,7 @@ def test_report_is_fetched_by_a_pod_that_may_run_and_mounts_the_results(audit: H
     assert found
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "audit-report"}, **json.loads(found[2])}
     for version in (VERSIONS[0], VERSIONS[-1]):
-        assert kubeconform(json.dumps(pod), version) == []
+        assert mistakes(json.dumps(pod), version) == []
     (container,) = pod["spec"]["containers"]
     (volume,) = pod["spec"]["volumes"]
     assert container["image"] == found[1]

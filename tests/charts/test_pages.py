@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import Block, blocks
 from tests.docs.shown import lines_of_blocks, lines_of_sentences
-from tests.support.charts import APPLICATION, CHARTS, LIBRARY, NEWEST, Helm, kubeconform, objects
+from tests.support.charts import APPLICATION, CHARTS, LIBRARY, NEWEST, Helm, mistakes, objects
 
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
@@ -73,4 +73,4 @@ def test_a_dependency_is_one_of_our_charts(block: Block) -> None:
 @pytest.mark.parametrize("block", about("apiVersion:"), ids=lambda block: block.place)
 def test_a_manifest_is_valid(block: Block) -> None:
     """Strictly, by the newest schemas."""
-    assert kubeconform(block.text, NEWEST) == []
+    assert mistakes(block.text, NEWEST) == []

@@ -15,7 +15,7 @@ from tests.support.charts import (
     ROOT,
     VERSIONS,
     Helm,
-    kubeconform,
+    mistakes,
     objects,
     scenarios,
 )
@@ -52,7 +52,7 @@ def test_linter_has_no_word_to_say(chart: Helm, sidecar: Helm) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_strict_schema_of_each_release(built_in: str, version: str) -> None:
-    assert kubeconform(built_in, version) == []
+    assert mistakes(built_in, version) == []
 
 
 def test_scenarios_make_every_kind(rendered: str) -> None:
@@ -74,15 +74,23 @@ def test_scenarios_make_every_kind(rendered: str) -> None:
     }
 
 
-def test_wrong_field_is_found(built_in: str) -> None:
-    found = kubeconform(built_in.replace("readOnlyRootFilesystem:", "readonlyRootFilesystem:"), VERSIONS[-1])
-    assert any("readonlyRootFilesystem" in x["msg"] for x in found)
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("readOnlyRootFilesystem:", "readonlyRootFilesystem:", "readonlyRootFilesystem"),
+        ("kind: Service\n", "kind: Service\nkind: Service\n", "kind twice"),
+        ("kind: Service\n", "kind: Servant\n", "no schema"),
+    ],
+)
+def test_what_is_wrong_is_found(built_in: str, right: str, wrong: str, said: str) -> None:
+    assert right in built_in
+    assert any(said in x["msg"] for x in mistakes(built_in.replace(right, wrong), VERSIONS[-1]))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "deploy" / "manifests").glob("*.yaml")), ids=lambda x: x.stem)
 def test_plain_manifests_are_valid(path: Path) -> None:
     for version in (VERSIONS[0], VERSIONS[-1]):
-        assert kubeconform(path.read_text("utf-8"), version, skip=("ScheduledSparkApplication",)) == []
+        assert mistakes(path.read_text("utf-8"), version, skip=("ScheduledSparkApplication",)) == []
 
 
 def test_schemas_describe_every_value(chart: Helm) -> None:

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from deploy.demo.agents import free_port
 from tests.conftest import wait_until
 from tests.support.charts import ROOT, Manifest
 from tests.support.control_plane import Cluster
+from tests.support.exposed import answered
 
 PROGRAMS = {"statewarden-agent": "agent", "statewarden-rollup": "spark_rollup"}
 """Name of an image -> the package whose command line is its entry point."""
@@ -76,11 +76,7 @@ class Kubelet:
 
         def is_ready() -> bool:
             assert agent.poll() is None, log.read_text(errors="replace")[-3000:]
-            try:
-                with urllib.request.urlopen(probe, timeout=10) as answer:
-                    return bool(answer.status == 200)
-            except OSError:
-                return False
+            return answered(probe) is not None
 
         wait_until(is_ready, READY_S)
 

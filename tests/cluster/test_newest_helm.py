@@ -1,4 +1,4 @@
-"""The charts under Helm 3 and 4 as they are today: scenarios, schemas of custom resources, unit tests, pages."""
+"""The charts under Helm 3 and 4 as they are today: scenarios, schemas of custom resources, pages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from tests.support.charts import (
     LIBRARY,
     VERSIONS,
     Helm,
-    consumer,
-    kubeconform,
+    mistakes,
     objects,
     program,
     run,
@@ -27,7 +26,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def custom(crds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Turn the generated definitions into strict schemas for kubeconform."""
+    """Turn the generated definitions into strict schemas."""
     target = tmp_path_factory.mktemp("schemas")
     for path in crds.glob("*.yaml"):
         (definition,) = objects(path.read_text("utf-8"))
@@ -57,13 +56,13 @@ def test_scenarios_are_valid_and_lint_clean(chart: Helm, custom: Path) -> None:
         assert done.returncode == 0, done.stdout
     text = "\n---\n".join(chart.text(path) for path in scenarios(APPLICATION))
     for version in VERSIONS:
-        assert kubeconform(text, version, crds=custom) == []
+        assert mistakes(text, version, crds=custom) == []
 
 
 def test_sidecars_are_valid(sidecar: Helm) -> None:
     text = "\n---\n".join(sidecar.text(path) for path in scenarios(CONSUMER))
     for version in VERSIONS:
-        assert kubeconform(text, version) == []
+        assert mistakes(text, version) == []
     assert Helm(sidecar.binary, LIBRARY).lint().returncode == 0
 
 
@@ -77,18 +76,11 @@ def test_wrong_custom_resources_are_found(chart: Helm, custom: Path) -> None:
     (everything,) = (x for x in scenarios(APPLICATION) if x.name.startswith("everything"))
     text = chart.text(everything)
     wrong = text.replace("scrapeTimeout:", "scrapeTimeOut:").replace("keep_firing_for:", "keepFiringFor:")
-    kinds = {x["kind"] for x in kubeconform(wrong, VERSIONS[-1], crds=custom)}
+    kinds = {x["kind"] for x in mistakes(wrong, VERSIONS[-1], crds=custom)}
     assert kinds == {"PodMonitor", "PrometheusRule"}
 
 
-def test_unit_tests_of_the_charts(tmp_path: Path) -> None:
-    for place in (APPLICATION, consumer(tmp_path)):
-        done = run(program("helm-unittest"), "--strict", place)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "Charts:      1 passed, 1 total" in done.stdout
-
-
-def test_pages_of_the_charts_are_in_step(tmp_path: Path) -> None:
+def test_pages_of_the_charts_are_in_step() -> None:
     for place in (APPLICATION, LIBRARY):
         done = run(
             program("helm-docs"), f"--chart-search-root={place}", "--dry-run", "--sort-values-order=file",

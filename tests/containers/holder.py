@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.containers.apart import live_apart
+from tests.support.apart import live_apart
 
 EMPTY_STORE = b"!(e\xe9\x04\x00\x01\x03\x02\x04\x00"
 """A manifest with one edit: no files, the next one has number 2."""
@@ -77,7 +77,7 @@ def main() -> int:
             sys.stdout.flush()
         return 0
 
-    return live_apart(int(uid), int(gid), obey)
+    return live_apart(obey, (int(uid), int(gid)))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from deploy.demo.agents import Agent
 from tests.agent.cli.commands import FACTS
 from tests.containers.pod import AGENT_UID, APPLICATION_UID, GROUP
 from tests.containers.podman import ROOT
-from tests.support.exposed import series_of
+from tests.support.exposed import scraped
 from tests.support.shipped import Data, last_findings, shipped_records
 
 HERE = Path(__file__).resolve().parent
@@ -59,8 +58,7 @@ class NamespacePod:
 
     def metric(self, series: str) -> float | None:
         """Scrape once and give one series; None = there is none."""
-        with urllib.request.urlopen(f"{self.agent.url}/metrics", timeout=10) as answer:
-            return series_of(answer.read().decode()).get(series)
+        return scraped(self.agent.url).get(series)
 
     def findings(self) -> list[Data]:
         """Stop the agent in order; give the last word of each finding that it shipped."""

@@ -6,14 +6,13 @@ import os
 import re
 import shutil
 import time
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.demo.agents import free_port
 from tests.containers.podman import AGENT, BASE, Container, ContainerError, podman
-from tests.support.exposed import series_of
+from tests.support.exposed import answered, scraped
 
 APPLICATION_UID, AGENT_UID, GROUP = 10001, 65532, 2000
 """Two users, one group: what one `runAsGroup` does in a pod."""
@@ -67,7 +66,7 @@ class SidecarPod:
             os.chown(volume, 0, GROUP)
             volume.chmod(0o2775)
         self.agent: Container | None = None
-        self._port = 0
+        self._url = ""
 
     def start_agent(
         self,
@@ -77,11 +76,12 @@ class SidecarPod:
         image: str = AGENT,
     ) -> Container:
         """Start the agent as the chart does: read-only root and state, no capability, numeric user, own volume."""
-        self._port = free_port()
+        address = f"127.0.0.1:{free_port()}"
+        self._url = f"http://{address}"
         environment = {
             "POD_NAME": self.name,
             "POD_UID": f"uid-of-{self.name}",
-            "STATEWARDEN_LISTEN": f"127.0.0.1:{self._port}",
+            "STATEWARDEN_LISTEN": address,
             "STATEWARDEN_SHIP_TO": "/shipped",
             "STATEWARDEN_SHIP_CAP_MIB": 16,
             **(settings or {}),
@@ -103,7 +103,9 @@ class SidecarPod:
         """Wait until the agent watches; gives the seconds since its process began, at most `PROBE_S` too many."""
         assert self.agent is not None
         began_s = int(Path(f"/proc/{self.agent.pid}/stat").read_text().rpartition(")")[2].split()[19])
-        self.wait(lambda: self._get("/readyz") is not None, "the agent is ready", within_s, PROBE_S)
+        self.wait(
+            lambda: answered(f"{self._url}/readyz") is not None, "the agent is ready", within_s, PROBE_S
+        )
         return time.clock_gettime(time.CLOCK_BOOTTIME) - began_s / os.sysconf("SC_CLK_TCK")
 
     def wait(
@@ -127,7 +129,7 @@ class SidecarPod:
 
     def metrics(self) -> dict[str, float]:
         """Scrape once: series as written -> value; empty if nobody answers."""
-        return series_of(self._get("/metrics") or "")
+        return scraped(self._url)
 
     def metric(self, name: str, **labels: str) -> float | None:
         """Give one series, by a part of its labels; None = there is none."""
@@ -184,13 +186,6 @@ class SidecarPod:
         if self.agent is not None:
             self.agent.remove()
         shutil.rmtree(self.home, ignore_errors=True)
-
-    def _get(self, path: str) -> str | None:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
-                return str(answer.read().decode())
-        except OSError:
-            return None
 
 
 def java_command(name: str, home: Path, state: Path, mounts: Sequence[Path]) -> list[str]:

@@ -29,8 +29,7 @@ from tests.containers import limits, proofs, workload
 from tests.containers.podman import ContainerError, make_agent_image, missing_tools
 from tests.containers.proofs import ProofError
 from tests.lab.processes import LiveError
-from tests.lab.toolbox import MissingToolError as MissingJavaToolError
-from tests.oracle.toolbox import MissingToolError
+from tests.lab.toolbox import MissingToolError
 
 Part = Callable[[Path], Iterator[str]]
 
@@ -53,7 +52,6 @@ BROKEN = (
     ContainerError,
     LiveError,
     MissingToolError,
-    MissingJavaToolError,
     OSError,
     AssertionError,
     subprocess.SubprocessError,

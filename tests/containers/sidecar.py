@@ -12,7 +12,7 @@ from pathlib import Path
 
 import agent
 from agent.cli import main as statewarden
-from tests.containers.apart import live_apart
+from tests.support.apart import live_apart
 
 
 def load_everything() -> None:
@@ -28,7 +28,8 @@ def main() -> int:
     """Become one."""
     uid, gid, state, mount_at, *arguments = sys.argv[1:]
     load_everything()
-    return live_apart(int(uid), int(gid), lambda: statewarden(arguments), (Path(state), Path(mount_at)))
+    user, mount = (int(uid), int(gid)), (Path(state), Path(mount_at))
+    return live_apart(lambda: statewarden(arguments), user, mount)
 
 
 if __name__ == "__main__":

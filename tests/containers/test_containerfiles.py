@@ -122,17 +122,6 @@ def test_an_image_says_what_it_is(repository: Path, image: str) -> None:
     assert set(given.values()) <= arguments
 
 
-@pytest.mark.parametrize("image", IMAGES)
-def test_a_recipe_copies_every_page_that_the_wheel_takes(repository: Path, image: str) -> None:
-    """The build ends where one is missing: `pyproject.toml` lists them."""
-    settings = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
-    copied = {
-        source for word, x in instructions(repository, image) if word == "COPY" for source in x.split()[:-1]
-    }
-    pages = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert set(pages) <= copied
-
-
 def test_the_image_sets_what_preflight_sends_people_to(repository: Path) -> None:
     """Names of variables in the recipe are settings of the agent, and those that preflight names."""
     variables = re.findall(r"STATEWARDEN_([A-Z_]+)=", dict(final_stage(repository, "agent"))["ENV"])

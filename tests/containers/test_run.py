@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.containers import run
-from tests.lab import toolbox as live
-from tests.oracle import toolbox as oracle
+from tests.lab.toolbox import MissingToolError
 
 
 def test_an_unknown_part_is_refused_before_anything_is_built(
@@ -46,7 +45,7 @@ def test_without_a_name_every_part_runs_but_those_by_name_only(
     assert told.endswith("failed: nothing\n")
 
 
-@pytest.mark.parametrize("missing", [pytest.skip.Exception, live.MissingToolError, oracle.MissingToolError])
+@pytest.mark.parametrize("missing", [pytest.skip.Exception, MissingToolError])
 def test_a_tool_that_is_missing_fails_its_part_and_the_others_still_run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

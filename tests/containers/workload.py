@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from tests.containers.proofs import require
 from tests.lab.processes import Broker, wait_until
 from tests.lab.toolbox import jars, tool
 from tests.support.charts import objects
-from tests.support.exposed import series_of
+from tests.support.exposed import answered, scraped
 
 MANIFEST = ROOT / "deploy" / "manifests" / "streams-application.yaml"
 _SUFFIXES = {"Mi": "m", "Gi": "g"}
@@ -46,7 +45,8 @@ class WorkloadPod:
         """
         self.name = f"{workload['metadata']['name']}-{ordinal}"
         self._spec = workload["spec"]["template"]["spec"]
-        self._port = free_port()
+        self._address = f"127.0.0.1:{free_port()}"
+        self._url = f"http://{self._address}"
         own = [one["name"] for one in self._spec["volumes"] if "emptyDir" in one]
         claims = [one["metadata"]["name"] for one in workload["spec"]["volumeClaimTemplates"]]
         self._volumes = {name: str(home / name) for name in (*own, *claims)}
@@ -61,8 +61,9 @@ class WorkloadPod:
     def start(self) -> None:
         """Start the sidecar, wait for its start-up probe, start the application."""
         (sidecar,) = self._spec["initContainers"]
-        self._run(sidecar, AGENT, ("-e", f"STATEWARDEN_LISTEN=127.0.0.1:{self._port}"), sidecar["args"])
-        wait_until(lambda: self.answers(sidecar["startupProbe"]["httpGet"]["path"]), f"{self.name} is ready")
+        self._run(sidecar, AGENT, ("-e", f"STATEWARDEN_LISTEN={self._address}"), sidecar["args"])
+        probe = f"{self._url}{sidecar['startupProbe']['httpGet']['path']}"
+        wait_until(lambda: answered(probe), f"{self.name} is ready")
         (application,) = self._spec["containers"]
         java = Path(shutil.which("java") or "/usr/bin/java").resolve()
         mounts = [f"{one}:{one}:ro" for one in (java.parents[1], *Path("/etc").glob("java-*-openjdk"))]
@@ -71,18 +72,9 @@ class WorkloadPod:
         command = application["command"]
         self._run(application, BASE, (*volumes, "--entrypoint", str(java)), command[1:])
 
-    def answers(self, path: str) -> str | None:
-        """Ask the agent; None = no answer, or not 200."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
-                return str(answer.read().decode())
-        except OSError:
-            return None
-
     def series(self, name: str) -> dict[str, float]:
         """Give the series of one family: as written -> value."""
-        found = series_of(self.answers("/metrics") or "")
-        return {series: value for series, value in found.items() if series.partition("{")[0] == name}
+        return {series: x for series, x in scraped(self._url).items() if series.partition("{")[0] == name}
 
     def held(self) -> int:
         """Tell how many tasks the application holds."""

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.agents import Agent
-from tests.support.exposed import series_of
+from tests.support.exposed import scraped
 from tests.support.lookout_bench import make_task, remove_tree, write_checkpoint
 from tests.support.shipped import Data, shipped_records
 
@@ -45,12 +44,7 @@ class Watched:
 
     def metrics(self) -> dict[str, float]:
         """Scrape once: series as written -> value; empty if nobody answers."""
-        try:
-            with urllib.request.urlopen(f"{self.agent.url}/metrics", timeout=60) as answer:
-                text = answer.read().decode()
-        except OSError:
-            return {}
-        return series_of(text)
+        return scraped(self.agent.url, 60)
 
     def offset(self, task: str = "0_0") -> float | None:
         series = f'statewarden_task_checkpoint_offset{{application_id="app",task_id="{task}"}}'

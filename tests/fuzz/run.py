@@ -29,30 +29,31 @@ MAX_INPUT_BYTES = 8192
 KEPT = 12
 """New inputs that `--keep` takes over per parser, the smallest ones."""
 
-NAMES = ("checkpoint", "process-file", "paths", "rocksdb-text", "log-records", "manifest", "inotify",
-         "event", "baseline", "trace")  # fmt: skip
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fuzz, tell what was found."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--inside"]:  # in the environment that has atheris; what follows is for libFuzzer
         return _fuzz(given[1], given[2:])
+    sys.path.insert(0, str(ROOT))
+    names = list(
+        importlib.import_module("tests.fuzz.parsers").PARSERS
+    )  # inside, it is imported under atheris
     parser = argparse.ArgumentParser(prog="fuzz", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "parsers", nargs="*", metavar="PARSER", help=f"which of {', '.join(NAMES)} (default: all)"
+        "parsers", nargs="*", metavar="PARSER", help=f"which of {', '.join(names)} (default: all)"
     )
     parser.add_argument("--seconds", type=int, default=30, help="per parser (default: 30)")
     parser.add_argument("--jobs", type=int, default=2, help="side by side (default: 2)")
     parser.add_argument("--keep", action="store_true", help="add new interesting inputs to tests/data/fuzz")
     asked = parser.parse_args(given)
-    unknown = set(asked.parsers) - set(NAMES)
+    unknown = set(asked.parsers) - set(names)
     if unknown:
         parser.error(f"no such parser: {', '.join(sorted(unknown))}")
     python = _environment()
     with ThreadPoolExecutor(asked.jobs) as pool:
         codes = list(
-            pool.map(lambda name: _run(python, name, asked.seconds, keep=asked.keep), asked.parsers or NAMES)
+            pool.map(lambda name: _run(python, name, asked.seconds, keep=asked.keep), asked.parsers or names)
         )
     return int(any(codes))
 

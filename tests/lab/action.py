@@ -45,9 +45,7 @@ class Action:
     since: str = "2.0.0"
 
 
-def draw_nothing(_dice: Dice, _run: Run) -> Drawn:
-    """Nothing to draw."""
-    return {}
+Choice = tuple[Any, ...] | float | Callable[[Dice, Run], Any]
 
 
 def pod_of(dice: Dice, run: Run) -> str:
@@ -55,16 +53,31 @@ def pod_of(dice: Dice, run: Run) -> str:
     return dice.choice(run.pods)
 
 
-def draw_pod(dice: Dice, run: Run) -> Drawn:
-    """Which pod."""
-    return {"pod": pod_of(dice, run)}
+AWAY_MS = (0, 0, 300, 5000)
 
 
-def draw_end(dice: Dice, run: Run) -> dict[str, Any]:
-    """Which pod ends, and how long it is away."""
-    return {"pod": pod_of(dice, run), "away_ms": dice.choice((0, 0, 300, 5000))}
+def delay_ms(dice: Dice, _run: Run) -> int:
+    """Draw a time to close, from 5 ms to 2 s."""
+    return round(5 * 400 ** dice.random())
 
 
-def draw_delayed_end(dice: Dice, run: Run) -> Drawn:
-    """The same with a time to close, from 5 ms to 2 s."""
-    return {**draw_end(dice, run), "delay_ms": round(5 * 400 ** dice.random())}
+def drawn(
+    fits: Callable[[Run], object] = lambda _run: True, **choices: Choice
+) -> Callable[[Dice, Run], Drawn]:
+    """Draw arguments, in order.
+
+    Args:
+        fits: Tells whether it can be done to a run.
+        choices: Of each argument: one of these, yes with this share, or what a function draws.
+    """
+
+    def draw(dice: Dice, run: Run) -> Drawn:
+        return {name: _chosen(dice, run, x) for name, x in choices.items()} if fits(run) else None
+
+    return draw
+
+
+def _chosen(dice: Dice, run: Run, choice: Choice) -> Any:
+    if isinstance(choice, tuple):
+        return dice.choice(choice)
+    return dice.random() < choice if isinstance(choice, float) else choice(dice, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.lab.action import ADDS, MS, UNSEEN, Action, Dice, Drawn, pod_of
+from tests.lab.action import ADDS, MS, UNSEEN, Action, Dice, Drawn, drawn, pod_of
 from tests.lab.design import Run
 
 if TYPE_CHECKING:
@@ -14,11 +14,9 @@ CLONED = UNSEEN | {"cloned-volume", "cloned-process", "setup", "task-churn"}
 """Two processes with one id fence each other without end."""
 
 
-def draw_full(dice: Dice, run: Run) -> Drawn:
-    """Only where pods have volumes of their own."""
-    if "hunt.volume.mib" not in run.settings:
-        return None
-    return {"pod": pod_of(dice, run), "for_ms": dice.choice((2 * MS, 6 * MS))}
+def is_logged(run: Run) -> bool:
+    """Tell whether every store can be restored."""
+    return "unlogged" not in run.stores
 
 
 def disk_full(ground: Ground, pod: str, for_ms: int) -> None:
@@ -26,17 +24,6 @@ def disk_full(ground: Ground, pod: str, for_ms: int) -> None:
     with ground.volumes.filled(pod):
         ground.feed(2000, 1, 0)
         ground.idle(for_ms / MS, "the volume is full")
-
-
-def draw_snapshot(dice: Dice, run: Run) -> Drawn:
-    """Taken of a closed, or of a running pod whose writes stand still."""
-    if "unlogged" in run.stores:
-        return None
-    return {
-        "pod": pod_of(dice, run),
-        "of": dice.choice(("closed", "running")),
-        "ends": dice.choice(("close", "kill")),
-    }
 
 
 def snapshot(ground: Ground, pod: str, of: str, ends: str) -> None:
@@ -59,7 +46,7 @@ def snapshot(ground: Ground, pod: str, of: str, ends: str) -> None:
 
 def draw_pair(dice: Dice, run: Run) -> Drawn:
     """Two pods."""
-    if len(run.pods) < 2 or "unlogged" in run.stores:
+    if len(run.pods) < 2 or not is_logged(run):
         return None
     one, other = dice.sample(run.pods, 2)
     return {"pod": one, "other": other}
@@ -96,8 +83,14 @@ def clone(ground: Ground, pod: str, other: str) -> None:
 
 
 ACTIONS = {
-    "disk-full": Action(draw_full, disk_full, ADDS, weight=6),
-    "snapshot": Action(draw_snapshot, snapshot, ADDS, UNSEEN, weight=2),
+    "disk-full": Action(
+        drawn(lambda run: "hunt.volume.mib" in run.settings, pod=pod_of, for_ms=(2 * MS, 6 * MS)),
+        disk_full, ADDS, weight=6,
+    ),
+    "snapshot": Action(
+        drawn(is_logged, pod=pod_of, of=("closed", "running"), ends=("close", "kill")),
+        snapshot, ADDS, UNSEEN, weight=2,
+    ),
     "swap": Action(draw_pair, swap, tells=UNSEEN, weight=2),
     "clone": Action(draw_pair, clone, ADDS, CLONED, weight=1, since="3.0.0"),
-}
+}  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.lab.action import ADDS, UNSEEN, Action, Dice, Drawn, draw_pod
+from tests.lab.action import ADDS, UNSEEN, Action, drawn, pod_of
 from tests.lab.design import PODS, Run
 from tests.lab.plan import CHAIN, downgrade_of, numbers
 
@@ -22,27 +22,10 @@ def scale_in(ground: Ground, pod: str) -> None:
         ground.leave(pod)
 
 
-def draw_any_pod(dice: Dice, _run: Run) -> Drawn:
-    """One that may be there or not."""
-    return {"other": dice.choice(PODS)}
-
-
 def scale_out(ground: Ground, other: str) -> None:
     """A pod joins, if it is not there."""
     if other not in ground.pods:
         ground.join(other)
-
-
-def draw_upgrade(dice: Dice, run: Run) -> Drawn:
-    """To a later release; only from those that need no two steps."""
-    later = [release for release in CHAIN if numbers(release) > numbers(run.release)]
-    return {"to": dice.choice(later)} if later and numbers(run.release) >= (2, 5) else None
-
-
-def draw_downgrade(_dice: Dice, run: Run) -> Drawn:
-    """To the one before, if that can open the stores."""
-    older = downgrade_of(run.release)
-    return {"to": older} if older and "group.protocol" not in run.settings else None
 
 
 def change_release(ground: Ground, to: str) -> None:
@@ -52,23 +35,12 @@ def change_release(ground: Ground, to: str) -> None:
     _all_again(ground)
 
 
-def draw_alteration(dice: Dice, run: Run) -> Drawn:
-    """A store that comes or goes; `front` gives every sub-topology another number."""
-    return {"store": dice.choice(ALTERABLE)} if _may_change(run) else None
-
-
 def alter(ground: Ground, store: str) -> None:
     """All close in order; the next start has a store more, or less."""
     ground.settle_down()
     _all_closed(ground)
     ground.alter(store)
     _all_again(ground)
-
-
-def draw_rename(dice: Dice, run: Run) -> Drawn:
-    """A store that gets another name, or its old one back."""
-    known = [name for name in RENAMED if name in run.stores]
-    return {"store": dice.choice(known)} if known and _may_change(run) else None
 
 
 def rename(ground: Ground, store: str) -> None:
@@ -100,11 +72,31 @@ def _all_again(ground: Ground) -> None:
         ground.join(pod)
 
 
+def _later(run: Run) -> tuple[str, ...]:
+    """Give the releases that an upgrade can go to; only from those that need no two steps."""
+    old = numbers(run.release)
+    return tuple(release for release in CHAIN if numbers(release) > old) if old >= (2, 5) else ()
+
+
+def _older(run: Run) -> str | None:
+    """Give the release before, if that can open the stores."""
+    return None if "group.protocol" in run.settings else downgrade_of(run.release)
+
+
+def _renamed(run: Run) -> tuple[str, ...]:
+    return tuple(name for name in RENAMED if name in run.stores) if _may_change(run) else ()
+
+
 ACTIONS = {
-    "scale-in": Action(draw_pod, scale_in, tells=UNSEEN, weight=3),
-    "scale-out": Action(draw_any_pod, scale_out, weight=4),
-    "upgrade": Action(draw_upgrade, change_release, tells=UNSEEN, weight=2),
-    "downgrade": Action(draw_downgrade, change_release, tells=UNSEEN),
-    "alter": Action(draw_alteration, alter, ADDS, UNSEEN, weight=2),
-    "rename": Action(draw_rename, rename, ADDS, UNSEEN, weight=2),
+    "scale-in": Action(drawn(pod=pod_of), scale_in, tells=UNSEEN, weight=3),
+    "scale-out": Action(drawn(other=PODS), scale_out, weight=4),
+    "upgrade": Action(
+        drawn(_later, to=lambda dice, run: dice.choice(_later(run))), change_release, tells=UNSEEN, weight=2
+    ),
+    "downgrade": Action(drawn(_older, to=lambda _dice, run: _older(run)), change_release, tells=UNSEEN),
+    # `front` gives every sub-topology another number
+    "alter": Action(drawn(_may_change, store=ALTERABLE), alter, ADDS, UNSEEN, weight=2),
+    "rename": Action(
+        drawn(_renamed, store=lambda dice, run: dice.choice(_renamed(run))), rename, ADDS, UNSEEN, weight=2
+    ),
 }

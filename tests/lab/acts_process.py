@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.lab.action import (
-    ADDS,
-    MS,
-    Action,
-    Dice,
-    Drawn,
-    draw_delayed_end,
-    draw_end,
-    pod_of,
-)
+from tests.lab.action import ADDS, AWAY_MS, MS, Action, delay_ms, drawn, pod_of
+from tests.lab.acts_disk import is_logged
 from tests.lab.design import Run
 from tests.lab.plan import numbers
 
@@ -54,16 +46,6 @@ def kill_all(ground: Ground, away_ms: int) -> None:
         ground.back(pod, away_ms)
 
 
-def draw_away(dice: Dice, _run: Run) -> Drawn:
-    """How long they are away."""
-    return {"away_ms": dice.choice((0, 300, 5000))}
-
-
-def draw_freeze(dice: Dice, run: Run) -> Drawn:
-    """Sessions end after 6 s, transactions after 10 s."""
-    return {"pod": pod_of(dice, run), "for_ms": dice.choice((2 * MS, 9 * MS, 16 * MS))}
-
-
 def freeze(ground: Ground, pod: str, for_ms: int) -> None:
     """SIGSTOP and SIGCONT."""
     ground.freeze(pod)
@@ -71,22 +53,12 @@ def freeze(ground: Ground, pod: str, for_ms: int) -> None:
     ground.thaw(pod)
 
 
-def draw_threads(dice: Dice, run: Run) -> Drawn:
-    """One is added before one is removed: an instance without a thread does nothing."""
-    return {"pod": pod_of(dice, run), "between_ms": dice.choice((0, 2 * MS)), "remove": dice.random() < 0.7}
-
-
 def threads(ground: Ground, pod: str, between_ms: int, remove: bool) -> None:
-    """Add a stream thread, and perhaps remove one."""
+    """Add a stream thread, and perhaps remove one: an instance without a thread does nothing."""
     ground.order(pod, "thread add")
     if remove:
         ground.idle(between_ms / MS, "a thread more")
         ground.order(pod, "thread remove")
-
-
-def draw_failure(dice: Dice, run: Run) -> Drawn:
-    """How many records fail."""
-    return {"pod": pod_of(dice, run), "times": dice.choice((1, 1, 3))}
 
 
 def failure(ground: Ground, pod: str, times: int) -> None:
@@ -94,15 +66,6 @@ def failure(ground: Ground, pod: str, times: int) -> None:
     ground.order(pod, f"poison {times}")
     ground.feed(50, 1, 0)
     ground.wait("some")
-
-
-def draw_pause(dice: Dice, run: Run) -> Drawn:
-    """For how long."""
-    return {
-        "pod": pod_of(dice, run),
-        "for_ms": dice.choice((500, 4 * MS)),
-        "then": dice.choice(("go", "kill")),
-    }
 
 
 def pause(ground: Ground, pod: str, for_ms: int, then: str) -> None:
@@ -117,19 +80,8 @@ def pause(ground: Ground, pod: str, for_ms: int, then: str) -> None:
         ground.order(pod, "resume")
 
 
-def draw_cleanup(dice: Dice, run: Run) -> Drawn:
-    """After a close or a kill; sometimes killed in the middle of its deletions, too."""
-    if "unlogged" in run.stores:
-        return None
-    return {
-        "pod": pod_of(dice, run),
-        "after": dice.choice(("close", "kill")),
-        "killed_after_ms": dice.choice((0, 0, 0, 5, 30)),
-    }
-
-
 def cleanup(ground: Ground, pod: str, after: str, killed_after_ms: int) -> None:
-    """`cleanUp()` before a start."""
+    """`cleanUp()` before a start; perhaps killed in the middle of its deletions, too."""
     (ground.stop if after == "close" else ground.kill)(pod)
     java = ground.prepare(pod)
     if killed_after_ms:
@@ -140,12 +92,6 @@ def cleanup(ground: Ground, pod: str, after: str, killed_after_ms: int) -> None:
     else:
         ground.order(pod, "cleanup")
     java.ask("start")
-
-
-def draw_commit(dice: Dice, run: Run) -> Drawn:
-    """Needs transactions."""
-    exactly = run.guarantee != "at_least_once" and numbers(run.release) >= (2, 6)
-    return {**draw_end(dice, run), "kill": dice.random() < 0.4} if exactly else None
 
 
 def commit_fails(ground: Ground, pod: str, away_ms: int, kill: bool) -> None:
@@ -159,16 +105,34 @@ def commit_fails(ground: Ground, pod: str, away_ms: int, kill: bool) -> None:
         ground.back(pod)
 
 
+def _commits(run: Run) -> bool:
+    """Tell whether it has transactions whose commit can be made to fail."""
+    return run.guarantee != "at_least_once" and numbers(run.release) >= (2, 6)
+
+
+END = drawn(pod=pod_of, away_ms=AWAY_MS)
+DELAYED_END = drawn(pod=pod_of, away_ms=AWAY_MS, delay_ms=delay_ms)
+
 ACTIONS = {
-    "kill": Action(draw_end, kill, ADDS, weight=5),
-    "close": Action(draw_end, close, weight=3),
-    "close-killed": Action(draw_delayed_end, close_killed, ADDS, weight=6),
-    "close-at-once": Action(draw_delayed_end, close_at_once, ADDS, weight=2),
-    "kill-all": Action(draw_away, kill_all, ADDS, weight=2),
-    "freeze": Action(draw_freeze, freeze, ADDS, weight=3),
-    "threads": Action(draw_threads, threads, weight=2, since="2.8.0"),
-    "failure": Action(draw_failure, failure, ADDS, weight=2),
-    "pause": Action(draw_pause, pause, ADDS, weight=2, since="3.3.0"),
-    "cleanup": Action(draw_cleanup, cleanup, ADDS, weight=2),
-    "commit-fails": Action(draw_commit, commit_fails, ADDS, weight=3),
-}
+    "kill": Action(END, kill, ADDS, weight=5),
+    "close": Action(END, close, weight=3),
+    "close-killed": Action(DELAYED_END, close_killed, ADDS, weight=6),
+    "close-at-once": Action(DELAYED_END, close_at_once, ADDS, weight=2),
+    "kill-all": Action(drawn(away_ms=(0, 300, 5000)), kill_all, ADDS, weight=2),
+    # sessions end after 6 s, transactions after 10 s
+    "freeze": Action(drawn(pod=pod_of, for_ms=(2 * MS, 9 * MS, 16 * MS)), freeze, ADDS, weight=3),
+    "threads": Action(
+        drawn(pod=pod_of, between_ms=(0, 2 * MS), remove=0.7), threads, weight=2, since="2.8.0"
+    ),
+    "failure": Action(drawn(pod=pod_of, times=(1, 1, 3)), failure, ADDS, weight=2),
+    "pause": Action(
+        drawn(pod=pod_of, for_ms=(500, 4 * MS), then=("go", "kill")), pause, ADDS, weight=2, since="3.3.0"
+    ),
+    "cleanup": Action(
+        drawn(is_logged, pod=pod_of, after=("close", "kill"), killed_after_ms=(0, 0, 0, 5, 30)),
+        cleanup, ADDS, weight=2,
+    ),
+    "commit-fails": Action(
+        drawn(_commits, pod=pod_of, away_ms=AWAY_MS, kill=0.4), commit_fails, ADDS, weight=3
+    ),
+}  # fmt: skip

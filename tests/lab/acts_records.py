@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.lab.action import MS, Action, Dice, draw_nothing
+from tests.lab.action import MS, Action, Dice, drawn
 from tests.lab.design import Run
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def draw_records(dice: Dice, run: Run) -> dict[str, Any]:
         "jump_ms": dice.choice(
             (0, 0, 0, retention_ms // 4, retention_ms // 2, retention_ms // 2, retention_ms)
         ),
-        "until": dice.choice(("sent", "some", "committed")),
+        "until": dice.choice(UNTIL),
     }
 
 
@@ -32,18 +32,8 @@ def records(ground: Ground, count: int, step_ms: int, jump_ms: int, until: str) 
     ground.wait(until)
 
 
-def draw_again(dice: Dice, _run: Run) -> dict[str, Any]:
-    """Keys that were sent before, later or late but within the grace."""
-    return {
-        "share": dice.choice((10, 50, 100)),
-        "back_ms": dice.choice((0, 0, 5 * MS, 15 * MS)),
-        "delete": dice.random() < 0.3,
-        "until": dice.choice(("sent", "some", "committed")),
-    }
-
-
 def again(ground: Ground, share: int, back_ms: int, delete: bool, until: str) -> None:
-    """Send the newest `share` percent of the keys again; as deletions they go to the tables."""
+    """Send the newest `share` percent of the keys again, later or late; as deletions they go to the tables."""
     ground.feed_again(share, back_ms, delete)
     ground.wait(until)
 
@@ -53,8 +43,11 @@ def check(ground: Ground) -> None:
     ground.check()
 
 
+UNTIL = ("sent", "some", "committed")
+AGAIN = drawn(share=(10, 50, 100), back_ms=(0, 0, 5 * MS, 15 * MS), delete=0.3, until=UNTIL)
+
 ACTIONS = {
     "records": Action(draw_records, records, weight=0),
-    "again": Action(draw_again, again, weight=0),
-    "check": Action(draw_nothing, check, weight=0),
+    "again": Action(AGAIN, again, weight=0),
+    "check": Action(drawn(), check, weight=0),
 }

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import struct
 import sys
-import urllib.request
 from pathlib import Path
 
 from deploy.demo.agents import Agent, AgentError
 from tests.lab.judge import Health
 from tests.lab.toolbox import preloaded, tool
+from tests.support.exposed import scraped
 
-_BLIND = re.compile(r"^statewarden_agent_blind_seconds_total\{[^}]*\} (\S+)", re.MULTILINE)
+_BLIND = "statewarden_agent_blind_seconds_total{"
 
 
 class Clock:
@@ -45,8 +44,7 @@ def leave(agent: Agent) -> Health:
     """Measure an agent and stop it."""
     try:
         peak_mib = agent.memory_mib()[1]
-        with urllib.request.urlopen(f"{agent.url}/metrics", timeout=10) as answer:
-            blind_s = sum(float(value) for value in _BLIND.findall(answer.read().decode()))
+        blind_s = sum(value for series, value in scraped(agent.url).items() if series.startswith(_BLIND))
         code = agent.stop()
     except (AgentError, OSError, KeyError) as error:
         return Health(agent.pod, None, 0.0, (str(error), agent.errors))

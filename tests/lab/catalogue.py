@@ -8,6 +8,7 @@ from dataclasses import replace
 from tests.lab.design import Run, parse_name
 from tests.lab.draw import draw
 from tests.lab.plan import ALOS, EOS, NEWEST, Plan
+from tests.lab.planted import PLANTED
 from tests.lab.scenarios import SCENARIOS
 
 LEAN: tuple[tuple[str, str, str], ...] = (
@@ -47,9 +48,10 @@ LEAN: tuple[tuple[str, str, str], ...] = (
     ("lost-segment", NEWEST, ALOS),
     ("lost-segment-wiped", NEWEST, EOS),
     ("lost-segment-wiped-txn", NEWEST, EOS),
+    *((name, release, x.guarantees[0]) for name, x in PLANTED.items() for release in ("3.9.2", "4.3.1")),
 )
-"""What `make prove` plays: of every damage one affected and one other release, and benign lives, those among them
-that were once taken for damage."""
+"""What `make prove` plays: of every damage one affected and one other release, benign lives, those among them that were
+once taken for damage, and faults that nobody reported."""
 
 
 def run_of(name: str, release: str, guarantee: str, twist: Mapping[str, str] | None = None) -> Run:

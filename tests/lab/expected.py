@@ -12,7 +12,7 @@ from agent.contract.events import Severity
 from spark_rollup.judging.incidents import FleetIncident
 from tests.lab.judge import Judgement
 from tests.lab.plan import EOS, Plan, is_exposed
-from tests.lab.said import LOUD, Said, is_exposure
+from tests.lab.said import Said, is_exposure
 from tests.lab.scenario import Scenario
 
 
@@ -27,7 +27,7 @@ def judge_written(
         saids: What the agents said.
         marks: The timeline.
     """
-    loud = [said for said in saids if said.severity in LOUD]
+    loud = [said for said in saids if said.is_loud]
     told = {
         said.detector
         for said in loud
@@ -57,7 +57,7 @@ def wrong_incidents(saids: Iterable[Said], fleet: Sequence[FleetIncident]) -> tu
     """
     of_agent: dict[str, dict[str, list[Said]]] = defaultdict(lambda: defaultdict(list))
     for said in saids:
-        if said.severity in LOUD and said.agent.endswith("-told"):
+        if said.is_loud and said.agent.endswith("-told"):
             of_agent[said.agent][said.incident].append(said)
     problems = [
         f"{agent} has {len(found)} incidents: {'; '.join(_words(id_, of) for id_, of in sorted(found.items()))}"

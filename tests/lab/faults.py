@@ -5,15 +5,13 @@ A fault is what a wrong line in Kafka Streams would do, in the release's own sou
 
 from __future__ import annotations
 
-import subprocess
 import zipfile
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from tests.lab.toolbox import CACHE, MissingToolError, jars, tool
+from tests.lab.toolbox import CACHE, jars, maven, run, tool
 
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 _STREAMS = "org/apache/kafka/streams"
 _TASKS = f"{_STREAMS}/processor/internals"
 _OFFSETS = f"{_STREAMS}/state/internals/AbstractColumnFamilyAccessor"
@@ -156,7 +154,7 @@ def planted_classes(fault: str, release: str) -> str:
     files = [str(classes / "source" / path) for path in texts]
     found = jars("kafka-streams", release)
     command = [tool("javac"), "-nowarn", "-Xlint:none", "-proc:none", "-cp", f"{found}/*", "-d", str(classes)]
-    subprocess.run([*command, *files], check=True, capture_output=True, text=True)
+    run([*command, *files], timeout_s=120)
     (classes / "complete").touch()
     return str(classes)
 
@@ -165,10 +163,6 @@ def _source(release: str) -> Path:
     home = CACHE / "sources"
     file = home / f"kafka-streams-{release}-sources.jar"
     if not file.is_file():
-        wanted = f"-Dartifact=org.apache.kafka:kafka-streams:{release}:jar:sources"
-        command = [tool("mvn"), "-q", "-B", _COPY, wanted, f"-DoutputDirectory={home}"]
-        try:
-            subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            raise MissingToolError(f"source of kafka-streams {release}: {error}") from error
+        artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{release}:jar:sources"
+        maven("copy", f"source of kafka-streams {release}", artifact, f"-DoutputDirectory={home}")
     return file

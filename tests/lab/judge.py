@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from tests.lab.actions import ACTIONS
 from tests.lab.design import Run, Step
 from tests.lab.excuses import Case, blind_spot, excuse
 from tests.lab.plan import EOS
-from tests.lab.said import LOUD, Said
+from tests.lab.said import Said
 from tests.lab.timeline import Asked, Timeline, pods_of
 from tests.lab.topics import store_behind
 from tests.lab.truth import Difference, store_of
@@ -120,10 +119,6 @@ class Judgement:
         """Whether it counts against us."""
         return self.kind not in HARMLESS
 
-    def as_json(self) -> dict[str, Any]:
-        """For a result."""
-        return asdict(self)
-
 
 def is_allowed(run: Run, done: Iterable[Step], difference: Difference) -> bool:
     """Tell whether a difference is what the guarantee, or an action, allows.
@@ -163,7 +158,7 @@ def judge(
         marks: The timeline of the run.
         asked: Of each look, in order; none: only the active stores were compared.
     """
-    loud = [_at_its_time(said, saids) for said in saids if said.severity in LOUD]
+    loud = [_at_its_time(said, saids) for said in saids if said.is_loud]
     wrong = [truth for truth in truths if not truth.is_allowed]
     timeline = Timeline(run, marks)
     return (

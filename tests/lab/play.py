@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from deploy.demo.agents import AgentError
 from tests.lab import written
@@ -18,8 +20,9 @@ from tests.lab.expected import judge_written, wrong_incidents
 from tests.lab.fleet import audit, audited
 from tests.lab.ground import CATCH_UP_S, Ground, Look
 from tests.lab.judge import Health, Judgement, Truth, is_allowed, judge, verdict
+from tests.lab.planted import OTHERS_DISABLED
 from tests.lab.processes import Broker, LiveError
-from tests.lab.said import LOUD, Said, loudest
+from tests.lab.said import Said, loudest
 from tests.lab.scenarios import SCENARIOS
 from tests.lab.stage import Stage
 from tests.lab.timeline import Asked
@@ -66,53 +69,7 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """For the file of a run."""
-        names = (
-            "agent",
-            "detector",
-            "task",
-            "store",
-            "severity",
-            "confidence",
-            "affected",
-            "summary",
-            "when",
-            "opened_at_us",
-        )
-        return {
-            "name": self.run.name,
-            "run": self.run.as_json(),
-            "seconds": round(self.seconds, 1),
-            "problem": self.problem,
-            "judgements": [one.as_json() for one in self.judgements],
-            "truths": [
-                {
-                    "at_us": x.at_us,
-                    "task": x.task,
-                    "allowed": x.is_allowed,
-                    "pod": x.pod,
-                    **x.difference.as_json(),
-                }
-                for x in self.truths
-            ],
-            "looks": len(self.asked),
-            "asked": [
-                [x.at_us, None if x.copies is None else sorted(map(list, x.copies))] for x in self.asked
-            ],
-            "findings": [{name: getattr(said, name) for name in names} for said in self.saids],
-            "agents": [
-                {
-                    "agent": x.agent,
-                    "exit_code": x.exit_code,
-                    "peak_mib": round(x.peak_mib, 1),
-                    "blind_s": x.blind_s,
-                    "errors": list(x.errors),
-                }
-                for x in self.healths
-            ],
-            "failures": list(self.failures),
-            "proof": list(self.proof),
-            "timeline": [[at_us / 1e6, what] for at_us, what in self.marks],
-        }
+        return {"name": self.run.name, **asdict(self), "run": self.run.as_json()}
 
 
 def play(
@@ -129,7 +86,7 @@ def play(
     """
     begun = time.monotonic()
     if run.label:
-        return _play_written(broker, base, run, begun, keep=keep)
+        return _play_written(broker, base, run, patience_s, keep=keep)
     ground = Ground(broker, base / run.name, run, patience_s)
     try:
         truths: list[Truth] = []
@@ -160,21 +117,25 @@ def play(
         ground.close(keep=keep)
 
 
-def _play_written(broker: Broker, base: Path, run: Run, begun: float, *, keep: bool) -> Result:
+def _play_written(broker: Broker, base: Path, run: Run, patience_s: float, *, keep: bool) -> Result:
     """Play a scenario of the catalogue; what is found of a bug must also be one incident."""
     scenario, plan = SCENARIOS[run.label.split()[0]], plan_of(run)
-    stage = Stage(broker, base / run.name.replace(" ", "-"), run.label.split()[0], plan)
-    problem = ""
+    begun, home, problem = time.monotonic(), base / run.name.replace(" ", "-"), ""
+    stage = (
+        Ground(broker, home, run, patience_s)
+        if scenario.fault
+        else Stage(broker, home, run.label.split()[0], plan)
+    )
     try:
         try:
-            written.perform(stage, run.steps)
+            with mock.patch.dict(os.environ, OTHERS_DISABLED if scenario.fault else {}):
+                written.perform(stage, run.steps)
         except LiveError as error:
             problem = str(error)
         saids = tuple(loudest(stage.finish(), stage.marks))
         judgements = tuple(judge_written(scenario, plan, saids, stage.marks))
-        if not problem and scenario.must(plan):
-            loud = [said for said in saids if said.severity in LOUD]
-            wrong = wrong_incidents(loud, audited(stage.home))
+        if not problem and scenario.must(plan) and not scenario.fault:
+            wrong = wrong_incidents(saids, audited(stage.home))
             judgements += tuple(Judgement("incidents", "told", "-", what) for what in wrong)
         return Result(
             run,
@@ -183,7 +144,7 @@ def _play_written(broker: Broker, base: Path, run: Run, begun: float, *, keep: b
             saids=saids,
             marks=tuple(stage.marks),
             problem=problem,
-            proof=tuple(stage.proof),
+            proof=(*stage.proof, *(what for _, what in stage.marks if what.startswith("truth: "))),
         )
     finally:
         stage.close(keep=keep)

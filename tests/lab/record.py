@@ -128,7 +128,8 @@ def drawn(broker: Broker, base: Path, run: Run, result: Row) -> tuple[Recording,
 def written(broker: Broker, base: Path, run: Run, result: Row) -> tuple[Recording, Callable[[], Verdict]]:
     """Give the same of a written run; whether it does damage is what the catalogue says of its release."""
     name, plan = run.label.split()[0], plan_of(run)
-    scenario, stage = SCENARIOS[name], Recording(broker, base / "run", name, plan)
+    scenario, home = SCENARIOS[name], base / "run"
+    stage = RecordedGround(broker, home, run) if scenario.fault else Recording(broker, home, name, plan)
 
     def lived() -> Verdict:
         play_written(stage, run.steps)

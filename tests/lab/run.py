@@ -2,16 +2,12 @@
 
     python tests/lab/run.py                                     written plays: the lean set, about fifteen minutes
     python tests/lab/run.py --releases 3.9.2 --scenarios life   by hand
-    python tests/lab/run.py --wide --page build/evidence/lab.md     every one on every release, hours
+    python tests/lab/run.py --wide                              every one on every release, hours
     python tests/lab/run.py --releases 4.2.1 --scenarios k20685 --with live.universal=1 stores=window
                                                                 the same in another world
     make hunt ARGS="--minutes 60 --seed 1 --releases 4.4.0,3.9.2"   plays drawn from a seed
     make hunt ARGS="--runs 10 --releases 4.2.1"
-    make hunt ARGS="--list --runs 10"                 what would be played
     make hunt ARGS="--replay 4.3.1-eos-10017 --keep"  a run again, by its name or its result's file
-    make hunt ARGS="--reduce 4.3.1-eos-10017"         the same with ever fewer steps, as long as it is judged the same
-    make hunt ARGS="--runs 0 --page build/evidence/hunt.md"     the page of all results
-    make hunt ARGS="--planted"                        faults planted into Kafka Streams, see planted.py
 
 Needs Java 17, `mvn` (jars come from its default repository and are kept in `.cache/live`), gcc, and the right to make
 a PID namespace. Every run leaves a file below `--results`. Exit code 1: a word was wrong; 3: too few runs counted, the
@@ -28,23 +24,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.lab import planted
 from tests.lab.brokers import Brokers, broker_release
 from tests.lab.catalogue import LEAN, named_run, run_of
 from tests.lab.design import Run
 from tests.lab.draw import draw_many
 from tests.lab.ground import CATCH_UP_S
 from tests.lab.outcome import conclusion, play_all, summary
-from tests.lab.page import render
 from tests.lab.plan import FILES, LAST_OF_MINORS, RELEASES, numbers
 from tests.lab.play import Result, play
 from tests.lab.processes import LiveError
-from tests.lab.reduce import reduce_run
 from tests.lab.scenarios import SCENARIOS
 from tests.lab.toolbox import BROKER_RELEASE, MissingToolError, application_classes, broker_classes
 
@@ -77,7 +70,7 @@ def choose_written(options: argparse.Namespace) -> list[Run]:
     return [
         run_of(name, release, guarantee, twist)
         for release in (options.releases.split(",") if options.releases else RELEASES)
-        for name in options.scenarios or SCENARIOS
+        for name in options.scenarios or (name for name, x in SCENARIOS.items() if not x.fault)
         if numbers(release) >= numbers(SCENARIOS[name].since)
         and numbers(options.broker) >= numbers(SCENARIOS[name].broker_since)
         for guarantee in SCENARIOS[name].guarantees
@@ -99,58 +92,9 @@ def report(result: Result, results: Path) -> None:
     sys.stdout.writelines(f"    failed: {failure[:300]}\n" for failure in result.failures)
     sys.stdout.writelines(f"    proof: {line}\n" for line in result.proof)
     sys.stdout.flush()
-    (results / f"{result.run.name}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n")
-
-
-def reduced(
-    run: Run, tries: int, play_one: Callable[[Run], Result], keep: Callable[[Run], object], word: str = ""
-) -> Run | None:
-    """Leave out steps as long as the run is judged for something that the whole run was judged for.
-
-    Args:
-        run: One that was judged.
-        tries: How often a run is played before it passes for right: real processes are not the same twice.
-        play_one: Plays and reports.
-        keep: Takes each shorter run: a reduction takes long, and may be broken off.
-        word: Detector whose loud words are a reason, too, even if they are true.
-
-    Returns:
-        None: the whole run was not judged this time.
-    """
-    first = next(filter(None, (_reasons(play_one(run), word) for _ in range(tries))), None)
-    if first is None:
-        return None
-
-    def still_fails(shorter: Run) -> bool:
-        fails = any(_reasons(play_one(shorter), word) & first for _ in range(tries))
-        if fails:
-            keep(shorter)
-        return fails
-
-    return reduce_run(run, still_fails)
-
-
-def _reasons(result: Result, detector: str) -> set[tuple[str, str]]:
-    return {
-        (one.kind, one.detector)
-        for one in result.judgements
-        if one.is_wrong or (detector and one.detector == detector)
-    }
-
-
-def reduce_one(run: Run, options: argparse.Namespace, play_one: Callable[[Run], Result]) -> None:
-    """Reduce a run; what is left is in a file that `--replay` takes."""
-    path = options.results / f"{run.name}-reduced.json"
-
-    def keep(shorter: Run) -> None:
-        path.write_text(json.dumps({"run": shorter.as_json()}, indent=1) + "\n")
-
-    shortest = reduced(run, options.tries, play_one, keep, options.word)
-    if shortest is None:
-        sys.stdout.write(f"{run.name} was not judged in {options.tries} tries\n")
-        return
-    keep(shortest)
-    sys.stdout.writelines(f"needed: {step.words()}\n" for step in shortest.steps)
+    (results / f"{result.run.name}.json").write_text(
+        json.dumps(result.as_json(), indent=1, default=sorted) + "\n"
+    )
 
 
 def fetch(runs: Iterable[Run]) -> None:
@@ -184,16 +128,12 @@ def play_chosen(options: argparse.Namespace, runs: Sequence[Run]) -> list[Result
                 brokers.stop()
                 result = Result(run, time.monotonic() - begun_s, problem=f"{type(error).__name__}: {error}")
             results.append(result)
-            # a shorter run has the name of the whole one, whose result is not to be lost
-            report(result, Path(scratch) if options.reduce else options.results)
+            report(result, options.results)
             return result
 
         try:
-            if options.reduce:
-                reduce_one(named(options.reduce), options, play_one)
-            else:
-                ends_s = time.monotonic() + options.minutes * 60
-                play_all(runs, options.again, play_one, lambda: time.monotonic() > ends_s)
+            ends_s = time.monotonic() + options.minutes * 60
+            play_all(runs, options.again, play_one, lambda: time.monotonic() > ends_s)
         finally:
             brokers.stop()
     return results
@@ -210,7 +150,6 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--releases", default=DRAWN_RELEASES if is_hunt else "", help="separated by commas")
     parser.add_argument("--keep", action="store_true", help="keep the directories of all runs")
-    parser.add_argument("--page", type=Path, help="write the page of all results there")
     parser.add_argument(
         "--again", type=int, default=0, metavar="N", help="play what broke off up to N times again at the end"
     )
@@ -248,9 +187,7 @@ def _written_options(parser: argparse.ArgumentParser) -> None:
         help="settings instead of the scenario's own, nothing after `=` takes one away, `stores=...` adds stores:"
         " the same life in another world",
     )
-    parser.set_defaults(
-        reduce="", fetch=False, list=False, runs=None, replay=(), minutes=1e9, patience_s=CATCH_UP_S
-    )
+    parser.set_defaults(fetch=False, runs=None, replay=(), minutes=1e9, patience_s=CATCH_UP_S)
 
 
 def _drawn_options(parser: argparse.ArgumentParser) -> None:
@@ -262,14 +199,9 @@ def _drawn_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replay", nargs="+", metavar="NAME|FILE", help="runs again, by their names or files"
     )
-    parser.add_argument("--reduce", metavar="NAME|FILE", help="find the steps that a judged run needs")
-    word_help = "when reducing: what it says is a reason, even if it is true"
-    parser.add_argument("--word", default="", metavar="DETECTOR", help=word_help)
-    parser.add_argument("--tries", type=int, default=2, help="of each shorter run when reducing (default: 2)")
     patience = f"a run breaks off if its application does not catch up in so long (default: {CATCH_UP_S:.0f})"
     parser.add_argument("--patience-s", type=float, default=CATCH_UP_S, metavar="S", help=patience)
     parser.add_argument("--fetch", action="store_true", help="only fetch what the runs need")
-    parser.add_argument("--list", action="store_true", help="print runs as JSON and play nothing")
     parser.set_defaults(broker=BROKER_RELEASE, twist=())
 
 
@@ -277,27 +209,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play, print, write; the exit code is that of the docstring above."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that every process is ended
-    if "--planted" in given:
-        return planted.main([word for word in given if word not in ("--planted", HUNT)])
     options = parse(given)
-    if options.list:
-        options.runs = options.runs or 10
-    runs = [] if options.reduce else choose_drawn(options) if options.is_hunt else choose_written(options)
-    if options.list:
-        sys.stdout.writelines(f"{run.name} {json.dumps(run.as_json())}\n" for run in runs)
-        return 0
+    runs = (choose_drawn if options.is_hunt else choose_written)(options)
     try:
         if options.fetch:
             fetch(runs)
             return 0
-        results = play_chosen(options, runs) if options.runs != 0 else []
+        results = play_chosen(options, runs)
     except MissingToolError as missing:
         sys.stderr.write(f"the lab cannot play here: {missing}\n")
         return 2
-    if options.page:
-        rows = [json.loads(path.read_text()) for path in sorted(options.results.glob("*.json"))]
-        options.page.parent.mkdir(parents=True, exist_ok=True)
-        options.page.write_text(render(row for row in rows if "judgements" in row))
     begun = list({result.run.name: result.run for result in results}.values())
     enough = len(begun) if options.enough is None else options.enough
     code, why = conclusion(results, runs if options.replay else begun, enough)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from agent.detectors.undecided import META as UNDECIDED
 from tests.support.shipped import Data
 
 LOUD = ("warning", "critical")
@@ -39,6 +40,11 @@ class Said:
     opened_at_us: int
     incident: str = ""
     is_open: bool = True
+
+    @property
+    def is_loud(self) -> bool:
+        """Whether it must be true: a question is no alarm."""
+        return self.severity in LOUD and self.detector != UNDECIDED.id
 
 
 def loudest(records: Iterable[Data], marks: Sequence[tuple[int, str]]) -> list[Said]:

@@ -58,6 +58,7 @@ class Scenario:
         always: Detectors that may say so on every release: the hazard is there.
         since: Oldest release it can be played on.
         broker_since: Oldest release of the broker that it needs.
+        fault: Planted into Kafka Streams, see `planted.py`; it is played on a ground.
     """
 
     play: Play
@@ -70,6 +71,7 @@ class Scenario:
     always: tuple[str, ...] = ()
     since: str = "2.0.0"
     broker_since: str = "3.9.1"
+    fault: str = ""
 
     def must(self, plan: Plan) -> tuple[str, ...]:
         """Give the detectors of which one must say it; none: nothing is to be found with this plan."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.lab.plan import ALOS, EACH_POD, EOS, TRANSACTIONAL_SINCE
+from tests.lab.planted import PLANTED
 from tests.lab.plays import PLAYS
 from tests.lab.scenario import (
     BOTH,
@@ -388,3 +389,4 @@ SCENARIOS["enabled-crash-same-txn"] = replace(
     SCENARIOS["enabled-crash-txn"],
     plan={**SCENARIOS["enabled-crash-txn"].plan, "before": TRANSACTIONAL_SINCE},
 )
+SCENARIOS |= PLANTED

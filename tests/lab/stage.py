@@ -15,9 +15,9 @@ from deploy.demo.agents import Agent
 from tests.lab.configured import configured
 from tests.lab.plan import EACH_POD, Plan, numbers
 from tests.lab.processes import Broker, JavaProcess, LiveError, start_application, wait_until
-from tests.lab.toolbox import HERE
 from tests.support.shipped import Data, shipped_records
 
+APART = Path(__file__).parents[1] / "support" / "apart.py"
 QUIET_S = 3.0
 INNER = frozenset({"repartition", "foreign"})
 """Stores that are filled from topics of the application's own: those are committed after the input."""
@@ -103,7 +103,7 @@ class Stage:
         known = configured(self.settings(pod, release), release)
         self.state_dir(pod).mkdir(parents=True, exist_ok=True)
         command = self.agent_command(pod)
-        apart = (sys.executable, str(HERE / "apart.py"), *command)
+        apart = (sys.executable, str(APART), *command)
         shipped = self.home / "shipped"
         own = self.home / "agents"
         self.agents[pod] = [

@@ -6,8 +6,9 @@ import pytest
 
 from tests.lab.catalogue import LEAN, named_run, plan_of, run_of
 from tests.lab.design import Run, Step
+from tests.lab.faults import FAULTS
 from tests.lab.plan import EOS
-from tests.lab.planted import PLAYS as PLANTED
+from tests.lab.planted import LAW_IDS, PLANTED
 from tests.lab.plays import PLAYS
 from tests.lab.scenarios import SCENARIOS
 from tests.lab.stage import Stage
@@ -46,13 +47,23 @@ def test_what_nobody_can_play_is_refused(clause):
 
 def test_every_word_of_every_play_is_known_and_every_known_word_is_used():
     """A misspelt word would end a run of minutes."""
-    plays = [*PLAYS.values(), *(x.act for x in PLANTED.values())]
-    used = {step.action for play in plays for step in play.steps}
+    used = {step.action for scenario in SCENARIOS.values() for step in scenario.play.steps}
     assert used == METHODS.keys() | FUNCTIONS.keys()
 
 
 def test_every_play_is_in_the_catalogue():
-    assert {id(scenario.play) for scenario in SCENARIOS.values()} == {id(play) for play in PLAYS.values()}
+    known = {id(scenario.play) for scenario in SCENARIOS.values() if not scenario.fault}
+    assert known == {id(play) for play in PLAYS.values()}
+
+
+def test_each_planted_fault_has_a_life_in_an_application_that_has_it():
+    """Whichever law says it will do; where no disk shows it, a law that speaks all the same is not wrong."""
+    assert {scenario.fault for scenario in PLANTED.values()} == FAULTS.keys()
+    for name, scenario in PLANTED.items():
+        run = run_of(name, "4.3.1", scenario.guarantees[0])
+        assert run.settings["live.planted"] == scenario.fault
+        assert scenario.must(plan_of(run)) == (() if scenario.fault == "replay-twice" else LAW_IDS)
+        assert scenario.always == LAW_IDS
 
 
 @every("name", SCENARIOS)

@@ -12,6 +12,7 @@ from tests.lab.said import Said
 Marks = Sequence[tuple[int, str]]
 MS_US = 1000
 SECOND_US = 1_000_000
+NEVER_US = 1 << 62
 SESSION_MS = 3000
 """The broker's, where the application does not say."""
 _ENDS = re.compile(r"is killed|has failed, an exception|fail-commit: |poison \d+: ")
@@ -91,52 +92,43 @@ class Timeline:
     @staticmethod
     def _possible(steps: Sequence[tuple[int, int]], at_us: int) -> Iterator[int]:
         """Give the true times that a clock can have shown so, of a clock that was set wrong now and then."""
-        for (since_us, by_us), (until_us, _) in zip(steps, [*steps[1:], (1 << 62, 0)], strict=True):
+        for (since_us, by_us), (until_us, _) in zip(steps, [*steps[1:], (NEVER_US, 0)], strict=True):
             if since_us <= at_us - by_us < until_us:
                 yield at_us - by_us
 
     def release(self, pod: str, at_us: int) -> str:
         """Tell which release a pod ran at a time, or ran last."""
-        begun = f"{pod} starts "
-        started = [what for when_us, what in self._marks if when_us <= at_us and what.startswith(begun)]
-        return started[-1].removeprefix(begun) if started else self._run.release
+        started = [release for when_us, release in self._starts(pod) if when_us <= at_us]
+        return started[-1] if started else self._run.release
 
     def life(self, pod: str, at_us: int) -> tuple[int, int]:
         """Tell from when to when the process of a pod ran that ran at a time."""
-        starts = [when_us for when_us, what in self._marks if what.startswith(f"{pod} starts ")]
+        starts = [when_us for when_us, _ in self._starts(pod)]
         since_us = max((x for x in starts if x <= at_us), default=0)
-        return since_us, min((x for x in starts if x > at_us), default=1 << 62)
+        return since_us, min((x for x in starts if x > at_us), default=NEVER_US)
 
     def is_replaced(self, pod: str, at_us: int) -> bool:
         """Tell whether the volume that a pod had at a time was taken from it before anybody looked again."""
-        for done, until_us in zip(self.done, [*(x.at_us for x in self.done[1:]), 1 << 62], strict=False):
+        for done, until_us in zip(self.done, [*(x.at_us for x in self.done[1:]), NEVER_US], strict=False):
             whose = [done.step.args[key] for key in _REPLACING.get(done.step.action, ())]
             if pod in whose and done.at_us <= at_us < until_us:
-                return any(
-                    at_us < when_us < until_us and what.startswith(f"{pod} starts ")
-                    for when_us, what in self._marks
-                )
+                return any(at_us < when_us < until_us for when_us, _ in self._starts(pod))
         return False
 
     def ended_clean(self, pod: str, at_us: int) -> bool:
         """Tell whether the first life of a pod that begins after a time ended in order."""
-        started_us = min(
-            (x for x, what in self._marks if x > at_us and what.startswith(f"{pod} starts ")), default=at_us
-        )
-        unclean = (x for x in self.unclean(pod, 1 << 62) if x > started_us)
-        closed = (x for x, what in self._marks if x > started_us and what == f"{pod} closed")
-        return min(closed, default=1 << 62) < min(unclean, default=1 << 62)
+        return self.closes_next(pod, min((x for x, _ in self._starts(pod) if x > at_us), default=at_us))
 
     def closes_next(self, pod: str, at_us: int) -> bool:
         """Tell whether the next end of a pod after a time is an orderly one."""
-        unclean = (x for x in self.unclean(pod, 1 << 62) if x > at_us)
+        unclean = (x for x in self.unclean(pod, NEVER_US) if x > at_us)
         closed = (x for x, what in self._marks if x > at_us and what == f"{pod} closed")
-        return min(closed, default=1 << 62) < min(unclean, default=1 << 62)
+        return min(closed, default=NEVER_US) < min(unclean, default=NEVER_US)
 
     def closed_since_upgrade(self, pod: str) -> bool:
         """Tell whether the first life of a pod on another release than its first one ended in order."""
-        starts = [(x, what) for x, what in self._marks if what.startswith(f"{pod} starts ")]
-        last_old_us = max((x for x, what in starts if what == starts[0][1]), default=0)
+        starts = self._starts(pod)
+        last_old_us = max((x for x, release in starts if release == starts[0][1]), default=0)
         return self.ended_clean(pod, last_old_us) and last_old_us < starts[-1][0] if starts else False
 
     def stream_ms(self, at_us: int) -> int | None:
@@ -151,7 +143,12 @@ class Timeline:
 
     def first_start(self, pod: str) -> int:
         """Tell when a pod first ran, microseconds."""
-        return next((at_us for at_us, what in self._marks if what.startswith(f"{pod} starts ")), 0)
+        return next((at_us for at_us, _ in self._starts(pod)), 0)
+
+    def _starts(self, pod: str) -> list[tuple[int, str]]:
+        """Give when a pod started, and with which release."""
+        begun = f"{pod} starts "
+        return [(at_us, what.removeprefix(begun)) for at_us, what in self._marks if what.startswith(begun)]
 
     def unclean(self, pod: str, until_us: int) -> list[int]:
         """Give the times at which a pod, or what it was working on, ended uncleanly; shorter pauses end nothing."""
@@ -199,7 +196,7 @@ class Timeline:
 
     def changes(self, until_us: int) -> int:
         """Count what can have made tasks move: starts, closes, unclean ends and threads of any pod."""
-        moved = {at_us for pod in self.started(1 << 62) for at_us in self.unclean(pod, until_us)}
+        moved = {at_us for pod in self.started(NEVER_US) for at_us in self.unclean(pod, until_us)}
         return len(moved) + sum(
             at_us <= until_us and bool(_CHANGES.match(what.partition(" ")[2])) for at_us, what in self._marks
         )

@@ -17,7 +17,7 @@ CACHE = HERE.parents[1] / ".cache" / "live"
 BROKER_RELEASE = "3.9.1"
 """The broker that still talks to clients of every release since 2.0."""
 
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 _POM = """<project>
 <modelVersion>4.0.0</modelVersion><groupId>live</groupId><artifactId>live</artifactId><version>1</version>
 <dependencies><dependency>
@@ -52,11 +52,6 @@ def application_classes(release: str) -> str:
     return _classes("App.java", "kafka-streams", release)
 
 
-def reopened_classes(release: str) -> str:
-    """Give the class path of the program that opens our own store again; fetches and compiles the first time."""
-    return _classes("Reopened.java", "kafka-streams", release)
-
-
 def reproduction_classes(name: str, release: str) -> str:
     """Give the class path of a program of `repro` with one release; fetches and compiles the first time."""
     return _classes(f"../repro/{name}.java", "kafka-streams", release)
@@ -67,8 +62,8 @@ def preloaded(name: str) -> Path:
     source = SOURCES / f"{name}.c"
     library = CACHE / f"{name}-{_digest(source)}.so"
     if not library.is_file():
-        _prepare_cache()
-        _run([tool("gcc"), "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], timeout_s=60)
+        prepare_cache()
+        run([tool("gcc"), "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], timeout_s=60)
     return library
 
 
@@ -91,7 +86,7 @@ def _classes(source: str, artifact: str, release: str) -> str:
             str(SOURCES),
             str(path),
         ]
-        _run(command, timeout_s=120)
+        run(command, timeout_s=120)
     return f"{classes}:{found}/*"
 
 
@@ -100,30 +95,44 @@ def jars(artifact: str, release: str) -> Path:
     home = CACHE / "jars" / f"{artifact}-{release}"
     if (home / "complete").is_file():
         return home / "jars"
-    _prepare_cache()
+    prepare_cache()
     home.mkdir(parents=True, exist_ok=True)
     (home / "pom.xml").write_text(_POM.format(artifact=artifact, release=release))
-    command = [tool("mvn"), "-q", "-B", "-f", str(home / "pom.xml"), _COPY, "-DincludeScope=runtime"]
-    try:
-        _run([*command, f"-DoutputDirectory={home / 'jars'}"], timeout_s=300)
-    except (RuntimeError, subprocess.TimeoutExpired) as error:
-        raise MissingToolError(
-            f"{artifact} {release}: {str(error).strip().splitlines()[-1][:300]}"
-        ) from error
+    options = ("-f", str(home / "pom.xml"), "-DincludeScope=runtime", f"-DoutputDirectory={home / 'jars'}")
+    maven("copy-dependencies", f"{artifact} {release}", *options)
     (home / "complete").touch()
     return home / "jars"
+
+
+def maven(goal: str, what: str, *options: str) -> None:
+    """Let Maven copy something.
+
+    Raises:
+        MissingToolError: there is no such thing, or no way to get it.
+    """
+    try:
+        run([tool("mvn"), "-q", "-B", *options, f"{_PLUGIN}:{goal}"], timeout_s=300)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        raise MissingToolError(f"{what}: {str(error).strip().splitlines()[-1][:300]}") from error
 
 
 def _digest(*paths: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
-def _prepare_cache() -> None:
+def prepare_cache() -> None:
+    """Make the directory for what is fetched, which git is to ignore."""
     CACHE.mkdir(parents=True, exist_ok=True)
     (CACHE.parent / ".gitignore").write_text("*\n")
 
 
-def _run(command: list[str], *, timeout_s: float) -> None:
+def run(command: list[str], *, timeout_s: float) -> str:
+    """Run a program and give what it printed.
+
+    Raises:
+        RuntimeError: it failed; with what it said.
+    """
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{Path(command[0]).name}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 Contents = Mapping[str, str]
 """Entry -> value as `Contents.java` writes them; entries of windows and sessions are `key@start`."""
@@ -77,10 +77,6 @@ class Difference:
     def figures(self) -> str:
         """What is missing and what is too much, in a few characters."""
         return f"-{self.lost} +{self.extra} of {self.expected}"
-
-    def as_json(self) -> dict[str, Any]:
-        """For a result."""
-        return asdict(self)
 
 
 def count_keys(sent: Sequence[Batch], _spans: Spans, prefix: str = "") -> Expectation:

@@ -301,8 +301,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "watch": Stage.watch, "unwatch": Stage.unwatch, "committed": Stage.wait_committed, "idle": Stage.idle,
     "mark": Stage.mark, "prove": Stage.prove, "settle-or-prove": Stage.settle_or_prove,
     "stop-after-proof": Stage.stop_after_proof,
-    "feed": Ground.feed, "feed-again": Ground.feed_again, "caught-up": Ground.catch_up, "back": Ground.back,
-    "check": Ground.check,
+    "join": Ground.join, "feed": Ground.feed, "feed-again": Ground.feed_again, "caught-up": Ground.catch_up,
+    "back": Ground.back, "check": Ground.check,
 }  # fmt: skip
 """A stage may have a method of its own in the place of one of these."""
 FUNCTIONS: dict[str, Callable[..., Any]] = {

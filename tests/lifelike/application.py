@@ -2,8 +2,7 @@
 
     python application.py STATE_DIR APPLICATION < commands
 
-Runs in an interpreter that has rocksdict (`tests.oracle.toolbox.rocksdict_python`) and imports nothing of ours. The
-commands are listed in README.md; each is a method of `Application`.
+Imports nothing of ours. The commands are listed in README.md; each is a method of `Application`.
 """
 
 from __future__ import annotations
@@ -94,12 +93,6 @@ class Application:
         if not (self._home / PROCESS_FILE).exists():
             (self._home / PROCESS_FILE).write_text(PROCESS)
 
-    def do_release(self) -> None:
-        """Let every lock go."""
-        for file in self._locks.values():
-            file.close()
-        self._locks.clear()
-
     def do_tasklock(self, task: str) -> None:
         """Take the lock of a task directory (up to 2.8 it is a file lock)."""
         self.do_mkdir(task)
@@ -157,12 +150,6 @@ class Application:
         for number in range(int(first), int(first) + int(count)):
             database[b"k%08d" % number] = b"v" * 50
             database[b"i%08d" % number] = b""
-
-    def do_del(self, task: str, store: str, first: str, count: str, segment: str | None = None) -> None:
-        """Delete `count` keys, from number `first` on."""
-        database = self._stores[task, store, segment]
-        for number in range(int(first), int(first) + int(count)):
-            del database[b"k%08d" % number]
 
     def do_fl(self, task: str, store: str, first: str, count: str, key_bytes: str) -> None:
         """Put keys of a length and flush each by itself: makes a long manifest."""

@@ -15,13 +15,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.lifelike.stage import play
 from tests.lifelike.story import Story, StoryError, read_story
-from tests.oracle.toolbox import MissingToolError, rocksdict_python
 
 STORIES = Path(__file__).with_name("stories")
 
@@ -51,28 +51,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         stories = [read_story(path) for path in choose(options.words)]
-        python = rocksdict_python()
-    except (StoryError, MissingToolError, OSError) as error:
+    except (StoryError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    if find_spec("rocksdict") is None:
+        sys.stderr.write("rocksdict is missing: make setup-delivery\n")
+        return 2
     with tempfile.TemporaryDirectory(prefix="lifelike-") as scratch:
-        return _play_all(stories, options.keep or Path(scratch), python, options.jobs)
+        return _play_all(stories, options.keep or Path(scratch), options.jobs)
 
 
-def _play_all(stories: Sequence[Story], base: Path, python: str, jobs: int) -> int:
+def _play_all(stories: Sequence[Story], base: Path, jobs: int) -> int:
     wrong = 0
     with ThreadPoolExecutor(jobs) as pool:
-        outcomes = pool.map(lambda story: play(story, base / story.name, python), stories)
+        outcomes = pool.map(lambda story: play(story, base / story.name), stories)
         for story, faults in zip(stories, outcomes, strict=True):
             wrong += bool(faults)
-            sys.stdout.write(" ".join(["BAD " if faults else "ok  ", story.name, *_told(faults)]) + "\n")
+            told = f"BAD  {story.name} | {'; '.join(faults)[:600]}" if faults else f"ok   {story.name}"
+            sys.stdout.write(f"{told}\n")
             sys.stdout.flush()
     sys.stdout.write(f"{wrong} wrong of {len(stories)}\n")
     return int(wrong > 0)
-
-
-def _told(faults: list[str]) -> list[str]:
-    return ["|", "; ".join(faults)[:600]] if faults else []
 
 
 if __name__ == "__main__":

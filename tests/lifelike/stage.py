@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from deploy.demo.agents import REPOSITORY, Agent, AgentError
-from tests.lifelike.disk import copy_without_times, damage
 from tests.lifelike.story import Said, Story, StoryError
 
 APPLICATION = Path(__file__).with_name("application.py")
+FOOTER_BYTES = 53
 WATCHED_S = 2.0
 """The agent watches for so long before the story begins."""
 DONE_WITHIN_S = 120.0
@@ -34,15 +34,14 @@ class CutShortError(Exception):
 class Stage:
     """Plays one story."""
 
-    def __init__(self, story: Story, home: Path, python: str) -> None:
+    def __init__(self, story: Story, home: Path) -> None:
         """Prepare.
 
         Args:
             story: What to play.
             home: A directory of its own.
-            python: Interpreter that has rocksdict.
         """
-        self._story, self._home, self._python = story, home, python
+        self._story, self._home = story, home
         self._state = home / "state"
         self._state.mkdir(parents=True)
         self._said: list[Said] = []
@@ -53,7 +52,6 @@ class Stage:
             "==": self._start_application,
             "@agent": self._start_agent,
             "@noagent": self._stop_agent,
-            "@wipespool": lambda: shutil.rmtree(home / "agent" / "spool", ignore_errors=True),
             "@wait": lambda seconds: time.sleep(float(seconds)),  # how long is part of the story
             "@dead": self._wait_for_death,
             "@scan": self._scan,
@@ -71,7 +69,7 @@ class Stage:
             CutShortError: something kept it from being played.
         """
         try:
-            if not self._story.late:
+            if "late" not in self._story.flags:
                 self._start_agent()
             for step in self._story.steps:
                 self._do(step)
@@ -99,7 +97,7 @@ class Stage:
     def _start_application(self, name: str) -> None:
         self._end_application()
         self._application = subprocess.Popen(
-            [self._python, str(APPLICATION), str(self._state), name], stdin=subprocess.PIPE, text=True
+            [sys.executable, str(APPLICATION), str(self._state), name], stdin=subprocess.PIPE, text=True
         )
 
     def _end_application(self) -> None:
@@ -179,14 +177,63 @@ class Stage:
                 self._agent.stop()
 
 
-def play(story: Story, home: Path, python: str) -> list[str]:
+def play(story: Story, home: Path) -> list[str]:
     """Play one story in a directory of its own, more than once if need be; what was wrong, or nothing."""
     why = ""
     for number in range(1, PLAYS + 1):
         place = home / str(number)
         place.mkdir(parents=True)
         try:
-            return Stage(story, place, python).play()
+            return Stage(story, place).play()
         except CutShortError as error:
             why = str(error)
     return [f"not played: {why}"]
+
+
+# ------------------------------------------------------------------------------------ while nobody runs
+
+
+def copy_without_times(source: Path, target: Path, bytes_per_s: float = 0) -> None:
+    """Copy as `kubectl cp`, `cp -r`, `rsync -r` and a sync from an object store do: in order of names, times not kept.
+
+    Args:
+        source: A directory.
+        target: Its copy; is made.
+        bytes_per_s: How fast the volume takes it; 0 = as fast as it can.
+    """
+    target.mkdir(parents=True)
+    for entry in sorted(source.iterdir()):
+        if entry.is_dir():
+            copy_without_times(entry, target / entry.name, bytes_per_s)
+            continue
+        content = entry.read_bytes()
+        if bytes_per_s:
+            time.sleep(len(content) / bytes_per_s)
+        (target / entry.name).write_bytes(content)
+
+
+def damage(root: Path, pattern: str, how: str, number: str = "0") -> None:
+    """Damage every file below `root` that matches.
+
+    Args:
+        root: The state directory.
+        pattern: Glob below it; must match something.
+        how: `truncate` (to `number` bytes), `no-footer` (its last 53 bytes become zeros), `flip` (one bit of the byte
+            at `number`), `remove`.
+        number: See `how`.
+    """
+    found = sorted(path for path in root.glob(pattern) if path.is_file())
+    assert found, f"nothing matches {pattern}"
+    for path in found:
+        content = bytearray(path.read_bytes())
+        if how == "remove":
+            path.unlink()
+            continue
+        if how == "truncate":
+            del content[int(number) :]
+        elif how == "no-footer":
+            content[-FOOTER_BYTES:] = bytes(FOOTER_BYTES)
+        else:
+            assert how == "flip", f"no such damage: {how}"
+            content[int(number)] ^= 1
+        path.write_bytes(content)

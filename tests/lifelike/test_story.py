@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.lifelike.disk import copy_without_times, damage
 from tests.lifelike.run import STORIES
-from tests.lifelike.story import Said, Story, StoryError, Want, read_story
+from tests.lifelike.stage import copy_without_times, damage
+from tests.lifelike.story import Said, Story, StoryError, read_story
 from tests.support.every import every
 
-LOUD = Said("torn-store", "warning", "confirmed", "0_0", "its files are torn")
-CRITICAL = Said("skipped-eos-wipe", "critical", "confirmed", "0_0", "it holds uncommitted data")
+LOUD = Said("torn-store", "warning", "0_0", "confirmed", "its files are torn")
+CRITICAL = Said("skipped-eos-wipe", "critical", "0_0", "confirmed", "it holds uncommitted data")
 
 
 def written(place: Path, text: str) -> Path:
@@ -50,12 +50,11 @@ def test_a_head_is_read(tmp_path: Path):
         "story",
         ("== app", "kill"),
         {"a": "1", "b": "x=y"},
-        late=True,
-        quiet=True,
-        wants=(Want("d", "info", "0_1", "unknown"),),
-        allowed=frozenset({"one", "two"}),
-        never=frozenset({"c", "d"}),
-        most={"e": 2},
+        {"late", "quiet"},
+        [("d", "info", "0_1", "unknown")],
+        {"one", "two"},
+        {"c", "d"},
+        {"e": 2},
     )
 
 
@@ -68,32 +67,30 @@ def test_a_head_that_says_nothing_is_refused(tmp_path: Path, head: str):
 
 def test_a_quiet_story_lets_only_warnings_of_the_allowed_pass():
     """Never a critical word."""
-    story = Story("s", (), {}, quiet=True, allowed=frozenset({"torn-store", "skipped-eos-wipe"}))
+    story = Story("s", flags={"quiet"}, allowed={"torn-store", "skipped-eos-wipe"})
     assert story.faults([LOUD]) == []
     assert story.faults([LOUD, CRITICAL]) == [str(CRITICAL)]
-    assert Story("s", (), {}, quiet=True).faults([LOUD]) == [str(LOUD)]
+    assert Story("s", flags={"quiet"}).faults([LOUD]) == [str(LOUD)]
 
 
 def test_a_wish_is_met_by_its_detector_severity_and_task():
     """And by its confidence, where that is asked for."""
-    story = Story("s", (), {}, wants=(Want("torn-store", "warning", "0_0"),))
+    story = Story("s", wants=[("torn-store", "warning", "0_0")])
     assert story.faults([LOUD]) == []
-    assert story.faults([CRITICAL]) == [
-        "no torn-store warning 0_0; said: skipped-eos-wipe critical confirmed"
-    ]
-    unsure = Story("s", (), {}, wants=(Want("torn-store", "warning", "0_0", "unknown"),))
+    told = "no torn-store warning 0_0; said: skipped-eos-wipe critical confirmed"
+    assert story.faults([CRITICAL]) == [told]
+    unsure = Story("s", wants=[("torn-store", "warning", "0_0", "unknown")])
     assert unsure.faults([LOUD]) == ["no torn-store warning 0_0 unknown; said: torn-store warning confirmed"]
 
 
 def test_a_detector_may_be_forbidden_or_limited():
     """`never` forbids its info, too; `most` counts findings, however often each is told."""
-    said = [Said("orphaned-task", "info", "unknown", "0_0", "told", name) for name in ("a", "a", "b")]
-    assert Story("s", (), {}, never=frozenset({"torn-store"})).faults(said) == []
-    assert Story("s", (), {}, never=frozenset({"orphaned-task"})).faults(said) == [str(said[0])]
-    assert Story("s", (), {}, most={"orphaned-task": 2}).faults(said) == []
-    assert Story("s", (), {}, most={"orphaned-task": 1}).faults(said) == [
-        "2 findings of orphaned-task, at most 1 wanted"
-    ]
+    said = [Said("orphaned-task", "info", "0_0", "unknown", "told", name) for name in ("a", "a", "b")]
+    assert Story("s", never={"torn-store"}).faults(said) == []
+    assert Story("s", never={"orphaned-task"}).faults(said) == [str(said[0])]
+    assert Story("s", most={"orphaned-task": 2}).faults(said) == []
+    too_many = "2 findings of orphaned-task, at most 1 wanted"
+    assert Story("s", most={"orphaned-task": 1}).faults(said) == [too_many]
 
 
 def test_a_copy_has_the_content_and_not_the_times(tmp_path: Path):

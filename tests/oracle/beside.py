@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,23 +22,14 @@ class Beside:
     """What many reads of one busy store gave.
 
     Args of the dataclass:
-        name: What wrote it.
         outcomes: How often each outcome came: `read`, `raced`, or a false alarm by its name.
-        seconds: Duration of each read, by kind of reader.
         written: What the writer did: flushes, sessions.
         seen_changes: Reads that saw another last sequence number than the read before.
     """
 
-    name: str
     outcomes: Counter[str] = field(default_factory=Counter)
-    seconds: dict[str, list[float]] = field(default_factory=lambda: {"fresh": [], "cached": []})
     written: dict[str, int] = field(default_factory=dict)
     seen_changes: int = 0
-
-    @property
-    def reads(self) -> int:
-        """Count all reads."""
-        return sum(self.outcomes.values())
 
     @property
     def false_alarms(self) -> dict[str, int]:
@@ -56,7 +46,7 @@ def read_beside(writer: Writer, place: Path, seconds: int) -> Beside:
     place.mkdir(parents=True, exist_ok=True)
     store = place / "store"
     arguments = ("spin", str(store), str(writer.has_offsets).lower(), str(seconds))
-    found = Beside(f"rocksdbjni {writer.version}")
+    found = Beside()
     with subprocess.Popen(
         writer.command(place / "scratch", *arguments),
         stdout=subprocess.PIPE,
@@ -83,13 +73,11 @@ def _read_until_end(process: subprocess.Popen[str], place: Path, writer: Writer,
     disk, cache = KernelDisk(place), SstCache()
     last = -1
     while process.poll() is None:
-        for kind, memory in (("fresh", SstCache()), ("cached", cache)):
-            began = time.perf_counter()
+        for memory in (SstCache(), cache):
             try:
                 facts: StoreFacts | Unread | Exception = read_store(disk, "store", memory)
             except Exception as error:  # noqa: BLE001 - an exception is what this looks for
                 facts = error
-            found.seconds[kind].append(time.perf_counter() - began)
             found.outcomes[_outcome(facts, with_offsets=writer.has_offsets)] += 1
             if isinstance(facts, StoreFacts):
                 found.seen_changes += facts.manifest.last_sequence != last
@@ -111,9 +99,3 @@ def _outcome(facts: StoreFacts | Unread | Exception, *, with_offsets: bool) -> s
     if with_offsets and (facts.offsets is None or facts.offsets.status is None):
         return "status not found"
     return "read"
-
-
-def quantile_ms(seconds: list[float], share: float) -> float:
-    """Give a quantile in milliseconds; 0 if there are no values."""
-    ordered = sorted(seconds)
-    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

@@ -1,7 +1,4 @@
-"""Hostile RocksDB files: how they are made, and what one look at them may cost at most.
-
-Shared by the fuzz tests of the normal run and by `fuzz.py`, which does the same for minutes.
-"""
+"""Hostile RocksDB files: how they are made, and what one look at them may cost at most."""
 
 from __future__ import annotations
 

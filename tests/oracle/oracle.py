@@ -1,4 +1,4 @@
-"""Stores of one RocksDB release, and recorded ones, compared with what RocksDB itself says of them."""
+"""Stores of one RocksDB release, compared with what RocksDB itself says of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ SHAPES = ("compacted", "compacting", "emptied", "flushed", "killed", "reopened",
 
 @dataclass(slots=True)
 class Row:
-    """One line of the table.
+    """What was compared.
 
     Args of the dataclass:
-        name: What wrote the stores.
         stores: Databases compared.
         files: Their live SST files.
         entries: Entries of the data families in them, deletions included.
@@ -29,7 +28,6 @@ class Row:
         unequal: Where reader and oracle disagree.
     """
 
-    name: str
     stores: int = 0
     files: int = 0
     entries: int = 0
@@ -49,37 +47,15 @@ class Row:
 
 
 def write_and_compare(writer: Writer, place: Path) -> Row:
-    """Let a release write every shape below `place`, and compare with rocksdict and with the release itself.
-
-    Raises:
-        MissingToolError: rocksdict is not here.
-    """
+    """Let a release write every shape below `place`, and compare with rocksdict and with the release itself."""
     scratch, stores = place / "scratch", place / "stores"
     writer.run(scratch, "write", str(stores), str(writer.has_offsets).lower())
-    copies = [copy_of(stores / shape, place / "copies" / shape) for shape in SHAPES]
-    row = Row(f"rocksdbjni {writer.version}")
-    for shape, copy, answer in zip(SHAPES, copies, ask_rocksdict(copies), strict=True):
-        facts = _read(stores, shape)
-        own = copy_of(stores / shape, place / "own" / copy.name)
-        row.add(shape, facts, [answer, ask_writer(writer, own, scratch)])
-    return row
-
-
-def compare_recorded(root: Path, place: Path) -> Row:
-    """Compare every database below `root` with rocksdict.
-
-    Raises:
-        MissingToolError: rocksdict is not here.
-    """
-    databases = sorted(one.parent for one in root.rglob("CURRENT"))
-    copies = [copy_of(one, place / "copies" / str(number)) for number, one in enumerate(databases)]
-    row = Row(f"recorded in {root.name}")
-    if not databases:
-        row.unequal.append("no database found")
-        return row
-    for database, answer in zip(databases, ask_rocksdict(copies), strict=True):
-        name = str(database.relative_to(root))
-        row.add(name, _read(root, name), [answer])
+    row = Row()
+    for shape in SHAPES:
+        copies = [copy_of(stores / shape, place / whose / shape) for whose in ("rocksdict", "own")]
+        row.add(
+            shape, _read(stores, shape), [ask_rocksdict(copies[0]), ask_writer(writer, copies[1], scratch)]
+        )
     return row
 
 

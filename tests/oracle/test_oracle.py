@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.lab.toolbox import MissingToolError
 from tests.oracle.beside import read_beside
 from tests.oracle.oracle import SHAPES, write_and_compare
-from tests.oracle.toolbox import JARS, WITH_OFFSETS, MissingToolError, Writer, make_writer, rocksdict_python
+from tests.oracle.toolbox import JARS, WITH_OFFSETS, Writer, make_writer
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]  # the first run fetches 350 MB of jars
 
-BUSY_S = 10
+BUSY_S = 60
 
 
 def writer_or_skip(version: str) -> Writer:
@@ -20,18 +21,10 @@ def writer_or_skip(version: str) -> Writer:
         pytest.skip(f"missing: {error}")
 
 
-@pytest.fixture(scope="module")
-def rocksdict() -> None:
-    try:
-        rocksdict_python()
-    except MissingToolError as error:
-        pytest.skip(f"missing: {error}")
-
-
-@pytest.mark.usefixtures("rocksdict")
 @pytest.mark.parametrize("version", JARS)
 def test_reader_agrees_with_rocksdb(version, tmp_path):
     """Files, entries, deletions, sizes, sequence numbers, offsets and status equal what two oracles say."""
+    pytest.importorskip("rocksdict", reason="run: make test-services")
     row = write_and_compare(writer_or_skip(version), tmp_path)
     assert row.unequal == []
     assert row.stores == len(SHAPES)

@@ -1,4 +1,4 @@
-"""The tools of the oracle: rocksdbjni jars, the compiled writer, an interpreter with rocksdict.
+"""The tools of the oracle: rocksdbjni jars, the compiled writer.
 
 Everything is kept in `.cache/` of the checkout (ignored by git); what is there is not fetched again. The agent never
 sees any of it.
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.lab.toolbox import MissingToolError, maven, prepare_cache, run, tool
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".cache"
 WRITER = HERE / "StoreWriter.java"
-_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
 JARS = {
     "5.7.3": "88504e09ee828350ae1ea3adaac7d28852d54a188ef97bc3e77675bfec9ae404",
@@ -32,10 +31,6 @@ JARS = {
 
 WITH_OFFSETS = frozenset({"10.1.3"})
 """Those of Kafka Streams 4.3, which keeps offsets in the store."""
-
-
-class MissingToolError(Exception):
-    """Something that this machine does not have, named so that somebody can install it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ class Writer:
         Raises:
             RuntimeError: it failed; with what it said.
         """
-        return _run(self.command(scratch, *arguments), timeout_s=300)
+        return run(self.command(scratch, *arguments), timeout_s=300)
 
 
 def make_writer(version: str) -> Writer:
@@ -80,76 +75,22 @@ def make_writer(version: str) -> Writer:
     Raises:
         MissingToolError: no Java, no compiler, or no way to get the jar.
     """
-    java, javac = _tool("java"), _tool("javac")
+    java, javac = tool("java"), tool("javac")
     jar = _jar(version)
     # the digest in the name: classes of an older writer are never run
     digest = hashlib.sha256(WRITER.read_bytes()).hexdigest()[:12]
     classes = CACHE / "classes" / f"{version}-{digest}"
     if not (classes / "StoreWriter.class").is_file():
-        _run([javac, "-nowarn", "-cp", str(jar), "-d", str(classes), str(WRITER)], timeout_s=120)
+        run([javac, "-nowarn", "-cp", str(jar), "-d", str(classes), str(WRITER)], timeout_s=120)
     return Writer(version, java, f"{jar}:{classes}")
-
-
-def rocksdict_python() -> str:
-    """Give an interpreter that has rocksdict; makes an environment for it in the cache the first time.
-
-    Raises:
-        MissingToolError: it cannot be installed here.
-    """
-    home = CACHE / "rocksdict"
-    python = home / "bin" / "python"
-    if not _has_rocksdict(python):
-        _prepare_cache()
-        try:
-            _run([sys.executable, "-m", "venv", "--clear", str(home)], timeout_s=120)
-            lock = str(HERE.parents[1] / "deploy" / "locks" / "rocksdict.txt")
-            _run([str(python), "-m", "pip", "install", "-q", "--require-hashes", "-r", lock], timeout_s=300)
-        except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
-            raise MissingToolError(f"rocksdict: {_last_line(error)}") from error
-    return str(python)
-
-
-def _has_rocksdict(python: Path) -> bool:
-    if not python.is_file():
-        return False
-    return (
-        subprocess.run([python, "-c", "import rocksdict"], capture_output=True, check=False).returncode == 0
-    )
 
 
 def _jar(version: str) -> Path:
     jar = CACHE / "jars" / f"rocksdbjni-{version}.jar"
     if not jar.is_file():
-        _prepare_cache()
+        prepare_cache()
         options = [f"-Dartifact=org.rocksdb:rocksdbjni:{version}", f"-DoutputDirectory={jar.parent}"]
-        try:
-            _run([_tool("mvn"), "-q", "-B", _COPY, *options], timeout_s=300)
-        except (RuntimeError, subprocess.TimeoutExpired) as error:
-            raise MissingToolError(f"rocksdbjni {version}: {_last_line(error)}") from error
+        maven("copy", f"rocksdbjni {version}", *options)
     if hashlib.sha256(jar.read_bytes()).hexdigest() != JARS[version]:
         raise MissingToolError(f"rocksdbjni {version}: {jar.name} is not the file that was pinned")
     return jar
-
-
-def _prepare_cache() -> None:
-    CACHE.mkdir(exist_ok=True)
-    (CACHE / ".gitignore").write_text("*\n")
-
-
-def _tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise MissingToolError(name)
-    return found
-
-
-def _run(command: list[str], *, timeout_s: float) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{Path(command[0]).name}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
-
-
-def _last_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1][:300] if lines else type(error).__name__

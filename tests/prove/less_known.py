@@ -27,18 +27,16 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from agent.contract.events import Kind, Record, Severity  # noqa: E402 - path first
-from agent.engine.pipeline import Pipeline  # noqa: E402
+from agent.contract.events import Kind, Severity  # noqa: E402 - path first
 from agent.inventory import flushes, reduce, sessions, store_changes, task_changes  # noqa: E402
 from agent.inventory.disk import Unseen  # noqa: E402
 from agent.inventory.observations import DatabaseReading  # noqa: E402
-from agent.inventory.settings import Setting, SettingsBook  # noqa: E402
 from agent.replay.memory_disk import MemoryDisk  # noqa: E402
-from agent.replay.run import Player  # noqa: E402
 from agent.replay.trace import Operation, read_trace  # noqa: E402
+from tests.support.scenario_world import World  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
-QUIET_US = 20 * 60 * 1_000_000
+QUIET_S = 20 * 60
 STARTS = 8
 """Moments at which a late agent starts, at even distances over the operations of a recording."""
 
@@ -115,29 +113,23 @@ def criticals(
     pod: str, operations: Sequence[Operation], settings: Mapping[str, object], form: Form
 ) -> set[Critical]:
     """Replay one pod in one form; everything that was critical at any time."""
-    told = {key: Setting(str(x), "flag") for key, x in settings.items() if key not in form.leave_out}
-    records: list[Record] = []
-    faults: list[str] = []
-    disk = BlindDisk(form.unread)
-    begin = _begin(operations, form)
+    told = {key: x for key, x in settings.items() if key not in form.leave_out}
+    world, begin = World(told, watched=False), _begin(operations, form)
+    world.disk = BlindDisk(form.unread)
     with ExitStack() as stack:
         for module, name, kept in THIN.get(form.thin, ()):
             stack.enter_context(patch.object(module, name, kept))
         if form.withheld:
             take = partial(_take_less, store_changes.reduce_database, WITHHELD[form.withheld])
             stack.enter_context(patch.object(reduce, "reduce_database", take))
-        for operation in operations[:begin]:
-            disk.apply(operation)
-        pipeline = Pipeline(
-            disk,
-            SettingsBook(told),
-            operations[begin].at_us,
-            records.append,
-            on_fault=lambda detector, error: faults.append(f"{detector}: {error!r}"),
-        )
-        _play(pipeline, disk, operations[begin:])
-    assert not faults, faults
-    found = (x.body for x in records if x.kind is Kind.FINDING)
+        for number, operation in enumerate(operations):
+            if number == begin:
+                world.now_us = operation.at_us
+                world.watch()
+            world.take(operation)
+        world.wait(QUIET_S)
+    assert not world.faults, world.faults
+    found = (x.body for x in world.records if x.kind is Kind.FINDING)
     return {
         Critical(str(x["detector"]), pod, _text(x["task_id"]), str(x["confidence"]), str(x["summary"]))
         for x in found
@@ -157,25 +149,6 @@ def _take_less(take: Callable[..., object], less: Mapping[str, Any], *rest: obje
     *before, look = rest
     assert isinstance(look, DatabaseReading)
     return take(*before, replace(look, **less) if look.identity is not None else look)
-
-
-def _play(pipeline: Pipeline, disk: MemoryDisk, operations: Sequence[Operation]) -> None:
-    player = Player()
-    now_us = pipeline.started_us
-    pipeline.scan(now_us)
-    for operation in operations:
-        now_us = max(now_us, operation.at_us)
-        _run_until(pipeline, now_us)
-        disk.apply(operation)
-        hints = player.hints(operation)
-        if hints:
-            pipeline.handle(hints, now_us)
-    _run_until(pipeline, now_us + QUIET_US)
-
-
-def _run_until(pipeline: Pipeline, until_us: int) -> None:
-    while (due_us := pipeline.next_us()) < until_us:
-        pipeline.tick(due_us)
 
 
 def added(folder: Path, starts: int = STARTS, only: str = "") -> list[tuple[str, Critical]]:

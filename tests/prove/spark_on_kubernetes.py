@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,12 +26,15 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup.spark import needs  # noqa: E402 - path first
-from tests.prove.cluster import SCENARIOS, SPARK, differing, packed, run  # noqa: E402 - path first
+import pyspark  # noqa: E402 - path first
+
+from spark_rollup.spark import needs  # noqa: E402
 from tests.support.charts import Manifest, objects  # noqa: E402
 from tests.support.control_plane import Cluster, control_plane  # noqa: E402
-from tests.support.recorded_fleet import replayed  # noqa: E402
+from tests.support.recorded_fleet import differing, replayed  # noqa: E402
 
+SCENARIOS = ("kafka-8187-stage2-2.0.1", "torn-clean-3.9.2", "kafka-20685-4.1.2")
+SPARK = Path(pyspark.__file__).parent
 MANIFEST = ROOT / "deploy" / "manifests" / "scheduled-spark-application.yaml"
 NAMESPACE = ACCOUNT = "statewarden-rollup"
 CLAIM, EXECUTORS = "bronze", 2
@@ -268,6 +272,27 @@ def submitted(cluster: Cluster, work: Path) -> list[str]:
         "--jars", ",".join(f"local://{jar}" for jar in needs.bring([needs.DELTA], None, {})),
         "--py-files", f"local://{packed(work)}", f"local://{main}",
     ]  # fmt: skip
+
+
+def packed(work: Path) -> Path:
+    """Pack both packages as `--py-files` takes them."""
+    archive = work / "statewarden.zip"
+    with zipfile.ZipFile(archive, "w") as out:
+        for package in ("agent", "spark_rollup"):
+            for path in sorted((ROOT / package).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    out.write(path, path.relative_to(ROOT))
+    return archive
+
+
+def run(command: Sequence[str], work: Path) -> None:
+    """Run a command outside the source tree."""
+    surroundings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(command, cwd=work, env=surroundings, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1) or "Traceback" in done.stderr:
+        raise RuntimeError(
+            f"{command} ended with code {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Helm and its neighbours for tests: where the programs are, rendered charts as objects, schemas for kubeconform."""
+"""Helm and its neighbours for tests: where programs are, rendered charts as objects, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -160,42 +159,48 @@ def essence(container: Manifest) -> Manifest:
     return left
 
 
-@cache
-def schemas(version: str) -> Path:
-    """Give a folder of strict schemas for kubeconform, which wants references without host and without ids."""
-    (packages,) = (VENV / "lib").glob("python3*/site-packages/kubernetes_validate/kubernetes-json-schema")
-    source, target = packages / f"v{version}-local-strict", VENV / "schemas" / version
-    if not target.is_dir():
-        work = target.with_name(f".{version}.{os.getpid()}")
-        work.mkdir(parents=True)
-        for path in source.glob("*.json"):
-            (work / path.name).write_text(json.dumps(_local(json.loads(path.read_text("utf-8")), top=True)))
-        try:
-            work.rename(target)
-        except OSError:  # another worker was faster
-            shutil.rmtree(work)
-    return target
+_MISTAKES = """
+import json, pathlib, sys, jsonschema, kubernetes_validate, yaml
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        mistakes.extend({"kind": "", "msg": f"{key} twice"} for key in {*keys} if keys.count(key) > 1)
+        return super().construct_mapping(node, deep)
+
+version, crds, *skipped = sys.argv[1:]
+mistakes = []
+for one in filter(None, yaml.load_all(sys.stdin, Loader)):
+    group, _, release = one["apiVersion"].rpartition("/")
+    own = pathlib.Path(crds) / f"{one['kind'].lower()}-{group.partition('.')[0]}-{release}.json"
+    try:
+        if crds and own.is_file():
+            jsonschema.validate(one, json.loads(own.read_text()))
+        elif one["kind"] not in skipped:
+            kubernetes_validate.validate(one, version, strict=True)
+    except (kubernetes_validate.ValidationError, jsonschema.ValidationError) as error:
+        mistakes.append({"kind": one["kind"], "msg": f"{list(error.path)}: {error.message}"})
+    except kubernetes_validate.SchemaNotFoundError:
+        mistakes.append({"kind": one["kind"], "msg": "no schema"})
+json.dump(mistakes, sys.stdout)
+"""
 
 
-def _local(node: Any, *, top: bool = False) -> Any:
-    if isinstance(node, dict):
-        return {key: _local(value) for key, value in node.items() if not (top and key == "$id")}
-    if isinstance(node, list):
-        return [_local(value) for value in node]
-    if isinstance(node, str) and "_definitions.json" in node:
-        return "_definitions.json" + node.partition("_definitions.json")[2]
-    return node
-
-
-def kubeconform(
+def mistakes(
     text: str, version: str, *, crds: Path | None = None, skip: Sequence[str] = ()
 ) -> list[Manifest]:
-    """Validate manifests; gives what is wrong, as kubeconform says it."""
-    places: Iterator[Path] = (x for x in (schemas(version), crds) if x is not None)
-    locations = [f"-schema-location={x}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json" for x in places]
-    done = run(
-        program("kubeconform"), "-strict", "-output=json", *locations,
-        *([f"-skip={','.join(skip)}"] if skip else []), "-", stdin=text,
-    )  # fmt: skip
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout).get("resources") or []
+    """Validate manifests by the strict schemas of a Kubernetes release.
+
+    Args:
+        text: YAML documents.
+        version: Of Kubernetes.
+        crds: Folder of schemas of custom resources, `KIND-GROUP-VERSION.json`.
+        skip: Kinds that have no schema.
+
+    Returns:
+        What is wrong: `kind`, and `msg` with the place.
+    """
+    done = run(program("python"), "-c", _MISTAKES, version, crds or "", *skip, stdin=text)
+    assert done.returncode == 0, done.stderr
+    found: list[Manifest] = json.loads(done.stdout)
+    return found

@@ -5,23 +5,24 @@ from __future__ import annotations
 import http.server
 import json
 import shutil
-import subprocess
 import threading
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deploy.demo.agents import free_port
+from tests.conftest import wait_until
+from tests.delivery.servers import running
+from tests.support.exposed import answered
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RULES = REPOSITORY / "deploy" / "alerts"
-READY_WAIT_S = 120.0
 RECEIVERS = ("pages", "tickets", "reading", "dead-man")
 
 Alert = dict[str, Any]
@@ -82,9 +83,8 @@ class Monitoring:
         if None in programs.values():
             pytest.skip("no Prometheus: apt-get install prometheus prometheus-alertmanager")
         base.mkdir(parents=True, exist_ok=True)
-        self._logs = base
-        addresses = {name: f"127.0.0.1:{free_port()}" for name in programs}
-        server, manager = addresses["prometheus"], addresses["prometheus-alertmanager"]
+        ports = {name: free_port() for name in programs}
+        manager, server = (f"127.0.0.1:{port}" for port in ports.values())
         self.url = f"http://{server}"
         (base / "alertmanager.yaml").write_text(_routes(webhook.address))
         (base / "prometheus.yaml").write_text(_scrapes(targets, manager))
@@ -97,18 +97,14 @@ class Monitoring:
             "prometheus-alertmanager": (
                 f"--config.file={base}/alertmanager.yaml", f"--storage.path={base}/am", "--cluster.listen-address="),
         }  # fmt: skip
-        self._processes: list[subprocess.Popen[bytes]] = []
-        try:
+        with ExitStack() as stack:
             for name, program in programs.items():
-                command = [str(program), *flags[name], f"--web.listen-address={addresses[name]}"]
-                with (base / f"{name}.log").open("wb") as log:
-                    self._processes.append(
-                        subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-                    )
-                self._wait_ready(name, addresses[name])
-        except BaseException:
-            self.close()
-            raise
+                address = f"127.0.0.1:{ports[name]}"
+                command = [str(program), *flags[name], f"--web.listen-address={address}"]
+                stack.enter_context(running(command, base / f"{name}.log", ports[name]))
+                ready = f"http://{address}/-/ready"
+                wait_until(lambda url=ready: answered(url) is not None)  # type: ignore[misc]
+            self._stack = stack.pop_all()
 
     def query(self, expr: str) -> list[Any]:
         """Ask for the present value of an expression."""
@@ -139,24 +135,12 @@ class Monitoring:
 
     def close(self) -> None:
         """Stop both."""
-        for process in self._processes:
-            process.kill()
-            process.wait()
+        self._stack.close()
 
     def _api(self, call: str, **parameters: object) -> Any:
         url = f"{self.url}/api/v1/{call}?{urllib.parse.urlencode(parameters)}"
         with urllib.request.urlopen(url, timeout=60) as answer:
             return json.load(answer)["data"]
-
-    def _wait_ready(self, name: str, address: str) -> None:
-        give_up_at = time.monotonic() + READY_WAIT_S
-        while time.monotonic() < give_up_at:
-            try:
-                with urllib.request.urlopen(f"http://{address}/-/ready", timeout=10):
-                    return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.05)
-        pytest.fail(f"{name} is not ready: {(self._logs / f'{name}.log').read_text()[-2000:]}")
 
 
 def _routes(webhook: str) -> str:

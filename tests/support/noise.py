@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -139,17 +140,22 @@ def _run(value: float | None, length: int, *, first: bool) -> list[str]:
 RULES = REPOSITORY / "deploy" / "alerts" / "*.rules.yaml"
 
 
-def promtool_test(
+def promtool_says(
+    work: Path,
     spans: Iterable[Span],
     origin_us: int,
     minutes: int,
     asked: str,
     *,
-    rules: Path = RULES,
     times_m: Iterable[int] = (),
     every_m: int = 1,
 ) -> str:
-    """Write a promtool test over rules, which asks one question at the end, or at these minutes. JSON is YAML."""
+    """Ask promtool one question about the committed rules, at the end or at these minutes.
+
+    It tells what it found by way of contradiction: the test expects nothing.
+    """
+    promtool = shutil.which("promtool")
+    assert promtool, "no promtool: apt-get install prometheus"
     series: dict[Labels, list[Span]] = defaultdict(list)
     for span in spans:
         series[span.labels].append(span)
@@ -162,7 +168,11 @@ def promtool_test(
         for at_m in tuple(times_m) or (minutes - 1,)
     ]
     test = {"interval": "1m", "input_series": inputs, "promql_expr_test": questions}
-    return json.dumps({"rule_files": [str(rules)], "evaluation_interval": f"{every_m}m", "tests": [test]})
+    content = {"rule_files": [str(RULES)], "evaluation_interval": f"{every_m}m", "tests": [test]}
+    path = work / "noise.test.yaml"
+    path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
+    done = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True)
+    return done.stdout + done.stderr
 
 
 def _selector(labels: Labels) -> str:
@@ -170,13 +180,10 @@ def _selector(labels: Labels) -> str:
     return f"{dict(labels)['__name__']}{{{words}}}"
 
 
-def alerts_fired(
-    promtool: str, spans: Iterable[Span], origin_us: int, minutes: int, work: Path
-) -> set[Fired]:
+def alerts_fired(spans: Iterable[Span], origin_us: int, minutes: int, work: Path) -> set[Fired]:
     """Evaluate all committed rules at every minute, and list what fired at any of them.
 
-    promtool tells what it found by way of contradiction: the test expects nothing, and the dead man's alert at
-    least always fires.
+    The dead man's alert at least always fires.
 
     Raises:
         AssertionError: promtool said something else, for example that a rule failed.
@@ -185,10 +192,7 @@ def alerts_fired(
         "count by (alertname, severity, application_id, pod) "
         f'(count_over_time(ALERTS{{alertstate="firing"}}[{minutes}m]))'
     )
-    path = work / "noise.test.yaml"
-    path.write_text(promtool_test(spans, origin_us, minutes, asked), encoding="utf-8")
-    done = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True)
-    said = done.stdout + done.stderr
+    said = promtool_says(work, spans, origin_us, minutes, asked)
     got = re.findall(r"^\s+got: (.*)$", said, re.MULTILINE)
     assert len(got) == 1, said[-4000:]
     fired = {_fired(found) for found in re.findall(r"\{([^}]*)\} [0-9.E+]+", got[0])}

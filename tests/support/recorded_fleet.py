@@ -16,6 +16,9 @@ Verdict = tuple[str, str, str | None, str]
 SHORT = {"session_timeout_ms": 6000, "probing_rebalance_interval_ms": 1000}
 """The recordings last about a minute; their session timeout is 6 s."""
 
+TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts", "quarantine")
+"""Of an audit, as far as they tell of the fleet."""
+
 FOUR = tuple(f"0_{number}" for number in range(4))
 
 EXPECTED: Mapping[str, set[Verdict]] = {
@@ -83,3 +86,14 @@ def replayed(scenarios: Iterable[Path], events: Path) -> dict[str, str]:
                 code = agent(arguments)
             assert code in (0, 1), f"replay of {name} ended with code {code}"
     return applications
+
+
+def differing(left: Path, right: Path) -> list[str]:
+    """Name the tables of two audits that are not the same, row by row."""
+    return [table for table in TABLES if _rows(left / table) != _rows(right / table)]
+
+
+def _rows(table: Path) -> list[str]:
+    import duckdb  # only what `make setup-delivery` made has it
+
+    return sorted(map(str, duckdb.sql(f"FROM read_parquet('{table}/**/*.parquet')").fetchall()))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from tests.support import rocksdb_writer as writer
 from tests.support.scenario_release import Habits
-from tests.support.scenario_sst import sst
 from tests.support.scenario_world import World
+from tests.support.table_writer import sst
 
 OFFSETS_FAMILY_ID = 2
 TIMESTAMPED_FAMILY_ID = 1

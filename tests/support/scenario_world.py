@@ -78,7 +78,7 @@ class World:
             if number == index:
                 other.now_us = operation.at_us - 1
                 other.watch()
-            other._take(operation)
+            other.take(operation)
         other._run_until(self.now_us)
         if other.pipeline is None:
             other.watch()
@@ -128,10 +128,11 @@ class World:
     ) -> None:
         """Do one operation; it takes a fifth of a millisecond."""
         at_us = self.now_us + (self.unlink_us if op == "unlink" else STEP_US)
-        self._take(Operation(at_us, op, path, to, data, None, size, nameless, False, version, killed))
+        self.take(Operation(at_us, op, path, to, data, None, size, nameless, False, version, killed))
 
-    def _take(self, operation: Operation) -> None:
-        self._run_until(operation.at_us)
+    def take(self, operation: Operation) -> None:
+        """Let an operation happen at its time."""
+        self._run_until(max(self.now_us, operation.at_us))
         self.operations.append(operation)
         self.disk.apply(operation)
         hints = self.through(self._player.hints(operation))

@@ -1,66 +1,27 @@
-"""A `Disk` over a real directory by plain pathlib reads, for tests that need no kernel subtleties."""
+"""Disks that remember what was read of them: a directory, and files in memory."""
 
 from __future__ import annotations
 
-import pathlib
-import stat
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from agent.inventory.disk import Disk, Entry, EntryKind, FileStat, LockState, ProcessFact, Unseen
+from agent.observe.kernel_disk import KernelDisk
 
 
-class TreeDisk:
-    """Reads below `root`; remembers every read as (path, offset, bytes got) in `reads`."""
+class TreeDisk(KernelDisk):
+    """A directory as it is; remembers every read as (path, offset, bytes got) in `reads`."""
 
-    def __init__(self, root: pathlib.Path) -> None:
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
         self.root = root
         self.reads: list[tuple[str, int, int]] = []
 
-    def list(self, path: str) -> tuple[Entry, ...] | Unseen:
-        place = self.root / path
-        try:
-            return tuple(Entry(child.name, _kind(child.lstat().st_mode)) for child in place.iterdir())
-        except FileNotFoundError:
-            return Unseen.VANISHED
-        except OSError:
-            return Unseen.UNREADABLE
-
-    def stat(self, path: str) -> FileStat | Unseen:
-        try:
-            found = (self.root / path).lstat()
-        except OSError:
-            return Unseen.VANISHED
-        return FileStat(_kind(found.st_mode), found.st_ino, found.st_size, found.st_mtime_ns // 1000)
-
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
-        place = self.root / path
-        try:
-            if not stat.S_ISREG(place.lstat().st_mode):
-                return Unseen.UNREADABLE
-            with place.open("rb") as file:
-                file.seek(offset)
-                content = file.read(length)
-        except FileNotFoundError:
-            return Unseen.VANISHED
-        except OSError:
-            return Unseen.UNREADABLE
-        self.reads.append((path, offset, len(content)))
+        content = super().read_at(path, offset, length)
+        if isinstance(content, bytes):
+            self.reads.append((path, offset, len(content)))
         return content
-
-    def read_dated(self, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
-        return dated(self, path, most_bytes)
-
-    def lock_state(self, path: str) -> LockState | Unseen:
-        return LockState.UNKNOWN if (self.root / path).exists() else Unseen.VANISHED
-
-    def stay_in(self, path: str) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def stay_on(self, path: str) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def processes(self) -> tuple[ProcessFact, ...]:
-        return ()
 
 
 def dated(disk: Disk, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Unseen:
@@ -69,14 +30,6 @@ def dated(disk: Disk, path: str, most_bytes: int) -> tuple[FileStat, bytes] | Un
     if isinstance(content, Unseen):
         return content
     return found if isinstance(found, Unseen) else (found, content if found.size_bytes <= most_bytes else b"")
-
-
-def _kind(mode: int) -> EntryKind:
-    if stat.S_ISDIR(mode):
-        return EntryKind.DIRECTORY
-    if stat.S_ISREG(mode):
-        return EntryKind.FILE
-    return EntryKind.SYMLINK if stat.S_ISLNK(mode) else EntryKind.OTHER
 
 
 class FilesDisk:

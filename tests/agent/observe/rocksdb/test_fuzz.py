@@ -1,7 +1,4 @@
-"""Hostile databases: never an error, never more reads, memory or work than stated (`tests/oracle/hostile.py`).
-
-`tests/oracle/fuzz.py`, a part of `make prove`, damages far more of them.
-"""
+"""Hostile databases: never an error, never more reads, memory or work than stated (`tests/oracle/hostile.py`)."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ from agent.observe.rocksdb.manifest import parse_manifest
 from agent.observe.rocksdb.store import StoreFacts
 from agent.observe.rocksdb.version_edit import parse_edit
 from tests.oracle import hostile
-from tests.oracle.table_writer import TableWriter, entry
 from tests.support.rocksdb_writer import added, counters, deleted, family, family_add, frame, varint
+from tests.support.table_writer import TableWriter, entry
 from tests.support.tree_disk import FilesDisk
 
 SEEDS = sorted((Path(__file__).parents[3] / "data" / "rocksdb" / "fuzz").iterdir())
@@ -67,6 +64,18 @@ def test_damaged_manifests(originals, data, random):
     """Manifests whose records are damaged behind good checksums."""
     original = data.draw(st.sampled_from(originals[1]))
     hostile.look(hostile.with_manifest(hostile.mutate_manifest(original, random)))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("traced")
+@settings(max_examples=2_000)
+@given(data=st.data(), random=RANDOM)
+def test_damaged_files_for_long(originals, data, random):
+    """Far more of both."""
+    table, manifest = (data.draw(st.sampled_from(x)) for x in originals)
+    hostile.look(hostile.database_of(hostile.mutate(table, random)))
+    hostile.look(hostile.with_manifest(hostile.mutate_manifest(manifest, random)))
 
 
 PARTS = st.one_of(

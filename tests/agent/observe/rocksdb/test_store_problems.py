@@ -7,8 +7,8 @@ import pytest
 from agent.inventory.disk import EntryKind, FileStat
 from agent.observe.rocksdb.cache import SstCache
 from tests.agent.observe.rocksdb.test_store import in_memory, read, small, store_of
-from tests.oracle.table_writer import TableWriter, entry
 from tests.support.rocksdb_writer import added, counters, family, family_add, frame, string, varint
+from tests.support.table_writer import TableWriter, entry
 from tests.support.tree_disk import FilesDisk
 
 ELSEWHERE = varint(65) + string(varint(1))

@@ -1,2 +1,0 @@
-// Package unittest pins the runner of the charts' unit tests.
-package unittest
