@@ -11,7 +11,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.finding import Finding
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.profiles import Profiles
-from agent.engine.unchanged import Around, NotedCase, Unchanged, around, begin
+from agent.engine.unchanged import Around, NotedCase, Unchanged, around, set_asked
 from agent.findings.ledger import Ledger, Place
 from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
 from agent.inventory.blindness import is_blind
@@ -167,7 +167,7 @@ class DetectorRunner:
             stats = self.stats[detector.meta.id]
             stats.runs += 1
             if isinstance(case, NotedCase):
-                begin(case)
+                set_asked(case, False)
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
