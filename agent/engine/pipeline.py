@@ -184,8 +184,7 @@ class Pipeline:
         if self.next_us(but_locks=True) <= now_us:
             return False
         changes = self.looker.polls.poll(now_us)
-        if changes:
-            self._conclude(changes, now_us)
+        self._conclude(changes, now_us)
         return not changes
 
     def shift(self, by_us: int) -> None:
@@ -299,6 +298,8 @@ class Pipeline:
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
+        if not changes:
+            return
         news = _ChangeBatch(now_us)
         self._publish_transitions(changes, news)
         self._judge_news(news)
