@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.finding import Finding
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.profiles import Profiles
-from agent.engine.unchanged import Around, NotedCase, Unchanged, around, begin
+from agent.engine.unchanged import Around, NotedCase, Unchanged, around, set_asked
 from agent.findings.ledger import Ledger, Place
 from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
 from agent.inventory.blindness import is_blind
@@ -103,24 +103,17 @@ class DetectorRunner:
             answers=known.answers,
         )  # fmt: skip
 
-    def application_case(
-        self, now_us: int, application: Application, batch: Batch, decision: Decision | None
-    ) -> ApplicationCase:
-        """Return what detectors of applications may read; `batch`: see `know`."""
-        known = self.know(application, batch)
-        return ApplicationCase(
-            self.inventory, now_us, application, settings=known.settings, profile=known.profile,
-            decision=decision, answers=known.answers,
-        )  # fmt: skip
-
     def judge_task(self, now_us: int, application: Application, task: Task, batch: Batch) -> None:
         """Judge a task of an application; `batch`: see `know`."""
         case, known = self.task_case(now_us, application, task, batch), self.know(application, batch)
-        is_pending = bool(self.ledger.pending(application.id, task.id))
+        pending = self.ledger.pending(application.id, task.id)
+        is_pending = bool(pending)  # a verdict changes what is pending
         asked = None
         if self.unchanged is not None and not is_pending:
             asked = self.unchanged.to_ask(task.path, known.around, known.profile)
-        again = self._judge(case, application, task, self._asked(case) if asked is None else asked)
+        if asked is None:
+            asked = self._asked(case, everybody=is_pending)
+        again = self._judge(case, application, task, asked, pending)
         if self.unchanged is not None:
             self.unchanged.note(task.path, known.around, known.profile, None if is_pending else again)
 
@@ -138,16 +131,21 @@ class DetectorRunner:
         `batch`: see `know`; `decision`: what is undecided of it; `is_decided`: whether that is known by now. Before, an
         agent that was restarted leaves the question of the one before it open.
         """
-        case = self.application_case(now_us, application, batch, decision)
-        asked = self._asked(case)
+        known = self.know(application, batch)
+        case = ApplicationCase(
+            self.inventory, now_us, application, settings=known.settings, profile=known.profile,
+            decision=decision, answers=known.answers,
+        )  # fmt: skip
+        pending = self.ledger.pending(application.id, None)
+        asked = self._asked(case, everybody=bool(pending))
         if not is_decided:
             asked = tuple(x for x in asked if x.meta.id != UNDECIDED.id)
-        self._judge(case, application, None, asked)
+        self._judge(case, application, None, asked, pending)
 
     def judge_agent(self, now_us: int) -> None:
         """Judge the agent itself."""
-        case = AgentCase(self.inventory, now_us)
-        self._judge(case, None, None, self._asked(case))
+        pending = self.ledger.pending("", None)
+        self._judge(AgentCase(self.inventory, now_us), None, None, self._by_scope[Scope.AGENT], pending)
 
     def _judge(
         self,
@@ -155,9 +153,12 @@ class DetectorRunner:
         application: Application | None,
         task: Task | None,
         asked: Sequence[Detector],
+        pending: Container[str],
     ) -> list[Detector] | None:
-        """Ask detectors one after the other; list those that may speak although nothing is read. None = one spoke."""
-        pending = self.ledger.pending(application.id if application else "", task.id if task else None)
+        """Ask detectors one after the other; list those that may speak although nothing is read. None = one spoke.
+
+        `pending`: ids of those that have something open there.
+        """
         clock = None if self._judged % TIMED else self.stopwatch
         self._judged += 1
         began = clock() if clock is not None else 0.0
@@ -167,7 +168,7 @@ class DetectorRunner:
             stats = self.stats[detector.meta.id]
             stats.runs += 1
             if isinstance(case, NotedCase):
-                begin(case)
+                set_asked(case, False)
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
@@ -187,22 +188,19 @@ class DetectorRunner:
                 began = clock() if clock is not None else 0.0
         return None if has_spoken else again
 
-    def _asked(self, case: AgentCase) -> tuple[Detector, ...]:
+    def _asked(self, case: ApplicationCase, *, everybody: bool) -> tuple[Detector, ...]:
         """Give the detectors of a scope, without those that settings and release rule out.
 
-        Where something is open all are asked: what one said before it was ruled out is closed.
+        `everybody`: something is open there, and what one said before it was ruled out is to be closed.
         """
-        if not isinstance(case, ApplicationCase):
+        if everybody:
             return self._by_scope[case.scope]
         key = case.application.id, case.scope
         known = self._not_silent.get(key)
         if known is None or known[0] is not case.profile:
             asked = tuple(x for x in self._by_scope[case.scope] if not case.is_silent(x.meta))
             known = self._not_silent[key] = case.profile, asked
-        pending = self.ledger.pending(
-            case.application.id, case.task.id if isinstance(case, TaskCase) else None
-        )
-        return known[1] if not pending else self._by_scope[case.scope]
+        return known[1]
 
     def _settle(
         self,

@@ -72,7 +72,7 @@ class DirectoryReader:
         if hint.kind is HintKind.RESCAN:
             since_us = hint.since_us or hint.at_us
             return self.rescan(hint.path, now_us, Source.RESCAN, hint.cause, since_us, report)
-        place = hint.place
+        place = classify(hint.path)
         if place.role is PathRole.TEMPORARY:
             return []  # the rename is what counts
         if hint.kind in (HintKind.DELETED, HintKind.MOVED_OUT):
@@ -209,7 +209,8 @@ class DirectoryReader:
         if reading.unseen is None:
             self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
         # flushes precede the checkpoint: what waits to be read in this task is part of its story
-        return self._read_waiting(task.path, now_us) + self._reduce(reading)
+        changes = self._read_waiting(task.path, now_us) if self._settling.due else []
+        return changes + self._reduce(reading)
 
     def _read_waiting(self, task_path: str, now_us: int) -> list[Transition]:
         return self._read_databases(self._settling.below(f"{task_path}/"), now_us, Source.INOTIFY)
@@ -331,7 +332,8 @@ class DirectoryReader:
     def next_us(self, *, but_locks: bool = False) -> int:
         """When `tick` has something to do; `but_locks`: beside the locks that are asked for often."""
         polls_us = self.polls.slow_poll_us if but_locks else self.polls.next_us
-        return min(x for x in (polls_us, self._settling.next_us()) if x is not None)
+        settled_us = self._settling.next_us()
+        return polls_us if settled_us is None else min(polls_us, settled_us)
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agent.inventory.file_times import SERVED_VOLUMES, ClockDifference, move_file_times
+from agent.inventory.file_times import ClockDifference, move_file_times
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.model import Inventory
-from agent.layout.paths import PathRole
+from agent.layout.paths import PathRole, classify
 from agent.observe.observer import Observer
 
 _ONCE = frozenset({PathRole.SST, PathRole.OPTIONS, PathRole.IDENTITY})
@@ -14,7 +14,7 @@ _IS_WHOLE = frozenset({HintKind.WRITTEN, HintKind.MOVED_IN})
 
 
 class FileClock:
-    """Measures on volumes of a file server; on others nothing is measured, and nothing moves."""
+    """Measures on volumes of a file server (`SERVED_VOLUMES`); of others it is told nothing."""
 
     def __init__(self, inventory: Inventory, observer: Observer) -> None:
         """Keep `inventory`, and what `observer` reads, on the clock of this node."""
@@ -28,9 +28,9 @@ class FileClock:
     def note(self, hint: Hint) -> None:
         """Take an announcement; what is known moves if the difference is another one than was thought."""
         inventory, observer = self._inventory, self._observer
-        if inventory.volume not in SERVED_VOLUMES or hint.kind not in _IS_WHOLE:
+        if hint.kind not in _IS_WHOLE:
             return
-        place = hint.place
+        place = classify(hint.path)
         if place.role not in _ONCE:
             return
         written_us = observer.written_us(place.path)

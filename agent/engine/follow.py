@@ -43,11 +43,7 @@ class Follow:
         count = self._steps[task.path] = self._steps.get(task.path, 0) + 1
         if count < CHECKPOINTS_KEPT or not self._tempo_us:
             return False
-        return self._settings.of(task.application).exactly_once is not True
-
-    def let_wait(self, path: str, now_us: int) -> None:
-        """Have a task judged when its time comes, counted from the first step that waits."""
-        self.waiting.schedule(path, now_us + self._tempo_us)
+        return task.path in self.waiting.due or self._settings.of(task.application).exactly_once is not True
 
 
 def _is_step(task: Task) -> bool:
@@ -68,8 +64,11 @@ def _is_step(task: Task) -> bool:
     before, after = task.checkpoints[-2:]
     if not _moves_on(before, after):
         return False
-    sessions = (store.session for store in task.stores.values())
-    return not any(x is not None and (x.bulk_load_us or x.first is None) for x in sessions)
+    for store in task.stores.values():
+        session = store.session
+        if session is not None and (session.bulk_load_us or session.first is None):
+            return False
+    return True
 
 
 def _moves_on(before: CheckpointFact, after: CheckpointFact) -> bool:

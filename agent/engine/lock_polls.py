@@ -118,8 +118,7 @@ class LockPolls:
         known: list[tuple[str, LockState | None]] = []
         if task.lock is not None:
             known.append((f"{task.path}/{names.LOCK_FILE}", task.lock))
-        for store in task.stores.values():
-            known += [(f"{x.path}/{names.STORE_LOCK_FILE}", x.lock) for x in store.databases.values()]
+        known += [(f"{x.path}/{names.STORE_LOCK_FILE}", x.lock) for x in task.databases]
         for path, before in known:
             lock = self._observer.ask_lock(path)
             if lock is not LockState.UNKNOWN and lock is not before:
@@ -141,7 +140,4 @@ def _sentinel(task: Task) -> str | None:
     """The lock that shows who holds a task: its own `.lock` where it has one, else the LOCK of a store."""
     if task.lock is not None:
         return f"{task.path}/{names.LOCK_FILE}"
-    for store in task.stores.values():
-        for database in store.databases.values():
-            return f"{database.path}/{names.STORE_LOCK_FILE}"
-    return None
+    return next((f"{x.path}/{names.STORE_LOCK_FILE}" for x in task.databases), None)

@@ -72,7 +72,7 @@ def may_go_on(application: Application) -> bool:
     """Return whether a process works on an application's directory, or may."""
     tasks = application.tasks.values()
     locks = {application.lock, *(task.lock for task in tasks)}
-    locks.update(database.lock for t in tasks for s in t.stores.values() for database in s.databases.values())
+    locks.update(database.lock for task in tasks for database in task.databases)
     known_free = not locks & {LockState.HELD, LockState.UNKNOWN}
     return not known_free or bool(application.processes)
 

@@ -24,6 +24,7 @@ from agent.findings.ledger import Ledger, Place
 from agent.findings.said import Said, level_of
 from agent.inventory.blindness import begin_blind
 from agent.inventory.disk import Disk
+from agent.inventory.file_times import SERVED_VOLUMES
 from agent.inventory.hints import PERIODIC, Hint, HintKind
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import SettingsBook
@@ -136,7 +137,8 @@ class Pipeline:
         for hint in hints:
             if hint.kind is HintKind.RESCAN:
                 self.rescans[hint.cause] = self.rescans.get(hint.cause, 0) + 1
-            self.file_clock.note(hint)
+            elif self.looker.inventory.volume in SERVED_VOLUMES:
+                self.file_clock.note(hint)
             self._publish_transitions(
                 self.looker.hint(hint, now_us, lambda changes: self._publish_transitions(changes, news)), news
             )
@@ -182,8 +184,7 @@ class Pipeline:
         if self.next_us(but_locks=True) <= now_us:
             return False
         changes = self.looker.polls.poll(now_us)
-        if changes:
-            self._conclude(changes, now_us)
+        self._conclude(changes, now_us)
         return not changes
 
     def shift(self, by_us: int) -> None:
@@ -297,6 +298,8 @@ class Pipeline:
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:
+        if not changes:
+            return
         news = _ChangeBatch(now_us)
         self._publish_transitions(changes, news)
         self._judge_news(news)
@@ -304,8 +307,9 @@ class Pipeline:
     def _publish_transitions(self, changes: list[Transition], news: _ChangeBatch) -> None:
         """Emit what changed, and note who is to be judged when all of it is known."""
         self.revision += len(changes)
+        inventory = self.looker.inventory
         for change in changes:
-            application = self.inventory.applications[change.application]
+            application = inventory.applications[change.application]
             news.applications[application.id] = application
             task = application.tasks.get(change.task or "")
             if task is None or not self.follow.is_step(task, change):
@@ -328,7 +332,8 @@ class Pipeline:
         batch: Batch = {}
         for path, (application, task) in news.tasks.items():
             if path not in news.at_once and not self.ledger.pending(application.id, task.id):
-                self.follow.let_wait(path, news.at_us)
+                if path not in self.follow.waiting.due:  # its time is counted from the first step that waits
+                    self.follow.waiting.schedule(path, news.at_us + self.tempo_us)
                 continue
             self.follow.waiting.drop(path)
             self._rechecks.restart(path, news.at_us)

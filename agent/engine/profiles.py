@@ -51,8 +51,7 @@ def _has_offsets_family(application: Application) -> bool:
     return application.offsets_family_us > 0 and any(
         OFFSETS_FAMILY in database.families
         for task in application.tasks.values()
-        for store in task.stores.values()
-        for database in store.databases.values()
+        for database in task.databases
     )
 
 

@@ -65,8 +65,7 @@ def databases(inventory: Inventory) -> Iterator[Database]:
     """List every database of every store that is there."""
     for application in inventory.applications.values():
         for task in application.tasks.values():
-            for store in task.stores.values():
-                yield from store.databases.values()
+            yield from task.databases
 
 
 def database_at(inventory: Inventory, place: StatePath) -> Database | None:

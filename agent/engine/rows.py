@@ -97,7 +97,7 @@ def offset_of(task: Task, store_name: str, databases: Iterable[Database]) -> int
 
 def size_of(task: Task) -> int:
     """Add up the live SST bytes of a task."""
-    return sum(database.size_bytes for store in task.stores.values() for database in store.databases.values())
+    return sum(database.size_bytes for database in task.databases)
 
 
 def worst_by_task(findings: Iterable[Finding]) -> dict[Key, Severity]:

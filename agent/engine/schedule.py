@@ -26,35 +26,35 @@ class Schedule:
     """Keys with the time at which each is due; a key is due once, at its earliest wish."""
 
     def __init__(self) -> None:
-        self._due: dict[str, int] = {}
+        self.due: dict[str, int] = {}  # key -> when it is due; to read only
         self._heap: list[tuple[int, str]] = []
 
     def schedule(self, key: str, at_us: int) -> None:
         """Make a key due at a time, or earlier if it was wanted earlier."""
-        known = self._due.get(key)
+        known = self.due.get(key)
         if known is not None and known <= at_us:
             return
-        self._due[key] = at_us
+        self.due[key] = at_us
         heapq.heappush(self._heap, (at_us, key))
 
     def drop(self, key: str) -> None:
         """Forget a key."""
-        self._due.pop(key, None)
+        self.due.pop(key, None)
 
     def below(self, prefix: str) -> list[str]:
         """List the keys that begin so, in no particular order of time."""
-        return [key for key in self._due if key.startswith(prefix)]
+        return [key for key in self.due if key.startswith(prefix)]
 
     def next_us(self) -> int | None:
         """When the next key is due; None = nothing waits."""
-        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+        while self._heap and self.due.get(self._heap[0][1]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def shift(self, by_us: int) -> None:
         """Move every time: the clock was set."""
-        self._due = {key: at_us + by_us for key, at_us in self._due.items()}
-        self._heap = [(at_us, key) for key, at_us in self._due.items()]
+        self.due = {key: at_us + by_us for key, at_us in self.due.items()}
+        self._heap = [(at_us, key) for key, at_us in self.due.items()]
         heapq.heapify(self._heap)
 
     def pop_due(self, now_us: int) -> list[str]:
@@ -62,7 +62,7 @@ class Schedule:
         taken: list[str] = []
         while (due := self.next_us()) is not None and due <= now_us:
             _, key = heapq.heappop(self._heap)
-            del self._due[key]
+            del self.due[key]
             taken.append(key)
         return taken
 

@@ -6,7 +6,7 @@ application with its other tasks, may speak although nothing of its task was rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent.inventory.model import Inventory
@@ -33,7 +33,7 @@ class _Noted:
     def __get__(self, case: NotedCase | None, owner: type) -> Any:
         if case is None:
             return self
-        _ASKED.__set__(case, True)  # around `__setattr__`: the case is frozen
+        set_asked(case, True)
         return self._slot.__get__(case)
 
     def __set__(self, case: NotedCase, value: object) -> None:
@@ -41,13 +41,10 @@ class _Noted:
 
 
 _ASKED: Any = NotedCase.__dict__["is_asked"]
+set_asked: Callable[[NotedCase, bool], None] = _ASKED.__set__
+"""Sets whether a case was asked for more: around `__setattr__`, because a case is frozen."""
 for _name in ("now_us", "application"):
     setattr(NotedCase, _name, _Noted(getattr(NotedCase, _name)))
-
-
-def begin(case: NotedCase) -> None:
-    """Note from here on."""
-    _ASKED.__set__(case, False)
 
 
 def around(inventory: Inventory) -> Around:

@@ -35,10 +35,9 @@ def unread(inventory: Inventory) -> dict[str, str]:
             found.setdefault(f"{task.path}/{names.LOCK_FILE}", _UNASKED)
         if task.checkpoint_problem is not None:
             found.setdefault(f"{task.path}/{names.CHECKPOINT_FILE}", task.checkpoint_problem)
-        for store in task.stores.values():
-            for database in store.databases.values():
-                if database.lock is LockState.UNKNOWN:
-                    found.setdefault(f"{database.path}/{names.STORE_LOCK_FILE}", _UNASKED)
+        for database in task.databases:
+            if database.lock is LockState.UNKNOWN:
+                found.setdefault(f"{database.path}/{names.STORE_LOCK_FILE}", _UNASKED)
     return dict(sorted(found.items()))
 
 
@@ -99,8 +98,6 @@ def _is_unused(application: Application, now_us: int) -> bool:
     if application.lock in _MAY_BE_HELD or application.processes or any(task.held for task in tasks):
         return False
     written = (task.checkpoint.written_us for task in tasks if task.checkpoint is not None)
-    opened = (
-        x.options_written_us for task in tasks for s in task.stores.values() for x in s.databases.values()
-    )
+    opened = (x.options_written_us for task in tasks for x in task.databases)
     newest_us = max((application.mtime_us, *(task.mtime_us for task in tasks), *written, *opened))
     return 0 < newest_us < now_us - UNUSED_US

@@ -25,12 +25,14 @@ class UnreadablePaths:
         self._open: dict[str, BlindInterval] = {}
         self._inside: dict[str, set[str]] = {}  # directory -> what is open of its entries
 
-    def note(self, place: StatePath, unseen: Unseen | None, at_us: int) -> None:
-        """Take what a reading of a place came to; None = it was seen."""
-        self._note(place.path, place, unseen, at_us)
-
-    def _note(self, key: str, place: StatePath, unseen: Unseen | None, at_us: int, what: str = "") -> None:
-        known = self._open.get(key) if self._open else None
+    def note(
+        self, place: StatePath, unseen: Unseen | None, at_us: int, what: str = "", *, listed: bool = False
+    ) -> None:
+        """Take what a reading of a place came to, or (`listed`) a listing of it; None = it was seen."""
+        if unseen is None and not self._open:
+            return
+        key = f"{place.path}/." if listed else place.path
+        known = self._open.get(key)
         if unseen in _REFUSALS and not {place.path, f"{place.path}/."} & self._open.keys():
             detail = f"at {place.path or 'the state directory'!r}{what}"
             interval = BlindInterval(
@@ -47,7 +49,7 @@ class UnreadablePaths:
 
         Whether the directory itself is seen is another question: it may be there and not be listed.
         """
-        self._note(f"{place.path}/.", place, entries if isinstance(entries, Unseen) else None, at_us)
+        self.note(place, entries if isinstance(entries, Unseen) else None, at_us, listed=True)
         if not isinstance(entries, Unseen):
             links = (join(place.path, x.name) for x in entries if x.kind is EntryKind.SYMLINK)
             self.note_inside(place.path, {x: LINK for x in links if classify(x).role in _LISTED}, at_us)
@@ -55,9 +57,9 @@ class UnreadablePaths:
     def note_inside(self, directory: str, unread: Mapping[str, Unlisted], at_us: int) -> None:
         """Take which entries of a directory that was listed cannot be listed."""
         for path in sorted(self._inside.pop(directory, set()) - unread.keys()):
-            self._note(f"{path}/.", classify(path), None, at_us)
+            self.note(classify(path), None, at_us, listed=True)
         for path, (unseen, what) in unread.items():
-            self._note(f"{path}/.", classify(path), unseen, at_us, what)
+            self.note(classify(path), unseen, at_us, what, listed=True)
         if unread:
             self._inside[directory] = set(unread)
 

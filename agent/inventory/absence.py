@@ -117,12 +117,11 @@ def _is_another(task: Task, eyes: Eyes) -> bool:
     if before is not None and eyes.written_us(f"{task.path}/{CHECKPOINT_FILE}") == before.written_us:
         return False
     successors = 0
-    for store in task.stores.values():
-        for database in store.databases.values():
-            identity = eyes.identity(database.path)
-            if identity is not None and identity == database.identity:
-                return False
-            successors += identity is not None
+    for database in task.databases:
+        identity = eyes.identity(database.path)
+        if identity is not None and identity == database.identity:
+            return False
+        successors += identity is not None
     return successors > 0
 
 

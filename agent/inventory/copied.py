@@ -38,7 +38,7 @@ def copied_until_us(task: Task) -> int:
 
     The copy was over when one of the copied stores was opened after it; what was written from then on has its own time.
     """
-    copied = [x for store in task.stores.values() for x in store.databases.values() if is_copied(x)]
+    copied = [x for x in task.databases if is_copied(x)]
     opened = [at_us for x in copied for at_us in x.reopened_us if at_us > x.born_us]
     return min(opened, default=NOT_OVER_US) if copied else 0
 
@@ -57,5 +57,4 @@ def is_birth_known(task: Task, database: Database) -> bool | None:
         return not is_copied(database)
     if is_copied(database) or times_are_copied(task, database.born_us):
         return False
-    siblings = (x for store in task.stores.values() for x in store.databases.values())
-    return True if any(x.oldest_data_us for x in siblings) else None
+    return True if any(x.oldest_data_us for x in task.databases) else None

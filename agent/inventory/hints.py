@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from agent.layout.paths import PathRole, StatePath, classify
+from agent.layout.paths import PathRole
 
 
 class HintKind(StrEnum):
@@ -47,11 +47,6 @@ class Hint(NamedTuple):
     is_directory: bool = False  # whether the kernel said that the name is a directory
     cause: str = ""  # for RESCAN: cause slug (`queue-overflow`, `start`, `periodic`, ...); else empty
     since_us: int = 0  # for RESCAN after a loss: from when on something may have gone unseen; 0 = `at_us`
-
-    @property
-    def place(self) -> StatePath:
-        """What the path is for: the one place where a hint is classified."""
-        return classify(self.path)
 
 
 _NAMES = frozenset({HintKind.CREATED, HintKind.DELETED, HintKind.MOVED_IN, HintKind.MOVED_OUT})

@@ -131,9 +131,14 @@ class Task:
         return int(number) if number.isdecimal() else None
 
     @property
+    def databases(self) -> list[Database]:
+        """Databases of all its stores that are there."""
+        return [database for store in self.stores.values() for database in store.databases.values()]
+
+    @property
     def database_paths(self) -> list[str]:
-        """Directories of its databases that are there."""
-        return [database.path for store in self.stores.values() for database in store.databases.values()]
+        """Their directories."""
+        return [database.path for database in self.databases]
 
     @property
     def is_global(self) -> bool:
@@ -161,7 +166,8 @@ class Task:
 
     def store_of(self, entry: OffsetEntry) -> str | None:
         """Return which store of this task an entry belongs to; None for foreign or unmapped entries."""
-        if self.partition is not None and entry.partition != self.partition:
+        partition = self.partition
+        if partition is not None and entry.partition != partition:
             return None
         name = changelog_store(entry.topic, self.application)
         topology, slash, _ = self.id.partition("/")

@@ -47,8 +47,12 @@ def _plain(value: Any) -> Any:
         return sorted(map(_plain, value))
     if isinstance(value, tuple | list | Timeline):
         return [_plain(each) for each in value]
-    held = ((name, getattr(value, name), default) for name, default in _defaults(kind))
-    return {name: _plain(own) for name, own, default in held if own != default or default is MISSING}
+    plain = {}
+    for name, default in _defaults(kind):
+        own = getattr(value, name)
+        if own != default or default is MISSING:
+            plain[name] = own if type(own) in _PLAIN else _plain(own)
+    return plain
 
 
 @cache

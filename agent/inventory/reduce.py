@@ -82,7 +82,8 @@ def _reduce_in_task(application: Application, reading: Observation) -> list[Tran
         changes += reduce_database(application, task, reading)
     elif isinstance(reading, LockReading) and place.role is PathRole.TASK_LOCK:
         reduce_task_lock(application, task, reading)
-    end_quiet_walk(task, reading.at_us)
+    if task.walk is not None:
+        end_quiet_walk(task, reading.at_us)
     if _may_change_holder(reading):
         open_sessions(application, task, reading)
         changes += closings(task, close_sessions(task, reading), reading)

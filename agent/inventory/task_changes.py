@@ -280,7 +280,9 @@ def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition
     for name, offset in offsets.items():
         _mark(task, name, offset, reading.mtime_us)
     note_commit(task, task.checkpoints[-1])
+    puts = 0
     for store in task.stores.values():  # also one of which a source topic speaks, and no entry by its name
+        puts += store.puts_at(reading.mtime_us)
         if store.sessions:
             settle_close(task, store, store.sessions[-1])
     written = change_of(
@@ -289,7 +291,7 @@ def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition
         offsets=reading.entries,
         offset_before=max(before.values(), default=None),
         offset_after=max(offsets.values(), default=None),
-        puts=sum(store.puts_at(reading.mtime_us) for store in task.stores.values()),
+        puts=puts,
         occurred_at_us=reading.mtime_us,
         task_incarnation=task.incarnation,
         held=task.held,
@@ -309,7 +311,7 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     is_over = session.released_us is not None and session.released_us < task.held_since_us <= written_us
     if written_us < session.opened_us or is_replaced or is_over:
         return
-    unsure = any(database.undated_us > written_us for database in store.databases.values())
+    unsure = max([x.undated_us for x in store.databases.values()], default=0) > written_us
     mark = CheckpointClaim(written_us, offset, store.puts_at(written_us), unsure)
     session.first = session.first or mark
     session.last = mark

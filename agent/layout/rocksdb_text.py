@@ -106,7 +106,7 @@ def parse_identity(content: bytes) -> str | None:
 
 def old_log_times_us(names: Iterable[str]) -> tuple[int, ...]:
     """List when earlier info logs were put aside: one reopen each, if logs are not rolled; oldest first."""
-    matches = (OLD_INFO_LOG_FILE.fullmatch(name) for name in names)
+    matches = [OLD_INFO_LOG_FILE.fullmatch(name) for name in names if name.startswith("LOG.old")]
     return tuple(sorted(int(match.group(1)) for match in matches if match and len(match.group(1)) <= 20))
 
 

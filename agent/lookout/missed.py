@@ -14,7 +14,7 @@ from agent.contract.events import Change, Source
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
 from agent.layout import names
-from agent.layout.paths import PathRole, StatePath
+from agent.layout.paths import PathRole, StatePath, classify
 
 SLACK_US = 10_000_000
 """A notification explains what happened up to so much after it: a store is read after its burst, a manifest is
@@ -64,7 +64,7 @@ class MissedChanges:
         """Take notifications as they come."""
         for hint in hints:
             if hint.kind is not HintKind.RESCAN and hint.kind is not HintKind.CANARY:
-                thing = _thing_of(hint.place)
+                thing = _thing_of(classify(hint.path))
                 if thing is not None:
                     self._heard_us[thing] = hint.at_us
 
@@ -121,7 +121,9 @@ class MissedChanges:
 
 
 def _thing_of(place: StatePath) -> str | None:
-    if place.role in (PathRole.CHECKPOINT, PathRole.TEMPORARY):
+    if place.role is PathRole.CHECKPOINT:
+        return place.path
+    if place.role is PathRole.TEMPORARY:
         return f"{place.task_path}/{names.CHECKPOINT_FILE}" if place.task_path else None
     if place.database is not None:
         return place.database

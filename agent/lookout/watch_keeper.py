@@ -243,7 +243,7 @@ class WatchKeeper:
     @property
     def polls(self) -> bool:
         """Whether the volume is polled at the faster pace."""
-        return bool(self._polling) or self._source is None or bool(self._source.watch.counters().unwatched)
+        return bool(self._polling) or self._source is None or self._source.watch.is_partial
 
     @property
     def counts_missed(self) -> bool:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from agent.clock import Clock
@@ -140,7 +141,7 @@ class WatchLoop:
         if self.is_ready or not self.pipeline.looker.is_resuming:
             if self.pipeline.next_us() <= now_us:
                 self.pipeline.tick(now_us)
-            if self.is_ready:
+            if self.is_ready and self.reconciler.next_s(now_s) <= now_s:
                 self.reconciler.step(now_us)
         self._settle_missed(now_us)
         if is_up_to_date:
@@ -284,10 +285,7 @@ class WatchLoop:
 
     def _pace(self) -> Pace:
         pace = self.mode.polling if self.keeper.polls else self.mode.watching
-        pace = pace.at_least(BUSY_SHARE * self.limits.cpu_share)
-        if self.limits.step >= Step.SLOWEST_RESCAN:
-            return pace.slower(16)
-        return pace.slower(4) if self.limits.step >= Step.SLOWER_RESCAN else pace
+        return _paced(pace, self.limits.cpu_share, self.limits.step)
 
     def _check_limits(self, now_s: float) -> None:
         if not self.limits.is_due(now_s):
@@ -298,6 +296,14 @@ class WatchLoop:
             detail = Step.LESS_STORE_DETAIL
             if (before >= detail) != (self.limits.step >= detail):
                 self.pipeline.looker.observer.set_detail(with_counters=self.limits.step < detail)
+
+
+@lru_cache(maxsize=4)  # asked in every turn
+def _paced(pace: Pace, cpu_share: float, step: Step) -> Pace:
+    pace = pace.at_least(BUSY_SHARE * cpu_share)
+    if step >= Step.SLOWEST_RESCAN:
+        return pace.slower(16)
+    return pace.slower(4) if step >= Step.SLOWER_RESCAN else pace
 
 
 _FROM_WATCH = frozenset({"watch-refused", "root-missing", "watch-lost", "canary-missed"})

@@ -46,6 +46,8 @@ _DETOURS = frozenset({"", ".", ".."})
 _FLOCK = struct.Struct("@hhqqi0q")
 _WHOLE_FILE = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
 
+_NOT_REGULAR = "not a regular file"
+
 Answer = TypeVar("Answer")
 
 
@@ -151,10 +153,9 @@ class KernelDisk:
 
     @contextmanager
     def stay_in(self, path: str) -> Iterator[None]:
-        """Keep a directory open. Not for longer than a reading: what is kept open cannot be unmounted."""
-        before = self._kept
+        """Keep a directory open, one at a time. Not for longer than a reading: what is open cannot be unmounted."""
         try:
-            descriptor, _ = self._open_parent(f"{path}/file")
+            descriptor, _ = _open_parent(self._root, f"{path}/file")
         except (OSError, ValueError):
             yield  # every reading will find that out by itself
             return
@@ -162,9 +163,8 @@ class KernelDisk:
         try:
             yield
         finally:
-            self._kept = before
-            if before is None or descriptor != before[1]:
-                os.close(descriptor)
+            self._kept = None
+            os.close(descriptor)
 
     @contextmanager
     def stay_on(self, path: str) -> Iterator[None]:
@@ -187,29 +187,15 @@ class KernelDisk:
 
     def _beside(self, path: str, ask: Callable[[int, str], Answer]) -> Answer:
         """Ask about a name in the directory that holds it: the one that is kept open, or opened for this."""
-        parent, name = self._open_parent(path)
+        if self._kept is not None:
+            directory, _, name = path.rpartition("/")
+            if directory == self._kept[0] and name not in _DETOURS:
+                return ask(self._kept[1], name)
+        parent, name = _open_parent(self._root, path)
         try:
             return ask(parent, name)
         finally:
-            if self._kept is None or parent != self._kept[1]:
-                os.close(parent)
-
-    def _open_parent(self, path: str) -> tuple[int, str]:
-        """Open the directory that holds `path`, component by component; give its descriptor and the last name.
-
-        Plain functions and not context managers: those took a quarter of a reading of a file. `start` is the root, or a
-        directory that is open, which is given where it holds `path`.
-
-        Raises:
-            OSError: a component is gone, denied or not a directory.
-            ValueError: the path leads out of the root, or no file can have this name.
-        """
-        if self._kept is not None:
-            directory, descriptor = self._kept
-            below = path[len(directory) + 1 :]
-            if below and path.startswith(f"{directory}/"):
-                return _open_parent(descriptor, below)
-        return _open_parent(self._root, path)
+            os.close(parent)
 
 
 def query_lock(descriptor: int) -> LockState:
@@ -236,11 +222,13 @@ def _stat(parent: int, name: str) -> os.stat_result:
 def _open_regular_file(parent: int, name: str) -> tuple[int, os.stat_result]:
     """Open a regular file for reading; give its descriptor and what it is. ENXIO for anything else."""
     # Statted before the open: opening a FIFO would wake its writer, opening a device may act on it.
-    _require_regular(_stat(parent, name))
+    if not stat.S_ISREG(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        raise OSError(errno.ENXIO, _NOT_REGULAR)
     descriptor = os.open(name, _READING, dir_fd=parent)
     try:
         found = os.fstat(descriptor)
-        _require_regular(found)  # and again: the name may have changed hands in between
+        if not stat.S_ISREG(found.st_mode):  # and again: the name may have changed hands in between
+            raise OSError(errno.ENXIO, _NOT_REGULAR)
     except OSError:
         os.close(descriptor)
         raise
@@ -248,17 +236,14 @@ def _open_regular_file(parent: int, name: str) -> tuple[int, os.stat_result]:
 
 
 def _file_stat(found: os.stat_result) -> FileStat:
-    return FileStat(_kind(found.st_mode), found.st_ino, found.st_size, found.st_mtime_ns // 1000)
+    kind = _KINDS.get(stat.S_IFMT(found.st_mode), EntryKind.OTHER)
+    return FileStat(kind, found.st_ino, found.st_size, found.st_mtime_ns // 1000)
 
 
-def _open_parent(start: str | int, path: str) -> tuple[int, str]:
+def _open_parent(root: str, path: str) -> tuple[int, str]:
     """Open the directory that holds `path`, component by component; give its descriptor and the last name.
 
-    Plain functions and not context managers: those took a quarter of a reading of a file.
-
-    Args:
-        start: Where the path begins: the root, or a directory that is open, which is given where it holds `path`.
-        path: Relative to it.
+    A plain function and not a context manager: that took a quarter of a reading of a file.
 
     Raises:
         OSError: a component is gone, denied or not a directory.
@@ -267,23 +252,16 @@ def _open_parent(start: str | int, path: str) -> tuple[int, str]:
     *way, name = path.split("/") if path else ["."]
     if path and not _DETOURS.isdisjoint((*way, name)):
         raise ValueError(path)
-    descriptor = os.open(start, _ROOT) if isinstance(start, str) else start
+    descriptor = os.open(root, _ROOT)
     try:
         for component in way:
             below = os.open(component, _WAY, dir_fd=descriptor)
-            if descriptor != start:
-                os.close(descriptor)
+            os.close(descriptor)
             descriptor = below
     except (OSError, ValueError):  # ValueError: a name that no file can have
-        if descriptor != start:
-            os.close(descriptor)
+        os.close(descriptor)
         raise
     return descriptor, name
-
-
-def _require_regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.ENXIO, "not a regular file")
 
 
 def _listing(parent: int, name: str) -> tuple[Entry, ...] | Unseen:
@@ -293,10 +271,13 @@ def _listing(parent: int, name: str) -> tuple[Entry, ...] | Unseen:
         return Unseen.UNREADABLE
     try:
         with os.scandir(descriptor) as entries:
-            found = tuple(Entry(entry.name, _entry_kind(entry)) for entry in islice(entries, MAX_ENTRIES + 1))
+            found = [
+                Entry(x.name, EntryKind.FILE if x.is_file(follow_symlinks=False) else _entry_kind(x))
+                for x in islice(entries, MAX_ENTRIES + 1)
+            ]
     finally:
         os.close(descriptor)
-    return found if len(found) <= MAX_ENTRIES else Unseen.TOO_LARGE
+    return tuple(found) if len(found) <= MAX_ENTRIES else Unseen.TOO_LARGE
 
 
 def _read(descriptor: int, offset: int, wanted: int) -> bytes:
@@ -312,13 +293,7 @@ def _read(descriptor: int, offset: int, wanted: int) -> bytes:
     return content
 
 
-def _kind(mode: int) -> EntryKind:
-    return _KINDS.get(stat.S_IFMT(mode), EntryKind.OTHER)
-
-
 def _entry_kind(entry: os.DirEntry[str]) -> EntryKind:
-    if entry.is_file(follow_symlinks=False):  # nearly all of them
-        return EntryKind.FILE
     if entry.is_dir(follow_symlinks=False):
         return EntryKind.DIRECTORY
     return EntryKind.SYMLINK if entry.is_symlink() else EntryKind.OTHER

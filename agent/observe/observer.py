@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
@@ -282,7 +283,7 @@ class Observer:
         reads it late, after the time of the checkpoint's file, and the flush would seem to have come later.
         """
         for path in databases:
-            if (known := self._known.get(path)) is not None:
+            if (known := self._known.get(path)) is not None and known.announced_us:
                 known.cap_announcements(written_us)
 
     def _known_of(self, path: str, identity: str | None) -> _Known:
@@ -293,7 +294,8 @@ class Observer:
         return known
 
     def _read_options(self, path: str, entries: list[str], known: _Known) -> None:
-        found = [(int(m[1]), m[0]) for x in entries if (m := names.OPTIONS_FILE.fullmatch(x))]
+        options = [x for x in entries if x.startswith("OPTIONS-")]
+        found = [(int(m[1]), m[0]) for x in options if (m := names.OPTIONS_FILE.fullmatch(x))]
         if not found:
             return
         name = max(found)[1]
@@ -364,4 +366,4 @@ def _flushes(facts: StoreFacts, known: _Known, at_us: int, ahead_us: int) -> tup
         for added in view.data_files
     ]
     known.forget_announcements(at_us)
-    return tuple(sorted(flushes, key=lambda flush: (flush.sequence, flush.number)))
+    return tuple(sorted(flushes, key=attrgetter("sequence", "number")))

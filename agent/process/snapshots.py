@@ -26,10 +26,10 @@ from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
 from agent.ship.values import SpoolStats
 
-FULL_EVERY_S = 0.25
+EVERY_S = 1.0
+"""Nobody scrapes more often."""
 FULL_SHARE = 20
 """After a change a snapshot may take one part in so many of the time: big directories get fewer."""
-IDLE_EVERY_S = 1.0
 IDLE_SHARE, IDLE_REST_S = 1000, 5.0
 """The same while nothing changes, and the least distance: then only times and counts of what ran move on."""
 
@@ -75,7 +75,7 @@ class Snapshots:
         revision = (pipeline.revision, pipeline.looker.outcomes.total())
         is_idle = revision == self._revision and self._lookout.is_ready == self._snapshot.ready
         self.is_settled = is_idle
-        if began_s < self._refreshed_s + (IDLE_EVERY_S if is_idle else FULL_EVERY_S):
+        if began_s < self._refreshed_s + EVERY_S:
             return
         self._refreshed_s = began_s
         rest_s = max(self._cost_s * IDLE_SHARE, IDLE_REST_S) if is_idle else self._cost_s * FULL_SHARE

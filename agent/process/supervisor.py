@@ -109,7 +109,9 @@ class Supervisor:
         self._pipeline = Pipeline(
             disk, config.applications, self._clock.now_us(), self._emit, disabled=config.disabled,
             on_fault=_log_fault, stopwatch=time.perf_counter, rescan_us=0,
-            wants_summaries=bool(settings.spool),  # nothing else takes them; one that was refused counts them
+            # nothing else takes them; those that a spool should have taken are counted
+            wants_summaries=bool(settings.spool),
+            wants_transitions=bool(settings.spool) or config.digest.at != "off",
         )  # fmt: skip
         self._events = self._make_events(config, origin)
         self._own = self._make_own(settings, origin)

@@ -37,9 +37,9 @@ class Mailbox:
         """Make an empty mailbox for `capacity` waiting hints."""
         self._capacity = capacity
         self._condition = threading.Condition()
-        self._waiting: list[Hint | None] = []  # None: replaced by a later one
-        self._latest: dict[str, int] = {}  # key -> place of the hint that the next one of this key replaces
-        self._gaps = 0
+        self._waiting: dict[int, Hint] = {}  # by number, in order
+        self._latest: dict[str, int] = {}  # key -> number of the hint that the next one of this key replaces
+        self._number = 0
         self._lost: Hint | None = None
         self._coalesced = self._dropped = 0
 
@@ -62,47 +62,37 @@ class Mailbox:
         """
         with self._condition:
             self._condition.wait_for(lambda: self._waiting, timeout_s)
-            taken = [hint for hint in self._waiting if hint is not None]
+            taken = [*self._waiting.values()]
             if self._lost is not None:
                 taken.append(self._lost)
-            self._waiting, self._latest, self._gaps, self._lost = [], {}, 0, None
+            self._waiting, self._latest, self._lost = {}, {}, None
             return taken
 
     def counters(self) -> MailboxCounters:
         """Return what went through so far."""
         with self._condition:
-            waiting = len(self._waiting) - self._gaps
-            return MailboxCounters(self._coalesced, self._dropped, waiting)
+            return MailboxCounters(self._coalesced, self._dropped, len(self._waiting))
 
     def _put(self, hint: Hint) -> None:
         key = _key(hint)
-        place = None if key is None else self._latest.get(key)
-        if place is not None:
-            self._waiting[place] = None
-            self._gaps += 1
+        replaced = None if key is None else self._latest.get(key)
+        if replaced is not None:
+            del self._waiting[replaced]
             self._coalesced += 1
-        elif len(self._waiting) - self._gaps >= self._capacity and hint.kind is not HintKind.RESCAN:
+        elif len(self._waiting) >= self._capacity and hint.kind is not HintKind.RESCAN:
             self._dropped += 1
             since_us = hint.at_us if self._lost is None else self._lost.since_us
             self._lost = Hint(
                 "", HintKind.RESCAN, hint.at_us, is_directory=True, cause=MAILBOX_FULL, since_us=since_us
             )
             return
+        self._number += 1
         if key is None:
             # What comes later on this path must not overtake this hint's predecessors.
             self._latest.pop(hint.path, None)
         else:
-            self._latest[key] = len(self._waiting)
-        self._waiting.append(hint)
-        if self._gaps > self._capacity:
-            self._close_gaps()
-
-    def _close_gaps(self) -> None:
-        kept = [place for place, hint in enumerate(self._waiting) if hint is not None]
-        moved = {old: new for new, old in enumerate(kept)}
-        self._waiting = [self._waiting[place] for place in kept]
-        self._latest = {key: moved[place] for key, place in self._latest.items()}
-        self._gaps = 0
+            self._latest[key] = self._number
+        self._waiting[self._number] = hint
 
 
 def _key(hint: Hint) -> str | None:

@@ -125,6 +125,11 @@ class TreeWatch:
         """Return what is wrong now: cause -> one sentence with what to do."""
         return self._degraded | self._watches.refusals()
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether directories that should be watched are not."""
+        return self._counters.unwatched > 0
+
     def awaits_root(self) -> bool:
         """Return whether the root cannot be opened, so that its watches wait for it."""
         return self._identity is None
@@ -287,7 +292,7 @@ def _is_of_interest(path: str) -> bool:
 
 def _identify(root: Path) -> tuple[int, int] | None:
     try:
-        found = root.stat()
+        found = os.stat(root)  # noqa: PTH116 - after every batch of notifications, and half of that is `pathlib`
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import json
-import shutil
 import sqlite3
+import sys
 import tempfile
 import time
 import zlib
@@ -19,13 +19,15 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.bench.bench_many import QUIET_S
 from tests.bench.bench_watch import TRACE
 from tests.bench.measure import cpu_seconds, memory
-from tests.bench.report import Measured, Options, Section
+from tests.bench.mixed_load import recreate
+from tests.bench.report import Measured, Options, compared
 from tests.bench.tree_maker import APPLICATION, STORE, StoreCopy, checkpoint, make_tree, recorded_store
 from tests.bench.versions import Version
 from tests.bench.watch_load import replace_file
@@ -43,63 +45,26 @@ _FIRST_FILE = 900
 _HISTORIES = ("checkpoints", "past", "sessions", "flushed", "reopened_us")
 
 
-def run(options: Options) -> Section:
+def run(options: Options) -> list[Measured]:
     """Fill the histories of 1,000 and of 10,000 tasks (small: 200) once: memory does not depend on what else runs."""
-    sizes = FULL if options.full else SMALL
-    told: dict[int, dict[str, dict[str, Any]]] = {}
-    for tasks in sizes:
-
-        def measure(version: Version, tasks: int = tasks) -> tuple[str, dict[str, Any]]:
-            return version.name, _measure(tasks, min(tasks, CHUNK), version)
-
-        with ThreadPoolExecutor(len(options.versions)) as pool:
-            told[tasks] = dict(pool.map(measure, options.versions))
     measured = []
-    for tasks, found in told.items():
-        for what, key, goal in (
-            ("nothing has happened yet", "empty_mib", None),
-            ("all histories full", "full_mib", f"memory-{tasks}" if options.full else None),
-        ):
-            before = [found["before"][key]] if "before" in found else []
-            measured.append(
-                Measured(
-                    f"resident MiB at {tasks:,} tasks, {what}",
-                    [found["after"][key]],
-                    before,
-                    goal=goal,
-                    digits=0,
-                )
-            )
-    return Section(
-        "Memory with full histories",
-        "`statewarden run` on a tree in memory, both versions at the same time on trees of their own. Every task is"
-        f" deleted and made again {LIVES} times; then its store is opened and closed"
-        f" {SESSIONS} times, with flushes and checkpoints. `longest`: entries of the longest histories"
-        " that the agent keeps afterwards.",
-        (
-            "agent",
-            "resident MiB at first",
-            "resident MiB, full",
-            "KiB more per task",
-            "open findings",
-            "CPU s",
-            "longest",
-        ),
-        [
-            (
-                f"{tasks:,} tasks, {name}",
-                f"{one['empty_mib']:.0f}",
-                f"{one['full_mib']:.0f}",
-                f"{one['kib_per_task']:.1f}",
-                f"{one['open_findings']:,.0f}",
-                f"{one['cpu_s']:.0f}",
-                ", ".join(f"{history} {length}" for history, length in sorted(one["kept"].items())),
-            )
-            for tasks, found in told.items()
-            for name, one in found.items()
-        ],
-        measured=measured,
-    )
+    for tasks in FULL if options.full else SMALL:
+        with ThreadPoolExecutor(
+            len(options.versions)
+        ) as pool:  # both at the same time, on trees of their own
+            found = pool.map(partial(_measure, tasks, min(tasks, CHUNK)), options.versions)
+            told = {version.name: [one] for version, one in zip(options.versions, found, strict=True)}
+        goal = f"memory-{tasks}" if options.full else None
+        at = f"resident MiB at {tasks:,} tasks"
+        kept = ", ".join(f"{name} {length}" for name, length in sorted(told["after"][0]["kept"].items()))
+        sys.stderr.write(f"{tasks:,} tasks, longest histories: {kept}\n")
+        measured += [
+            compared(f"{at}, nothing has happened yet", told, lambda x: x["empty_mib"], digits=0),
+            compared(f"{at}, all histories full", told, lambda x: x["full_mib"], goal, 0),
+            compared("CPU s of that", told, lambda x: x["cpu_s"], digits=0),
+            compared("open findings", told, lambda x: x["open_findings"], digits=0),
+        ]
+    return measured
 
 
 class Owner:
@@ -110,17 +75,6 @@ class Owner:
         self._application, self._store = root / APPLICATION, store
         self._offset = 1_000
         self._sequence = 1_000_000
-
-    def recreate(self, number: int) -> None:
-        """Delete a task and make it again."""
-        task = self._application / f"0_{number}"
-        content = {x.relative_to(task): x.read_bytes() for x in task.rglob("*") if x.is_file()}
-        shutil.rmtree(task)
-        (task / "rocksdb" / STORE).mkdir(parents=True)
-        for name, text in content.items():
-            if name.name != ".checkpoint":
-                (task / name).write_bytes(text)
-        self.write_checkpoint(number)
 
     def write_checkpoint(self, number: int) -> None:
         """Replace its checkpoint."""
@@ -157,7 +111,8 @@ def fill(root: Path, tasks: int, chunk: int, agent: Agent) -> None:
         numbers = range(first, min(first + chunk, tasks))
         for _ in range(LIVES):
             for number in numbers:
-                owner.recreate(number)
+                recreate(root / APPLICATION / f"0_{number}")
+                owner.write_checkpoint(number)
             agent.wait_until_heard(SETTLE_S)
         for session in range(1, SESSIONS + 1):
             with ExitStack() as held:
@@ -189,7 +144,6 @@ def _measure(tasks: int, chunk: int, version: Version) -> dict[str, Any]:
             for series, value in agent.metrics().items()
             if series.startswith("statewarden_findings_open{")
         )
-        told["kib_per_task"] = (told["full_mib"] - told["empty_mib"]) * 1024 / tasks
         agent.stop()
         told["kept"] = _longest(work / "home" / "spool.db")
     return told

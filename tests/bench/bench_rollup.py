@@ -1,4 +1,4 @@
-"""The fleet audit on simulated fleets of growing size: cost, growth, memory, the next quarter of an hour, DuckDB.
+"""The fleet audit on simulated fleets of growing size: cost, growth, memory, the next quarter of an hour.
 
 Each size in a process of its own, on `local[2]` with 4 GiB for the driver. CPU is told beside wall time: machines are
 shared. One size by hand: `python tests/bench/bench_rollup.py WORK --size '{"pods": 200, "together": 200}'`, here with
@@ -8,44 +8,32 @@ one hot application instead of ten.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import math
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup import audit, facts  # noqa: E402 - path first
-from spark_rollup.bronze.load import load  # noqa: E402
-from spark_rollup.columns import TASK  # noqa: E402
+from spark_rollup import audit  # noqa: E402 - path first
+from spark_rollup.bronze.store import read_events  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.fleet import gaps  # noqa: E402
-from spark_rollup.fleet.application import SKEW_US  # noqa: E402
-from spark_rollup.fleet.reduce import Question  # noqa: E402
-from spark_rollup.fleet.rows import Gap  # noqa: E402
-from spark_rollup.fleet.thin import OfPod  # noqa: E402
-from spark_rollup.intake import ingest  # noqa: E402 - path first
-from spark_rollup.judging.job import Wide, by_pods  # noqa: E402
+from spark_rollup.intake import ingest  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
-from spark_rollup.spark.materialize import materialize  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
-from tests.bench import fleet, hand_written  # noqa: E402
-from tests.bench.goals import GOALS  # noqa: E402
+from tests.bench import fleet  # noqa: E402
 from tests.bench.measure import cpu_seconds  # noqa: E402
-from tests.bench.report import Measured, Options, Section  # noqa: E402
+from tests.bench.report import Measured, Options  # noqa: E402
 
 Result = TypeVar("Result")
 
@@ -59,104 +47,43 @@ STRAIGHT_FROM = 1_000_000
 CONSTANT_BELOW = 30_000
 """An audit of fewer events costs what any audit does."""
 
-CORES, MEMORY = 2, "4GB"
+CORES = 2
 
 
-def run(options: Options) -> Section:
-    """Measure every size in a process of its own."""
-    results = []
+def run(options: Options) -> list[Measured]:
+    """Audit simulated fleets, each size once in a process of its own, smallest first; Spark's start is not counted.
+
+    Then 1/96 of a day's events more is taken in.
+    """
+    results: list[Mapping[str, float]] = []
     for number, size in enumerate(FULL if options.full else SMALL):
-        words = [
-            sys.executable,
-            __file__,
-            str(options.work / str(number)),
-            "--size",
-            json.dumps(asdict(size)),
-        ]
-        done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
-        results.append(json.loads(done.stdout.splitlines()[-1]))
-    return section(results)
-
-
-def section(results: Sequence[Mapping[str, float]]) -> Section:
-    """Lay results out, smallest size first."""
-    first, last = results[0], results[-1]
-    exponent = math.log(last["audit_cpu_s"] / first["audit_cpu_s"]) / math.log(
-        last["events"] / first["events"]
-    )
-    rows = [
-        (
-            f"{one['events']:,.0f}",
-            f"{one['audit_s']:.0f} s",
-            f"{one['audit_cpu_s']:.0f} s",
-            f"{one['audit_cpu_s'] / one['events'] * 1e6:.1f} s",
-            f"{one['slice_cpu_s']:.1f} s" if one["slice_events"] else "-",
-            f"{one['peak_mib']:,.0f} MiB",
-            f"{one['spark_cpu_s']:.0f} s",
-            f"{one['duckdb_cpu_s']:.0f} s" if one["duckdb_cpu_s"] else "-",
-            f"{one['spark_cpu_s'] / one['duckdb_cpu_s']:.1f} x" if one["duckdb_cpu_s"] else "-",
+        words = (__file__, str(options.work / str(number)), "--size", json.dumps(asdict(size)))
+        done = subprocess.run(
+            (sys.executable, *words), cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True
         )
-        for one in results
-    ]
-    return Section(
-        "Fleet audit",
-        "A simulated fleet (`tests/bench/fleet.py`: recorded incidents among idle pods, half of whose tasks tell new"
-        " numbers every minute) is audited on `local[2]` with a driver of 4 GiB, once. The start of Spark is not"
-        " counted; tables and report are. Then 1/96 of a day's events more is taken in from segments. Last, five"
-        " questions (holders, holes, pauses, cloned volumes, diverged replicas) are asked of Spark and of DuckDB (2"
-        " threads, 4 GB) over the same Parquet; answers are compared row by row.",
-        (
-            "events",
-            "audit, wall",
-            "audit, CPU",
-            "CPU per million events",
-            "ingest of a quarter of an hour, CPU",
-            "peak memory of Java",
-            "five questions, Spark, CPU",
-            "DuckDB, CPU",
-            "ratio",
-        ),
-        rows,
-        [
-            "Answers that differ: " + ", ".join(f"{int(one['different'])} rows" for one in results) + ".",
-            *(hand_written.note(one) for one in results if "hand_cpu_s" in one),
-        ],
-        _measured(results, exponent),
-    )
-
-
-def _measured(results: Sequence[Mapping[str, float]], exponent: float) -> list[Measured]:
-    """Name what has a goal; each is for one size."""
+        results.append(json.loads(done.stdout.splitlines()[-1]))
+    first, last = results[0], results[-1]
+    growth = math.log(last["audit_cpu_s"] / first["audit_cpu_s"]) / math.log(last["events"] / first["events"])
     told = [
-        Measured("audit, exponent of CPU by events, constant part included", [exponent], goal="audit-growth")
+        Measured("audit, exponent of CPU by events, constant part included", [growth], goal="audit-growth")
     ]
     for one in results:
-        size = f"{one['events']:,.0f} events"
+        of = f"{one['events']:,.0f} events"
         constant = "audit-constant" if one["events"] < CONSTANT_BELOW else None
-        told.append(Measured(f"audit of {size}, CPU s", [one["audit_cpu_s"]], goal=constant, digits=1))
-        if one["duckdb_cpu_s"]:
-            goal = f"questions-{round(one['events'] / 1e6 / 5) * 5}"
-            ratio = [one["spark_cpu_s"] / one["duckdb_cpu_s"]]
-            peer = f"DuckDB {one['duckdb_cpu_s']:.1f} CPU s"
-            known = goal if goal in GOALS else None
-            told.append(Measured(f"five questions, {size}, CPU, times DuckDB's", ratio, (), peer, known, 1))
-        if "hand_cpu_s" in one:
-            differ = [one["rules_different"]]
-            peer = f"{one['rules_findings']:.0f} findings by hand"
-            told.append(
-                Measured(f"two rules, {size}, findings that differ", differ, (), peer, "rules-equal", 0)
-            )
+        told += [
+            Measured(f"audit of {of}, CPU s", [one["audit_cpu_s"]], goal=constant, digits=1),
+            Measured(f"audit of {of}, peak MiB of Java", [one["peak_mib"]], digits=0),
+            Measured(
+                f"{one['slice_events']:,.0f} events more after {of}, CPU s", [one["slice_cpu_s"]], digits=1
+            ),
+        ]
     return told
 
 
 def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = False) -> dict[str, float]:
     """Measure one size; seconds of wall time and of CPU, and the peak resident memory of the driver's Java.
 
-    Args:
-        spark: The session.
-        size: The fleet.
-        work: Directory to work in.
-        taken: Bronze is there already.
+    `taken`: WORK/bronze is there already.
     """
     bronze = work / "bronze"
     if not taken:
@@ -164,21 +91,9 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = 
     meter = Meter(spark)
     result = meter.timed("audit", lambda: audit.run(spark, AuditOptions(bronze, work / "out")))
     sys.stderr.write(f"{len(result.findings)} findings\n")
-    about = audit.prepare(spark, AuditOptions(bronze, work / "out"))[1]
-    read = wide(spark, bronze).until(about.as_of_us)
-    meter.seconds["events"] = read.events.count()
-    for name, frame in questions(read, about.as_of_us).items():
-        meter.timed(f"spark {name}", partial(_write, frame, work / "spark" / name))
-    peer = _ask_duckdb(bronze, work)
-    if peer["duckdb_cpu_s"]:
-        peer |= hand_written.measure(spark, work, meter.timed, meter.seconds, (CORES, MEMORY))
+    meter.seconds["events"] = read_events(spark, bronze).count()
     _slice(spark, size, work, meter)
-    spark_cpu_s = sum(
-        value for key, value in meter.seconds.items() if key.startswith("spark ") and "cpu" in key
-    )
-    return {
-        **meter.seconds, "spark_cpu_s": spark_cpu_s, "peak_mib": _peak_mib(spark), **peer,
-    }  # fmt: skip
+    return {**meter.seconds, "peak_mib": _peak_mib(spark)}
 
 
 def make(spark: SparkSession, size: fleet.Size, work: Path) -> None:
@@ -190,12 +105,6 @@ def make(spark: SparkSession, size: fleet.Size, work: Path) -> None:
         ingest.run(spark, work / "raw" / "events" / f"wave={wave}", work / "bronze")
         if straight:
             fleet.fill(spark, shapes, size, work / "bronze", wave)
-
-
-def wide(spark: SparkSession, bronze: Path) -> Wide:
-    """Read bronze as a large input, whatever its size."""
-    loaded = load(spark, bronze)
-    return Wide(loaded.events.drop("line"), loaded.quarantine)
 
 
 class Meter:
@@ -216,101 +125,6 @@ class Meter:
             f"{name}: {self.seconds[f'{name}_s']:.1f} s, CPU {self.seconds[f'{name}_cpu_s']:.1f} s\n"
         )
         return result
-
-
-def questions(read: Wide, as_of_us: int) -> dict[str, Callable[[], DataFrame]]:
-    """Ask what `ask_duckdb.py` asks, with the rollup's own stages; columns in its order."""
-    events, spark = read.events, read.events.sparkSession
-    pair = (*TASK, "store", "less_pod", "more_pod", "offset")
-    clone = ("namespace", "application_id", "pod", "other_pod", "from_us", "to_us", "processes", "stores")
-    gap = "namespace string, pod string, cause string, from_us long, to_us long, missing long"
-
-    def holders() -> DataFrame:
-        lanes = read.told(Question(as_of_us)).timelines
-        assert lanes is not None
-        held = lanes.where(F.col("lane").isin("holder", "cleaner"))
-        lasting = F.coalesce(F.col("detail") == "lasting", F.lit(False)).alias("lasting")
-        return held.select(*TASK, "pod", "from_us", "to_us", lasting)
-
-    def gaps_of(find: Callable[[OfPod], Iterable[Gap]]) -> DataFrame:
-        return spark.createDataFrame(by_pods(read, partial(_gaps, find)), gap)
-
-    def diverged() -> DataFrame:
-        looks = facts.sizes(events, facts.single_stores(events))
-        copies = (
-            looks.select(*TASK, "store", "pod")
-            .distinct()
-            .groupBy(*TASK, "store")
-            .agg(F.count("*").alias("pods"))
-        )
-        several = copies.where(F.col("pods") > 1)
-        settled = facts.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
-        place = [*TASK, "store", "offset"]
-        copies = materialize(settled.select(*place, "pod", "entries_low", "entries_high"))
-        less = copies.withColumnRenamed("pod", "less_pod").drop("entries_low")
-        more = copies.withColumnRenamed("pod", "more_pod").drop("entries_high")
-        both = less.join(more, place).where("entries_high < entries_low AND less_pod <> more_pod")
-        return both.groupBy(*TASK, "store", "less_pod", "more_pod").agg(F.max("offset").alias("offset"))
-
-    def clones() -> DataFrame:
-        thing = ("namespace", "application_id", "what", "key", "task_id", "store")
-        seen = materialize(facts.sightings(events).withColumn("thing", F.to_json(F.struct(*thing))))
-        other = seen.select(
-            "thing", *(F.col(name).alias(f"other_{name}") for name in ("pod", "from_us", "to_us"))
-        )
-        from_us, to_us = F.greatest("from_us", "other_from_us"), F.least("to_us", "other_to_us")
-        both = seen.join(other, "thing").where(
-            (F.col("pod") < F.col("other_pod")) & (to_us - from_us > SKEW_US)
-        )
-        return both.groupBy("namespace", "application_id", "pod", "other_pod").agg(
-            F.min(from_us).alias("from_us"), F.max(to_us).alias("to_us"),
-            F.count_distinct(F.when(F.col("what") == "process", F.col("key"))).alias("processes"),
-            F.count_distinct(F.when(F.col("what") == "store", F.col("key"))).alias("stores"),
-        )  # fmt: skip
-
-    return {
-        "holders": holders,
-        "holes": lambda: gaps_of(_holes),
-        "pauses": lambda: gaps_of(_pauses),
-        "clones": lambda: clones().select(*clone),
-        "diverged": lambda: diverged().select(*pair),
-    }
-
-
-def _holes(given: OfPod) -> Iterable[Gap]:
-    return gaps.sequence_holes(given.beats, given.torn, given.events)
-
-
-def _pauses(given: OfPod) -> Iterable[Gap]:
-    return gaps.pauses(given.beats)
-
-
-def _gaps(
-    find: Callable[[OfPod], Iterable[Gap]], where: tuple[str, str], given: OfPod
-) -> Iterator[tuple[object, ...]]:
-    for x in find(given):
-        yield (*where, x.cause, x.from_us, x.to_us, x.missing)
-
-
-def _write(frame: Callable[[], DataFrame], target: Path) -> None:
-    frame().coalesce(1).write.mode("overwrite").parquet(str(target))
-
-
-def _ask_duckdb(bronze: Path, work: Path) -> dict[str, float]:
-    if importlib.util.find_spec("duckdb") is None:
-        sys.stderr.write("no DuckDB: `make setup-delivery` installs it\n")
-        return {"duckdb_s": 0, "duckdb_cpu_s": 0, "different": 0}
-    peer = str(Path(__file__).with_name("ask_duckdb.py"))
-    words = [sys.executable, peer, str(bronze), str(work / "duckdb"), str(CORES), MEMORY, str(work / "spark")]
-    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
-    told = json.loads(done.stdout.splitlines()[-1])
-    sys.stderr.write(f"{done.stdout}\n")
-    return {
-        "duckdb_s": sum(wall_s for wall_s, _ in told["seconds"].values()),
-        "duckdb_cpu_s": sum(cpu_s for _, cpu_s in told["seconds"].values()),
-        "duckdb_peak_mib": told["peak_mib"],
-        "different": sum(mine + theirs for _, mine, theirs in told["different"].values()),
-    }
 
 
 def _slice(spark: SparkSession, size: fleet.Size, work: Path, meter: Meter) -> None:

@@ -71,35 +71,20 @@ SHAPES = "soak-alos-3.9.2"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large and how bad.
+    """How large and how bad."""
 
-    Args of the dataclass:
-        pods: Idle pods in the background.
-        tasks: Tasks that each of them holds.
-        hours: Length of the simulated time.
-        bugs: Copies of each of `KINDS`.
-        benign: Copies of scenarios of `BENIGN`, all together.
-        loss: Share of events that never arrive.
-        doubled: Share of events that arrive twice.
-        skew_s: Clocks of pods are off by up to this much, either way.
-        late_s: Every fifth pod's events arrive up to this much later.
-        busy: Share of idle tasks whose offset, puts and bytes are others in every summary.
-        together: Idle pods that share one application.
-        seed: Everything random follows from it.
-    """
-
-    pods: int = 20
-    tasks: int = 20
-    hours: float = 0.25
-    bugs: int = 3
-    benign: int = 21
-    loss: float = 0.0
-    doubled: float = 0.0
-    skew_s: float = 0.0
-    late_s: float = 0.0
-    busy: float = 0.5
-    together: int = 20
-    seed: int = 1
+    pods: int = 20  # idle pods in the background
+    tasks: int = 20  # tasks that each of them holds
+    hours: float = 0.25  # length of the simulated time
+    bugs: int = 3  # copies of each of `KINDS`
+    benign: int = 21  # copies of scenarios of `BENIGN`, all together
+    loss: float = 0.0  # share of events that never arrive
+    doubled: float = 0.0  # share of events that arrive twice
+    skew_s: float = 0.0  # clocks of pods are off by up to this much, either way
+    late_s: float = 0.0  # every fifth pod's events arrive up to this much later
+    busy: float = 0.5  # share of idle tasks whose offset, puts and bytes are others in every summary
+    together: int = 20  # idle pods that share one application
+    seed: int = 1  # everything random follows from it
 
     @property
     def middle_us(self) -> int:

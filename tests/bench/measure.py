@@ -22,21 +22,13 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A child process that ended.
+    """A child process that ended."""
 
-    Args of the dataclass:
-        user_s: CPU seconds in user mode.
-        system_s: CPU seconds in the kernel.
-        wall_s: From its start to its end.
-        peak_kib: Largest resident size.
-        output: What it wrote to stdout.
-    """
-
-    user_s: float
-    system_s: float
-    wall_s: float
-    peak_kib: int
-    output: str
+    user_s: float  # CPU seconds in user mode
+    system_s: float  # CPU seconds in the kernel
+    wall_s: float  # from its start to its end
+    peak_kib: int  # largest resident size
+    output: str  # what it wrote to stdout
 
     @property
     def cpu_s(self) -> float:

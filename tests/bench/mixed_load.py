@@ -59,14 +59,18 @@ class MixedLoad:
 
     def recreate(self, number: int) -> None:
         """Delete a task as its owner would, and make it from a copy, as a restoration would."""
-        task = self._application / f"0_{number}"
-        copy = {x.relative_to(task): x.read_bytes() for x in task.rglob("*") if x.is_file()}
-        shutil.rmtree(task)
-        for name, content in copy.items():
-            if name.parts[0] == "rocksdb":
-                (task / name).parent.mkdir(parents=True, exist_ok=True)
-                (task / name).write_bytes(content)
+        recreate(self._application / f"0_{number}")
         self._write_checkpoint(number, remade=1)
+
+
+def recreate(task: Path) -> None:
+    """Delete a task's directory, and make it and its stores again."""
+    copy = {x.relative_to(task): x.read_bytes() for x in task.rglob("*") if x.is_file()}
+    shutil.rmtree(task)
+    for name, content in copy.items():
+        if name.parts[0] == "rocksdb":
+            (task / name).parent.mkdir(parents=True, exist_ok=True)
+            (task / name).write_bytes(content)
 
 
 def main(root: Path, tasks: int, rate: float, seconds: float, first: int) -> None:

@@ -1,21 +1,14 @@
-"""The realistic load, a process of its own: what a real application did in its task directories, at its own pace.
-
-    python -m tests.bench.real_load ROOT TRACE TASKS SECONDS
+"""The realistic load: what a real application did in its task directories, for `virtual.py`.
 
 Every task plays one of the recorded tasks, each group of them from another moment on, so that commits and compactions
 of the groups do not coincide. The directories are as they were at that moment, and the locks of the stores are held.
-Prints `ready`, then waits for a line; plays; prints one JSON object: the checkpoints written (task, offset, monotonic
-time), the notifications that a watcher of directories must tell, and the longest lag behind the recording. Holds its
-locks until standard input ends.
 """
 
 from __future__ import annotations
 
 import fcntl
 import heapq
-import json
 import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,21 +33,13 @@ _NOTIFICATIONS = {"create": 1, "close_w": 1, "rename": 2, "unlink": 1}
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The stretch of a recording in which all stores are open.
+    """The stretch of a recording in which all stores are open."""
 
-    Args of the dataclass:
-        application: Its directory.
-        tasks: Recorded task directories.
-        begin_us: When it begins.
-        end_us: When it ends.
-        operations: All of the trace.
-    """
-
-    application: str
-    tasks: tuple[str, ...]
-    begin_us: int
-    end_us: int
-    operations: Sequence[Operation]
+    application: str  # its directory
+    tasks: tuple[str, ...]  # recorded task directories
+    begin_us: int  # when it begins
+    end_us: int  # when it ends
+    operations: Sequence[Operation]  # all of the trace
 
 
 def load_recording(trace: Path) -> Recorded:
@@ -74,23 +59,15 @@ def load_recording(trace: Path) -> Recorded:
 
 @dataclass(slots=True)
 class Player:
-    """Plays operations of one recorded task in a directory.
+    """Plays operations of one recorded task in a directory."""
 
-    Args of the dataclass:
-        number: Of the task that it plays.
-        source: Path of the recorded task, with a slash.
-        target: Directory in which it plays.
-        handles: Open files by path.
-        notifications: What its operations make the kernel tell.
-        checkpoints: Task, offset and time of each checkpoint.
-    """
-
-    number: int
-    source: str
-    target: Path
-    handles: dict[str, int] = field(default_factory=dict)
-    notifications: int = 0
-    checkpoints: list[tuple[int, int, float]] = field(default_factory=list)
+    number: int  # of the task that it plays
+    source: str  # path of the recorded task, with a slash
+    target: Path  # directory in which it plays
+    handles: dict[str, int] = field(default_factory=dict)  # open files by path
+    notifications: int = 0  # what its operations make the kernel tell
+    # task and offset of each checkpoint
+    checkpoints: list[tuple[int, int]] = field(default_factory=list)
     _offset: int = 0
 
     def prepare(self, disk: MemoryDisk, now_us: int) -> None:
@@ -154,7 +131,7 @@ class Player:
             if path in self.handles:
                 self.handles[to] = self.handles.pop(path)
             if to.endswith("/.checkpoint"):
-                self.checkpoints.append((self.number, self._offset, time.monotonic()))
+                self.checkpoints.append((self.number, self._offset))
         elif operation.op == "unlink":
             os.unlink(path)
         self.notifications += _NOTIFICATIONS.get(operation.op, 0)
@@ -222,34 +199,3 @@ def schedule(
         *(one(number, begin_us, player.source) for number, (begin_us, player) in enumerate(players)),
         key=itemgetter(0, 1),
     )
-
-
-def main(root: Path, trace: Path, tasks: int, seconds: float) -> None:
-    """Prepare, wait, play, tell, wait."""
-    recorded = load_recording(trace)
-    players = prepare(root, recorded, tasks, seconds)
-    steps = list(schedule(recorded, players, seconds))
-    print("ready", flush=True)
-    sys.stdin.readline()
-    began_s, late_s = time.monotonic(), 0.0
-    for at_us, number, operation in steps:
-        wait_s = began_s + at_us / 1e6 - time.monotonic()
-        if wait_s > 0.001:  # what lies closer together is one burst in the recording, too
-            time.sleep(wait_s)
-        late_s = max(late_s, -wait_s)
-        players[number][1].play(operation)
-    time.sleep(max(0.0, began_s + seconds - time.monotonic()))
-    told = {
-        "operations": len(steps),
-        "notifications": sum(player.notifications for _, player in players),
-        "checkpoints": [one for _, player in players for one in player.checkpoints],
-        "late_s": late_s,
-        "took_s": time.monotonic() - began_s,
-    }
-    print(json.dumps(told), flush=True)
-    sys.stdin.read()
-
-
-if __name__ == "__main__":
-    where, recording, count, lasting = sys.argv[1:]
-    main(Path(where), Path(recording), int(count), float(lasting))

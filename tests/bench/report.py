@@ -1,51 +1,47 @@
-"""The tables of a bench run, for the terminal or a file."""
+"""What a bench run measured, in one table: before, after, the peer and the goal."""
 
 from __future__ import annotations
 
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from tests.bench.goals import GOALS
 from tests.bench.measure import spread
 from tests.bench.versions import AFTER, Version
 
-_HEAD = """# Bench run
-
-Written by `make bench`. One run on one machine: ratios and orders of magnitude carry over, numbers
-do not. Values are medians with the lowest and highest round in brackets. CPU is user and kernel time of the
-process itself, so that other load on the machine changes it little; wall time is given where it is the promise.
-"""
+T = TypeVar("T")
+Rounds = Mapping[str, Sequence[T]]
+"""What each version gave: its name -> one value per round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a benchmark is told.
+    """What a benchmark is told."""
 
-    Args of the dataclass:
-        full: Sizes of the promise; else sizes that take about a minute in all.
-        rounds: How often everything is measured.
-        work: Empty directory of its own; removed afterwards.
-        load_s: How long each load on a watcher lasts.
-        memory: The same on a file system in memory, where the machine has one; else `work`.
-        before: An older commit that is measured beside this checkout, in turn.
-    """
-
-    full: bool
-    rounds: int
-    work: Path
-    memory: Path
-    load_s: float = 10.0
-    before: Version | None = None
+    full: bool  # sizes of the promise; else sizes that take about a minute in all
+    rounds: int  # how often everything is measured
+    work: Path  # empty directory of its own; removed afterwards
+    memory: Path  # the same on a file system in memory, where the machine has one; else `work`
+    load_s: float = 10.0  # how long each load on a watcher lasts
+    before: Version | None = None  # an older commit that is measured beside this checkout, in turn
 
     @property
     def versions(self) -> tuple[Version, ...]:
         """This checkout, and the older commit if there is one."""
         return (AFTER, self.before) if self.before else (AFTER,)
+
+    def each(self, measure: Callable[[Version], T]) -> dict[str, list[T]]:
+        """Measure every version in every round, in turn, every second round backwards."""
+        told: dict[str, list[T]] = {version.name: [] for version in self.versions}
+        for number in range(self.rounds):
+            for version in self.versions[:: -1 if number % 2 else 1]:
+                told[version.name].append(measure(version))
+        return told
 
     def turns(self, names: Sequence[str], number: int) -> list[str]:
         """Give the order of one round: rotated, and every second one backwards, so that no two keep their order."""
@@ -56,27 +52,19 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One number of a run, for the table that shows before and after.
+    """One number of a run."""
 
-    Args of the dataclass:
-        what: What it is, with its unit.
-        after: This checkout, one value per round.
-        before: The older commit, in the same rounds; empty = it was not measured.
-        peer: Who else, and how much.
-        goal: Key in `GOALS`.
-        digits: Decimals.
-    """
+    what: str  # what it is, with its unit
+    after: Sequence[float]  # this checkout, one value per round
+    before: Sequence[float] = ()  # the older commit, in the same rounds; empty = it was not measured
+    peer: str = "-"  # who else, and how much
+    goal: str | None = None  # key in `GOALS`
+    digits: int = 2  # decimals
 
-    what: str
-    after: Sequence[float]
-    before: Sequence[float] = ()
-    peer: str = "-"
-    goal: str | None = None
-    digits: int = 2
-
-    def result(self) -> float:
-        """Give the median of this checkout."""
-        return statistics.median(self.after)
+    @property
+    def is_met(self) -> bool:
+        """Whether the median of this checkout meets the goal."""
+        return self.goal is None or GOALS[self.goal].is_met(statistics.median(self.after))
 
     def row(self) -> tuple[str, ...]:
         """Tell before, after, their ratio, the peer and the goal."""
@@ -86,7 +74,7 @@ class Measured:
             spread(self.after, self.digits),
             self._ratio(),
             self.peer,
-            self._judged(),
+            f"{GOALS[self.goal].text}: {'met' if self.is_met else '**missed**'}" if self.goal else "-",
         )
 
     def _ratio(self) -> str:
@@ -96,105 +84,42 @@ class Measured:
         ratios = [after / before for after, before in zip(self.after, self.before, strict=True)]
         return f"{statistics.median(ratios):.2f} x"
 
-    def _judged(self) -> str:
-        if self.goal is None:
-            return "-"
-        goal = GOALS[self.goal]
-        return f"{goal.text}: {'met' if goal.is_met(self.result()) else '**missed**'}"
+
+def compared(
+    what: str,
+    rounds: Rounds[T],
+    value: Callable[[T], float],
+    goal: str | None = None,
+    digits: int = 2,
+    peer: str = "-",
+) -> Measured:
+    """Take one number out of what each version gave."""
+    after, before = ([value(x) for x in rounds.get(name, ())] for name in ("after", "before"))
+    return Measured(what, after, before, peer, goal, digits)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What one benchmark found.
-
-    Args of the dataclass:
-        title: Its heading.
-        method: What was done, in a few sentences.
-        header: Column names; the first column is the row's name.
-        rows: Cells.
-        notes: Sentences below the table; what was skipped and why.
-        measured: What of it has a goal, or a before and an after.
-    """
-
-    title: str
-    method: str
-    header: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    notes: Sequence[str] = ()
-    measured: Sequence[Measured] = ()
-
-
-def render_page(sections: Sequence[Section], options: Options) -> str:
-    """Render the whole page."""
-    lines = [_HEAD, machine_note(options), ""]
-    for section in sections:
-        lines += ["", f"## {section.title}", "", section.method, "", *_table(section.header, section.rows)]
-        for note in section.notes:
-            lines += ["", note]
-    lines += ["", *compared(sections, options), "", *goal_rows(sections, options)]
-    return "\n".join(lines) + "\n"
-
-
-def render_text(section: Section, options: Options) -> str:
-    """Render one section for the terminal, with the machine: ratios do not carry over to another one either."""
-    lines = [
-        f"\n{section.title}",
-        machine_note(options),
-        *_table(section.header, section.rows),
-        *section.notes,
-    ]
-    return "\n".join([*lines, *compared([section], options)]) + "\n"
-
-
-def compared(sections: Sequence[Section], options: Options) -> list[str]:
-    """Lay out in one table what was measured in one run: before, after, their ratio, the peer and the goal."""
-    rows = [one.row() for section in sections for one in section.measured]
-    if not rows:
-        return []
+def table(measured: Sequence[Measured], options: Options) -> str:
+    """Lay out what was measured, with the machine: numbers and ratios do not carry over to another one."""
     before = f"before ({options.before.commit})" if options.before else "before"
     header = ("measure", before, f"after ({AFTER.commit})", "after / before", "peer", "goal")
-    return ["", *_table(header, rows)]
+    rows = [header, ("---", *("---:" for _ in header[1:])), *(one.row() for one in measured)]
+    size = f"{'Full' if options.full else 'Small'} sizes, rounds: {options.rounds}."
+    return "\n".join(["", f"{machine_note()} {size}", "", *(f"| {' | '.join(row)} |" for row in rows), ""])
 
 
-def goal_rows(sections: Sequence[Section], options: Options) -> list[str]:
-    """Write the rows of the table of goals in docs/evidence.md that this run fills."""
-    size = " --full" if options.full else ""
-    day = datetime.now(tz=UTC).date().isoformat()
-    rows = []
-    for one in (one for section in sections for one in section.measured if one.goal):
-        goal = GOALS[one.goal or ""]
-        command = f'`make bench ARGS="{goal.bench}{size}"`'
-        result = f"{spread(one.after, one.digits)} {goal.unit}".strip()
-        is_met = "met" if goal.is_met(one.result()) else "**missed**"
-        rows.append((goal.text, result, is_met, one.peer, command, processor(), day))
-    return _table(("goal", "result", "", "peer", "how to run", "processor", "date"), rows) if rows else []
-
-
-def machine_note(options: Options | None = None) -> str:
+def machine_note() -> str:
     """Tell where this was measured, without naming the machine."""
-    load = os.getloadavg()[0]
-    machine = (
-        f"Machine: {processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB, Linux {platform.release()},"
-        f" Python {platform.python_version()}; load average at the end {load:.1f}."
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
+    return (
+        f"Machine: {_processor()}, {os.cpu_count()} cores, {memory_gib:.0f} GiB, Linux {platform.release()},"
+        f" Python {platform.python_version()}; load average at the end {os.getloadavg()[0]:.1f}."
     )
-    if options is None:
-        return machine
-    return f"{machine} {'Full' if options.full else 'Small'} sizes, rounds: {options.rounds}."
 
 
-def processor() -> str:
+def _processor() -> str:
     """Name the processor's model, as the kernel does, without trade marks."""
     for line in Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines():
         if line.startswith("model name"):
             name = line.partition(":")[2].strip()
             return name.replace("(R)", "").replace("(TM)", "").removesuffix(" Processor")
     return platform.machine()
-
-
-def _memory_gib() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    marks = ("---", *("---:" for _ in header[1:]))
-    return [f"| {' | '.join(row)} |" for row in (header, marks, *rows)]

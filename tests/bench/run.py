@@ -1,8 +1,8 @@
 """Measure what docs/evidence.md promises: `make bench`.
 
-Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` takes the sizes of the promise,
-`--against COMMIT` measures an older commit beside this checkout, `--page FILE` keeps the tables; what follows from
-them goes into docs/evidence.md by hand.
+Nothing is asserted: a slow machine is not a defect. `make bench ARGS="--full"` takes the sizes of the promise, and
+`--against COMMIT` measures an older commit beside this checkout; what follows goes into docs/evidence.md by hand. CPU
+is user and kernel time of the process itself, so that other load on the machine changes it little.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tests.bench import (  # noqa: E402 - path first
     bench_spool,
     bench_watch,
 )
-from tests.bench.report import Options, Section, compared, goal_rows, render_page, render_text  # noqa: E402
+from tests.bench.report import Measured, Options, table  # noqa: E402
 from tests.bench.versions import older  # noqa: E402
 
-BENCHMARKS: dict[str, Callable[[Options], Section]] = {
+BENCHMARKS: dict[str, Callable[[Options], list[Measured]]] = {
     "replay": bench_replay.run,
     "scan": bench_scan.run,
     "watch": bench_watch.run,
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code, always 0: numbers are not judged.
     """
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)} (default: all)"
     )
@@ -62,12 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--load-seconds", type=float, help="length of each load on a watcher (default: 60 or 10)"
     )
-    parser.add_argument(
-        "--against",
-        metavar="COMMIT",
-        help="measure this older commit beside, in turn, in an environment of its own",
-    )
-    parser.add_argument("--page", type=Path, help="write the tables into this file, too")
+    parser.add_argument("--against", metavar="COMMIT", help="measure this older commit beside, in turn")
     chosen = parser.parse_args(arguments)
     unknown = sorted(set(chosen.names) - BENCHMARKS.keys())
     if unknown or chosen.rounds < 1:
@@ -75,23 +70,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     load_s = chosen.load_seconds or (60.0 if chosen.full else 10.0)
     before = older(chosen.against) if chosen.against else None
     options = Options(chosen.full, chosen.rounds, Path(), Path(), load_s, before)
-    sections: list[Section] = []
     for name in chosen.names or BENCHMARKS:
         began_s = time.monotonic()
-        section = _run(name, options)
-        sys.stdout.write(render_text(section, options))
+        sys.stdout.write(table(_run(name, options), options))
         sys.stdout.write(f"{name}: {time.monotonic() - began_s:.0f} s\n")
         sys.stdout.flush()
-        sections.append(section)
-        if chosen.page is not None:  # after each: a run that breaks off has lasted long
-            chosen.page.write_text(render_page(sections, options), "utf-8")
-    if len(sections) > 1:
-        sys.stdout.write("\n".join(["\nAll of this run", *compared(sections, options)]) + "\n")
-    sys.stdout.write("\n".join(["", *goal_rows(sections, options)]) + "\n")
     return 0
 
 
-def _run(name: str, options: Options) -> Section:
+def _run(name: str, options: Options) -> list[Measured]:
     prefix = f"statewarden-bench-{name}-"
     in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     with (

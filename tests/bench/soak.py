@@ -30,7 +30,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agent.inventory.model import PAST_KEPT  # noqa: E402 - path first
-from tests.bench.bench_watch import TRACE  # noqa: E402 - path first
+from tests.bench.bench_many import LIVES  # noqa: E402 - path first
+from tests.bench.bench_many import unknown as count_unknown  # noqa: E402
+from tests.bench.bench_watch import TRACE  # noqa: E402
 from tests.bench.measure import cpu_seconds, memory, watches  # noqa: E402
 from tests.bench.mixed_load import MixedLoad  # noqa: E402
 from tests.bench.report import machine_note  # noqa: E402
@@ -61,58 +63,33 @@ _LOSSES = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the agent was like at one moment.
+    """What the agent was like at one moment."""
 
-    Args of the dataclass:
-        at_s: Seconds since the load began.
-        resident_mib: Resident memory.
-        proportional_mib: The same, shared pages by share.
-        descriptors: Open descriptors.
-        threads: Threads.
-        watches: inotify watches.
-        waiting: Notifications in the mailbox.
-        blind_s: Blind seconds so far, all causes.
-        lost: What any counter of a loss says.
-        findings: Open findings.
-        cpu_s: CPU seconds since its start.
-        round_s: What the walk's last whole round took; 0 = there was none yet.
-    """
-
-    at_s: float
+    at_s: float  # seconds since the load began
     resident_mib: float
-    proportional_mib: float
+    proportional_mib: float  # the same, shared pages by share
     descriptors: int
     threads: int
     watches: int
-    waiting: float
-    blind_s: float
-    lost: float
-    findings: float
-    cpu_s: float
-    round_s: float
+    waiting: float  # notifications in the mailbox
+    blind_s: float  # so far, all causes
+    lost: float  # what any counter of a loss says
+    findings: float  # open ones
+    cpu_s: float  # since its start
+    round_s: float  # what the walk's last whole round took; 0 = there was none yet
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a soak found.
-
-    Args of the dataclass:
-        samples: What the agent was like.
-        operations: Operations done.
-        touched: Tasks that they were done on.
-        remade: Tasks deleted and recreated.
-        unknown: Tasks whose last checkpoint is not told at the end.
-        lives: Tasks whose number of lives is not told: a life that was over before anybody came to look.
-        late_s: How long after the load the mailbox was empty.
-    """
+    """What a soak found."""
 
     samples: list[Sample]
     operations: int
-    touched: int
-    remade: int
-    unknown: int
-    lives: int
-    late_s: float
+    touched: int  # tasks that they were done on
+    remade: int  # tasks deleted and recreated
+    unknown: int  # tasks whose last checkpoint is not told at the end
+    lives: int  # tasks whose number of lives is not told: a life that was over before anybody came to look
+    late_s: float  # how long after the load the mailbox was empty
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -151,7 +128,7 @@ def soak(root: Path, work: Path, seconds: float, rounds: int) -> Outcome:
         agent.wait_ready()
         _fill(agent, root, rounds)
         time.sleep(SETTLE_S)
-        lives = agent.by_task("statewarden_task_incarnation")
+        lives = agent.by_task(LIVES)
         first = time.monotonic_ns() // 1_000_000
         command = ("tests.bench.mixed_load", str(root), str(TASKS), str(RATE), str(seconds), str(first))
         with (work / "load.json").open("wb") as told:
@@ -159,14 +136,11 @@ def soak(root: Path, work: Path, seconds: float, rounds: int) -> Outcome:
         samples = _sample_while(load, agent, shipped, seconds)
         late_s = agent.wait_until_heard(SETTLE_S)
         answer = json.loads((work / "load.json").read_bytes())
-        offsets, lives_now = agent.offsets(), agent.by_task("statewarden_task_incarnation")
+        unknown, wrong = count_unknown(agent, answer["touched"], lives)
     finally:
         agent.stop()
-    touched = {int(task): (offset, remade) for task, (offset, remade) in answer["touched"].items()}
-    unknown = sum(offsets.get(task) != offset for task, (offset, _) in touched.items())
-    wrong = sum(lives_now.get(task) != lives.get(task, 0) + remade for task, (_, remade) in touched.items())
-    remade = sum(remade for _, remade in touched.values())
-    return Outcome(samples, answer["operations"], len(touched), remade, unknown, wrong, late_s)
+    remade = sum(remade for _, remade in answer["touched"].values())
+    return Outcome(samples, answer["operations"], len(answer["touched"]), remade, unknown, wrong, late_s)
 
 
 def _fill(agent: Agent, root: Path, rounds: int) -> None:

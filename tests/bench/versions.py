@@ -22,19 +22,12 @@ _READY = ".ready"
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One state of the code.
+    """One state of the code."""
 
-    Args of the dataclass:
-        name: `after` for this checkout, `before` for the older commit.
-        root: Its files: where `python -m agent` is started.
-        python: Interpreter that has what it needs.
-        commit: Short name.
-    """
-
-    name: str
-    root: Path
-    python: str
-    commit: str
+    name: str  # `after` for this checkout, `before` for the older commit
+    root: Path  # its files: where `python -m agent` is started
+    python: str  # interpreter that has what it needs
+    commit: str  # short name
 
     def label(self, what: str) -> str:
         """Name a row of a table."""

@@ -1,10 +1,11 @@
 """A load in virtual time: what the agent's own parts cost, which a busy machine moves little.
 
-    PYTHONPATH=CHECKOUT python tests/bench/virtual.py real|stress TASKS SECONDS [spool] [sample]
+    PYTHONPATH=CHECKOUT python tests/bench/virtual.py real|stress TASKS SECONDS [spool] [sample|calls]
 
 The agent's supervisor, inotify and files are the real ones; the clock is ours, and nobody waits. A process of its own
 plays the load up to the moment that it is told, and holds the locks. Only the CPU of the agent's thread is counted,
-only while it runs. Prints one JSON object; with `sample` also how the CPU divides among the agent's steps.
+only while it runs. Prints one JSON object; with `sample` also how the CPU divides among the agent's steps, with `calls`
+how many Python functions it called, which no load of the machine changes (and the CPU is that of counting, too).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ STEPS = {
     "agent.watch.mailbox": "reader", "agent.observe.observer": "read", "agent.inventory.reduce": "reduce",
     "agent.engine.detector_runner": "judge", "agent.engine.worlds": "worlds", "agent.engine.schedule": "schedule",
     "agent.engine.lock_polls": "locks", "agent.engine.directory_reader": "looker", "agent.engine.pipeline": "pipeline",
-    "agent.lookout.walk": "walk", "agent.lookout.watch_loop": "loop", "agent.lookout.turn": "loop",
+    "agent.lookout.walk": "walk", "agent.lookout.watch_loop": "loop",
     "agent.lookout.watch_keeper": "loop", "agent.lookout.missed": "loop", "agent.lookout.self_limits": "loop",
     "agent.process.snapshots": "snapshot", "agent.process.supervisor": "supervisor", "agent.home.baseline": "baseline",
 }  # fmt: skip
@@ -64,14 +65,21 @@ class World:
         self.sources: list[Any] = []
         self.next_us: float = float("inf")
         self.cpu_s = self.notifications = self.checkpoints = self._began_s = 0.0
-        self.is_agent = False
+        self.is_agent = self.counts_calls = False
+        self.calls = 0
 
     def begin(self) -> None:
         """The agent goes on."""
         self.is_agent, self._began_s = True, time.thread_time()
+        if self.counts_calls:
+            sys.setprofile(self._count)
+
+    def _count(self, _: FrameType, event: str, __: object) -> None:
+        self.calls += event == "call"
 
     def end(self) -> None:
         """The agent waits."""
+        sys.setprofile(None)
         self.cpu_s += time.thread_time() - self._began_s
         self.is_agent = False
 
@@ -106,7 +114,7 @@ class World:
         return False
 
 
-def drive(kind: str, tasks: int, seconds: float, *, spool: bool, sample: bool) -> dict[str, Any]:
+def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
     """Run the agent on a load and tell what it cost."""
     from agent.config import load_config
     from agent.process.preflight_thread import PreflightThread
@@ -130,7 +138,7 @@ def drive(kind: str, tasks: int, seconds: float, *, spool: bool, sample: bool) -
             cast[0].start, cast[0].is_alive = lambda x: world.sources.append(x), lambda _: True
             cast[1].drain = lambda box, timeout_s: world.wait(timeout_s, box) or waits(box, 0)
             cast[2].start = lambda _: None
-            place = {"spool" if spool else "home": str(home)}
+            place = {"spool" if "spool" in more else "home": str(home)}
             flags = {"state_dir": str(root), "listen": "", "pod": "pod", "log_level": "ERROR", **place}
             agent: Any = Supervisor(load_config(flags=flags, environment={}), clock)
             agent._lookout.pause = world.wait
@@ -143,7 +151,8 @@ def drive(kind: str, tasks: int, seconds: float, *, spool: bool, sample: bool) -
             while clock.at_us < end_us:
                 if not before[0] and clock.at_us >= warm_us:
                     before = world.cpu_s, world.notifications
-                    if sample:
+                    world.counts_calls = "calls" in more
+                    if "sample" in more:
                         _sample(samples, world)
                 agent._turn()
             world.end()
@@ -161,7 +170,7 @@ def drive(kind: str, tasks: int, seconds: float, *, spool: bool, sample: bool) -
     return {
         "share_percent": 100 * cpu_s / seconds, "us_per_notification": 1e6 * cpu_s / count, "notifications": count,
         "last_offsets": sum(map(sum, offsets)), "written_offsets": world.checkpoints,
-        "findings": len(agent._pipeline.ledger.open_findings()),
+        "findings": len(agent._pipeline.ledger.open_findings()), "calls": world.calls,
         "steps_percent": {step: round(100 * n / samples.total(), 1) for step, n in samples.most_common()},
     }  # fmt: skip
 
@@ -215,7 +224,7 @@ def play(kind: str, root: Path, tasks: int, seconds: float) -> None:
             step = next(steps, None)
         if kind == "real":
             notifications = sum(player.notifications for _, player in players)
-            last = {task: offset for _, player in players for task, offset, _ in player.checkpoints[-1:]}
+            last = {task: offset for _, player in players for task, offset in player.checkpoints[-1:]}
         print(json.dumps([step and began_us + step[0], notifications, sum(last.values())]), flush=True)
         if not (line := sys.stdin.readline()):
             return
@@ -226,11 +235,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "load":
         play(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
     else:
-        told = drive(
-            sys.argv[1],
-            int(sys.argv[2]),
-            float(sys.argv[3]),
-            spool="spool" in sys.argv,
-            sample="sample" in sys.argv,
-        )
+        told = drive(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])
         print(json.dumps(told, indent=1))

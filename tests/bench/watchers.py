@@ -1,4 +1,4 @@
-"""The processes that the watch benchmark compares: C inotifywait, fswatch, the bare watch, and the whole agent."""
+"""The processes that the watch benchmark compares: C inotifywait, the bare watch, and the whole agent."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ class Watcher(Protocol):
 
     name: str
     pid: int
-    tells: int
-    """Notifications of one replacement that it tells of, of create, close, moved from and moved to."""
 
     def wait_ready(self) -> None:
         """Wait until its watches stand."""
@@ -63,23 +61,23 @@ class _Process:
         return self.output.read_text("utf-8", errors="replace")
 
 
-class _Program:
-    """A program of Debian that writes one line per notification."""
+class InotifyWait:
+    """C inotifywait of inotify-tools, which writes one line per notification."""
 
-    command: str
-    name: str
-    tells: int
+    name = "inotifywait (C)"
 
-    def __init__(self, root: Path, work: Path, *words: str) -> None:
-        """Start it with these words."""
+    def __init__(self, root: Path, work: Path) -> None:
+        """Start it."""
+        kinds = [word for kind in _EVENTS for word in ("-e", kind)]
+        words = ("inotifywait", "-q", "-m", "-r", *kinds, "--format", "%w%f %e", str(root))
         self._directories = 1 + sum(path.is_dir() for path in root.rglob("*"))
-        self._process = _Process(work / f"{self.command}.out", *words, str(root))
+        self._process = _Process(work / "inotifywait.out", *words)
         self.pid = self._process.pid
 
     @classmethod
     def is_there(cls) -> bool:
         """Tell whether it is installed."""
-        return shutil.which(cls.command) is not None
+        return shutil.which("inotifywait") is not None
 
     def wait_ready(self) -> None:
         """Wait until every directory has a watch."""
@@ -90,40 +88,10 @@ class _Program:
         return len(self._process.end().splitlines())
 
 
-class InotifyWait(_Program):
-    """C inotifywait of inotify-tools."""
-
-    command, name, tells = "inotifywait", "inotifywait (C)", 4
-
-    def __init__(self, root: Path, work: Path) -> None:
-        """Start it."""
-        kinds = [word for kind in _EVENTS for word in ("-e", kind)]
-        super().__init__(root, work, "inotifywait", "-q", "-m", "-r", *kinds, "--format", "%w%f %e")
-
-
-class FsWatch(_Program):
-    """C++ fswatch. Its mask cannot be chosen: it also reads modifications and attributes."""
-
-    command, name = "fswatch", "fswatch (C++)"
-    tells = 3  # closes and modifications have one name, and are not asked for
-
-    def __init__(self, root: Path, work: Path) -> None:
-        """Start it; stdbuf, as it writes whole buffers into a file and loses the last one when it is ended."""
-        kinds = (
-            "--event",
-            "Created",
-            "--event",
-            "Removed",
-            "--allow-overflow",
-        )  # else it ends when the queue is full
-        super().__init__(root, work, "stdbuf", "-oL", "fswatch", "-l", "0.1", "-r", "-x", *kinds)
-
-
 class BareWatch:
     """`agent.watch` without the pipeline."""
 
     name = "agent.watch alone"
-    tells = 4
 
     def __init__(self, root: Path, work: Path, version: Version = AFTER) -> None:
         """Start it."""
@@ -144,7 +112,6 @@ class Agent:
     """`statewarden run`, with `/metrics`."""
 
     name = "agent"
-    tells = 4
 
     def __init__(
         self,

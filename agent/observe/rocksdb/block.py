@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.observe.rocksdb.coding import Cursor, DamagedError, UnsupportedError
@@ -29,16 +28,17 @@ def read_handle(cursor: Cursor) -> Handle:
     return Handle(cursor.varint(), cursor.varint())
 
 
-def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
-    """Walk through the entries of a data, metaindex or properties block without its trailer, at most `limit`.
+def entries(content: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+    """List the entries of a data, metaindex or properties block without its trailer, at most `limit`.
 
     Raises DamagedError where it is no such block, UnsupportedError for an encoding of a later RocksDB.
     """
     end = _entries_end(content)
     at, key = 0, b""
-    for _ in range(limit):
-        if at >= end:
-            return
+    found: list[tuple[bytes, bytes]] = []
+    while at < end:
+        if len(found) == limit:
+            raise DamagedError(f"more than {limit} entries in a block")
         if at + 3 <= end and content[at] < 0x80 and content[at + 1] < 0x80 and content[at + 2] < 0x80:
             # short numbers, nearly always: every file of a first reading has some forty entries
             shared, unshared, value_size = content[at], content[at + 1], content[at + 2]
@@ -55,10 +55,9 @@ def entries(content: bytes, limit: int) -> Iterator[tuple[bytes, bytes]]:
         if following > end:
             raise DamagedError(f"{following - at} bytes announced, {end - at} are left")
         key = key[:shared] + content[at:value_at]
-        yield key, content[value_at:following]
+        found.append((key, content[value_at:following]))
         at = following
-    if at < end:
-        raise DamagedError(f"more than {limit} entries in a block")
+    return found
 
 
 def index_handles(content: bytes, *, delta_encoded: bool, first_keys: bool, limit: int) -> list[Handle]:

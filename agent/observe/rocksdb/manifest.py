@@ -46,13 +46,16 @@ def read_manifest(disk: Files, database: str, cache: ManifestCache | None = None
         is garbage; Unseen.TOO_LARGE if the next call reads on.
     """
     outcome: ManifestView | Unread = Unread(Unseen.RACED)
-    named = _current(disk, database)
+    path = f"{database}/{names.CURRENT_FILE}"
+    stat, named = disk.stat(path), _current(disk, path)
     for _ in range(_TRIES):
         if isinstance(named, Unread):
             return named
         previous = outcome
         outcome = _read(disk, database, named, cache)
-        before, named = named, _current(disk, database)
+        before, named_by, stat = named, stat, disk.stat(path)
+        if stat != named_by:
+            named = _current(disk, path)
         if named != before:
             outcome = Unread(Unseen.RACED)
         elif not _may_be_passing(outcome) or outcome == previous:
@@ -71,8 +74,8 @@ def parse_manifest(content: bytes, number: int) -> ManifestView:
     return known.replay.view(number, known.apply(read_records(content), content), known.end)
 
 
-def _current(disk: Files, database: str) -> int | Unread:
-    content = disk.read_at(f"{database}/{names.CURRENT_FILE}", 0, MAX_CURRENT_BYTES)
+def _current(disk: Files, path: str) -> int | Unread:
+    content = disk.read_at(path, 0, MAX_CURRENT_BYTES)
     if isinstance(content, Unseen):
         return Unread(content, "" if content is Unseen.VANISHED else f"CURRENT: {content}")
     number = parse_current(content)

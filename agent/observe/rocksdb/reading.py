@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from agent.inventory.disk import Files, FileStat, Unseen
+from agent.inventory.disk import Files, Unseen
 from agent.observe.rocksdb.coding import RefusedError
 
 _READ_COST_BYTES = 512  # what a read costs beside its bytes: many tiny ones must end, too
@@ -49,21 +48,13 @@ class MeteredDisk:
 
     def __init__(self, disk: Files, budget_bytes: int) -> None:
         """Read through `disk`, at most `budget_bytes`."""
-        self._disk = disk
-        self._left = budget_bytes
+        self._read_at, self._left = disk.read_at, budget_bytes
+        self.stat, self.stay_on = disk.stat, disk.stay_on
 
     def read_at(self, path: str, offset: int, length: int) -> bytes | Unseen:
         """Read; TOO_LARGE once the budget is used up."""
         if self._left <= 0:
             return Unseen.TOO_LARGE
-        content = self._disk.read_at(path, offset, length)
+        content = self._read_at(path, offset, length)
         self._left -= _READ_COST_BYTES + (0 if isinstance(content, Unseen) else len(content))
         return content
-
-    def stat(self, path: str) -> FileStat | Unseen:
-        """Pass on."""
-        return self._disk.stat(path)
-
-    def stay_on(self, path: str) -> AbstractContextManager[None]:
-        """Pass on."""
-        return self._disk.stay_on(path)

@@ -104,7 +104,8 @@ class ManifestView:
     @property
     def data_files(self) -> tuple[NewFile, ...]:
         """Those of `new_files` that hold data of the application."""
-        return tuple(one for one in self.new_files if one.family_id != self.offsets_family_id)
+        offsets_id = self.offsets_family_id
+        return tuple([one for one in self.new_files if one.family_id != offsets_id])
 
 
 _ENDINGS = {

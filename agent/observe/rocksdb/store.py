@@ -107,7 +107,7 @@ def read_store(
     for _ in range(_TRIES):
         if isinstance(view, Unread):
             return view
-        if len(view.names) > MAX_FILES:
+        if len(view.live) + len(view.blobs) > MAX_FILES:
             return Unread(
                 Unseen.TOO_LARGE, f"{manifest_name(view.number)}: {Unseen.TOO_LARGE}: too many files"
             )
@@ -149,21 +149,23 @@ class _Reader:
             else:
                 self._files[file.number] = FileFacts(file)
         for blob in self._view.blobs if self._with_counters else ():
-            found = self._stat(blob)
+            path = f"{self._database}/{blob.name}"
+            found = self._stat(blob, path)
             if not isinstance(found, FileStat):
                 self._blob_problems.append((blob.name, found))
-            elif (content := self._content(blob, found, _read_blob)).problem:
+            elif (content := self._content(blob, path, found, _read_blob)).problem:
                 self._blob_problems.append((blob.name, content.problem))
 
     def _read_file(self, file: LiveFile, *, is_offsets: bool) -> None:
         if file.path_id:
             self._files[file.number] = FileFacts(file, problem=_ELSEWHERE)
             return
-        found = self._stat(file)
+        path = f"{self._database}/{file.name}"
+        found = self._stat(file, path)
         if not isinstance(found, FileStat):
             self._files[file.number] = FileFacts(file, problem=found)
             return
-        content = self._content(file, found, _read_offsets if is_offsets else _read_counters)
+        content = self._content(file, path, found, _read_offsets if is_offsets else _read_counters)
         problem = content.problem or self._keep(content)
         self._files[file.number] = FileFacts(file, found.mtime_us, content.properties, problem)
 
@@ -174,9 +176,9 @@ class _Reader:
         self._records += content.records
         return None
 
-    def _stat(self, file: LiveFile | BlobFile) -> FileStat | str:
+    def _stat(self, file: LiveFile | BlobFile, path: str) -> FileStat | str:
         """Stat a file; the problem if it is not there as it was written."""
-        stat = self._disk.stat(self._path(file))
+        stat = self._disk.stat(path)
         if isinstance(stat, Unseen):
             return self._unseen(file, stat)
         if stat.kind is not EntryKind.FILE:
@@ -198,10 +200,9 @@ class _Reader:
         return bool(paths)
 
     def _content(
-        self, file: FileT, stat: FileStat, read: Callable[[Files, str, FileT, bool], FileContent]
+        self, file: FileT, path: str, stat: FileStat, read: Callable[[Files, str, FileT, bool], FileContent]
     ) -> FileContent:
         """Read what the cache does not know."""
-        path = self._path(file)
         key = (path, stat.inode, stat.size_bytes, stat.mtime_us)
         content = self._cache.get(key)
         if content is not None:
@@ -217,9 +218,6 @@ class _Reader:
             content = FileContent(problem=f"unsupported: {error}")
         self._cache.put(key, content)
         return content
-
-    def _path(self, file: LiveFile | BlobFile) -> str:
-        return f"{self._database}/{file.name}"
 
     def _unseen(self, file: LiveFile | BlobFile, unseen: Unseen) -> str:
         if unseen is Unseen.VANISHED:

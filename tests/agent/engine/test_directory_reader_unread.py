@@ -10,6 +10,7 @@ import pytest
 from agent.contract.events import Severity, Status
 from agent.engine.rereads import RACED_AGAIN_US, TORN_AGAIN_US
 from agent.inventory.blindness import is_blind
+from agent.inventory.disk import FileStat
 from agent.observe.rocksdb import manifest
 from agent.replay.memory_disk import MemoryDisk
 from tests.agent.engine.playing import Run, application, opening, second
@@ -110,10 +111,17 @@ def test_scan_reads_all_of_it(short_looks: bytes) -> None:
 
 
 class Restless(MemoryDisk):
-    """CURRENT names another manifest at every read, for a while."""
+    """CURRENT is another file, and names another manifest, at every look, for a while."""
 
     reads = 0
     restless = False
+
+    def stat(self, path):
+        found = super().stat(path)
+        self.reads += 1
+        if self.restless and path.endswith("/CURRENT") and isinstance(found, FileStat):
+            return found._replace(inode=self.reads)
+        return found
 
     def read_at(self, path, offset, length):
         if self.restless and path.endswith("/CURRENT"):

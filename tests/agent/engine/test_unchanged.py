@@ -10,7 +10,7 @@ import pytest
 
 from agent.engine.detector_runner import Batch, DetectorRunner
 from agent.engine.pipeline import Pipeline
-from agent.engine.unchanged import NotedCase, Unchanged, around, begin
+from agent.engine.unchanged import NotedCase, Unchanged, around, set_asked
 from agent.inventory.model import Application, BlindInterval, Inventory, Task
 from agent.inventory.settings import Setting, SettingsBook
 from agent.judging.base import TaskCase
@@ -36,7 +36,7 @@ def test_a_case_notes_who_asks_for_the_time_or_for_other_tasks(
 ) -> None:
     """Its own task, the settings and the volume say the same until something is read."""
     case = NotedCase(Inventory(), 5, Application("app"), Task("app", "0_0", "app/0_0"))
-    begin(case)
+    set_asked(case, False)
     ask(case)
     assert case.is_asked is is_noted
 
@@ -69,7 +69,7 @@ def test_who_is_passed_over_would_say_nothing(name: str, monkeypatch: pytest.Mon
         asked = self.unchanged.to_ask(task.path, known.around, known.profile) if self.unchanged else None
         if asked is not None and not self.ledger.pending(application.id, task.id):
             ids = {x.meta.id for x in asked}
-            for detector in (x for x in self._asked(case) if x.meta.id not in ids):
+            for detector in (x for x in self._asked(case, everybody=False) if x.meta.id not in ids):
                 passed_over += 1
                 assert not list(detector.judge(case)), (detector.meta.id, task.path, now_us)
         judge(self, now_us, application, task, batch)

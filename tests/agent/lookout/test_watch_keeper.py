@@ -55,6 +55,10 @@ class ScriptedSource:
     def counters(self) -> WatchCounters:
         return self.count
 
+    @property
+    def is_partial(self) -> bool:
+        return self.count.unwatched > 0
+
 
 @dataclass
 class Bench:

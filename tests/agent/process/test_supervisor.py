@@ -74,8 +74,9 @@ def test_a_spool_that_refuses_is_reported_once_a_minute(
 
 
 def test_the_settings_reach_spool_and_sink(supervisor: Supervisor) -> None:
-    """Sizes come from `[ship]`; one request may not outlast the last flush."""
+    """Sizes come from `[ship]`; one request may not outlast the last flush. The spool takes every kind of record."""
     assert supervisor._spool is not None
+    assert (supervisor._pipeline.wants_summaries, supervisor._pipeline.wants_transitions) == (True, True)
     limits = supervisor._spool._limits
     assert (limits.seal_bytes, limits.seal_age_s, limits.cap_bytes) == (16 << 10, 3600, 1 << 20)
 

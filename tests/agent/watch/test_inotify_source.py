@@ -32,17 +32,6 @@ def test_burst_of_directories_is_fully_announced(live: LiveWatch) -> None:
     assert live.source.watch.counters().watches == 1 + 1 + 3 * 200
 
 
-def test_checkpoint_replacement_is_announced_as_moved_in(live: LiveWatch) -> None:
-    """The rename onto the final name is what tells of a new checkpoint."""
-    task = live.root / "app" / "0_1"
-    task.mkdir(parents=True)
-    live.wait_for_path("app/0_1", HintKind.CREATED)  # told when its watch stands
-    (task / ".checkpoint.tmp").write_text("0\n0\n")
-    (task / ".checkpoint.tmp").rename(task / ".checkpoint")
-    hints = live.wait_for_path("app/0_1/.checkpoint", HintKind.MOVED_IN)
-    assert not any(hint.is_directory for hint in hints if hint.path == "app/0_1/.checkpoint")
-
-
 def test_deletion_and_recreation_arrive_in_order(live: LiveWatch) -> None:
     """A file that is deleted and made again is told as gone first and as there last."""
     task = live.root / "app" / "0_1"
@@ -153,16 +142,6 @@ def test_root_that_comes_later_is_watched(tmp_path: Path) -> None:
     live.wait_for_cause("start")
     assert live.source.watch.degraded() == {}
     live.source.stop()
-
-
-def test_replaced_root_is_noticed(live: LiveWatch) -> None:
-    """A state directory that is deleted and made again is watched again."""
-    live.root.rmdir()
-    live.wait_for_path("", HintKind.SELF_GONE)
-    live.root.mkdir()
-    live.wait_for_cause("root-replaced")
-    (live.root / "app").mkdir()
-    live.wait_for_path("app", HintKind.CREATED)
 
 
 class BrokenClock(HandClock):

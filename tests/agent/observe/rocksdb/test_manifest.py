@@ -179,21 +179,28 @@ LATER = frame([added(6, 9), counters(9, 9), added(9, 20) + counters(10, 20)])
 
 
 class Scripted(FilesDisk):
-    """Changes its files before the n-th read."""
+    """Changes its files before it is asked for the n-th time: CURRENT twice, the manifest, CURRENT, ..."""
 
     def __init__(self, files, steps) -> None:
         super().__init__(files)
         self._steps = dict(steps)
         self._count = 0
 
+    def stat(self, path):
+        self._step()
+        return super().stat(path)
+
     def read_at(self, path, offset, length):
+        self._step()
+        return super().read_at(path, offset, length)
+
+    def _step(self) -> None:
         self._count += 1
         for name, content in self._steps.get(self._count, {}).items():
             if content is None:
                 self.files.pop(name, None)
             else:
                 self.files[name] = content
-        return super().read_at(path, offset, length)
 
 
 def db(number: int = 5, content: bytes = GOOD) -> dict[str, bytes]:
@@ -207,16 +214,16 @@ def swap(to: int = 7) -> dict[str, bytes | None]:
 
 GONE = {"s/CURRENT": None, "s/MANIFEST-000005": None}
 AGAIN = {
-    2 * n: {"s/CURRENT": b"MANIFEST-%06d\n" % (5 + n), f"s/MANIFEST-{5 + n:06d}": GOOD} for n in range(1, 30)
+    3 * n: {"s/CURRENT": b"MANIFEST-%06d\n" % (5 + n), f"s/MANIFEST-{5 + n:06d}": GOOD} for n in range(1, 30)
 }
 RACES = {
-    "replaced before it was read": (GOOD, {2: swap()}, (7, 20, False)),
-    "replaced after it was read": (GOOD, {3: swap()}, (7, 20, False)),
+    "replaced before it was read": (GOOD, {3: swap()}, (7, 20, False)),
+    "replaced after it was read": (GOOD, {4: swap()}, (7, 20, False)),
     "replaced in every try": (GOOD, AGAIN, Unread(Unseen.RACED)),
-    "a torn end that is whole at the next look was a writer at work": (GOOD[:-3], {4: db()}, (5, 9, False)),
+    "a torn end that is whole at the next look was a writer at work": (GOOD[:-3], {5: db()}, (5, 9, False)),
     "a torn end that stays": (GOOD[:-3], {}, (5, 0, True)),
-    "deleted between two reads": (GOOD, {2: GONE}, Unread(Unseen.VANISHED)),
-    "deleted after it was read": (GOOD, {3: GONE}, Unread(Unseen.VANISHED)),
+    "deleted between two reads": (GOOD, {3: GONE}, Unread(Unseen.VANISHED)),
+    "deleted after it was read": (GOOD, {4: GONE}, Unread(Unseen.VANISHED)),
 }
 
 
