@@ -15,7 +15,7 @@ from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
 from agent.cli import main as statewarden
-from agent.cli.output import WIDTH
+from agent.cli.incident_text import WIDTH
 
 ROOT = Path(__file__).resolve().parent.parent
 SNAPSHOT = "tests/data/snapshots/kafka-20685-4.1.2.tar.gz"

@@ -21,6 +21,7 @@ from agent.contract.runbooks import anchor_of, page_of
 from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
 from agent.ship.spool import Spool
+from tests.agent.cli.commands import Said
 from tests.support.every import every
 
 IDS = [detector.meta.id for detector in DETECTORS]
@@ -34,8 +35,13 @@ BODY = {
     "next_action": "Stop this instance.",
 }  # fmt: skip
 INCIDENT_ID = "i-0123456789ab"
-OF_ONE = {"incident_id": INCIDENT_ID}
-EXPOSURE = {"finding_id": "b" * 16, "detector": "torn-store", "level": "exposure", "opened_at_us": 1}
+OF_ONE: dict[str, object] = {"incident_id": INCIDENT_ID}
+EXPOSURE: dict[str, object] = {
+    "finding_id": "b" * 16,
+    "detector": "torn-store",
+    "level": "exposure",
+    "opened_at_us": 1,
+}
 
 
 def event(sequence: int = 1, **changes: object) -> str:
@@ -58,6 +64,18 @@ def of_major_2(line: str) -> str:
     row = json.loads(line)
     row["data"]["schema_version"] = "2.0"
     return json.dumps(row)
+
+
+@pytest.fixture
+def explained(statewarden: Callable, tmp_path: Path) -> Callable:
+    """Give what asks for something in the events of these lines."""
+
+    def run(asked: str, *lines: str, more: tuple[str, ...] = ()) -> Said:
+        (tmp_path / "all.jsonl").write_text("\n".join(lines))
+        said: Said = statewarden("explain", asked, "--events", tmp_path, *more)
+        return said
+
+    return run
 
 
 # -- detectors ----------------------------------------------------------------------------------------
@@ -150,19 +168,30 @@ def test_explain_takes_an_issue(statewarden: Callable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "near"), [("skiped-eos-wipe", "skipped-eos-wipe"), ("rules/stale-eos", "rules/stale-eos-state")]
+    ("asked", "told"),
+    [
+        ("skiped-eos-wipe", "did you mean skipped-eos-wipe"),
+        ("rules/stale-eos", "did you mean rules/stale-eos-state"),
+        ("rules/no-such-rule", ""),
+        ("../style", ""),
+        ("detectors/../style", ""),
+        ("rules/", ""),
+        ("0123456789abcdef", "statewarden: 0123456789abcdef: add --events SOURCE: "),
+        ("i-8e2475e90569", "statewarden: i-8e2475e90569: add --events SOURCE: "),
+        ("orders/0_3", "statewarden: orders/0_3: add --events SOURCE: "),
+        (
+            "no-such-thing",
+            "statewarden: no-such-thing: nothing is called that; `statewarden detectors` lists them."
+            " Rules of the fleet audit are called rules/ID."
+            " For a finding, an incident or APPLICATION/TASK add --events SOURCE\n",
+        ),
+    ],
 )
-def test_explain_says_what_is_spelt_like_it(statewarden: Callable, asked: str, near: str) -> None:
-    """A letter left out at night costs no second search."""
+def test_explain_of_no_page(statewarden: Callable, asked: str, told: str) -> None:
+    """What is spelt like it is named, what only events know takes `--events`; no other file can be asked for."""
     said = statewarden("explain", asked)
     assert said.code == 2
-    assert f"did you mean {near}" in said.complaint
-
-
-@pytest.mark.parametrize("name", ["rules/no-such-rule", "../style", "detectors/../style", "rules/"])
-def test_explain_prints_runbooks_only(statewarden: Callable, name: str) -> None:
-    """No other file can be asked for."""
-    assert statewarden("explain", name).code == 2
+    assert told in said.complaint
 
 
 def test_explain_without_the_pages(
@@ -174,25 +203,6 @@ def test_explain_without_the_pages(
     assert said.code == 0
     assert "- KAFKA-7672: affects 2.0.1 to 2.1.1; fixed: 2.2.0\n" in said.out
     assert "Next: Stop this instance" in said.out
-
-
-def test_explain_of_an_unknown_detector(statewarden: Callable) -> None:
-    """An unknown id says how to list the known ones, and how to ask for a finding."""
-    said = statewarden("explain", "no-such-thing")
-    assert said.code == 2
-    assert said.complaint == (
-        "statewarden: no-such-thing: nothing is called that; `statewarden detectors` lists them."
-        " Rules of the fleet audit are called rules/ID."
-        " For a finding, an incident or APPLICATION/TASK add --events SOURCE\n"
-    )
-
-
-@pytest.mark.parametrize("asked", ["0123456789abcdef", "i-8e2475e90569", "orders/0_3"])
-def test_explain_of_what_only_events_know(statewarden: Callable, asked: str) -> None:
-    """Such an id is not called an unknown detector: it takes `--events`."""
-    said = statewarden("explain", asked)
-    assert said.code == 2
-    assert said.complaint.startswith(f"statewarden: {asked}: add --events SOURCE: ")
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -213,103 +223,85 @@ def test_explain_of_a_finding(statewarden: Callable, tmp_path: Path, packed: boo
     assert "statewarden explain unrestored-store\n" in said.out
 
 
-def test_explain_reads_over_what_it_does_not_know(statewarden: Callable, tmp_path: Path) -> None:
-    """Garbage lines and lines of a later contract are left out; what this one knows is told."""
-    later = of_major_2(event(9, severity="info"))
-    (tmp_path / "all.jsonl").write_text("\n".join((f"garbage {FINDING_ID}", event(1), later, "")))
-    said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+def test_explain_reads_over_what_it_does_not_know(explained: Callable, tmp_path: Path) -> None:
+    """Garbage and lines of a later contract are left out; what only they show is not found, and not made up."""
+    said = explained(FINDING_ID, f"garbage {FINDING_ID}", event(1), of_major_2(event(9, severity="info")))
     assert said.code == 0
     assert said.out.startswith("WARNING  unrestored-store")
+    nothing = explained(FINDING_ID, of_major_2(event(1)))
+    assert nothing.code == 3
+    told = f"{FINDING_ID}: no such finding, incident, application or task in the events of {tmp_path}"
+    assert told in nothing.complaint
 
 
-def test_explain_of_a_finding_that_only_a_later_contract_shows(statewarden: Callable, tmp_path: Path) -> None:
-    """A finding whose only line is of another major is not found, with 2; nothing is made up."""
-    (tmp_path / "all.jsonl").write_text(of_major_2(event(1)) + "\n")
-    said = statewarden("explain", FINDING_ID, "--events", tmp_path)
-    assert said.code == 3
-    assert (
-        f"{FINDING_ID}: no such finding, incident, application or task in the events of {tmp_path}"
-        in said.complaint
-    )
-
-
-def test_explain_of_an_incident(statewarden: Callable, tmp_path: Path) -> None:
+def test_explain_of_an_incident(explained: Callable) -> None:
     """Verdict and step first; each of its findings in its last state where the evidence is asked for."""
     early = {"finding_id": "b" * 16, "detector": "unowned-task", "severity": "info", "opened_at_us": 1}
-    (tmp_path / "all.jsonl").write_text("\n".join([event(1, **OF_ONE), event(2, **OF_ONE, **early)]))
-    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path)
+    lines = event(1, **OF_ONE), event(2, **OF_ONE, **early)
+    said = explained(INCIDENT_ID, *lines)
     assert said.code == 0
     assert said.out.startswith("WARNING  unrestored-store")
     assert said.out.endswith("The 2 findings behind it: use --evidence.\n")
-    whole = statewarden("explain", INCIDENT_ID, "--events", tmp_path, "--evidence").out
+    whole = explained(INCIDENT_ID, *lines, more=("--evidence",)).out
     assert whole.index("unowned-task 0_3") < whole.index("unrestored-store 0_3")
     assert whole.count("next:") == 1
 
 
-def test_explain_of_an_incident_has_the_step_for_all_its_tasks(statewarden: Callable, tmp_path: Path) -> None:
+def test_explain_of_an_incident_has_the_step_for_all_its_tasks(explained: Callable) -> None:
     """Who removes one directory and starts has made the data of the others final."""
     step = (
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again."
     )
     two = [{"task_id": task, "finding_id": task[-1] * 16, "next_action": step} for task in ("0_1", "0_2")]
-    (tmp_path / "all.jsonl").write_text("\n".join(event(n, **OF_ONE, **x) for n, x in enumerate(two, 1)))
-    said = " ".join(statewarden("explain", INCIDENT_ID, "--events", tmp_path).out.split())
-    assert (
-        "Do this for tasks 0_1, 0_2 together: copy all directories, remove all, and only then start." in said
-    )
+    said = explained(INCIDENT_ID, *(event(n, **OF_ONE, **x) for n, x in enumerate(two, 1))).out
+    together = "Do this for tasks 0_1, 0_2 together: copy all directories, remove all, and only then start."
+    assert together in " ".join(said.split())
 
 
-def test_explain_of_an_incident_has_no_step_of_what_is_over(statewarden: Callable, tmp_path: Path) -> None:
-    """A step that came too late is not shown beside the one that is due; of what is over altogether all are."""
-    over = {**EXPOSURE, "status": "resolved", "next_action": "Before the start."}
-    lines = [event(1, **OF_ONE, **over), event(2, **OF_ONE)]
-    (tmp_path / "all.jsonl").write_text("\n".join(lines))
-    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
-    assert said.startswith("WARNING  unrestored-store")
-    assert "Before the start." not in said
-    assert "next: Stop this instance." in said
-    (tmp_path / "all.jsonl").write_text(lines[0])
-    assert "next: Before the start." in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
-
-
-def test_explain_of_an_incident_has_the_step_of_the_finding_that_names_it(
-    statewarden: Callable, tmp_path: Path
+@pytest.mark.parametrize(
+    "exposure",
+    [
+        {"status": "resolved", "next_action": "Before the start."},
+        {"next_action": "Nothing is lost yet."},
+    ],
+)
+def test_explain_of_an_incident_has_the_step_that_is_due(
+    explained: Callable, exposure: dict[str, str]
 ) -> None:
-    """An exposure that opens again after the damage says that nothing is lost yet: the damage decides."""
-    again = {**EXPOSURE, "next_action": "Nothing is lost yet."}
-    (tmp_path / "all.jsonl").write_text("\n".join([event(1, **OF_ONE, **again), event(2, **OF_ONE)]))
-    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
+    """A step that came too late is not shown, nor one of an exposure that opens again after the damage.
+
+    Of what is over altogether all are.
+    """
+    before = event(1, **OF_ONE, **EXPOSURE, **exposure)
+    said = explained(INCIDENT_ID, before, event(2, **OF_ONE)).out
     assert said.startswith("WARNING  unrestored-store")
-    assert "Nothing is lost yet." not in said
+    assert exposure["next_action"] not in said
     assert "next: Stop this instance." in said
+    assert f"next: {exposure['next_action']}" in explained(INCIDENT_ID, before).out
 
 
-def test_explain_of_a_task_lists_its_incidents(statewarden: Callable, tmp_path: Path) -> None:
+def test_explain_of_a_task_lists_its_incidents(explained: Callable) -> None:
     """By the address that a scan prints: each incident once, open ones first, with the pods that reported it."""
-    damage = {**BODY, **OF_ONE, "application_id": "orders"}
-    exposure = {
-        **damage, "finding_id": "b" * 16, "detector": "torn-store", "status": "resolved", "opened_at_us": 1,
-    }  # fmt: skip
-    over = {**exposure, "finding_id": "c" * 16, "incident_id": "i-cccccccccccc", "severity": "critical"}
-    elsewhere = {**damage, "finding_id": "d" * 16, "incident_id": "i-dddddddddddd", "task_id": "0_30"}
-    other = {**damage, "finding_id": "e" * 16, "incident_id": "i-eeeeeeeeeeee", "application_id": "orders-2"}
-    old = {
-        **damage, "finding_id": "f" * 16, "incident_id": None, "status": "resolved", "opened_at_us": 2_000_000,
-    }  # fmt: skip
-    origin = Origin(pod_uid="u", boot_id="b", pod="orders-0")
-    records = [Record(Kind.FINDING, 5, x) for x in (exposure, damage, over, elsewhere, other, old)]
-    lines = "".join(Encoder(origin).encode(x, n) + "\n" for n, x in enumerate(records, 1))
-    (tmp_path / "all.jsonl").write_text(lines)
-    said = statewarden("explain", "orders/0_3", "--events", tmp_path)
+    exposure = {**EXPOSURE, "level": "damage", "status": "resolved"}
+    rows: tuple[dict[str, object], ...] = (
+        {**OF_ONE, **exposure},
+        OF_ONE,
+        {**exposure, "finding_id": "c" * 16, "incident_id": "i-cccccccccccc", "severity": "critical"},
+        {"finding_id": "d" * 16, "incident_id": "i-dddddddddddd", "task_id": "0_30"},
+        {"finding_id": "e" * 16, "incident_id": "i-eeeeeeeeeeee", "application_id": "orders-2"},
+        {"finding_id": "f" * 16, "incident_id": None, "status": "resolved", "opened_at_us": 2_000_000},
+    )
+    lines = [event(n, **{"application_id": "orders", **x}) for n, x in enumerate(rows, 1)]
+    said = explained("orders/0_3", *lines)
     assert said.code == 0
     assert said.out == (
         "orders/0_3: 3 incidents, open ones first; statewarden explain ID --events SOURCE\n\n"
-        "i-0123456789ab  open     warning   since 1970-01-01 00:00:00 UTC  orders-0  torn-store, unrestored-store\n"
-        "i-cccccccccccc  resolved critical  since 1970-01-01 00:00:00 UTC  orders-0  torn-store\n"
-        "i-ffffffffffff  resolved warning   since 1970-01-01 00:00:02 UTC  orders-0  unrestored-store\n"
+        "i-0123456789ab  open     warning   since 1970-01-01 00:00:00 UTC  pod-a  torn-store, unrestored-store\n"
+        "i-cccccccccccc  resolved critical  since 1970-01-01 00:00:00 UTC  pod-a  torn-store\n"
+        "i-ffffffffffff  resolved warning   since 1970-01-01 00:00:02 UTC  pod-a  unrestored-store\n"
     )
-    assert "i-dddddddddddd" in statewarden("explain", "orders", "--events", tmp_path).out
-    nothing = statewarden("explain", "orders/0_9", "--events", tmp_path)
+    assert "i-dddddddddddd" in explained("orders", *lines).out
+    nothing = explained("orders/0_9", *lines)
     assert (nothing.code, nothing.out) == (2, "")
 
 

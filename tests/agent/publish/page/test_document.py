@@ -118,10 +118,10 @@ def test_nothing_to_watch_names_the_usual_reason() -> None:
 
 def test_a_blind_interval_says_what_was_not_seen() -> None:
     """The application, the task and the store, as far as they are known; else all of it."""
-    places = {(): "everything", ("orders",): "orders", ("orders", "0_1", "counts"): "orders/0_1/counts"}
-    for place, words in places.items():
-        fields = dict(zip(("application", "task", "store"), place, strict=False))
-        row = BlindInterval(NOW_US, "watch-limit", **fields)
+    places = {"everything": (None, None), "orders": (None, None), "orders/0_1/counts": ("0_1", "counts")}
+    for words, (task, store) in places.items():
+        application = None if words == "everything" else "orders"
+        row = BlindInterval(NOW_US, "watch-limit", application=application, task=task, store=store)
         assert (
             f" {words} "
             in Reader(render(page_data(applications=(), applications_total=0, blind=(row,)))).text
