@@ -93,6 +93,22 @@ class Audited:
         (row,) = self.findings(story, rule)
         return row
 
+    def check(self, story: str, rule: str, expected: Mapping[str, Any]) -> None:
+        """Compare with what `fleet.says` expects."""
+        found = self.findings(story, rule)
+        assert len(found) == bool(expected)
+        for name, value in expected.items() if found else ():
+            (row,) = found
+            if name == "loud":
+                shown = [row[x] for x in ("severity", "confidence", "status")]
+                assert shown[: len(value.split())] == value.split()
+            elif name == "evidence":
+                assert any(step["what"].startswith(value) for step in row["evidence"]), row["evidence"]
+            elif name in ("summary", "next_action"):
+                assert all(x in row[name] for x in ((value,) if isinstance(value, str) else value)), row[name]
+            else:
+                assert row[name] == value
+
 
 def told() -> list[Fleet]:
     """Collect all stories of the imported test modules."""

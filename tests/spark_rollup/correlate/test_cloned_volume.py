@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, story
+from tests.spark_rollup.support.fleet import Fleet, cases, says
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 RULE = "cloned-volume"
 
 
-@story
+@says(
+    RULE,
+    loud="critical confirmed",
+    pods=["pod-a", "pod-b"],
+    confirms=["shared-state-dir-pod-a-0_0"],
+    evidence="store identity one is on pod-a and on pod-b at once",
+)
 def the_store_is_on_two_pods(fleet: Fleet) -> None:
+    """Both work on copies of one store: confirmed, and the agent's own suspicion is explained by it."""
     for name in ("pod-a", "pod-b"):
         pod = fleet.pod(name)
         pod.holds("0_0", 5)
@@ -21,8 +28,9 @@ def the_store_is_on_two_pods(fleet: Fleet) -> None:
     fleet.pods[0].finds("shared-state-dir", "0_0", 100, severity="warning", level="exposure")
 
 
-@story
+@says(RULE, loud="warning confirmed")
 def an_idle_clone_has_the_store(fleet: Fleet) -> None:
+    """The same store on a pod that does not work on it: damage is still to come."""
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
     a.holds("0_0", 5)
     for at in (60, 120, 180):
@@ -30,8 +38,9 @@ def an_idle_clone_has_the_store(fleet: Fleet) -> None:
         b.measures("0_0", at + 1, held=False, identity="one", puts=5, offset=5)
 
 
-@story
+@says(RULE)
 def the_volume_moved(fleet: Fleet) -> None:
+    """There and back: one after the other is none."""
     a = fleet.pod("pod-a", ends_s=200)
     b = fleet.pod("pod-b", begins_s=203)
     back = fleet.pod("pod-a", boot="boot-2", uid="second", begins_s=600)
@@ -43,8 +52,9 @@ def the_volume_moved(fleet: Fleet) -> None:
     back.measures("0_0", 601, identity="one", puts=5, offset=5, process_id="p-1")
 
 
-@story
+@says(RULE)
 def clocks_differ(fleet: Fleet) -> None:
+    """The overlap is within what clocks differ."""
     fleet.pod("pod-a").measures("0_0", 60, identity="one", puts=5).measures(
         "0_0", 120, identity="one", puts=5
     )
@@ -53,27 +63,7 @@ def clocks_differ(fleet: Fleet) -> None:
     )
 
 
-def test_one_store_on_two_working_pods_is_critical(audited):
-    """Both work on copies of one store: confirmed, and the agent's own suspicion is explained by it."""
-    found = audited.finding(the_store_is_on_two_pods, RULE)
-    assert (found["severity"], found["confidence"], found["pods"]) == (
-        "critical",
-        "confirmed",
-        ["pod-a", "pod-b"],
-    )
-    assert found["confirms"] == ["shared-state-dir-pod-a-0_0"]
-    assert "store identity one is on pod-a and on pod-b at once" in [
-        step["what"] for step in found["evidence"]
-    ]
-
-
-def test_an_idle_clone_is_a_warning(audited):
-    """The same store on a pod that does not work on it: damage is still to come."""
-    found = audited.finding(an_idle_clone_has_the_store, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "confirmed")
-
-
-@pytest.mark.parametrize("name", [the_volume_moved, clocks_differ])
-def test_one_after_the_other_is_quiet(audited, name):
-    """A volume that moves, there and back, or an overlap within what clocks differ, is none."""
-    assert audited.findings(name, RULE) == []
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

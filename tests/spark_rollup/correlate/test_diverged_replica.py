@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, Pod, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -29,26 +29,34 @@ def closes(
         pod.measures(task, at + later, held=False, offset=1000, status="closed", **sizes)
 
 
-@story
+@says(
+    RULE,
+    loud="critical confirmed",
+    pod="pod-a",
+    pods=["pod-a", "pod-b"],
+    confirms=["resurrected-checkpoint-pod-a-0_0"],
+    summary="at offset 1000 pod-a holds at most 50 live entries, pod-b at least 900",
+)
 def one_copy_lacks_entries(fleet: Fleet) -> None:
+    """One lacks hundreds of entries; the agent's finding is borne out."""
     stands(fleet.pod("pod-a"), 60, 1000, 40, 50)
     stands(fleet.pod("pod-b"), 70, 1000, 900, 1000)
     fleet.pods[0].finds("resurrected-checkpoint", "0_0", 61)
 
 
-@story
+@says(RULE)
 def bounds_overlap(fleet: Fleet) -> None:
     stands(fleet.pod("pod-a"), 60, 1000, 40, 950)
     stands(fleet.pod("pod-b"), 70, 1000, 900, 1000)
 
 
-@story
+@says(RULE)
 def offsets_differ(fleet: Fleet) -> None:
     stands(fleet.pod("pod-a"), 60, 1001, 40, 50)
     stands(fleet.pod("pod-b"), 70, 1000, 900, 1000)
 
 
-@story
+@says(RULE)
 def something_was_flushed_after_the_checkpoint(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").writes_checkpoint("0_0", 60, offset=1000, puts=30, store="s", comparable=True)
     a.measures("0_0", 61, offset=1000, puts=50, entries_low=40, entries_high=50)
@@ -61,28 +69,28 @@ def closed_at_one_offset(fleet: Fleet) -> None:
     closes(fleet.pod("pod-b"), 70, 3900, 3900)
 
 
-@story
+@says(RULE)
 def closed_with_overlapping_bounds(fleet: Fleet) -> None:
     """Tombstones leave the bounds wide: what they allow is no difference."""
     closes(fleet.pod("pod-a"), 60, 0, 3900)
     closes(fleet.pod("pod-b"), 70, 3900, 3900)
 
 
-@story
+@says(RULE)
 def closed_after_a_kill(fleet: Fleet) -> None:
     """At-least-once: the fuller copy keeps what a killed process had flushed beyond the offset."""
     closes(fleet.pod("pod-a"), 60, 2386, 2386)
     closes(fleet.pod("pod-b"), 70, 3900, 3900, comparable=None)
 
 
-@story
+@says(RULE, confirms=["false-clean-store-pod-b-0_0"])
 def closed_after_a_kill_that_an_agent_saw(fleet: Fleet) -> None:
     closes(fleet.pod("pod-a"), 60, 2386, 2386)
     closes(fleet.pod("pod-b"), 70, 3900, 3900, comparable=None)
     fleet.pods[1].finds("false-clean-store", "0_0", 71)
 
 
-@story
+@says(RULE)
 def closed_after_a_kill_and_a_suspicion(fleet: Fleet) -> None:
     """A suspicion that a standby's state was kept is none of the store, and an `info` says that all is well."""
     closed_after = {"open": {"confidence": "suspected", "severity": "warning"}, "resolved": {}}
@@ -94,7 +102,7 @@ def closed_after_a_kill_and_a_suspicion(fleet: Fleet) -> None:
     fleet.pods[1].finds("unrestored-store", "0_0", 73, store="s", identity="before it")
 
 
-@story
+@says(RULE, summary="at offset 1000")
 def a_comparable_pair_before_a_doubtful_one(fleet: Fleet) -> None:
     """A later close that nothing bears out does not hide the earlier one that counts."""
     closed_at = {"entries_low": 10, "entries_high": 10, "puts": 5000, "offset_after": 2000, "store": "s"}
@@ -110,7 +118,7 @@ def a_comparable_pair_before_a_doubtful_one(fleet: Fleet) -> None:
         pod.changes("store-closed", "0_0", 200, **more)
 
 
-@story
+@says(RULE)
 def closed_as_the_summary_says_only(fleet: Fleet) -> None:
     """A dirty close says `closed`, too, and wrote no offset: only the agent that reads the order knows."""
     for name, low in (("pod-a", 40), ("pod-b", 900)):
@@ -119,21 +127,21 @@ def closed_as_the_summary_says_only(fleet: Fleet) -> None:
         )
 
 
-@story
+@says(RULE)
 def closed_global_stores(fleet: Fleet) -> None:
     """The topic is cut by others: a copy restored later holds less, and rightly so."""
     closes(fleet.pod("pod-a"), 60, 2386, 2386, task="global")
     closes(fleet.pod("pod-b"), 70, 3900, 3900, task="global")
 
 
-@story
+@says(RULE, loud="warning suspected", evidence="the two copies were never seen at one time: after a reset")
 def closed_in_two_lives_of_the_application(fleet: Fleet) -> None:
     """After a reset the changelog is another one: the copy of before was not there any more."""
     closes(fleet.pod("pod-b", ends_s=300), 60, 3900, 3900)
     closes(fleet.pod("pod-a", begins_s=400), 500, 2386, 2386)
 
 
-@story
+@says(RULE)
 def another_incarnation_with_as_many_puts(fleet: Fleet) -> None:
     """The close of one incarnation says nothing about the next one, which is open."""
     fleet.pod("pod-a").changes(
@@ -143,7 +151,7 @@ def another_incarnation_with_as_many_puts(fleet: Fleet) -> None:
     closes(fleet.pod("pod-b"), 70, 900, 1000)
 
 
-@story
+@says(RULE)
 def an_open_store_of_a_late_release(fleet: Fleet) -> None:
     for name, low in (("pod-a", 40), ("pod-b", 900)):
         fleet.pod(name).measures(
@@ -151,25 +159,17 @@ def an_open_store_of_a_late_release(fleet: Fleet) -> None:
         )
 
 
-@story
+@says(RULE)
 def windowed(fleet: Fleet) -> None:
     stands(fleet.pod("pod-a"), 60, 1000, 40, 50, segment="s.1")
     stands(fleet.pod("pod-b"), 70, 1000, 900, 1000, segment="s.1")
 
 
-@story
+@says(RULE, loud="warning suspected")
 def unwatched_between_the_looks(fleet: Fleet) -> None:
+    """Between the looks something unseen may have happened."""
     stands(fleet.pod("pod-a").is_blind(64, 66), 60, 1000, 40, 50)
     stands(fleet.pod("pod-b"), 70, 1000, 900, 1000)
-
-
-def test_copies_that_exclude_each_other_are_critical(audited):
-    """Both stand at the same offset, one lacks hundreds of entries; the agent's finding is borne out."""
-    found = audited.finding(one_copy_lacks_entries, RULE)
-    assert (found["severity"], found["confidence"], found["pod"]) == ("critical", "confirmed", "pod-a")
-    assert "at offset 1000 pod-a holds at most 50 live entries, pod-b at least 900" in found["summary"]
-    assert found["confirms"] == ["resurrected-checkpoint-pod-a-0_0"]
-    assert found["pods"] == ["pod-a", "pod-b"]
 
 
 def test_closed_stores_compare(audited):
@@ -196,45 +196,11 @@ def test_nothing_is_removed_before_both_are_kept_and_compared(audited):
 
 def test_a_copy_with_a_past_needs_a_finding_that_bears_it_out(audited):
     """What a killed process had flushed may stay under at-least-once: alone it proves nothing."""
-    assert audited.findings(closed_after_a_kill, RULE) == []
-    assert audited.findings(closed_after_a_kill_and_a_suspicion, RULE) == []
     found = audited.finding(closed_after_a_kill_that_an_agent_saw, RULE)
-    assert found["confirms"] == ["false-clean-store-pod-b-0_0"]
     assert not any("the changelog lost them" in step["what"] for step in found["evidence"])
 
 
-def test_a_doubtful_pair_hides_no_comparable_one(audited):
-    """The furthest offset at which both can be compared counts."""
-    assert "at offset 1000" in audited.finding(a_comparable_pair_before_a_doubtful_one, RULE)["summary"]
-
-
-def test_copies_that_were_never_there_together_are_suspected(audited):
-    """A reset recreates the changelog: the same offset is another record then."""
-    found = audited.finding(closed_in_two_lives_of_the_application, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
-    assert any("after a reset" in step["what"] for step in found["evidence"])
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        bounds_overlap,
-        offsets_differ,
-        something_was_flushed_after_the_checkpoint,
-        an_open_store_of_a_late_release,
-        windowed,
-        closed_with_overlapping_bounds,
-        closed_as_the_summary_says_only,
-        closed_global_stores,
-        another_incarnation_with_as_many_puts,
-    ],
-)
-def test_what_cannot_be_compared_is_quiet(audited, name):
-    """Overlapping bounds, other offsets, files beyond the offset and segments prove nothing."""
-    assert audited.findings(name, RULE) == []
-
-
-def test_unwatched_time_between_the_readings_lowers(audited):
-    """Between the looks something unseen may have happened: suspected."""
-    found = audited.finding(unwatched_between_the_looks, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

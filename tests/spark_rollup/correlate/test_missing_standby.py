@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, Pod, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -35,13 +35,15 @@ def a_third_pod_takes_it_a_little_late(fleet: Fleet) -> None:
     fleet.pod("pod-c").holds("0_0", 56).holds("0_1", 56)
 
 
-@story
+@says(RULE)
 def on_a_fixed_release(fleet: Fleet) -> None:
+    """The same sequence is an ordinary move there, and no sibling is complete."""
     stage_1(fleet, release="3.9.2")
 
 
-@story
+@says(RULE)
 def release_unknown(fleet: Fleet) -> None:
+    """The default patience of unknown releases (ten minutes) has not passed before the end."""
     stage_1(fleet, release=None)
 
 
@@ -51,14 +53,22 @@ def the_other_agent_was_blind(fleet: Fleet) -> None:
     b.is_blind(42, 44)
 
 
-@story
+@says(RULE)
 def the_task_moved_to_a_third_pod(fleet: Fleet) -> None:
     stage_1(fleet)
     fleet.pod("pod-c").holds("0_0", 41).holds("0_1", 42)
 
 
-@story
+@says(
+    RULE,
+    severity="info",
+    status="resolved",
+    confirms=[],
+    refutes=["unowned-task-pod-a-0_0"],
+    summary="pod-c took 0_0",
+)
 def another_pod_took_the_task(fleet: Fleet) -> None:
+    """The agent's `unowned-task` is refuted: resolved information that names who has the task."""
     a, _ = stage_1(fleet)
     a.finds("unowned-task", "0_0", 45, severity="warning", confidence="suspected", level="exposure")
     fleet.pod("pod-c").holds("0_0", 41).holds("0_1", 42)
@@ -70,18 +80,19 @@ def a_pod_without_any_hold_lost_events(fleet: Fleet) -> None:
     fleet.pod("pod-c").loses(2)
 
 
-@story
+@says(RULE, loud="info unknown", missing_facts=["num_standby_replicas"])
 def standbys_unknown(fleet: Fleet) -> None:
+    """Several pods and no standby count: one note per application that names the setting."""
     for pod, task in (("pod-a", "0_0"), ("pod-b", "0_1")):
         fleet.pod(pod).holds(task, 5)
 
 
-@story
+@says(RULE)
 def no_standbys(fleet: Fleet) -> None:
     stage_1(fleet, num_standby_replicas=0)
 
 
-@story
+@says(RULE)
 def a_short_rebalance(fleet: Fleet) -> None:
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
     b.configures(1, "2.2.1", num_standby_replicas=1, session_timeout_ms=6000).holds("0_0", 2)
@@ -89,7 +100,7 @@ def a_short_rebalance(fleet: Fleet) -> None:
     b.holds("0_1", 3)
 
 
-@story
+@says(RULE)
 def the_other_pod_stopped(fleet: Fleet) -> None:
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
     a.configures(1, "2.2.1", num_standby_replicas=1, session_timeout_ms=6000)
@@ -98,8 +109,9 @@ def the_other_pod_stopped(fleet: Fleet) -> None:
         b.holds(task, 3).releases(task, 300)
 
 
-@story
+@says(RULE, severity="info", task_id="0_0", status="open", affected="no")
 def one_task_is_short_among_complete_ones(fleet: Fleet) -> None:
+    """On later releases a task that stays short while its siblings are complete is worth a note."""
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
     b.configures(
         1, "3.9.2", num_standby_replicas=1, session_timeout_ms=6000, probing_rebalance_interval_ms=10_000
@@ -110,7 +122,7 @@ def one_task_is_short_among_complete_ones(fleet: Fleet) -> None:
     a.releases("0_0", 100)
 
 
-@story
+@says(RULE)
 def nobody_can_see_the_locks(fleet: Fleet) -> None:
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
     b.configures(1, "3.9.2", num_standby_replicas=1, session_timeout_ms=6000, probing_rebalance_interval_ms=0)
@@ -139,17 +151,6 @@ def test_what_two_clocks_may_have_made_is_suspected(audited):
     assert told == {(task, "warning", "suspected", "pod-a") for task in ("0_0", "0_1")}
 
 
-def test_a_fixed_release_has_no_such_bug(audited):
-    """On a later release the same sequence is an ordinary move, and no sibling is complete: quiet."""
-    assert audited.findings(on_a_fixed_release, RULE) == []
-
-
-def test_an_unknown_release_is_suspected(audited):
-    """Without the release the finding is a suspicion that names the missing setting."""
-    found = audited.findings(release_unknown, RULE)
-    assert found == []  # the default patience of unknown releases (ten minutes) has not passed before the end
-
-
 def test_unwatched_time_is_unknown(audited):
     """If another pod was not watched it may have held the standby: nothing is confirmed."""
     found = audited.findings(the_other_agent_was_blind, RULE)
@@ -163,38 +164,7 @@ def test_lost_events_of_a_bystander_are_unknown(audited):
     assert {(row["severity"], row["confidence"]) for row in found} == {("warning", "unknown")}
 
 
-def test_a_suspicion_is_closed_when_another_pod_took_the_task(audited):
-    """The agent's `unowned-task` is refuted: resolved information that names who has the task."""
-    found = audited.finding(another_pod_took_the_task, RULE)
-    assert (found["severity"], found["status"], found["confirms"]) == ("info", "resolved", [])
-    assert found["refutes"] == ["unowned-task-pod-a-0_0"]
-    assert "pod-c took 0_0" in found["summary"]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        the_task_moved_to_a_third_pod,
-        no_standbys,
-        a_short_rebalance,
-        the_other_pod_stopped,
-        nobody_can_see_the_locks,
-    ],
-)
-def test_ordinary_life_is_quiet(audited, name):
-    """Moves, short rebalances, stopped pods, absent standbys and invisible locks raise nothing."""
-    assert audited.findings(name, RULE) == []
-
-
-def test_a_short_task_among_complete_siblings_is_information(audited):
-    """On later releases a task that stays short while its siblings are complete is worth a note."""
-    found = audited.finding(one_task_is_short_among_complete_ones, RULE)
-    assert (found["severity"], found["task_id"], found["status"]) == ("info", "0_0", "open")
-    assert found["affected"] == "no"
-
-
-def test_an_unknown_standby_count_is_asked_for(audited):
-    """Several pods and no standby count: one note per application that names the setting."""
-    found = audited.finding(standbys_unknown, RULE)
-    assert (found["severity"], found["confidence"]) == ("info", "unknown")
-    assert found["missing_facts"] == ["num_standby_replicas"]
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, Pod, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -26,71 +26,75 @@ def loses_its_copy_and_starts_over(pod: Pod, puts: int = 50, first_offset: int =
     return pod.measures("0_0", 120, identity="new", puts=puts, offset=2050)
 
 
-@story
+@says(
+    RULE,
+    loud="critical confirmed open",
+    pods=["pod-a", "pod-b"],
+    confirms=["resurrected-checkpoint-pod-a-0_0"],
+    summary="pod-b held 2050 puts at offset 2050, pod-a holds 50 at offset 2050",
+)
 def the_agent_saw_it(fleet: Fleet) -> None:
+    """A suspicion becomes critical and confirmed when a replica at that offset holds far more."""
     keeps_a_full_copy(fleet.pod("pod-b"), entries_low=1900)
     a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
     a.finds(RULE, "0_0", 81, store="s", identity="new", confidence="suspected", severity="warning")
 
 
-@story
+@says(RULE, loud="warning suspected")
 def the_replica_has_more_puts_only(fleet: Fleet) -> None:
+    """Hot keys that were overwritten many times are puts, too: the agent's suspicion stays one."""
     keeps_a_full_copy(fleet.pod("pod-b"))
     a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
     a.finds(RULE, "0_0", 81, store="s", identity="new", confidence="suspected", severity="warning")
 
 
-@story
+@says(RULE, loud="critical confirmed", confirms=[])
 def the_agent_said_nothing(fleet: Fleet) -> None:
+    """Transitions and a replica's live entries alone prove it."""
     keeps_a_full_copy(fleet.pod("pod-b"), entries_low=2050)
     loses_its_copy_and_starts_over(fleet.pod("pod-a"))
 
 
-@story
+@says(RULE, loud="warning suspected")
 def nobody_counted_entries(fleet: Fleet) -> None:
+    """Compaction could explain the difference."""
     keeps_a_full_copy(fleet.pod("pod-b"))
     loses_its_copy_and_starts_over(fleet.pod("pod-a"))
 
 
-@story
+@says(RULE, confidence="suspected")
 def it_happened_while_the_agent_was_blind(fleet: Fleet) -> None:
+    """What the fleet concludes across unwatched time is never confirmed."""
     keeps_a_full_copy(fleet.pod("pod-b"), entries_low=2050)
     loses_its_copy_and_starts_over(fleet.pod("pod-a")).is_blind(62, 79)
 
 
-@story
+@says(RULE, loud="warning suspected", pods=["pod-a"])
 def no_replica_exists(fleet: Fleet) -> None:
+    """The agent's own severity and confidence are taken over."""
     a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
     a.finds(RULE, "0_0", 81, store="s", identity="new", confidence="suspected", severity="warning")
 
 
-@story
+@says(RULE)
 def a_fresh_store_was_restored(fleet: Fleet) -> None:
+    """It was filled from before the old offset."""
     keeps_a_full_copy(fleet.pod("pod-b"), puts=9000, entries_low=1200)
     loses_its_copy_and_starts_over(fleet.pod("pod-a"), puts=1300, first_offset=2050)
 
 
-@story
+@says(RULE)
 def a_new_store_began_at_zero(fleet: Fleet) -> None:
     keeps_a_full_copy(fleet.pod("pod-b"))
     loses_its_copy_and_starts_over(fleet.pod("pod-a"), puts=2050, first_offset=30)
 
 
-@story
+@says(RULE, status="resolved")
 def the_agent_resolved_it(fleet: Fleet) -> None:
     a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
     a.finds(RULE, "0_0", 81, store="s", identity="new").finds(
         RULE, "0_0", 81, store="s", identity="new", status="resolved"
     )
-
-
-def test_a_replica_confirms_the_agent(audited):
-    """A suspicion of the agent becomes critical and confirmed when a replica at that offset holds far more."""
-    found = audited.finding(the_agent_saw_it, RULE)
-    assert (found["severity"], found["confidence"], found["status"]) == ("critical", "confirmed", "open")
-    assert "pod-b held 2050 puts at offset 2050, pod-a holds 50 at offset 2050" in found["summary"]
-    assert found["pods"] == ["pod-a", "pod-b"]
-    assert found["confirms"] == ["resurrected-checkpoint-pod-a-0_0"]
 
 
 def test_the_chain_names_who_did_what(audited):
@@ -104,49 +108,10 @@ def test_the_chain_names_who_did_what(audited):
     assert "seen by the agent" in told
 
 
-def test_the_fleet_sees_it_without_the_agent(audited):
-    """Transitions and a replica's live entries alone prove it."""
-    found = audited.finding(the_agent_said_nothing, RULE)
-    assert (found["severity"], found["confidence"]) == ("critical", "confirmed")
-    assert found["confirms"] in (None, [])
-
-
-def test_puts_alone_only_suspect(audited):
-    """Without counted entries compaction could explain the difference, so the fleet only suspects."""
-    found = audited.finding(nobody_counted_entries, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
-
-
-def test_puts_alone_prove_no_suspicion(audited):
-    """Hot keys that were overwritten many times are puts, too: the agent's suspicion stays one."""
-    found = audited.finding(the_replica_has_more_puts_only, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
-
-
-def test_a_blind_interval_lowers_confidence(audited):
-    """What the fleet concludes across unwatched time is never confirmed."""
-    assert audited.finding(it_happened_while_the_agent_was_blind, RULE)["confidence"] == "suspected"
-
-
-def test_without_a_replica_the_local_verdict_holds(audited):
-    """No other copy: the agent's own severity and confidence are taken over."""
-    found = audited.finding(no_replica_exists, RULE)
-    assert (found["severity"], found["confidence"], found["pods"]) == ("warning", "suspected", ["pod-a"])
-
-
-@pytest.mark.parametrize("name", [a_fresh_store_was_restored, a_new_store_began_at_zero])
-def test_a_restored_store_is_quiet(audited, name):
-    """A store that was filled from before the old offset, or began at zero, raises nothing."""
-    assert audited.findings(name, RULE) == []
-
-
-def test_a_resolved_finding_stays_resolved(audited):
-    """The last word of the agent counts."""
-    assert audited.finding(the_agent_resolved_it, RULE)["status"] == "resolved"
-
-
-@story
+@says("unrestored-task")
+@says(RULE, confirms=["resurrected-checkpoint-pod-a-0_0", "unrestored-store-pod-a-0_0"])
 def the_agent_calls_it_unrestored_too(fleet: Fleet) -> None:
+    """Two local names for the same store end in one finding that explains both."""
     keeps_a_full_copy(fleet.pod("pod-b"))
     a = loses_its_copy_and_starts_over(fleet.pod("pod-a"))
     a.finds(RULE, "0_0", 81, store="s", identity="new").finds(
@@ -154,7 +119,8 @@ def the_agent_calls_it_unrestored_too(fleet: Fleet) -> None:
     )
 
 
-@story
+@says("unrestored-task", detector="unrestored-task")
+@says(RULE)
 def the_agent_calls_it_only_unrestored(fleet: Fleet) -> None:
     keeps_a_full_copy(fleet.pod("pod-b"), entries_low=2050)
     loses_its_copy_and_starts_over(fleet.pod("pod-a")).finds(
@@ -162,10 +128,7 @@ def the_agent_calls_it_only_unrestored(fleet: Fleet) -> None:
     )
 
 
-def test_one_damage_is_one_finding(audited):
-    """Two local names for the same store end in one fleet finding that explains both, or in the other rule's."""
-    found = audited.finding(the_agent_calls_it_unrestored_too, RULE)
-    assert found["confirms"] == ["resurrected-checkpoint-pod-a-0_0", "unrestored-store-pod-a-0_0"]
-    assert audited.findings(the_agent_calls_it_unrestored_too, "unrestored-task") == []
-    assert audited.findings(the_agent_calls_it_only_unrestored, RULE) == []
-    assert len(audited.findings(the_agent_calls_it_only_unrestored, "unrestored-task")) == 1
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, Pod, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -51,8 +51,9 @@ def frozen_under_an_unknown_guarantee(fleet: Fleet) -> None:
     zombie(fleet)
 
 
-@story
+@says(RULE, severity="info", status="resolved")
 def fenced_at_last(fleet: Fleet) -> None:
+    """Under exactly-once, and once it let go, nothing is left to do."""
     a, _ = zombie(fleet, processing_guarantee="exactly_once_v2")
     a.releases("0_0", 300)
 
@@ -71,32 +72,34 @@ def let_go(fleet: Fleet) -> None:
     a.releases("0_0", 300)
 
 
-@story
+@says(RULE, confidence="unknown")
 def one_agent_was_blind(fleet: Fleet) -> None:
+    """Files that nobody watched may have moved."""
     a, _ = zombie(fleet)
     a.is_blind(150, 160)
 
 
-@story
+@says(RULE, confidence="suspected", missing_facts=["num_standby_replicas", "processing_guarantee"])
 def standbys_unknown(fleet: Fleet) -> None:
+    """The frozen one may be a standby that is stuck: the setting is asked for."""
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
     a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=5000, puts=5000)
     works(b.holds("0_0", 100), 30_000)
 
 
-@story
+@says(RULE)
 def a_warm_up(fleet: Fleet) -> None:
     a, b = settings(fleet)
     a.holds("0_0", 5).writes_checkpoint("0_0", 50, offset=25_000, puts=25_000)
     works(b.holds("0_0", 100), 30_000)
 
 
-@story
+@says(RULE)
 def a_standby(fleet: Fleet) -> None:
     zombie(fleet, num_standby_replicas=1)
 
 
-@story
+@says(RULE)
 def both_move(fleet: Fleet) -> None:
     a, b = settings(fleet)
     works(a.holds("0_0", 5), 5000)
@@ -119,22 +122,23 @@ def by_puts(fleet: Fleet, **store: object) -> None:
         b.measures("0_0", at, True, puts=100 + (at - 110) * 20_000 // 280, **store)
 
 
-@story
+@says(RULE, pod="pod-a")
 def beyond_by_puts(fleet: Fleet) -> None:
+    """One put a record: 20,000 more are more than the 5,000 of the frozen one and 10,000 unsaved ones."""
     by_puts(fleet)
 
 
-@story
+@says(RULE)
 def beyond_by_two_puts_a_record(fleet: Fleet) -> None:
     by_puts(fleet, segment="s.0", unsaved_puts=20_000)
 
 
-@story
+@says(RULE)
 def beyond_by_puts_of_an_unknown_kind(fleet: Fleet) -> None:
     by_puts(fleet, unsaved_puts=None)
 
 
-@story
+@says(RULE)
 def a_warm_up_with_two_stores(fleet: Fleet) -> None:
     a, b = settings(fleet, processing_guarantee="exactly_once_v2")
     a.holds("0_0", 5).measures("0_0", 50, store="small", puts=500).measures(
@@ -146,7 +150,7 @@ def a_warm_up_with_two_stores(fleet: Fleet) -> None:
         b.measures("0_0", at + 1, store="large", puts=80_000 + at)
 
 
-@story
+@says(RULE)
 def a_short_overlap(fleet: Fleet) -> None:
     a, _ = zombie(fleet)
     a.releases("0_0", 130)
@@ -175,12 +179,6 @@ def test_what_two_clocks_may_have_made_is_suspected(audited):
     assert (found["severity"], found["confidence"], found["status"]) == ("warning", "suspected", "resolved")
 
 
-def test_a_fenced_zombie_is_information(audited):
-    """Under exactly-once, and once it let go, nothing is left to do."""
-    found = audited.finding(fenced_at_last, RULE)
-    assert (found["severity"], found["status"]) == ("info", "resolved")
-
-
 def test_up_to_2_5_a_zombie_that_let_go_is_restored_in_full(audited):
     """Its checkpoint may cover what the other one wrote: docs/found/overtaken-owner.md."""
     old = audited.finding(let_go_on_an_old_release, RULE)
@@ -191,30 +189,7 @@ def test_up_to_2_5_a_zombie_that_let_go_is_restored_in_full(audited):
     assert "Up to 2.5" not in audited.finding(frozen_to_the_end, RULE)["next_action"]
 
 
-def test_unwatched_time_is_unknown(audited):
-    """Files that nobody watched may have moved."""
-    assert audited.finding(one_agent_was_blind, RULE)["confidence"] == "unknown"
-
-
-def test_an_unknown_standby_count_is_suspected(audited):
-    """The frozen one may be a standby that is stuck: the setting is asked for."""
-    found = audited.finding(standbys_unknown, RULE)
-    assert found["confidence"] == "suspected"
-    assert found["missing_facts"] == ["num_standby_replicas", "processing_guarantee"]
-
-
-def test_where_no_offset_is_known_puts_decide(audited):
-    """One put a record: 20,000 more than nothing are more than the 5,000 of the frozen one and 10,000 unsaved ones."""
-    assert audited.finding(beyond_by_puts, RULE)["pod"] == "pod-a"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        a_warm_up, a_standby, both_move, a_short_overlap, beyond_by_two_puts_a_record,
-        beyond_by_puts_of_an_unknown_kind, a_warm_up_with_two_stores,
-    ],
-)  # fmt: skip
-def test_ordinary_pairs_are_quiet(audited, name):
-    """A warm-up beside an idle active, a standby, two that work, a short overlap."""
-    assert audited.findings(name, RULE) == []
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, Pod, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-RULE = "stale-eos-state"
+RULE, WIPE = "stale-eos-state", "skipped-eos-wipe-pod-a-0_0"
+ACTIVE = {"loud": "warning suspected open", "confirms": [WIPE]}
+"""An agent's information becomes a warning where the fleet shows that its copy was the active."""
 
 
 def skipped_wipe(fleet: Fleet, **body: object):
@@ -16,43 +18,50 @@ def skipped_wipe(fleet: Fleet, **body: object):
     return a.finds("skipped-eos-wipe", "0_0", 60, store="s", identity="suspect", **body)
 
 
-@story
+@says(RULE, loud="critical confirmed", level="damage", pods=["pod-a"], confirms=[WIPE])
 def nobody_else_has_it(fleet: Fleet) -> None:
+    """No other pod has the state: severity and confidence are the agent's, and only the pod itself is named."""
     skipped_wipe(fleet)
     fleet.pod("pod-b").holds("0_1", 5)
 
 
-@story
+@says(RULE, pods=["pod-a", "pod-b"], evidence="pod-b held the task")
 def the_task_moved_on(fleet: Fleet) -> None:
+    """A pod that takes the task afterwards restores what the suspect wrote; one that left before does not count."""
     skipped_wipe(fleet).releases("0_0", 100)
     fleet.pod("pod-b").holds("0_0", 105)
     fleet.pod("pod-c").holds("0_0", 10).releases("0_0", 20)
 
 
-@story
+@says(RULE, pods=["pod-a", "pod-b"], evidence="pod-b has the same store (identity suspect)")
 def the_volume_moved(fleet: Fleet) -> None:
+    """The same store identity on another pod is the same files."""
     skipped_wipe(fleet).releases("0_0", 100)
     fleet.pod("pod-b").measures("0_0", 200, held=None, identity="suspect", puts=12, offset=12)
 
 
-@story
+@says(RULE)
 def only_information(fleet: Fleet) -> None:
+    """An agent's note below warning starts nothing."""
     skipped_wipe(fleet, severity="info", confidence="suspected")
 
 
-@story
+@says(RULE, confidence="suspected")
 def the_agent_was_blind_meanwhile(fleet: Fleet) -> None:
+    """A blind interval across the finding takes `confirmed` away."""
     skipped_wipe(fleet).is_blind(59, 61)
 
 
-@story
+@says(RULE, loud="critical confirmed")
 def blind_before_it_was_said_again(fleet: Fleet) -> None:
+    """A finding is of the time when it was said first: nobody was blind until then."""
     wipe = {"store": "s", "identity": "suspect"}
     skipped_wipe(fleet).is_blind(300, 310).repeats("skipped-eos-wipe", "0_0", 600, 60, **wipe)
 
 
-@story
+@says(RULE, loud="warning suspected")
 def a_wipe_was_interrupted(fleet: Fleet) -> None:
+    """The twin detector's findings are treated alike."""
     a = fleet.pod("pod-a").holds("0_0", 5)
     a.finds("interrupted-wipe", "0_0", 60, severity="warning", confidence="suspected")
 
@@ -70,19 +79,19 @@ def crashed(fleet: Fleet, **settings: object):
     return a.finds("skipped-eos-wipe", "0_0", 606, store="s", identity="suspect", **ROLE_UNKNOWN)
 
 
-@story
+@says(RULE, evidence="no other pod held 0_0 before the crash: pod-a was its active", **ACTIVE)
 def one_holder_at_a_time(fleet: Fleet) -> None:
     crashed(fleet, num_standby_replicas=1)
     fleet.pod("pod-b").holds("0_1", 5)
 
 
-@story
+@says(RULE, evidence="no other pod held 0_0 before the crash: pod-a was its active", **ACTIVE)
 def one_holder_standbys_not_known(fleet: Fleet) -> None:
     crashed(fleet)
     fleet.pod("pod-b").holds("0_1", 5)
 
 
-@story
+@says(RULE, evidence="orders has no other pod: pod-a was the active of 0_0", **ACTIVE)
 def the_only_pod(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").configures(
         1, "4.1.2", processing_guarantee="exactly_once_v2", num_standby_replicas=1
@@ -91,7 +100,7 @@ def the_only_pod(fleet: Fleet) -> None:
     a.finds("skipped-eos-wipe", "0_0", 601, store="s", identity="suspect", **ROLE_UNKNOWN)
 
 
-@story
+@says(RULE, evidence="pod-b wrote checkpoints of 0_0 as a standby does, pod-a wrote none", **ACTIVE)
 def the_other_was_the_standby(fleet: Fleet) -> None:
     crashed(fleet, num_standby_replicas=1)
     b = fleet.pod("pod-b").holds("0_0", 5)
@@ -103,8 +112,9 @@ GROWS = ((100, 100), (300, 9_000), (500, 15_000), (560, 16_000))
 """More than 10,000 puts, and more when commits had passed since."""
 
 
-@story
+@says(RULE, severity="info", status="resolved", refutes=[WIPE])
 def the_other_was_the_active(fleet: Fleet) -> None:
+    """Who put in more than 10,000 records without a checkpoint was the active; the suspect was its standby."""
     crashed(fleet, num_standby_replicas=1)
     b = fleet.pod("pod-b").holds("0_0", 5)
     for at, puts in GROWS:
@@ -172,7 +182,7 @@ def no_checkpoint_files_any_more(fleet: Fleet) -> None:
         b.measures("0_0", at, identity="other", puts=puts, offset=50)
 
 
-@story
+@says(RULE)
 def its_stores_do_not_grow(fleet: Fleet) -> None:
     """Two stores of the suspect, of different size: nothing was put into either beside the standby."""
     a = fleet.pod("pod-a").configures(
@@ -189,8 +199,9 @@ def its_stores_do_not_grow(fleet: Fleet) -> None:
         b.writes_checkpoint("0_0", at, offset=offset)
 
 
-@story
+@says(RULE)
 def both_wrote_checkpoints(fleet: Fleet) -> None:
+    """Two standbys: the fleet does not know the role, and nothing is raised."""
     a = crashed(fleet, num_standby_replicas=1)
     b = fleet.pod("pod-b").holds("0_0", 5)
     for at, offset in ((120, 11_000), (300, 22_000), (480, 33_000)):
@@ -198,19 +209,20 @@ def both_wrote_checkpoints(fleet: Fleet) -> None:
         a.writes_checkpoint("0_0", at + 1, offset=offset)
 
 
-@story
+@says(RULE)
 def a_pod_was_not_watched(fleet: Fleet) -> None:
+    """It may have held the task."""
     crashed(fleet, num_standby_replicas=1)
     fleet.pod("pod-b").holds("0_1", 5).is_blind(570, 590)
 
 
-@story
+@says(RULE)
 def the_former_holder_left_a_moment_ago(fleet: Fleet) -> None:
     crashed(fleet, num_standby_replicas=1)
     fleet.pod("pod-b").holds("0_0", 5).releases("0_0", 580)
 
 
-@story
+@says(RULE)
 def a_standby_alone_for_a_moment(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").configures(
         1, "4.1.2", processing_guarantee="exactly_once_v2", num_standby_replicas=1
@@ -220,43 +232,13 @@ def a_standby_alone_for_a_moment(fleet: Fleet) -> None:
     fleet.pod("pod-b").holds("0_1", 5)
 
 
-@story
+@says(RULE)
 def a_revocation_that_is_no_wipe(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").configures(
         1, "4.1.2", processing_guarantee="exactly_once_v2", num_standby_replicas=1
     )
     a.holds("0_0", 5).releases("0_0", 600)
     a.finds("interrupted-wipe", "0_0", 606, severity="info", confidence="suspected")
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        (one_holder_at_a_time, "no other pod held 0_0 before the crash: pod-a was its active"),
-        (one_holder_standbys_not_known, "no other pod held 0_0 before the crash: pod-a was its active"),
-        (the_only_pod, "orders has no other pod: pod-a was the active of 0_0"),
-        (the_other_was_the_standby, "pod-b wrote checkpoints of 0_0 as a standby does, pod-a wrote none"),
-    ],
-)
-def test_the_fleet_decides_the_role(audited, name, why):
-    """An agent's information becomes a warning where the fleet shows that its copy was the active."""
-    found = audited.finding(name, RULE)
-    assert (found["severity"], found["confidence"], found["status"]) == ("warning", "suspected", "open")
-    assert found["confirms"] == ["skipped-eos-wipe-pod-a-0_0"]
-    assert any(str(step["what"]).startswith(why) for step in found["evidence"])
-
-
-def test_a_repetition_makes_nothing_less_sure(audited):
-    """A finding is of the time when it was said first: nobody was blind until then."""
-    found = audited.finding(blind_before_it_was_said_again, RULE)
-    assert (found["severity"], found["confidence"]) == ("critical", "confirmed")
-
-
-def test_another_active_refutes_information_too(audited):
-    """Who put in more than 10,000 records without a checkpoint was the active; the suspect was its standby."""
-    found = audited.finding(the_other_was_the_active, RULE)
-    assert (found["severity"], found["status"]) == ("info", "resolved")
-    assert found["refutes"] == ["skipped-eos-wipe-pod-a-0_0"]
 
 
 @pytest.mark.parametrize(
@@ -276,59 +258,7 @@ def test_what_a_standby_may_do_refutes_nothing(audited, name):
     assert all(found["refutes"] == [] for found in audited.findings(name, RULE))
 
 
-def test_stores_of_different_size_are_no_work(audited):
-    """What one store has more than another was not put in meanwhile: nothing shows that the suspect was the active."""
-    assert audited.findings(its_stores_do_not_grow, RULE) == []
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        both_wrote_checkpoints,
-        a_pod_was_not_watched,
-        the_former_holder_left_a_moment_ago,
-        a_standby_alone_for_a_moment,
-        a_revocation_that_is_no_wipe,
-    ],
-)
-def test_a_role_that_the_fleet_does_not_know_stays_information(audited, name):
-    """Two standbys, a pod that nobody watched, a holder of a moment ago: nothing is raised."""
-    assert audited.findings(name, RULE) == []
-
-
-def test_a_lone_owner_is_reported_alone(audited):
-    """No other pod has the state: severity and confidence are the agent's, and only the pod itself is named."""
-    found = audited.finding(nobody_else_has_it, RULE)
-    assert (found["severity"], found["confidence"], found["level"]) == ("critical", "confirmed", "damage")
-    assert found["pods"] == ["pod-a"]
-    assert found["confirms"] == ["skipped-eos-wipe-pod-a-0_0"]
-
-
-def test_later_owners_are_tainted(audited):
-    """A pod that takes the task afterwards restores what the suspect wrote; one that left before does not count."""
-    found = audited.finding(the_task_moved_on, RULE)
-    assert found["pods"] == ["pod-a", "pod-b"]
-    assert any("pod-b held the task" in step["what"] for step in found["evidence"])
-
-
-def test_a_moved_volume_is_tainted(audited):
-    """The same store identity on another pod is the same files."""
-    found = audited.finding(the_volume_moved, RULE)
-    assert found["pods"] == ["pod-a", "pod-b"]
-    assert any("identity suspect" in step["what"] for step in found["evidence"])
-
-
-def test_information_is_no_damage(audited):
-    """An agent's note below warning starts nothing."""
-    assert audited.findings(only_information, RULE) == []
-
-
-def test_a_gap_lowers_confidence(audited):
-    """A blind interval across the finding takes `confirmed` away."""
-    assert audited.finding(the_agent_was_blind_meanwhile, RULE)["confidence"] == "suspected"
-
-
-def test_an_interrupted_wipe_is_followed_too(audited):
-    """The twin detector's findings are treated alike."""
-    found = audited.finding(a_wipe_was_interrupted, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

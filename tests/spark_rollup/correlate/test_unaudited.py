@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, story
+from tests.spark_rollup.support.fleet import Fleet, cases, says, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 RULE = "unaudited"
 
 
-@story
+@says(RULE)
 def all_was_watched(fleet: Fleet) -> None:
     fleet.pod("pod-a").holds("0_0", 5)
 
 
-@story
+@says(RULE, severity="warning", pod="pod-a", level="self", summary="2 events missing")
 def records_were_lost(fleet: Fleet) -> None:
+    """Missing sequence numbers are counted and the interval is named."""
     fleet.pod("pod-a").holds("0_0", 5).loses(4, 5)
 
 
-@story
+@says(RULE, severity="warning", summary="the agent said nothing")
 def an_agent_went_silent(fleet: Fleet) -> None:
+    """One that vanished without a word is reported until now."""
     fleet.pod("pod-a", ends_s=300, announces_end=False)
 
 
-@story
+@says(RULE)
 def an_agent_stopped(fleet: Fleet) -> None:
+    """One that said that it stops is not silent."""
     fleet.pod("pod-a", ends_s=300)
 
 
@@ -52,31 +55,13 @@ def test_what_an_agent_counts_and_is_not_there_is_a_warning(audited):
     assert "at each start and every 6 hours" in str(found["next_action"])
 
 
-def test_a_watched_fleet_is_quiet(audited):
-    """No gap, no finding."""
-    assert audited.findings(all_was_watched, RULE) == []
-
-
-def test_lost_records_are_a_warning(audited):
-    """Missing sequence numbers are counted and the interval is named."""
-    found = audited.finding(records_were_lost, RULE)
-    assert (found["severity"], found["pod"], found["level"]) == ("warning", "pod-a", "self")
-    assert "2 events missing" in found["summary"]
-
-
-def test_silence_is_a_warning(audited):
-    """An agent that vanished without a word is reported until now."""
-    found = audited.finding(an_agent_went_silent, RULE)
-    assert found["severity"] == "warning"
-    assert "the agent said nothing" in found["summary"]
-
-
-def test_an_announced_stop_is_quiet(audited):
-    """A pod whose agent said that it stops is not silent."""
-    assert audited.findings(an_agent_stopped, RULE) == []
-
-
 def test_short_blindness_is_information(audited):
     """Seconds of blindness are noted: one finding per application concerned."""
     found = audited.findings(an_agent_was_blind, RULE)
     assert {(row["severity"], row["application_id"]) for row in found} == {("info", None), ("info", "orders")}
+
+
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, Pod, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -28,7 +28,7 @@ def no_second_copy(fleet: Fleet) -> None:
     b.holds("0_0", 5).releases("0_0", 300)
 
 
-@story
+@says(RULE, explains=["resurrected-checkpoint-pod-b-0_0"])
 def the_second_copy_is_damaged(fleet: Fleet) -> None:
     for pod in pair(fleet):
         pod.holds("0_0", 5)
@@ -41,15 +41,17 @@ def the_second_copy_is_far_behind(fleet: Fleet) -> None:
         pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=offset)
 
 
-@story
+@says(RULE, loud="info unknown")
 def a_pod_was_not_watched(fleet: Fleet) -> None:
+    """The pod that nobody watched may have the copy."""
     a, b = pair(fleet)
     a.holds("0_0", 5)
     b.holds("0_0", 5).releases("0_0", 300).is_blind(862, 866)
 
 
-@story
+@says(RULE, loud="info unknown", evidence="not watched all the time: pod-b")
 def an_agent_fell_silent_after_the_end(fleet: Fleet) -> None:
+    """Both pods had a copy when the application ended: what fell silent later proves nothing."""
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b", ends_s=500, announces_end=False)
     a.configures(1, "3.9.2", num_standby_replicas=1, probing_rebalance_interval_ms=1000)
     for pod in (a, b):
@@ -65,43 +67,49 @@ def three(fleet: Fleet, released: float) -> None:
     fleet.pod("pod-b", ends_s=845, announces_end=False).changes("task-created", "0_0", 845)
 
 
-@story
+@says(RULE)
 def let_go_after_a_pods_last_word(fleet: Fleet) -> None:
+    """Heartbeats come every thirty seconds: what was let go after a pod's last word may be its own by now."""
     three(fleet, 846)
 
 
-@story
+@says(RULE, loud="warning confirmed", task_id="0_0")
 def let_go_before_a_pods_last_word(fleet: Fleet) -> None:
+    """The third pod has said since that it has no copy."""
     three(fleet, 800)
 
 
-@story
+@says(RULE, severity="info", task_id=None)
 def no_standbys(fleet: Fleet) -> None:
+    """One note for the application, not one for each task."""
     a, _ = pair(fleet, num_standby_replicas=0)
     a.holds("0_0", 5)
 
 
-@story
+@says(RULE, severity="info", task_id=None)
 def alone(fleet: Fleet) -> None:
     fleet.pod("pod-a").configures(1, "3.9.2", num_standby_replicas=1).holds("0_0", 5)
 
 
-@story
+@says(RULE)
 def let_go_a_moment_ago(fleet: Fleet) -> None:
+    """A rebalance under way."""
     a, b = pair(fleet)
     a.holds("0_0", 5)
     b.holds("0_0", 5).releases("0_0", 880)
 
 
-@story
+@says(RULE, loud="info suspected", task_id="0_0")
 def the_other_pod_left_about_then(fleet: Fleet) -> None:
+    """Its last sign is fifty seconds old: by its own clock it may be gone for longer than the patience."""
     a, b = pair(fleet)
     a.holds("0_0", 5)
     b.holds("0_0", 5).releases("0_0", 300).releases("0_1", 850)
 
 
-@story
+@says(RULE)
 def two_healthy_copies(fleet: Fleet) -> None:
+    """A standby within the usual lag."""
     for pod, offset in zip(pair(fleet), (50_000, 41_000), strict=True):
         pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=offset)
 
@@ -121,50 +129,7 @@ def test_one_healthy_copy_is_a_warning(audited, name, told):
     assert told in found["evidence"][0]["what"]
 
 
-def test_the_damage_is_referred_to(audited):
-    """The finding names the agent's finding that makes the copy unfit."""
-    found = audited.finding(the_second_copy_is_damaged, RULE)
-    assert found["explains"] == ["resurrected-checkpoint-pod-b-0_0"]
-
-
-def test_unwatched_pods_make_it_unknown(audited):
-    """The pod that nobody watched may have the copy."""
-    found = audited.finding(a_pod_was_not_watched, RULE)
-    assert (found["severity"], found["confidence"]) == ("info", "unknown")
-
-
-def test_an_agent_that_is_not_heard_takes_no_copy_away(audited):
-    """Both pods had a copy when the application ended: that one of their agents fell silent later proves nothing."""
-    found = audited.finding(an_agent_fell_silent_after_the_end, RULE)
-    assert (found["severity"], found["confidence"]) == ("info", "unknown")
-    assert any("not watched all the time: pod-b" in step["what"] for step in found["evidence"])
-
-
-def test_a_pod_may_have_taken_the_copy_since_it_was_heard(audited):
-    """Heartbeats come every thirty seconds: what was let go after a pod's last word may be its own by now."""
-    assert audited.findings(let_go_after_a_pods_last_word, RULE) == []
-
-
-def test_every_pod_spoke_after_the_copy_was_let_go(audited):
-    """The third pod has said since that it has no copy."""
-    found = audited.finding(let_go_before_a_pods_last_word, RULE)
-    assert (found["severity"], found["confidence"], found["task_id"]) == ("warning", "confirmed", "0_0")
-
-
-def test_a_pod_that_the_clocks_may_count_or_not_leaves_a_suspicion(audited):
-    """Its last sign is fifty seconds old: by its own clock it may just as well be gone for longer than the patience."""
-    found = audited.finding(the_other_pod_left_about_then, RULE)
-    assert (found["severity"], found["confidence"], found["task_id"]) == ("info", "suspected", "0_0")
-
-
-@pytest.mark.parametrize("name", [no_standbys, alone])
-def test_no_standbys_is_one_note_per_application(audited, name):
-    """By configuration, or because one pod is alone: not a finding per task."""
-    found = audited.finding(name, RULE)
-    assert (found["severity"], found["task_id"]) == ("info", None)
-
-
-@pytest.mark.parametrize("name", [let_go_a_moment_ago, two_healthy_copies])
-def test_ordinary_life_is_quiet(audited, name):
-    """A rebalance under way and a standby within the usual lag."""
-    assert audited.findings(name, RULE) == []
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

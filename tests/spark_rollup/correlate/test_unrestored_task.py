@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, at_us, story
+from tests.spark_rollup.support.fleet import Fleet, at_us, cases, says, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -31,18 +31,27 @@ def hand_over(
     a.measures("0_1", at + 25, identity="a", puts=new_puts, offset=new_offset)
 
 
-@story
+@says(
+    RULE,
+    loud="critical confirmed",
+    pods=["pod-a", "pod-b"],
+    confirms=["unrestored-store-pod-a-0_1"],
+    summary="pod-b held 12000 puts at offset 12004, pod-a claims offset 12204 with 200",
+)
 def the_new_owner_claims_more_with_less(fleet: Fleet) -> None:
+    """The previous owner held far more at a lower offset."""
     hand_over(fleet, new_puts=200, new_offset=12_204)
 
 
-@story
+@says(RULE, loud="warning suspected", summary="pod-b held 12000 puts")
 def the_previous_owner_has_more_puts_only(fleet: Fleet) -> None:
+    """A compacted changelog brings overwritten keys back once: more puts before are told, and prove nothing."""
     hand_over(fleet, new_puts=200, new_offset=12_204, entries=None)
 
 
-@story
+@says(RULE, loud="warning suspected")
 def the_new_owner_has_as_much(fleet: Fleet) -> None:
+    """It leaves the local suspicion as it was."""
     hand_over(fleet, new_puts=12_100, new_offset=12_204)
 
 
@@ -51,63 +60,31 @@ def the_new_owner_claims_nothing(fleet: Fleet) -> None:
     hand_over(fleet, new_puts=200, new_offset=None, confidence="confirmed")
 
 
-@story
+@says(RULE, loud="warning suspected", summary="pod-b held 12000 puts")
 def something_said_meanwhile_was_lost(fleet: Fleet) -> None:
+    """The agent may have called it a resurrected checkpoint: the name is a suspicion."""
     hand_over(fleet, new_puts=200, new_offset=12_204, lost=(4,))
 
 
-@story
+@says(RULE, loud="critical confirmed")
 def something_said_before_was_lost(fleet: Fleet) -> None:
+    """Long before the store was opened: it cannot have named its damage."""
     hand_over(fleet, new_puts=200, new_offset=12_204, lost=(2,), at=200)
 
 
-@story
+@says(RULE, pods=["pod-a"], evidence="no earlier owner was watched")
 def only_one_pod(fleet: Fleet) -> None:
     a = fleet.pod("pod-a").holds("0_1", 45)
     a.finds("unrestored-store", "0_1", 46, store="s", identity="a")
 
 
-@story
+@says(RULE)
 def a_small_copy_without_suspicion(fleet: Fleet) -> None:
+    """A small copy at a high offset is what compaction leaves."""
     fleet.pod("pod-b").holds("0_1", 5).measures("0_1", 30, identity="b", puts=12_000, offset=12_004).releases(
         "0_1", 40
     )
     fleet.pod("pod-a").holds("0_1", 45).measures("0_1", 70, identity="a", puts=200, offset=12_204)
-
-
-def test_the_previous_owner_confirms(audited):
-    """The previous owner held far more at a lower offset: confirmed, and both are named."""
-    found = audited.finding(the_new_owner_claims_more_with_less, RULE)
-    assert (found["severity"], found["confidence"]) == ("critical", "confirmed")
-    assert found["pods"] == ["pod-a", "pod-b"]
-    assert "pod-b held 12000 puts at offset 12004, pod-a claims offset 12204 with 200" in found["summary"]
-    assert found["confirms"] == ["unrestored-store-pod-a-0_1"]
-
-
-def test_what_was_lost_may_have_given_it_another_name(audited):
-    """The agent calls some of this damage a resurrected checkpoint: where that may be lost, the name is a suspicion."""
-    found = audited.finding(something_said_meanwhile_was_lost, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
-    assert "pod-b held 12000 puts" in found["summary"]
-
-
-def test_what_was_lost_before_changes_nothing(audited):
-    """A message that is lost long before the store was opened cannot have named its damage."""
-    found = audited.finding(something_said_before_was_lost, RULE)
-    assert (found["severity"], found["confidence"]) == ("critical", "confirmed")
-
-
-def test_puts_alone_prove_no_suspicion(audited):
-    """A compacted changelog brings overwritten keys back once: more puts before are told, and prove nothing."""
-    found = audited.finding(the_previous_owner_has_more_puts_only, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
-    assert "pod-b held 12000 puts" in found["summary"]
-
-
-def test_an_equal_copy_confirms_nothing(audited):
-    """A new owner that holds as much leaves the local suspicion as it was."""
-    found = audited.finding(the_new_owner_has_as_much, RULE)
-    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
 
 
 def test_unknown_offsets_leave_the_local_verdict(audited):
@@ -117,13 +94,7 @@ def test_unknown_offsets_leave_the_local_verdict(audited):
     assert "held 12000" not in found["summary"]
 
 
-def test_a_missing_owner_is_said(audited):
-    """Where no earlier owner was watched, the finding says so."""
-    found = audited.finding(only_one_pod, RULE)
-    assert found["pods"] == ["pod-a"]
-    assert any("no earlier owner was watched" in step["what"] for step in found["evidence"])
-
-
-def test_sizes_alone_raise_nothing(audited):
-    """A small copy at a high offset is what compaction leaves; without a local finding nothing is said."""
-    assert audited.findings(a_small_copy_without_suspicion, RULE) == []
+@pytest.mark.parametrize(("name", "rule", "expected"), cases(__name__))
+def test_cases(audited, name, rule, expected):
+    """What each story has beside it."""
+    audited.check(name, rule, expected)

@@ -13,6 +13,7 @@ Times are seconds after `START`. The case's name is the namespace, so that many 
 from __future__ import annotations
 
 import gzip
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -249,3 +250,26 @@ def story(tell: Callable[[Fleet], object]) -> str:
     STORIES[name] = Fleet(name)
     tell(STORIES[name])
     return name
+
+
+CASES: dict[str, list[tuple[str, str, dict[str, object]]]] = defaultdict(list)
+"""Test module -> stories of which a rule is expected to say something, or nothing."""
+
+
+def says(rule: str, **expected: object) -> Callable[[Callable[[Fleet], object] | str], str]:
+    """Tell a story of which a rule has one finding with these columns; without any it says nothing.
+
+    `loud` is severity, confidence and status as far as given; of texts a part is enough, of `evidence` a begin.
+    """
+
+    def expecting(tell: Callable[[Fleet], object] | str) -> str:
+        name = tell if isinstance(tell, str) else story(tell)
+        CASES[name.partition(".")[0]].append((name, rule, expected))
+        return name
+
+    return expecting
+
+
+def cases(module: str) -> list[tuple[str, str, dict[str, object]]]:
+    """List the expectations of a test module."""
+    return CASES[module.rpartition(".")[2]]
