@@ -31,15 +31,7 @@ def why(
 ) -> list[str]:
     """Return one task's story across pods: the verdict, what happened where, and what no agent saw.
 
-    Args:
-        spark: The session.
-        options: Input, time and settings.
-        task: Task id.
-        application: Application, where several have this task.
-        namespace: Namespace, where several have this application.
-
-    Raises:
-        UsageError: no such task, or several applications have it and none was named.
+    Raises `UsageError`: no such task, or several applications or namespaces have it and none was named.
     """
     read, found = audit.prepare(spark, options)
     known = read.tasks()

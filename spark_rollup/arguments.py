@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from agent.contract.events import Severity
 from agent.contract.help_page import Parser, Print
@@ -38,23 +39,25 @@ def parser() -> argparse.ArgumentParser:
     return program
 
 
+def _option(where: argparse._ActionsContainer, named: str, help_: str, **more: Any) -> None:
+    """Add `--name METAVAR`, or without a metavar a switch."""
+    name, _, metavar = named.partition(" ")
+    kind: dict[str, Any] = {"metavar": metavar} if metavar else {"action": "store_true"}
+    where.add_argument(name, help=help_, **kind, **more)
+
+
 def _add_compact(parser: argparse.ArgumentParser) -> None:
     _add_bronze(parser)
-    parser.add_argument(
-        "--retain", type=int, metavar="DAYS",
-        help="remove the events of older days, as far as they have snapshots",
-    )  # fmt: skip
-    parser.add_argument(
-        "--snapshots",
-        action="store_true",
-        help="also write the snapshots of finished days, which audits then read in their place",
-    )
+    gone = "remove the events of older days, as far as they have snapshots"
+    _option(parser, "--retain DAYS", gone, type=int)
+    kept = "also write the snapshots of finished days, which audits then read in their place"
+    _option(parser, "--snapshots", kept)
     _add_spark(parser)
 
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="task id, for example 0_3")
-    parser.add_argument("--application", metavar="ID", help="application, where several have this task")
+    _option(parser, "--application ID", "application, where several have this task")
     _add_coverage(parser)
 
 
@@ -66,15 +69,14 @@ def _add_coverage(parser: argparse.ArgumentParser) -> None:
 
 def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--input", metavar="WHERE", help=INPUT)
-    where.add_argument(
-        "--from", type=Path, metavar="OUT", dest="source",
-        help="answer from the last audit's --output: at once, without Java; it is as old as that audit",
-    )  # fmt: skip
-    parser.add_argument("--pod", metavar="POD", help="this pod only, task by task")
-    parser.add_argument(
-        "--max-age", metavar="AGE", default="15m",
-        help=f"the answer is `unknown` if the newest event is older: 90s, 15m, 2h, 1d, or {ANY} (default: 15m)",
+    _option(where, "--input WHERE", INPUT)
+    old = "answer from the last audit's --output: at once, without Java; it is as old as that audit"
+    _option(where, "--from OUT", old, type=Path, dest="source")
+    _option(parser, "--pod POD", "this pod only, task by task")
+    _option(
+        parser, "--max-age AGE",
+        f"the answer is `unknown` if the newest event is older: 90s, 15m, 2h, 1d, or {ANY} (default: 15m)",
+        default="15m",
     )  # fmt: skip
     _add_namespace(parser)
     _add_decisive(parser)
@@ -86,132 +88,96 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     _add_input(parser)
     _add_look_back(parser)
     _add_verified(parser, "an output of `verify`: show what it proved and refuted")
-    parser.add_argument(
-        "--expect", type=Path, metavar="FILE",
-        help="the pods that should have an agent; which of them are not heard, and which tasks no pod has, is said "
+    _option(
+        parser, "--expect FILE",
+        "the pods that should have an agent; which of them are not heard, and which tasks no pod has, is said "
         f"beside the verdict. Made by: {COMMAND} > FILE",
+        type=Path,
     )  # fmt: skip
     group = parser.add_argument_group("output")
-    group.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables and report go")
-    group.add_argument("--json", action="store_true", help="print one finding per line on stdout")
-    group.add_argument(
-        "--verbose", action="store_true", help="print remarks, too, and the findings of each incident"
-    )
-    group.add_argument(
-        "--top", type=int, default=0, metavar="N", help="print the N worst incidents (default: all)"
-    )
-    group.add_argument(
-        "--textfile",
-        type=Path,
-        metavar="FILE",
-        help="write the metrics there, too (they are always in OUTPUT/metrics.prom)",
-    )
-    group.add_argument("--pushgateway", metavar="URL", help="push the metrics there, too")
+    _option(group, "--output DIR", "where tables and report go", type=Path, required=True)
+    _option(group, "--json", "print one finding per line on stdout")
+    _option(group, "--verbose", "print remarks, too, and the findings of each incident")
+    _option(group, "--top N", "print the N worst incidents (default: all)", type=int, default=0)
+    there = "write the metrics there, too (they are always in OUTPUT/metrics.prom)"
+    _option(group, "--textfile FILE", there, type=Path)
+    _option(group, "--pushgateway URL", "push the metrics there, too")
     _add_fail_on(group, "an open finding")
 
 
 def _add_fail_on(group: argparse._ArgumentGroup, what: str) -> None:
     names = [level.value for level in Severity]
-    group.add_argument(
-        "--fail-on", choices=names, metavar="SEVERITY", default=Severity.CRITICAL.value,
-        help=f"exit with 1 if {what} is at least this severe: {', '.join(names)} (default: critical)",
-    )  # fmt: skip
+    said = f"exit with 1 if {what} is at least this severe: {', '.join(names)} (default: critical)"
+    _option(group, "--fail-on SEVERITY", said, choices=names, default=Severity.CRITICAL.value)
 
 
 def _add_ingest(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--input", required=True, metavar="WHERE",
-        help="directory with *.jsonl(.gz) segments, s3a://bucket/prefix, or kafka://host:port,host:port/topic",
-    )  # fmt: skip
+    what = "directory with *.jsonl(.gz) segments, s3a://bucket/prefix, or kafka://host:port,host:port/topic"
+    _option(parser, "--input WHERE", what, required=True)
     _add_bronze(parser)
-    parser.add_argument(
-        "--cluster", metavar="NAME", help="the cluster (or region) of the events whose agents name none"
-    )
-    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
-    parser.add_argument(
-        "--trigger",
-        metavar="WHEN",
-        help="as a stream: availableNow, or until it is stopped: 'processing 60 seconds'",
-    )
-    parser.add_argument(
-        "--checkpoint",
-        metavar="DIR",
-        type=Path,
-        help="where the stream keeps its position (default: in bronze)",
-    )
-    parser.add_argument(
-        "--again", nargs="?", const="", metavar="PATH",
-        help="ingest again what was ingested already: this file or directory, or everything; nothing is stored twice",
-    )  # fmt: skip
+    _option(parser, "--cluster NAME", "the cluster (or region) of the events whose agents name none")
+    _add_kafka_config(parser)
+    when = "as a stream: availableNow, or until it is stopped: 'processing 60 seconds'"
+    _option(parser, "--trigger WHEN", when)
+    _option(parser, "--checkpoint DIR", "where the stream keeps its position (default: in bronze)", type=Path)
+    again = "ingest again what was ingested already: this file or directory, or everything; nothing is stored twice"
+    _option(parser, "--again PATH", again, nargs="?", const="")
     _add_spark(parser)
+
+
+def _add_kafka_config(parser: argparse.ArgumentParser) -> None:
+    _option(parser, "--kafka-config FILE", "settings of Kafka's Java client", type=Path)
 
 
 def _add_forget(parser: argparse.ArgumentParser) -> None:
     _add_bronze(parser)
-    parser.add_argument(
-        "--file", action="append", default=[], dest="files", metavar="PATH",
-        help="a damaged file of bronze, as an error named it; `ingest --again` brings its events back",
-    )  # fmt: skip
-    parser.add_argument(
-        "--id", action="append", default=[], dest="ids", metavar="ID", help="an event; may be repeated"
+    damaged = "a damaged file of bronze, as an error named it; `ingest --again` brings its events back"
+    _option(parser, "--file PATH", damaged, action="append", default=[], dest="files")
+    _option(parser, "--id ID", "an event; may be repeated", action="append", default=[], dest="ids")
+    _option(
+        parser, "--pod POD", "all events of a pod; may be repeated", action="append", default=[], dest="pods"
     )
-    parser.add_argument(
-        "--pod",
-        action="append",
-        default=[],
-        dest="pods",
-        metavar="POD",
-        help="all events of a pod; may be repeated",
-    )
-    parser.add_argument(
-        "--namespace", metavar="NAME", help="of these pods: where several namespaces have one"
-    )
-    parser.add_argument("--since", metavar="ISO8601", help="of these pods: from this time on")
-    parser.add_argument("--until", metavar="ISO8601", help="of these pods: before this time")
+    _option(parser, "--namespace NAME", "of these pods: where several namespaces have one")
+    _option(parser, "--since ISO8601", "of these pods: from this time on")
+    _option(parser, "--until ISO8601", "of these pods: before this time")
     _add_spark(parser)
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--digests", required=True, metavar="WHERE",
-        help="what `statewarden digest` wrote (*.jsonl, *.jsonl.gz below a directory or s3a://bucket/prefix), or "
+    _option(
+        parser, "--digests WHERE",
+        "what `statewarden digest` wrote (*.jsonl, *.jsonl.gz below a directory or s3a://bucket/prefix), or "
         "bronze, for what agents shipped",
+        required=True,
     )  # fmt: skip
-    parser.add_argument(
-        "--kafka", metavar="BROKERS",
-        help="host:port,host:port of the applications' cluster; without it, copies are only compared with each other",
+    _option(
+        parser, "--kafka BROKERS",
+        "host:port,host:port of the applications' cluster; without it, copies are only compared with each other",
     )  # fmt: skip
-    parser.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's Java client")
-    parser.add_argument(
-        "--events", metavar="WHERE",
-        help="bronze, or a directory with agents' segments: what agents suspect is proved or refuted (default: "
+    _add_kafka_config(parser)
+    _option(
+        parser, "--events WHERE",
+        "bronze, or a directory with agents' segments: what agents suspect is proved or refuted (default: "
         "the bronze of --digests)",
     )  # fmt: skip
-    parser.add_argument(
-        "--keep", type=Path, metavar="DIR",
-        help="where what changelogs said is kept: a copy that is still at its offset is compared without reading again",
+    _option(
+        parser, "--keep DIR",
+        "where what changelogs said is kept: a copy that is still at its offset is compared without reading again",
+        type=Path,
     )  # fmt: skip
     group = parser.add_argument_group("output")
-    group.add_argument("--output", type=Path, required=True, metavar="DIR", help="where tables go")
-    group.add_argument("--json", action="store_true", help="print one finding per line on stdout")
+    _option(group, "--output DIR", "where tables go", type=Path, required=True)
+    _option(group, "--json", "print one finding per line on stdout")
     _add_fail_on(group, "a finding")
     _add_spark(parser)
 
 
 def _add_jars(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        choices=KINDS,
-        metavar="KIND",
-        help=f"{', '.join(KINDS)}: bronze needs delta, s3a:// and kafka:// the others",
-    )
-    parser.add_argument(
-        "--jars", type=Path, metavar="DIR", help="where to (default: the user's cache directory)"
-    )
-    parser.add_argument(
-        "--repository", metavar="URL", help="Maven repository (default: what Maven is set up for)"
-    )
-    parser.add_argument("--names", action="store_true", help="print the Maven coordinates and fetch nothing")
+    kinds = f"{', '.join(KINDS)}: bronze needs delta, s3a:// and kafka:// the others"
+    parser.add_argument("source", choices=KINDS, metavar="KIND", help=kinds)
+    _option(parser, "--jars DIR", "where to (default: the user's cache directory)", type=Path)
+    _option(parser, "--repository URL", "Maven repository (default: what Maven is set up for)")
+    _option(parser, "--names", "print the Maven coordinates and fetch nothing")
 
 
 def _add_warm_up(parser: argparse.ArgumentParser) -> None:
@@ -219,31 +185,23 @@ def _add_warm_up(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_bronze(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bronze", required=True, metavar="WHERE", help="bronze: a directory, or s3a://bucket/prefix"
-    )
+    _option(parser, "--bronze WHERE", "bronze: a directory, or s3a://bucket/prefix", required=True)
 
 
 def _add_spark(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Spark")
-    group.add_argument("--endpoint", metavar="URL", help="object store that is not AWS's own")
-    group.add_argument("--region", metavar="REGION", help="the object store's region")
-    group.add_argument("--jars", type=Path, metavar="DIR", help="where jars are (see `jars`)")
-    group.add_argument(
-        "--spark-conf",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a setting of Spark; may be repeated",
+    _option(group, "--endpoint URL", "object store that is not AWS's own")
+    _option(group, "--region REGION", "the object store's region")
+    _option(group, "--jars DIR", "where jars are (see `jars`)", type=Path)
+    _option(
+        group, "--spark-conf KEY=VALUE", "a setting of Spark; may be repeated", action="append", default=[]
     )
-    group.add_argument("--progress", action="store_true", help="show Spark's progress on stderr")
-    group.add_argument(
-        "--debug", action="store_true", help="show the trace of a failure, and what Spark logs"
-    )
+    _option(group, "--progress", "show Spark's progress on stderr")
+    _option(group, "--debug", "show the trace of a failure, and what Spark logs")
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, metavar="WHERE", help=INPUT)
+    _option(parser, "--input WHERE", INPUT, required=True)
     _add_decisive(parser)
 
 
@@ -251,13 +209,9 @@ def _add_decisive(parser: argparse.ArgumentParser) -> None:
     """Add what decides an answer together with the events."""
     _add_spark(parser)
     parser.set_defaults(verified=None, expect=None)  # not all commands have them
-    parser.add_argument(
-        "--as-of", metavar="ISO8601", help="ignore what is later than this (default: the newest event)"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="[ID:]KEY=VALUE", dest="settings",
-        help="override what the agents reported, for application ID or for all; may be repeated",
-    )  # fmt: skip
+    _option(parser, "--as-of ISO8601", "ignore what is later than this (default: the newest event)")
+    overridden = "override what the agents reported, for application ID or for all; may be repeated"
+    _option(parser, "--set [ID:]KEY=VALUE", overridden, action="append", default=[], dest="settings")
 
 
 def decisive(parsed: argparse.Namespace) -> list[str]:
@@ -272,17 +226,17 @@ def decisive(parsed: argparse.Namespace) -> list[str]:
 
 
 def _add_namespace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--namespace", metavar="NAME", help="only this namespace, where there are several")
+    _option(parser, "--namespace NAME", "only this namespace, where there are several")
 
 
 def _add_verified(parser: argparse.ArgumentParser, about: str) -> None:
-    parser.add_argument("--verified", type=Path, metavar="DIR", help=about)
+    _option(parser, "--verified DIR", about, type=Path)
 
 
 def _add_look_back(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--look-back", metavar="DAYS",
-        help="leave out what ended before (midnight UTC, so many days before today); default: nothing is left out. "
+    _option(
+        parser, "--look-back DAYS",
+        "leave out what ended before (midnight UTC, so many days before today); default: nothing is left out. "
         f"{ALL}: also read every event of finished days, though `compact --snapshots` made snapshots of them",
     )  # fmt: skip
 

@@ -19,16 +19,17 @@ from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.config import AuditOptions, is_bronze
 from spark_rollup.correlate import RULES
 from spark_rollup.errors import UsageError
+from spark_rollup.fleet.application import Rule
 from spark_rollup.fleet.judge import RESTARTS
 from spark_rollup.fleet.reduce import COVERAGE, PODS, Question
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.judging import verified
 from spark_rollup.judging.job import Wide
 from spark_rollup.judging.plain import Plain, collected
 from spark_rollup.judging.told import Told
 from spark_rollup.registry import PROOFS
 from spark_rollup.report import expected
-from spark_rollup.report.write import Outcome, Tables, write
+from spark_rollup.report.page import PageData
+from spark_rollup.report.write import Tables, write
 from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.single_partition import is_whole
 
@@ -36,29 +37,18 @@ Input = Plain | Wide
 """What is read: a small input on the driver, a large one where Spark has it."""
 
 
-def run(spark: SparkSession, options: AuditOptions) -> Outcome:
-    """Audit one input and write every output.
+def run(spark: SparkSession, options: AuditOptions) -> PageData:
+    """Audit one input, write every output, and give what the page shows.
 
-    Returns:
-        What was found, as plain values.
-
-    Raises:
-        UsageError: the input has no usable event up to `as_of`, or the output cannot be written.
+    Raises `UsageError`: the input has no usable event up to `as_of`, or the output cannot be written.
     """
     began_us = clock.now_us()
     read, about = prepare(spark, options)
     asked = asking(spark, options, about)
     told = tell(read, asked)
-    tables = Tables(
-        told=told,
-        quarantine=read.quarantine,
-        verified=asked.proofs is not None,
-        as_of_us=asked.as_of_us,
-        since_us=asked.since_us,
-        titles={rule.meta.id: rule.meta.title for rule in RULES},
-        expected=expected.compare(options.expect, told.of(PODS), told.of(RESTARTS)),
-        not_asked=() if asked.proofs is not None else [meta.id for meta in PROOFS],
-    )
+    not_asked = () if asked.proofs is not None else [meta.id for meta in PROOFS]
+    missing = expected.compare(options.expect, told.of(PODS), told.of(RESTARTS))
+    tables = Tables(told, read.quarantine, asked, not_asked, missing)
     return write(spark, tables, options.output, began_us)
 
 
@@ -84,13 +74,9 @@ def _source(options: AuditOptions) -> Place:
 
 
 def prepare(spark: SparkSession, options: AuditOptions) -> tuple[Input, latest.Latest]:
-    """Read, drop repeats, and choose the time; say what no `ingest` has said of segments.
+    """Read up to the audit's time, drop repeats, and choose that time; say what no `ingest` has said of segments.
 
-    Returns:
-        What is read, up to the audit's time; and that time.
-
-    Raises:
-        UsageError: the input has no usable event.
+    Raises `UsageError`: the input has no usable event.
     """
     read, found = read_for_its_time(spark, options)
     if not is_bronze(_source(options)):

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from spark_rollup.bronze.place import Place
     from spark_rollup.bronze.snapshots import Reading
     from spark_rollup.intake.opening import Opening
-    from spark_rollup.report.write import Outcome
+    from spark_rollup.report.page import PageData
 
 WITHOUT_SPARK = (
     "PySpark is not installed here: pip install 'statewarden[rollup]'; it also needs Java 17 or later"
@@ -54,14 +54,7 @@ WITHOUT_SPARK = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        arguments: Without the program's name; None = those of the process.
-
-    Returns:
-        Exit code.
-    """
+    """Run the command line; without arguments, that of the process. Returns the exit code."""
     program = parser()
     parsed = program.parse_args(arguments)
     if parsed.command is None:
@@ -221,28 +214,26 @@ def _audit(parsed: argparse.Namespace) -> int:
     if parsed.verified:
         verified.check(parsed.verified)
     with _reading(parsed, parsed.output) as (spark, options):
-        outcome = audit.run(spark, options)
-    _report_metrics(outcome, options, parsed)
-    for line in (
-        [json.dumps(row) for row in outcome.data.findings] if parsed.json else _readable(outcome, parsed)
-    ):
+        found = audit.run(spark, options)
+    _report_metrics(found, options, parsed)
+    for line in [json.dumps(row) for row in found.findings] if parsed.json else _readable(found, parsed):
         print(line)
-    unused = not_here("--set", named_in(options.overrides), outcome.data.applications())
+    unused = not_here("--set", named_in(options.overrides), found.applications())
     if unused:
         print(f"statewarden-rollup: {printable(unused)}", file=sys.stderr)
-    missing = outcome.data.expected.in_words() if outcome.data.expected else ""
+    missing = found.lacking()
     if missing and parsed.json:
         print(f"statewarden-rollup: {missing}: see {options.output / MARKER}", file=sys.stderr)
-    worst = outcome.worst_open()
+    worst = found.worst_open()
     is_bad = worst is not None and worst.rank >= Severity(parsed.fail_on).rank
     return answer(found=is_bad, unread=bool(missing))
 
 
-def _readable(outcome: Outcome, parsed: argparse.Namespace) -> list[str]:
+def _readable(found: PageData, parsed: argparse.Namespace) -> list[str]:
     from spark_rollup.report import terminal
 
     shown = terminal.Shown(parsed.verbose, max(parsed.top, 0), screen.width(), screen.paint())
-    return terminal.readable(outcome, shown)
+    return terminal.readable(found, parsed.output / "report.html", shown)
 
 
 @contextmanager
@@ -288,12 +279,12 @@ def _report_missing(what: Reading, options: AuditOptions) -> None:
         )
 
 
-def _report_metrics(outcome: Outcome, options: AuditOptions, parsed: argparse.Namespace) -> None:
+def _report_metrics(found: PageData, options: AuditOptions, parsed: argparse.Namespace) -> None:
     from spark_rollup.registry import severities
     from spark_rollup.report import metrics
 
     rules = severities(verified=options.verified is not None)
-    facts = metrics.Facts(outcome.data, rules, time.time_ns() // 1000)
+    facts = metrics.Facts(found, rules, time.time_ns() // 1000)
     metrics.write(facts, options.output / metrics.FILE)
     if parsed.textfile:
         metrics.write(facts, parsed.textfile)

@@ -14,6 +14,18 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
+def parse_us(text: object) -> int | None:
+    """Read RFC 3339 as microseconds since the epoch; None if it is no time: an agent's clock may be broken.
+
+    Spark writes years after 9999, too, and agents' evidence is free text.
+    """
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return epoch_us(when) if when.tzinfo else None
+
+
 def epoch_us(when: datetime) -> int:
     """Write a time as microseconds since the epoch."""
     elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)

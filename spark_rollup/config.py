@@ -46,28 +46,20 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """Everything that decides the outcome of one audit.
+    """Everything that decides the outcome of one audit."""
 
-    Args of the dataclass:
-        input: Directory with the agents' segments, or bronze made by `ingest`.
-        output: Directory for tables, JSON lines and report; made if missing.
-        as_of_us: Ignore what is later than this (microseconds since the epoch); None = newest event.
-        overrides: Settings that win over what the agents reported.
-        look_back_days: Stories that ended before (midnight UTC, so many days before the audit's day) are left out;
-            None = none is.
-        every_event: Whether days that have a snapshot are read event by event.
-        verified: Output of `verify`, whose findings are shown with the others; None = there is none.
-        expect: Namespace and pod of those that should have an agent; None = that was not said.
-    """
-
-    input: Path | Folder
-    output: Path
+    input: Path | Folder  # directory with the agents' segments, or bronze made by `ingest`
+    output: Path  # directory for tables, JSON lines and report; made if missing
     as_of_us: int | None = None
-    overrides: tuple[Override, ...] = field(default=())
+    """Ignore what is later than this (microseconds since the epoch); None = newest event."""
+    overrides: tuple[Override, ...] = field(default=())  # settings that win over what the agents reported
     look_back_days: int | None = None
-    every_event: bool = False
+    """Stories that ended before (midnight UTC, so many days before the audit's day) are left out; None = none is."""
+    every_event: bool = False  # whether days that have a snapshot are read event by event
     verified: Path | None = None
+    """Output of `verify`, whose findings are shown with the others; None = there is none."""
     expect: tuple[tuple[str, str], ...] | None = None
+    """Namespace and pod of those that should have an agent; None = that was not said."""
 
 
 def parse_as_of(text: str, option: str = "--as-of") -> int:
@@ -176,15 +168,9 @@ def literal(path: Path | str) -> str:
 
 
 def check_directories(source: Path, target: Path, *, may_be_empty: bool = False) -> None:
-    """Refuse an input without segments and an output that would be read as input.
+    """Refuse an input without segments (unless they may come later) and an output that would be read as input.
 
-    Args:
-        source: Input.
-        target: Output.
-        may_be_empty: Whether segments may come later.
-
-    Raises:
-        UsageError: says which directory and why.
+    Raises `UsageError`: says which directory and why.
     """
     check_input(source, may_be_empty=may_be_empty)
     if target.exists() and not target.is_dir():

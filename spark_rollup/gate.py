@@ -13,32 +13,28 @@ from spark_rollup.correlate import RULES
 from spark_rollup.fleet.judge import FINDINGS, RESTARTS
 from spark_rollup.fleet.reduce import DISABLED, KNOWN_PODS, RELEASES
 from spark_rollup.judging.incidents import gather
-from spark_rollup.report.restart_answer import Question, answer, with_steps
+from spark_rollup.report.restart_answer import Known, Question, answer, with_steps
 from spark_rollup.report.write import by
 
 
 def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Question) -> tuple[list[str], Exit]:
-    """Answer for one pod task by task, or for all pods in one table.
+    """Answer for one pod task by task, or for all pods in one table: lines, and the exit code.
 
-    Returns:
-        Lines, the age of what they rest on first; and the exit code.
-
-    Raises:
-        UsageError: no such pod in the input, or several of its name.
+    Raises `UsageError`: no such pod in the input, or several of its name.
     """
     read, about = audit.prepare(spark, options)
     # what no rule of these says can never be critical
     rules = [rule for rule in RULES if rule.meta.severity is Severity.CRITICAL]
     told = audit.tell(read, audit.asking(spark, options, about, rules))
     found = gather(told.of(FINDINGS))
-    lines, code = answer(
+    known = Known(
         by(with_steps(told.of(RESTARTS), found), "namespace", "pod", "application_id", "task_id"),
         by(told.of(KNOWN_PODS), "namespace", "pod"),
-        about.as_of_us,
-        question,
         by(told.of(DISABLED), "detector", "namespace", "pod"),
-        verified=options.verified is not None,
+        about.as_of_us,
+        options.verified is not None,
     )
+    lines, code = answer(known, question)
     unused = not_here(
         "--set",
         named_in(options.overrides),

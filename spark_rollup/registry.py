@@ -32,7 +32,6 @@ def module_of(meta: RuleMeta) -> str:
 def severities(*, verified: bool) -> Mapping[str, Severity]:
     """Return what an audit can find, by id, with the highest severity of each.
 
-    Args:
-        verified: Whether it is given what `verify` found. Without that it has no right to say that nothing differs.
+    Without what `verify` found it has no right to say that nothing differs.
     """
     return {meta.id: meta.severity for meta in NAMING if verified or meta not in PROOFS}

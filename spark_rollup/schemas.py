@@ -148,10 +148,3 @@ VERDICT = _columns(
 
 QUARANTINE = _columns("file reason detail line")
 """Table `quarantine`: one row per line (or file) that was not used, and why."""
-
-LOCAL_FINDING = _columns(
-    """
-    finding_id detector severity confidence status namespace application_id task_id store pod opened_at_us:long summary
-    """
-)
-"""What one agent said last about one of its findings, as the report shows it."""

@@ -15,7 +15,7 @@ from spark_rollup.correlate import (
     unprotected_task,
     unrestored_task,
 )
-from spark_rollup.fleet.rule import Rule
+from spark_rollup.fleet.application import Rule
 
 RULES: tuple[Rule, ...] = (
     resurrected_checkpoint.RULE,

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.clones import GONE_US, Pair, Shared, alive_together, holders, reported
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.fleet.words import chain, clock, entry, finding
+from spark_rollup.fleet.words import chain, entry, finding
 
 META = RuleMeta(
     id="cloned-process",
@@ -65,7 +65,7 @@ def _finding(app: Application, pair: Pair, times: list[Shared]) -> Row:
         summary=f"{pod} and {other} run {app.name} under one process id: a cloned or shared volume; under"
         " exactly_once_v2 they fence each other without end",
         evidence=chain(
-            entry(to_us, f"both live from {clock(from_us)} to {clock(to_us)}", app.name),
+            entry(to_us, f"both live from {moment(from_us)} to {moment(to_us)}", app.name),
             then=(
                 entry(
                     x.from_us, f"process id {x.of.key} is alive on {pod} and on {other}",

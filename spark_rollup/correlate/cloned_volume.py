@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.clones import (
     GONE_US,
     PROCESS,
@@ -31,8 +32,7 @@ from spark_rollup.fleet.clones import (
     shared,
 )
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.fleet.words import chain, clock, entry, finding, place
+from spark_rollup.fleet.words import chain, entry, finding, place
 
 META = RuleMeta(
     id="cloned-volume",
@@ -65,7 +65,7 @@ def _finding(app: Application, pair: Pair, things: list[Shared]) -> Row:
     pod, other = pair
     from_us, to_us = min(x.from_us for x in things), max(x.to_us for x in things)
     both = holders(app, pair, from_us, to_us) == 2
-    times = f"{pod} and {other} show it from {clock(from_us)} to {clock(to_us)}"
+    times = f"{pod} and {other} show it from {moment(from_us)} to {moment(to_us)}"
     shown = sorted(
         entry(
             x.from_us, f"{_noun(x)} {x.of.key} is on {pod} and on {other} at once",

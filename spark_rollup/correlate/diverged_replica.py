@@ -22,10 +22,9 @@ from typing import NamedTuple
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application, Task, rank, same_store
+from spark_rollup.fleet.application import Application, Rule, Task, rank, same_store
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Copy, Entry, Said
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, entry, finding, of_store, place
 
 META = RuleMeta(

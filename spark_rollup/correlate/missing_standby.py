@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import SKEW_US, Application, Task, at_most
+from spark_rollup.fleet.application import SKEW_US, Application, Rule, Task, at_most
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Said
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.shortages import Settled, Shortages, Unowned
-from spark_rollup.fleet.words import chain, clock, entry, finding, place, whole_seconds
+from spark_rollup.fleet.words import chain, entry, finding, place, whole_seconds
 
 META = RuleMeta(
     id="missing-standby",
@@ -122,8 +122,8 @@ def _where(signature: Unowned | None) -> str:
 def _evidence(app: Application, x: Settled, signature: Unowned | None, unwatched: list[str]) -> list[Entry]:
     task, where = x.short.task, place(app.name, x.short.task.id)
     shortage = (
-        f"{task.id} has {x.short.most} of {x.expected} expected holders from {clock(x.since_us)} to"
-        f" {clock(x.until_us)}; {x.alive} processes lived through it"
+        f"{task.id} has {x.short.most} of {x.expected} expected holders from {moment(x.since_us)} to"
+        f" {moment(x.until_us)}; {x.alive} processes lived through it"
     )
     entries = [entry(x.since_us, shortage, where)]
     if signature:
@@ -161,7 +161,7 @@ def _refuted(app: Application, task: Task, said: Said, patience_us: int) -> Iter
     if not takers:
         return
     taken_us, taker = min(takers)
-    moved = f"{taker} took {task.id} at {clock(taken_us)}"
+    moved = f"{taker} took {task.id} at {moment(taken_us)}"
     yield finding(
         META, app.where, said.opened_at_us, task_id=task.id, store=said.store, pod=said.pod, identity=said.identity,
         severity=Severity.INFO.value,

@@ -19,10 +19,17 @@ from dataclasses import dataclass
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
-from spark_rollup.fleet.application import NOISE_PUTS, OFFSET_SLACK, Application, Task, far_less, same_store
+from spark_rollup.fleet.application import (
+    NOISE_PUTS,
+    OFFSET_SLACK,
+    Application,
+    Rule,
+    Task,
+    far_less,
+    same_store,
+)
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Mark, Reading, Said
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, entry, finding, lowered, of_store, place, words_of_agent
 
 META = RuleMeta(

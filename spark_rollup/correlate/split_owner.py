@@ -18,14 +18,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from agent.contract.codec import moment
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import MOVES, SETTLE_US, SKEW_US, Application, Task, at_least
+from spark_rollup.fleet.application import MOVES, SETTLE_US, SKEW_US, Application, Rule, Task, at_least
 from spark_rollup.fleet.growth import course, growth
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Hold, Mark, Reading
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.fleet.words import chain, clock, entry, finding, place, whole_seconds
+from spark_rollup.fleet.words import chain, entry, finding, place, whole_seconds
 
 META = RuleMeta(
     id="split-owner",
@@ -202,10 +202,10 @@ def _evidence(where: str, pair: _Overlap, still_us: int, ahead: _Ahead, *, unwat
     at = "" if ahead.own_offset is None else f"; it is at offset {ahead.own_offset}"
     to = "" if ahead.other_offset is None else f" to offset {ahead.other_offset}"
     more = "" if ahead.other_grown is None else f", {ahead.other_grown} puts more"
-    both = f"{pod} and {other} both hold the task from {clock(pair.from_us)} to {clock(pair.to_us)}"
+    both = f"{pod} and {other} both hold the task from {moment(pair.from_us)} to {moment(pair.to_us)}"
     return chain(
         entry(pair.from_us, both, where),
-        entry(still_us, f"no file of {pod}'s copy changed until {clock(still_us)}{at}", pod),
+        entry(still_us, f"no file of {pod}'s copy changed until {moment(still_us)}{at}", pod),
         entry(still_us, f"{other}'s copy moved on{to}{more}", other),
         entry(pair.from_us, "one of the two was not watched all the time", "rollup") if unwatched else None,
     )
@@ -226,7 +226,7 @@ def _next_action(app: Application, task: Task, pair: _Overlap, still_us: int, *,
         )
     over = (
         f"Find out what stopped {pod} for so long (throttling, garbage collection, node); under at-least-once compare"
-        f" the output around {clock(still_us)}."
+        f" the output around {moment(still_us)}."
     )
     if exactly_once or at_least(app.settings.release_low, FIRST_TO_COMMIT_BEFORE_IT_CLAIMS):
         return over

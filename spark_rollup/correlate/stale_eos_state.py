@@ -19,12 +19,11 @@ from collections.abc import Iterator
 from agent.contract.events import Change, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
-from spark_rollup.fleet.application import SKEW_US, Application, Task, at_least, at_most
+from spark_rollup.fleet.application import SKEW_US, Application, Rule, Task, at_least, at_most
 from spark_rollup.fleet.growth import course, unsaved_limit, went_on_unsaved
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.roles import Tenure, tenure_before, why_active
 from spark_rollup.fleet.rows import Entry, Mark, Reading, Said
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.words import chain, entry, finding, lowered, of_store, words_of_agent
 
 META = RuleMeta(

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application, Task
+from spark_rollup.fleet.application import Application, Rule, Task
 from spark_rollup.fleet.churn import HOUR_US, Step, steps
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.fleet.words import chain, clock, entry, finding, place
+from spark_rollup.fleet.words import chain, entry, finding, place
 
 META = RuleMeta(
     id="task-churn",
@@ -73,7 +73,7 @@ def _finding(app: Application, task: Task, worst: float, hour: list[Step]) -> Ro
         confidence=(Confidence.SUSPECTED if doubtful else Confidence.CONFIRMED).value,
         affected=Affected.NO.value,
         summary=f"{task.id}: {count['move']} moves, {count['wipe']} wipes, {count['restore']} restores between"
-        f" {clock(from_us)} and {clock(to_us)}{cost}",
+        f" {moment(from_us)} and {moment(to_us)}{cost}",
         evidence=chain(*(entry(x.at_us, f"{x.pod} {_DONE[x.step]}", where) for x in hour))[:MAX_STEPS],
         next_action="Find out why members leave the group: max.poll.interval.ms, liveness probes, restarts; repeated"
         " wipes point at fencing. A task that moves all the time is useless while it is restored.",

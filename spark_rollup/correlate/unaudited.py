@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, has_ended
 from spark_rollup.fleet.rows import Entry, Gap, Heard
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.fleet.words import clock, entry, finding, whole_seconds
+from spark_rollup.fleet.words import entry, finding, whole_seconds
 
 META = RuleMeta(
     id="unaudited",
@@ -93,7 +93,7 @@ def _of_gaps(app: Application, pod: str, cause: str, gaps: list[Gap]) -> Row:
 def _entry(gap: Gap) -> Entry:
     missing = "" if gap.missing is None else f", {gap.missing} events missing"
     task = "" if gap.task_id is None else f", task {gap.task_id}"
-    what = f"no agent watched from {clock(gap.from_us)} to {clock(gap.to_us)}{missing}{task}"
+    what = f"no agent watched from {moment(gap.from_us)} to {moment(gap.to_us)}{missing}{task}"
     return entry(gap.from_us, what, gap.pod)
 
 

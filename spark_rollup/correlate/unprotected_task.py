@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application, Task
+from spark_rollup.fleet.application import Application, Rule, Task
 from spark_rollup.fleet.copies import Held, Horizon, copies, horizon
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.fleet.words import chain, clock, entry, finding, place
+from spark_rollup.fleet.words import chain, entry, finding, place
 
 META = RuleMeta(
     id="unprotected-task",
@@ -66,7 +66,7 @@ def _finding(app: Application, task: Task, known: Horizon, held: list[Held], fir
     silent = {x.pod for x in held if not x.watched}
     unwatched = sorted({*app.unwatched(task.id, settled_us, known.horizon_us), *silent})
     good = [x.pod for x in held if x.healthy]
-    listed = ", ".join(f"{x.pod} {x.ill}" for x in held)
+    listed = ", ".join(f"{x.pod} {' and '.join(x.ill)}" for x in held)
     if good:
         step = (
             f"Do not restart {good[0]} before another pod has caught up with {task.id}: find out why its standby is"
@@ -87,7 +87,7 @@ def _finding(app: Application, task: Task, known: Horizon, held: list[Held], fir
         f" {app.settings.num_standby_replicas}",
         evidence=chain(
             entry(
-                known.horizon_us, f"copies held at {clock(known.horizon_us)}: {listed or 'none'}",
+                known.horizon_us, f"copies held at {moment(known.horizon_us)}: {listed or 'none'}",
                 place(app.name, task.id),
             ),
             entry(settled_us, f"not watched all the time: {', '.join(unwatched)}", "rollup") if unwatched else None,

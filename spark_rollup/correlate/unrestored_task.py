@@ -15,14 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from agent.contract.events import Confidence, Level, Severity
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import WRONG_RESULTS, Twin
-from spark_rollup.fleet.application import OFFSET_SLACK, Application, OwnSize, Task, far_less, same_store
+from spark_rollup.fleet.application import (
+    OFFSET_SLACK,
+    Application,
+    OwnSize,
+    Rule,
+    Task,
+    far_less,
+    same_store,
+)
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Hold, Reading, Said
-from spark_rollup.fleet.rule import Rule
-from spark_rollup.fleet.words import chain, clock, entry, finding, of_store, place, words_of_agent
+from spark_rollup.fleet.words import chain, entry, finding, of_store, place, words_of_agent
 
 META = RuleMeta(
     id="unrestored-task",
@@ -100,7 +108,7 @@ def _of_owner(owner: Hold | None, fullest: Reading | None, opened_us: int) -> It
             opened_us, "no earlier owner was watched: the agent's verdict is the only evidence", "rollup"
         )
         return
-    held = f"{owner.pod} held the task from {clock(owner.from_us)} to {clock(owner.to_us)}"
+    held = f"{owner.pod} held the task from {moment(owner.from_us)} to {moment(owner.to_us)}"
     yield entry(owner.from_us, held, owner.pod)
     if fullest:
         yield entry(fullest.at_us, f"{owner.pod}'s copy had {fullest.puts} puts", owner.pod)

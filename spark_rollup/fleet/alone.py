@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Level, Severity, Status
 from agent.contract.grouping import incident_of
 from spark_rollup.config import AGENT
 from spark_rollup.fleet.application import Application, rank
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Said
-from spark_rollup.fleet.words import rfc3339
 
 RELATIONS = ("confirms", "refutes", "explains")
 """Columns of `FINDING` in which a finding names agents' findings."""

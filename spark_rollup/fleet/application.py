@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from agent.contract.codec import moment
 from agent.contract.events import Change, Severity, Status
 from spark_rollup.fleet.events import MICROS
-from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import (
     Copy,
     Entry,
@@ -29,7 +30,7 @@ from spark_rollup.fleet.rows import (
     Sighting,
     Unwatched,
 )
-from spark_rollup.fleet.words import clock, entry
+from spark_rollup.fleet.words import entry
 
 SKEW_US = 10 * MICROS
 """Clocks of two pods differ by less than this (microseconds): what is shorter says nothing about their order."""
@@ -73,6 +74,9 @@ class Pod:
 Pods = Mapping[str, Pod]
 """All pods of a namespace, by name."""
 
+Place = tuple[str, str | None]
+"""Namespace (with its cluster before it, `columns.scoped`), and application; None = what concerns no application."""
+
 
 @dataclass(slots=True)
 class Task:
@@ -96,7 +100,7 @@ class Task:
         """Say who else held the task in a closed interval: evidence, and names of pods in order."""
         others = [x for x in self.owners if x.pod != pod and x.from_us <= to_us and x.to_us >= from_us]
         shown = sorted(
-            entry(x.from_us, f"{x.pod} held the task from {clock(x.from_us)} to {_end(x)}", x.pod)
+            entry(x.from_us, f"{x.pod} held the task from {moment(x.from_us)} to {_end(x)}", x.pod)
             for x in others
         )
         return shown[:MAX_INTERVALS], sorted({x.pod for x in others})
@@ -113,7 +117,7 @@ class Task:
 
 
 def _end(hold: Hold) -> str:
-    return "the last reading" if hold.lasting else clock(hold.to_us)
+    return "the last reading" if hold.lasting else moment(hold.to_us)
 
 
 class Suspect(Protocol):
@@ -145,36 +149,32 @@ class OwnSize(NamedTuple):
 
 @dataclass
 class Application:
-    """Everything that rules may read of one application; `name` None = what concerns no application.
+    """Everything that rules may read of one application."""
 
-    Args of the dataclass:
-        namespace: With the cluster before it (`columns.scoped`).
-        name: Application id.
-        as_of_us: The audit's time.
-        since_us: When the look-back began; a story that ended before is left out. 0 = none is.
-        pods: All pods of the namespace.
-        settings: None = no event names this application.
-        proofs: What `verify` found, rows of `FINDING`; None = it was not asked.
-        refuted: Where agents' findings were found to be wrong: pods by finding id.
-    """
-
-    namespace: str
-    name: str | None
-    as_of_us: int
-    since_us: int
-    pods: Pods
-    settings: Settings | None = None
+    namespace: str  # see `Place`
+    name: str | None  # see `Place`
+    as_of_us: int  # the audit's time
+    since_us: int  # when the look-back began; a story that ended before is left out. 0 = none is.
+    pods: Pods  # all pods of the namespace
+    settings: Settings | None = None  # None = no event names this application
     tasks: dict[str, Task] = field(default_factory=dict)
     lives: list[Life] = field(default_factory=list)
     sightings: list[Sighting] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
-    proofs: list[Row] | None = None
+    proofs: list[Row] | None = None  # what `verify` found, rows of `FINDING`; None = it was not asked
     refuted: Mapping[str, set[str]] = field(default_factory=dict)
+    """Where agents' findings were found to be wrong: pods by finding id."""
 
     @property
-    def where(self) -> tuple[str, str | None]:
+    def where(self) -> Place:
         """Namespace and name."""
         return self.namespace, self.name
+
+    def task(self, task_id: str) -> Task:
+        """Give a task; one that was not known begins empty."""
+        if task_id not in self.tasks:
+            self.tasks[task_id] = Task(task_id)
+        return self.tasks[task_id]
 
     @cached_property
     def local(self) -> list[Said]:
@@ -228,33 +228,8 @@ class Application:
         return LifeEnds(self.lives)
 
 
-class LifeEnds:
-    """Who was alive when, by one sort: many tasks ask the same."""
-
-    def __init__(self, lives: Iterable[Life]) -> None:
-        """Sort the lives by their begin."""
-        self._lives = sorted(lives, key=lambda x: x.from_us)
-        self._begins = [x.from_us for x in self._lives]
-        self._ends: list[int] = []
-        for life in self._lives:
-            self._ends.append(max(life.to_us, self._ends[-1] if self._ends else life.to_us))
-        self._through: dict[tuple[int, int], int] = {}
-
-    def last(self, before_us: int) -> tuple[int, int] | None:
-        """Return last begin and last end of the lives that began before a time; None = none did."""
-        count = bisect_right(self._begins, before_us - 1)
-        return (self._begins[count - 1], self._ends[count - 1]) if count else None
-
-    def through(self, before_us: int, until_us: int) -> int:
-        """Count the pods with a life that began before one time and lasted to another."""
-        key = (bisect_right(self._begins, before_us - 1), until_us)
-        if key not in self._through:
-            self._through[key] = len({x.pod for x in self._lives[: key[0]] if x.to_us >= until_us})
-        return self._through[key]
-
-
 class Spans:
-    """Whether some interval of many covers a whole time: one sort for all questions."""
+    """Many intervals, by one sort for all questions."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         """Sort them by their begin."""
@@ -264,10 +239,40 @@ class Spans:
             self._begins.append(begin)
             self._ends.append(max(end, self._ends[-1]) if self._ends else end)
 
+    def last(self, begun_us: int) -> tuple[int, int] | None:
+        """Return last begin and last end of those that had begun at a time; None = none had."""
+        count = bisect_right(self._begins, begun_us)
+        return (self._begins[count - 1], self._ends[count - 1]) if count else None
+
     def cover(self, from_us: int, to_us: int) -> bool:
         """Return whether one of them covers a closed interval."""
-        count = bisect_right(self._begins, from_us)
-        return bool(count) and self._ends[count - 1] >= to_us
+        last = self.last(from_us)
+        return last is not None and last[1] >= to_us
+
+
+class LifeEnds(Spans):
+    """Who was alive when: many tasks ask the same."""
+
+    def __init__(self, lives: Iterable[Life]) -> None:
+        """Sort the lives by their begin."""
+        self._lives = sorted(lives, key=lambda x: x.from_us)
+        super().__init__((x.from_us, x.to_us) for x in self._lives)
+        self._through: dict[tuple[int, int], int] = {}
+
+    def through(self, begun_us: int, until_us: int) -> int:
+        """Count the pods with a life that had begun at one time and lasted to another."""
+        key = (bisect_right(self._begins, begun_us), until_us)
+        if key not in self._through:
+            self._through[key] = len({x.pod for x in self._lives[: key[0]] if x.to_us >= until_us})
+        return self._through[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its identity, and a pure function from an application to findings."""
+
+    meta: RuleMeta
+    find: Callable[[Application], Iterator[Row]]
 
 
 def same_store(asked: str | None, store: str | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.contract.events import Level, Severity, Status
@@ -17,31 +17,25 @@ LAG_RECORDS = 20_000
 leave out of its checkpoint."""
 
 
+DAMAGED, BEHIND = "(damaged)", "records behind"
+
+
 @dataclass(frozen=True, slots=True)
 class Horizon:
     """The last time at which a process of an application was seen alive, and who was alive then.
 
     The patience is the longest that a rebalance takes, and what two pods' clocks may differ by.
-
-    Args of the dataclass:
-        since_us: When its first process began.
-        horizon_us: The last sign of any.
-        spoken_us: Until then every pod of it has spoken that is not silent or at its end; the horizon at most.
-        patience_us: See above.
-        alive: Number of pods.
-        restless: Whether a process started within the patience.
-        leaving: Whether the clocks decide if some pod was alive.
-        pods_seen: Names of all pods that ever ran it.
     """
 
-    since_us: int
-    horizon_us: int
+    since_us: int  # when its first process began
+    horizon_us: int  # the last sign of any
     spoken_us: int
-    patience_us: int
-    alive: int
-    restless: bool
-    leaving: bool
-    pods_seen: list[str]
+    """Until then every pod of it has spoken that is not silent or at its end; the horizon at most."""
+    patience_us: int  # see above
+    alive: int  # number of pods
+    restless: bool  # whether a process started within the patience
+    leaving: bool  # whether the clocks decide if some pod was alive
+    pods_seen: list[str]  # names of all pods that ever ran it
 
 
 def horizon(app: Application) -> Horizon | None:
@@ -70,21 +64,13 @@ def horizon(app: Application) -> Horizon | None:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A copy that is held at the horizon, or was until a moment before it.
+    """A copy that is held at the horizon, or was until a moment before it."""
 
-    Args of the dataclass:
-        pod: On which pod.
-        bytes: Its size; None = unknown.
-        damage: Ids of agents' open findings of damage that are not refuted.
-        ill: Why it is not healthy, such as that `verify` proved it wrong; empty = healthy.
-        watched: Whether its pod is heard, and counts it.
-    """
-
-    pod: str
-    bytes: int | None
-    damage: tuple[str, ...]
-    ill: str
-    watched: bool
+    pod: str  # on which pod
+    bytes: int | None  # its size; None = unknown
+    damage: tuple[str, ...]  # ids of agents' open findings of damage that are not refuted
+    ill: tuple[str, ...]  # why it is not healthy, such as that `verify` proved it wrong
+    watched: bool  # whether its pod is heard, and counts it
 
     @property
     def healthy(self) -> bool:
@@ -95,12 +81,9 @@ class Held:
 def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Task, list[Held]]]:
     """List the copies of each task that are held at the application's horizon, in order of their pods.
 
-    Args:
-        app: The application.
-        known: Its horizon.
-        until_us: A copy that was held less than the patience before this time counts.
+    A copy that was held less than the patience before `until_us` counts.
     """
-    damage_of = _damage(app)
+    damaged = _damage(app)
     settled_us = until_us - known.patience_us
     for task in app.tasks.values():
         pods = {x.pod for x in task.owners if x.lasting or x.to_us >= settled_us}
@@ -108,16 +91,16 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
         found = []
         for pod in sorted(pods):
             size, lag = far.get(pod, (None, None))
-            damage = damage_of(task.id, pod)
+            damage = damaged.get((task.id, pod))
             silent = pod in app.pods and is_silent(app.pods[pod], app.as_of_us)
-            ill = [
-                *(["(damaged)"] if damage is not None else ()),
-                *([f"({lag} records behind)"] if lag is not None and lag > LAG_RECORDS else ()),
-                *(["(not heard)"] if silent else ()),
-                *(["(may be gone)"] if pod in app.miscounted else ()),
-            ]
+            ill = (
+                DAMAGED if damage is not None else "",
+                f"({lag} {BEHIND})" if lag is not None and lag > LAG_RECORDS else "",
+                "(not heard)" if silent else "",
+                "(may be gone)" if pod in app.miscounted else "",
+            )
             watched = not silent and pod not in app.miscounted
-            found.append(Held(pod, size, tuple(damage or ()), " and ".join(ill), watched))
+            found.append(Held(pod, size, tuple(sorted(damage or ())), tuple(filter(None, ill)), watched))
         if found:
             yield task, found
 
@@ -141,24 +124,14 @@ def _furthest(task: Task) -> dict[str, tuple[int | None, int | None]]:
     }
 
 
-def _damage(app: Application) -> Callable[[str, str], list[str] | None]:
-    """Answer with the ids of open findings of damage about a copy; None = it is not damaged."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for said in app.local:
-        bad = (said.level, said.status, said.severity) == (
-            Level.DAMAGE.value, Status.OPEN.value, Severity.CRITICAL.value
-        )  # fmt: skip
-        if (
-            bad
-            and said.task_id is not None
-            and not is_refuted(said.identity, said.pod, app.refuted.get(said.finding_id))
-        ):
-            found[said.task_id, said.pod].add(said.finding_id)
+def _damage(app: Application) -> Mapping[tuple[str, str], set[str]]:
+    """List damaged copies, by task and pod, with the ids of open findings that say so."""
+    found: dict[tuple[str, str], set[str]] = {}
+    bad = (Level.DAMAGE.value, Status.OPEN.value, Severity.CRITICAL.value)
+    for x in app.local:
+        refuted = is_refuted(x.identity, x.pod, app.refuted.get(x.finding_id))
+        if (x.level, x.status, x.severity) == bad and x.task_id is not None and not refuted:
+            found.setdefault((x.task_id, x.pod), set()).add(x.finding_id)
     for copy in wrong_copies(app.proofs or ()):  # whatever agents say of it
         found.setdefault(copy, set())
-
-    def damage_of(task: str, pod: str) -> list[str] | None:
-        ids = found.get((task, pod))
-        return None if ids is None else sorted(ids)
-
-    return damage_of
+    return found

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from agent.contract.codec import rfc3339
 from spark_rollup.fleet.application import Pod
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.pods import LOST, has_ended, is_silent
 from spark_rollup.fleet.rows import Gap
-from spark_rollup.fleet.words import rfc3339
 
 
 def coverage(namespace: str, pod: Pod, last: LastWord, as_of_us: int, since_us: int) -> Row:
@@ -53,8 +53,3 @@ def described(namespace: str, pod: Pod, last: LastWord, held: int, as_of_us: int
         "agent_version": last.agent_version, "agent_state": "stopped" if last.stopped else silent,
         "last_seen": rfc3339(last.last_us), "applications": sorted(pod.applications), "tasks_held": held,
     }  # fmt: skip
-
-
-def shown_gaps(gaps: Sequence[Gap], since_us: int) -> list[Gap]:
-    """Keep the gaps that reach into the look-back."""
-    return [x for x in gaps if x.to_us >= since_us]

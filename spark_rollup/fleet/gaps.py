@@ -27,12 +27,7 @@ def gaps_of(
 ) -> list[Gap]:
     """Collect every interval in which a pod was not watched.
 
-    Args:
-        counted: `beats`.
-        torn: `beats.torn`.
-        events: Its drops, and its heartbeats with blind intervals.
-        as_of_us: The audit's time.
-        ahead_us: How far its clock is ahead of all others; None = it is not.
+    `events`: its drops, and heartbeats with blind intervals. `ahead_us`: how far its clock is ahead of all others.
     """
     pod = counted[0].pod
     found = [

@@ -44,12 +44,8 @@ def unsaved_limit(limits: Sequence[int | None]) -> int | None:
 def went_on_unsaved(readings: Course, limit: int | None, commits_us: int) -> bool:
     """Return whether more than 10,000 records were put in, and the store went on when a commit had passed since.
 
-    A standby writes its checkpoint at that commit; one that is frozen writes it when it goes on.
-
-    Args:
-        readings: `course`.
-        limit: Puts that 10,000 records make at most; None = not known.
-        commits_us: After how long a commit has passed for sure (microseconds).
+    A standby writes its checkpoint at that commit; one that is frozen writes it when it goes on. `limit`: puts that
+    10,000 records make at most; None = not known.
     """
     if limit is None or not readings:
         return False

@@ -51,15 +51,10 @@ def held_by(event: Event) -> bool | None:
 
 
 def holders(seen: Iterable[Point], marks: Iterable[Mark], last_us: Mapping[str, int]) -> Iterator[Hold]:
-    """Find who held a task when.
+    """Find who held a task when; `last_us`: when each pod was last heard.
 
     A holder is visible through an open RocksDB or a held task lock; a task whose locks no agent can see has no row.
     The cleaner takes the lock of a directory that it deletes: such an interval has `cleaner` set, it is no owner.
-
-    Args:
-        seen: `points`.
-        marks: `marks_of`.
-        last_us: When each pod was last heard.
     """
     copies: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for x in seen:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from spark_rollup.fleet.alone import alone, refutations, settled, with_local_incidents
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.churn import per_hour
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.restarts import restarts
 from spark_rollup.fleet.rows import Entry
-from spark_rollup.fleet.rule import Rule
 
 FINDINGS, RESTARTS, CHURN = "findings", "restarts", "churn"
 

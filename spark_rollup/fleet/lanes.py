@@ -48,12 +48,8 @@ def timelines(app: Application, asked: Collection[str], points: Iterable[Point])
     """Put all of an application on one table: lanes of intervals and marks.
 
     Lanes: holder, cleaner, process, incarnation (intervals); checkpoint, created, deleted, checkpoint-deleted, size
-    (marks). Checkpoints and sizes of tasks that are not in question are thinned out: one per slot of `sizes.SLOT_US`.
-
-    Args:
-        app: The application.
-        asked: Tasks in question; of these `app` has all readings.
-        points: `sizes.curve` of the others.
+    (marks). Checkpoints and sizes of tasks that are not in question (`asked`) are thinned out: one per slot of
+    `sizes.SLOT_US`.
     """
     rows = [_row(*app.where, None, x.pod, "process", x.from_us, x.to_us) for x in app.lives]
     for task in app.tasks.values():

@@ -82,18 +82,10 @@ def _total(level: Counts) -> int | None:
 def heard(
     pod: str, last: LastWord, level: Counts, open_ids: Sequence[str], said: Iterable[Said], seen: int
 ) -> Heard:
-    """Say what a pod's agent counts as open and what of that is not known.
+    """Say what a pod's agent counts as open and what of that is not known; `seen`: how many tasks its events name.
 
     Of findings that were resolved later than the heartbeat it is known that they were open. Where a heartbeat names
     fewer ids than it counts, the counts decide.
-
-    Args:
-        pod: Its name.
-        last: When it was heard last.
-        level: What its newest heartbeat counts.
-        open_ids: What that names.
-        said: `settled`.
-        seen: How many tasks any of its events names.
     """
     known = [
         x for x in said

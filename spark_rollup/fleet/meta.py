@@ -15,33 +15,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RuleMeta:
-    """Identity of a rule.
+    """Identity of a rule."""
 
-    Args of the dataclass:
-        id: Kebab-case; also the module's name (in snake case) and the docs page's.
-        title: One line for lists.
-        level: Kind of statement that it makes.
-        severity: The highest it gets.
-        upstream: Upstream issue keys.
-        needs: Settings that it cannot decide without, or decides better with.
-        mechanism: What goes wrong; None = what this rule alone is about.
-        joined_by: Columns of `FINDING`: findings of one mechanism with the same values in one of these sets are one
-            incident while they last, unless agents know better. With `pods` one of those in common is enough.
-        asks: Agents' detectors whose findings it checks against every reading of the task.
-        consequence: What it means for the data, one or two sentences; empty = what the level says.
-        alert_after_m: Minutes that a warning must last before its alert; None = by the level.
-        twin: Its benign twin.
-    """
-
-    id: str
-    title: str
-    level: Level
-    severity: Severity
-    upstream: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    mechanism: Mechanism | None = None
+    id: str  # kebab-case; also the module's name (in snake case) and the docs page's
+    title: str  # one line for lists
+    level: Level  # kind of statement that it makes
+    severity: Severity  # the highest it gets
+    upstream: tuple[str, ...] = ()  # upstream issue keys
+    needs: tuple[str, ...] = ()  # settings that it cannot decide without, or decides better with
+    mechanism: Mechanism | None = None  # what goes wrong; None = what this rule alone is about
     joined_by: tuple[tuple[str, ...], ...] = (("application_id", "task_id"),)
-    asks: tuple[str, ...] = ()
-    consequence: str = ""
-    alert_after_m: int | None = None
-    twin: Twin | None = None
+    """Columns of `FINDING`: findings of one mechanism with the same values in one of these sets are one incident
+    while they last, unless agents know better. With `pods` one of those in common is enough."""
+    asks: tuple[str, ...] = ()  # agents' detectors whose findings it checks against every reading of the task
+    consequence: str = ""  # what it means for the data, one or two sentences; empty = what the level says
+    alert_after_m: int | None = None  # minutes that a warning must last before its alert; None = by the level
+    twin: Twin | None = None  # its benign twin

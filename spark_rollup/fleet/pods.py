@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from agent.contract.codec import moment
 from spark_rollup.fleet.application import Pod
 from spark_rollup.fleet.events import SLOT_US
+from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Heard, Unwatched
-from spark_rollup.fleet.words import clock
 
 LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
 SILENT, STOPPED = "silent-agent", "agent-not-running"
@@ -38,25 +39,21 @@ def doubt(pod: Pod, as_of_us: int, *, of_parts: bool = False) -> str | None:
     A pod is not known while it is silent or blind, and until a whole round of summaries came after something was lost;
     while its agent counts findings or tasks that are not in the input; and where something was lost of an agent that
     counts none. One whose agent said that it ends is taken at its word for a moment; what runs there later is not seen.
-
-    Args:
-        pod: The pod.
-        as_of_us: The audit's time.
-        of_parts: Whether blindness of one application or task counts: for the pod it does, for its other tasks not.
+    `of_parts`: whether blindness of one application or task counts: for the pod it does, for its other tasks not.
     """
     return next(_doubts(pod, as_of_us, of_parts=of_parts), None)
 
 
 def _doubts(pod: Pod, as_of_us: int, *, of_parts: bool) -> Iterator[str]:
     yield from sorted(
-        f"not heard since {clock(x.from_us)}" for x in pod.gaps if x.cause == SILENT and x.to_us == as_of_us
+        f"not heard since {moment(x.from_us)}" for x in pod.gaps if x.cause == SILENT and x.to_us == as_of_us
     )
     heard = pod.heard
     if heard and has_ended(heard, as_of_us):
-        yield f"its agent ended at {clock(heard.last_us)}"
+        yield f"its agent ended at {moment(heard.last_us)}"
     for x in unrepaired(pod):
         if of_parts or (x.application_id is None and x.task_id is None):
-            yield f"not watched at {clock(x.from_us)}"
+            yield f"not watched at {moment(x.from_us)}"
     if heard is None:
         return
     number = heard.missed_criticals + heard.missed_warnings
@@ -69,11 +66,12 @@ def _doubts(pod: Pod, as_of_us: int, *, of_parts: bool) -> Iterator[str]:
         yield f"tasks that its agent watches and that are not in the input: {heard.missed_tasks}"
 
 
-def known_pods(namespace: str, pods: Mapping[str, Pod], as_of_us: int) -> Iterator[dict[str, object]]:
-    """List every pod that was heard of, each with what puts it in doubt: namespace, pod, doubt, gone."""
-    for pod in pods.values():
-        if pod.heard:
-            yield {
-                "namespace": namespace, "pod": pod.name, "doubt": doubt(pod, as_of_us, of_parts=True),
-                "gone": has_ended(pod.heard, as_of_us),
-            }  # fmt: skip
+def known_pod(namespace: str, pod: Pod, as_of_us: int) -> Row:
+    """Say of a pod that was heard of what puts it in doubt, and whether its agent announced its end."""
+    gone = pod.heard is not None and has_ended(pod.heard, as_of_us)
+    return {
+        "namespace": namespace,
+        "pod": pod.name,
+        "doubt": doubt(pod, as_of_us, of_parts=True),
+        "gone": gone,
+    }

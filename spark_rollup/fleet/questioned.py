@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from agent.contract.events import Change
 from spark_rollup.fleet.meta import RuleMeta
@@ -20,15 +20,8 @@ def questioned(
 ) -> set[str]:
     """List the tasks of an application that are in question.
 
-    Those with a finding that a rule asks about, those whose copy was deleted under an offset, and those that more pods
-    hold than are promised.
-
-    Args:
-        metas: Who asks about agents' findings (`RuleMeta.asks`).
-        local: Agents' findings that count.
-        holds: Who held what.
-        marks: What changed on disk.
-        settings: Of the application; None = no event names it.
+    Those with a finding that a rule asks about (`RuleMeta.asks`), those whose copy was deleted under an offset, and
+    those that more pods hold than are promised.
     """
     detectors = {detector for meta in metas for detector in meta.asks}
     found = {x.task_id for x in local if x.task_id is not None and x.detector in detectors}
@@ -62,8 +55,3 @@ def is_crowded(holds: Sequence[Hold], promised: int, session_us: int) -> bool:
         if len(through) > promised:
             return True
     return False
-
-
-def in_question(tasks: Collection[str], marks: Iterable[Mark], frequent: Collection[str]) -> list[Mark]:
-    """Leave out what happens all the time, of tasks that are not in question."""
-    return [x for x in marks if x.change and (x.change not in frequent or x.task_id in tasks)]

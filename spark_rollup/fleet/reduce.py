@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from agent.contract.events import Confidence, Status
 from spark_rollup.config import Override
 from spark_rollup.fleet import beats, coverage, gaps, holds, lanes, levels, settings
-from spark_rollup.fleet.application import Application, Pod, Pods
+from spark_rollup.fleet.application import Application, Place, Pod, Pods, Rule
 from spark_rollup.fleet.beats import LastWord
-from spark_rollup.fleet.gathered import Place, application_of
 from spark_rollup.fleet.judge import judge
 from spark_rollup.fleet.meta import Row
-from spark_rollup.fleet.pods import known_pods
-from spark_rollup.fleet.questioned import in_question, questioned
+from spark_rollup.fleet.pods import known_pod
+from spark_rollup.fleet.questioned import questioned
 from spark_rollup.fleet.rows import Said
-from spark_rollup.fleet.rule import Rule
 from spark_rollup.fleet.thin import OfApplication, OfPod
 
 TIMELINES, COVERAGE, PODS, KNOWN_PODS = "timelines", "coverage", "pods", "known_pods"
@@ -27,23 +26,16 @@ RELEASES, DISABLED, LOCAL, UNSEEN = "releases", "disabled", "local", "gaps"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What decides what is found.
+    """What decides what is found."""
 
-    Args of the dataclass:
-        as_of_us: The audit's time.
-        since_us: When the look-back began; 0 = there is none.
-        rules: Those that are asked.
-        overrides: `--set`.
-        ahead: Clocks that are ahead of all others, by namespace and pod, and how far (microseconds).
-        proofs: What `verify` found, by namespace and application; None = it was not asked.
-    """
-
-    as_of_us: int
-    since_us: int = 0
-    rules: Sequence[Rule] = ()
-    overrides: Sequence[Override] = ()
+    as_of_us: int  # the audit's time
+    since_us: int = 0  # when the look-back began; 0 = there is none
+    rules: Sequence[Rule] = ()  # those that are asked
+    overrides: Sequence[Override] = ()  # `--set`
     ahead: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Clocks that are ahead of all others, by namespace and pod, and how far (microseconds)."""
     proofs: Mapping[Place, list[Row]] | None = None
+    """What `verify` found, by namespace and application; None = it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +67,7 @@ def story(where: tuple[str, str], given: OfPod, asked: Question) -> Story | None
         name,
         given.applications,
         levels.heard(name, last, level, open_ids, said, given.tasks),
-        coverage.shown_gaps(unseen, asked.since_us),
+        [x for x in unseen if x.to_us >= asked.since_us],
         gaps.merged(name, unseen),
     )
     return Story(where[0], pod, last, said)
@@ -114,11 +106,7 @@ def places(pods: Mapping[str, Pods]) -> set[Place]:
 def application(
     place: Place, given: OfApplication, said: Sequence[Said], pods: Pods, asked: Question
 ) -> tuple[Application, set[str]]:
-    """Reduce what is known of an application.
-
-    Returns:
-        The application as rules see it; its tasks in question.
-    """
+    """Reduce what is known of an application to what rules see, and say which of its tasks are in question."""
     name = place[1]
     last_us = {pod.name: pod.heard.last_us for pod in pods.values() if pod.heard}
     held = list(holds.holders(given.points, given.marks, last_us))
@@ -126,17 +114,23 @@ def application(
     known = settings.effective(name, given.events, asked.overrides) if name is not None and is_named else None
     local = [x for x in said if x.status == Status.OPEN.value or x.observed_at_us >= asked.since_us]
     tasks = questioned([rule.meta for rule in asked.rules], local, held, given.marks, known)
-    rows: Mapping[str, Sequence[object]] = {
+    app = Application(
+        *place, asked.as_of_us, asked.since_us, pods, known,
+        lives=list(holds.lives(given.events, held, given.marks, last_us)),
+        sightings=given.sightings, said=list(said),
+        proofs=None if asked.proofs is None else asked.proofs.get(place, []),
+    )  # fmt: skip
+    of_tasks: Mapping[str, Sequence[Any]] = {
         "holds": held,
-        "marks": in_question(tasks, given.marks, holds.FREQUENT),
+        "marks": [x for x in given.marks if x.change and (x.change not in holds.FREQUENT or x.task_id in tasks)],
         "readings": [x for x in given.readings if x.task_id in tasks],
-        "copies": given.copies, "latest": given.latest, "saved": given.saved, "said": said,
-        "lives": list(holds.lives(given.events, held, given.marks, last_us)),
-        "sightings": given.sightings, "settings": [] if known is None else [known],
+        "copies": given.copies, "latest": given.latest, "saved": given.saved,
+        "said": [x for x in said if x.task_id is not None],
     }  # fmt: skip
-    proofs = None if asked.proofs is None else asked.proofs.get(place, [])
-    named = ((field, row) for field, found in rows.items() for row in found)
-    return application_of(place, named, pods, asked.as_of_us, asked.since_us, proofs), tasks
+    for name_, rows in of_tasks.items():
+        for row in rows:
+            getattr(app.task(row.task_id), name_).append(row)
+    return app, tasks
 
 
 def tell(
@@ -161,19 +155,13 @@ def tell(
 def tell_pods(
     stories: Iterable[Story], held: Mapping[tuple[str, str], int], asked: Question
 ) -> Iterator[tuple[str, Row]]:
-    """Tell what is about pods: (table, row).
-
-    Args:
-        stories: Of all pods.
-        held: How many tasks each holds.
-        asked: The question.
-    """
+    """Tell what is about pods: (table, row); `held`: how many tasks each holds."""
     for one in stories:
         where, pod = one.namespace, one.pod
         yield COVERAGE, coverage.coverage(where, pod, one.last, asked.as_of_us, asked.since_us)
         number = held.get((where, pod.name), 0)
         yield PODS, coverage.described(where, pod, one.last, number, asked.as_of_us)
-        yield from ((KNOWN_PODS, row) for row in known_pods(where, {pod.name: pod}, asked.as_of_us))
+        yield KNOWN_PODS, known_pod(where, pod, asked.as_of_us)
         yield from ((TIMELINES, row) for row in lanes.gaps(where, pod.gaps))
         yield from ((UNSEEN, {"namespace": where, **x._asdict()}) for x in pod.gaps)
         for x in one.said:
@@ -186,16 +174,27 @@ def tables(
 ) -> Mapping[str, list[Row]]:
     """Tell all there is to tell: rows by table."""
     pods, said, asked = by_namespace(stories), said_of(stories), believing(asked, stories)
+
+    def judged() -> Iterator[tuple[str, Row]]:
+        for place in sorted({*places(pods), *applications, *said, *(asked.proofs or ())}, key=str):
+            given = applications.get(place) or OfApplication()
+            app, tasks = application(place, given, said.get(place, ()), pods.get(place[0], {}), asked)
+            yield from tell(app, tasks, given, asked)
+
+    return with_pods(judged(), stories, asked)
+
+
+def with_pods(
+    judged: Iterable[tuple[str, Row]], stories: Iterable[Story], asked: Question
+) -> dict[str, list[Row]]:
+    """Sort into tables what was told of applications, and tell what is about pods."""
     found: dict[str, list[Row]] = defaultdict(list)
     held: dict[tuple[str, str], int] = Counter()
-    for place in sorted({*places(pods), *applications, *said, *(asked.proofs or ())}, key=str):
-        given = applications.get(place) or OfApplication()
-        app, tasks = application(place, given, said.get(place, ()), pods.get(place[0], {}), asked)
-        for table, row in tell(app, tasks, given, asked):
-            if table == PODS:
-                held[row["namespace"], row["pod"]] += row["tasks_held"]
-            else:
-                found[table].append(row)
+    for table, row in judged:
+        if table == PODS:
+            held[row["namespace"], row["pod"]] += row["tasks_held"]
+        else:
+            found[table].append(row)
     for table, row in tell_pods(stories, held, asked):
         found[table].append(row)
     return found

@@ -25,11 +25,6 @@ def effective(application: str, events: Iterable[Event], overrides: Sequence[Ove
 
     Detectors are disabled by each pod's newest report. `not_given` lists those of `NEVER_GUESSED` that no agent
     reported: what `--set` says comes too late for its detectors.
-
-    Args:
-        application: Which.
-        events: All about it.
-        overrides: `--set`.
     """
     reports = sorted(
         (x for x in events if x.kind == Kind.CONFIGURATION.value and not x.routine),

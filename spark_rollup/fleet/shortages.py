@@ -83,12 +83,12 @@ class Shortages:
         The clock starts when the last process of the application started. Processes that end meanwhile do not count.
         """
         for short in self.all:
-            lives = self.app.life_ends.last(short.to_us)
+            lives = self.app.life_ends.last(short.to_us - 1)
             if lives is None:
                 continue
             since_us = max(short.from_us, lives[0])
             settled_us = since_us + self.patience_us
-            alive = self.app.life_ends.through(short.to_us, settled_us)
+            alive = self.app.life_ends.through(short.to_us - 1, settled_us)
             expected = 1 + min(self.standbys, alive - 1)
             if settled_us < short.to_us and short.most < expected and expected >= 2:
                 yield Settled(short, since_us, settled_us, min(short.to_us, lives[1]), alive, expected)

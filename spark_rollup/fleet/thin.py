@@ -1,6 +1,6 @@
 """What events come to before anything is asked: few rows of each pod, and of each application.
 
-Small inputs are thinned here; of large ones Spark gives the same rows (`facts.thin`). Whichever did it, the same is
+Small inputs are thinned here; of large ones Spark gives the same rows (`facts`). Whichever did it, the same is
 made of them (`reduce`).
 """
 
@@ -13,68 +13,45 @@ from dataclasses import dataclass, field
 from agent.contract.events import Change, Kind
 from spark_rollup.fleet import beats as beating
 from spark_rollup.fleet import holds, sizes
+from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.beats import Beat, Stretch
 from spark_rollup.fleet.events import Event
-from spark_rollup.fleet.gathered import Place
 from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
 
 
 @dataclass(slots=True)
 class OfPod:
-    """What is known of one pod.
+    """What is known of one pod."""
 
-    Args of the dataclass:
-        beats: What its agent said, counted.
-        torn: `beats.torn`.
-        events: Drops, findings, and heartbeats that name blind intervals or what is open.
-        applications: Named by any of its events.
-        tasks: How many tasks any of its events names.
-    """
-
-    beats: list[Beat] = field(default_factory=list)
-    torn: list[Stretch] = field(default_factory=list)
+    beats: list[Beat] = field(default_factory=list)  # what its agent said, counted
+    torn: list[Stretch] = field(default_factory=list)  # `beats.torn`
     events: list[Event] = field(default_factory=list)
-    applications: set[str] = field(default_factory=set)
-    tasks: int = 0
+    """Drops, findings, and heartbeats that name blind intervals or what is open."""
+    applications: set[str] = field(default_factory=set)  # named by any of its events
+    tasks: int = 0  # how many tasks any of its events names
 
 
 @dataclass(slots=True)
 class OfApplication:
-    """What is known of one application.
-
-    Args of the dataclass:
-        events: What started and ended its processes, and reports of its settings.
-        marks: What changed on disk; of tasks not in question without `holds.FREQUENT`.
-        points: `holds.points`.
-        sightings: What was before an agent's eyes.
-        readings: Of tasks in question.
-        curve: `sizes.curve` of all tasks.
-        latest: `sizes.latest` of all tasks.
-        saved: `sizes.saved` of all tasks.
-        copies: `sizes.settled_copies`.
-    """
+    """What is known of one application."""
 
     events: list[Event] = field(default_factory=list)
+    """What started and ended its processes, and reports of its settings."""
     marks: list[Mark] = field(default_factory=list)
-    points: list[holds.Point] = field(default_factory=list)
-    sightings: list[Sighting] = field(default_factory=list)
-    readings: list[Reading] = field(default_factory=list)
-    curve: list[sizes.Point] = field(default_factory=list)
-    latest: list[Latest] = field(default_factory=list)
-    saved: list[Saved] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
+    """What changed on disk; of tasks not in question without `holds.FREQUENT`"""
+    points: list[holds.Point] = field(default_factory=list)  # `holds.points`
+    sightings: list[Sighting] = field(default_factory=list)  # what was before an agent's eyes
+    readings: list[Reading] = field(default_factory=list)  # of tasks in question
+    curve: list[sizes.Point] = field(default_factory=list)  # `sizes.curve` of all tasks
+    latest: list[Latest] = field(default_factory=list)  # `sizes.latest` of all tasks
+    saved: list[Saved] = field(default_factory=list)  # `sizes.saved` of all tasks
+    copies: list[Copy] = field(default_factory=list)  # `sizes.settled_copies`
 
 
 def of_pods(
     read: Iterable[Event], kept: Iterable[Event] = (), heard: Iterable[Beat] = ()
 ) -> Mapping[tuple[str, str], OfPod]:
-    """Thin out what is about pods.
-
-    Args:
-        read: Events, one of each id.
-        kept: Those that are kept of days that are over.
-        heard: What was said on those days, counted.
-    """
+    """Thin out what is about pods: events that are read, and events and counts that are kept of days that are over."""
     found: dict[tuple[str, str], OfPod] = defaultdict(OfPod)
     own: dict[tuple[str, str], list[Event]] = defaultdict(list)
     tasks: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
+from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Status
 from spark_rollup.config import FLEET
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Said
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def rfc3339(at_us: int) -> str:
-    """Write microseconds since the epoch as RFC 3339 UTC with microseconds."""
-    return (EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def clock(at_us: int) -> str:
-    """Write microseconds since the epoch for sentences, which are read on another day and in another zone."""
-    return (EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def whole_seconds(duration_us: int) -> str:
@@ -72,12 +60,8 @@ def words_of_agent(said: Said) -> Row:
 def finding(meta: RuleMeta, where: tuple[str, str | None], opened_at_us: int, **columns: object) -> Row:
     """Shape what a rule found into a row of `FINDING`, and give it its stable id.
 
-    Args:
-        meta: The rule; gives detector, level and the defaults of severity and upstream.
-        where: Namespace and application.
-        opened_at_us: When it began, microseconds since the epoch.
-        columns: Further columns; must have `summary`, `evidence`, `next_action`; may have `ended_us` for what is
-            resolved.
+    The rule gives detector, level and defaults; `columns` must have `summary`, `evidence` and `next_action`, and may
+    have `ended_us` for what is resolved.
     """
     namespace, application = where
     pod = columns.get("pod")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from agent.contract import incidents
 from agent.contract.finding import Finding, words_of
 from agent.contract.grouping import Link, LocalIncident
 from agent.contract.incidents import Incident
 from agent.contract.mechanisms import TITLES
+from spark_rollup.clock import parse_us
 from spark_rollup.config import AGENT
 
 Row = Mapping[str, object]
 """One row of the table `findings` (`schemas.FINDING`)."""
-
-_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +29,9 @@ FleetIncident = Incident[FleetFinding]
 
 
 def gather(rows: Iterable[Row], titles: Mapping[str, str] = TITLES) -> list[FleetIncident]:
-    """Put findings together to incidents; in any order of rows the same ones.
+    """Put rows of `findings` together to incidents; in any order of rows the same ones.
 
-    Args:
-        rows: Of the table `findings`.
-        titles: By mechanism, of rules that are a mechanism by themselves too.
+    `titles`: by mechanism, of rules that are a mechanism by themselves too.
     """
     return incidents.gather(map(read, rows), link=lambda x: x.link, titles=titles)
 
@@ -51,8 +47,8 @@ def read(row: Row) -> FleetFinding:
     return FleetFinding(
         id=str(row["id"]),
         identity=None,
-        opened_at_us=_micros(row["opened_at"]) or 0,
-        resolved_at_us=_micros(row.get("resolved_at")),
+        opened_at_us=parse_us(row["opened_at"]) or 0,
+        resolved_at_us=parse_us(row.get("resolved_at")),
         link=Link(
             namespace=namespace,
             pod=str(row.get("pod") or ""),
@@ -76,16 +72,6 @@ def _local(namespace: str, named: Row) -> LocalIncident:
         str(named["mechanism"]),
         int(str(named["since_us"])),
     )
-
-
-def _micros(text: object) -> int | None:
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(str(text)) - _EPOCH
-    except ValueError:  # Spark writes years after 9999, too: a clock that is broken
-        return None
-    return (at.days * 86_400 + at.seconds) * 1_000_000 + at.microseconds
 
 
 def _list(row: Row, name: str) -> Sequence[object]:

@@ -5,7 +5,6 @@ Rows are handed over pickled: that needs neither pandas nor pyarrow.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,18 +14,17 @@ from pyspark import RDD, StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from agent.contract.events import Change, Kind
+from spark_rollup import facts
 from spark_rollup.bronze import latest
 from spark_rollup.bronze.later import latest_minor
 from spark_rollup.bronze.snapshots import Carried
-from spark_rollup.columns import TASK, is_notable
-from spark_rollup.facts import heartbeats, sizes, timeline
+from spark_rollup.columns import TASK
 from spark_rollup.fleet import holds, reduce
+from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.beats import STOPPING, Beat, Stretch
 from spark_rollup.fleet.events import Event
-from spark_rollup.fleet.gathered import Place
 from spark_rollup.fleet.meta import Row
-from spark_rollup.fleet.reduce import PODS, TIMELINES, Question, Story
+from spark_rollup.fleet.reduce import TIMELINES, Question, Story
 from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
 from spark_rollup.fleet.thin import OfApplication, OfPod
 from spark_rollup.judging.told import Told
@@ -53,17 +51,11 @@ Part = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """Events where Spark has them.
+    """Events where Spark has them."""
 
-    Args of the dataclass:
-        events: `EVENT_ROW` and routine, one row per id: those that were read.
-        quarantine: `QUARANTINE`.
-        carried: What is kept of other days.
-    """
-
-    events: DataFrame
-    quarantine: DataFrame
-    carried: Carried | None = None
+    events: DataFrame  # `EVENT_ROW` and routine, one row per id: those that were read
+    quarantine: DataFrame  # `QUARANTINE`
+    carried: Carried | None = None  # what is kept of other days
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -150,17 +142,14 @@ def partitions(wide: Wide) -> int:
 def pod_frames(wide: Wide) -> Mapping[str, DataFrame]:
     """Thin out what is about pods: by field of `OfPod`, namespace, pod, and the columns of its rows."""
     events, carried = wide.all_events(), wide.carried
-    read = heartbeats.beats(wide.events)
+    read = facts.beats(wide.events)
     counted = materialize(read.unionByName(carried.heard) if carried else read)
-    kinds = [kind.value for kind in (Kind.DROP, Kind.HEARTBEAT, Kind.FINDING)]
     tasks = events.where(F.col("task_id").isNotNull()).groupBy("namespace", "pod")
     frames = {
         "beats": counted,
-        "torn": heartbeats.torn(events, counted),
-        "events": events.where(is_notable() & F.col("kind").isin(*kinds)).unionByName(
-            heartbeats.naming_open(events, counted)
-        ),
-        "applications": timeline.members(events).where(F.col("application_id").isNotNull()),
+        "torn": facts.torn(events, counted),
+        "events": facts.of_pods(events),
+        "applications": facts.members(events),
         "tasks": tasks.agg(F.count_distinct("application_id", "task_id").alias("tasks")),
     }
     names = {"applications": ("application_id",), "tasks": ("tasks",)}
@@ -214,15 +203,7 @@ def _told(wide: Wide, asked: Question) -> Told:
     rest = thin.rest(tasks)
     found = grouped(rest).flatMap(lambda group: _of_group(common.value, group))
     found = found.persist(StorageLevel.MEMORY_AND_DISK)
-    rows: dict[str, list[Row]] = defaultdict(list)
-    held: dict[tuple[str, str], int] = defaultdict(int)
-    for table, row in found.filter(lambda one: one[0] != TIMELINES).collect():
-        if table == PODS:
-            held[row["namespace"], row["pod"]] += row["tasks_held"]
-        else:
-            rows[table].append(row)
-    for table, row in reduce.tell_pods(stories, held, asked):
-        rows[table].append(row)
+    rows = reduce.with_pods(found.filter(lambda one: one[0] != TIMELINES).collect(), stories, asked)
     names = TIMELINE.names
     lanes = found.filter(lambda one: one[0] == TIMELINES).map(lambda one: tuple(one[1][x] for x in names))
     return Told(rows, spark.createDataFrame(lanes, TIMELINE).unionByName(thin.drawn(tasks)))
@@ -256,25 +237,16 @@ class Thin:
 
     def __init__(self, events: DataFrame) -> None:
         """Thin out what all tasks need, in what is computed once."""
+        marks = facts.marks(events)
+        (single,) = _computed(facts.single_stores(events))
+        self._readings = facts.sizes(events, single)
         frequent = F.col("change").isin(*holds.FREQUENT)
-        marks = timeline.marks(events)
-        (single,) = _computed(sizes.single_stores(events))
-        self._readings = sizes.sizes(events, single)
-        process = F.col("change").isin(Change.PROCESS_STARTED.value, Change.PROCESS_ENDED.value)
-        whole = is_notable() & (
-            (F.col("kind") == Kind.CONFIGURATION.value) | F.coalesce(process, F.lit(False))
-        )
         self._close = marks.where(frequent)
-        self._first = dict(
-            zip(
-                ("events", "marks", "points"),
-                _computed(events.where(whole), marks.where(~frequent), timeline.points(events)),
-                strict=True,
-            )
-        )
-        self._saved = sizes.saved(marks)
-        self._sightings = timeline.sightings(events)
-        (self._curve,) = _computed(sizes.curve(self._readings))
+        first = _computed(facts.of_applications(events), marks.where(~frequent), facts.points(events))
+        self._first = dict(zip(("events", "marks", "points"), first, strict=True))
+        self._saved = facts.saved(marks)
+        self._sightings = facts.sightings(events)
+        (self._curve,) = _computed(facts.curve(self._readings))
 
     def first(self) -> Mapping[str, DataFrame]:
         """Give what says which tasks are in question."""
@@ -282,7 +254,7 @@ class Thin:
 
     def rest(self, tasks: Sequence[tuple[str, str, str]]) -> Mapping[str, DataFrame]:
         """Give all, with every reading and mark of tasks in question."""
-        asked, ends = self._asked(tasks), sizes.latest(self._curve)
+        asked, ends = self._asked(tasks), facts.latest(self._curve)
         several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
         close = self._close.join(asked, list(TASK), "left_semi")
         compared = self._readings.join(several, [*TASK, "store"], "left_semi")
@@ -291,25 +263,14 @@ class Thin:
             "sightings": self._sightings,
             "readings": self._readings.join(asked, list(TASK), "left_semi"),
             "latest": ends.where(F.col("task_id").isNotNull()),
-            "saved": self._saved.withColumnRenamed("offset_after", "offset"),
-            "copies": sizes.settled_copies(compared),
+            "saved": self._saved,
+            "copies": facts.settled_copies(compared),
         }
         return _selected({**self._first, **more})
 
     def drawn(self, tasks: Sequence[tuple[str, str, str]]) -> DataFrame:
         """Draw the curve of tasks that are not in question: `TIMELINE`, as `lanes` draws that of a small input."""
-        points = self._curve.join(self._asked(tasks), list(TASK), "left_anti")
-        given = {
-            "lane": F.lit("size"),
-            "from_us": F.col("at_us"),
-            "detail": F.when(
-                F.col("puts").isNotNull() & F.col("offset").isNotNull(),
-                F.format_string("%d puts at offset %d", "puts", "offset"),
-            ),
-        }
-        there = {**{name: F.col(name) for name in points.columns}, **given}
-        rows = (there.get(x.name, F.lit(None).cast(x.dataType)).alias(x.name) for x in TIMELINE.fields)
-        return points.where(F.col("task_id").isNotNull()).select(*rows)
+        return facts.drawn(self._curve, self._asked(tasks)).select(*TIMELINE.names)
 
     def _asked(self, tasks: Sequence[tuple[str, str, str]]) -> DataFrame:
         spark = self._curve.sparkSession

@@ -27,19 +27,12 @@ from spark_rollup.spark.py4j_cache import run_parallel
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Events on the driver.
+    """Events on the driver."""
 
-    Args of the dataclass:
-        events: Those that were read, one of each id.
-        quarantine: `QUARANTINE`.
-        kept: Those that are kept of other days.
-        heard: What was said on those days, counted.
-    """
-
-    events: Sequence[Event]
-    quarantine: Sequence[Row] = ()
-    kept: Sequence[Event] = ()
-    heard: Sequence[Beat] = ()
+    events: Sequence[Event]  # those that were read, one of each id
+    quarantine: Sequence[Row] = ()  # `QUARANTINE`
+    kept: Sequence[Event] = ()  # those that are kept of other days
+    heard: Sequence[Beat] = ()  # what was said on those days, counted
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""

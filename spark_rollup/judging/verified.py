@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from agent.contract.codec import rfc3339
 from spark_rollup.errors import UsageError
-from spark_rollup.fleet.gathered import Place
+from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.meta import Row
 from spark_rollup.schemas import FINDING
 from spark_rollup.spark.outputs import MARKER, VERIFY, is_ours
@@ -29,13 +29,7 @@ def check(output: Path) -> None:
 
 
 def verified(spark: SparkSession, output: Path, as_of_us: int) -> Mapping[Place, list[Row]]:
-    """Read the findings of `verify`, by namespace and application.
-
-    Args:
-        spark: The session.
-        output: Where `verify` wrote.
-        as_of_us: What was found later is left out.
-    """
+    """Read the findings of `verify` up to a time, by namespace and application."""
     found: dict[Place, list[Row]] = defaultdict(list)
     for row in rows_of(spark.read.schema(FINDING).parquet(str(output / "findings"))):
         if str(row["opened_at"]) <= rfc3339(as_of_us):

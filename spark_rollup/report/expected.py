@@ -31,17 +31,11 @@ _STATES = {"silent": "silent", "stopped": "its agent ended"}
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is missing of what was expected.
+    """What is missing of what was expected."""
 
-    Args of the dataclass:
-        pods: How many pods were expected.
-        unheard: Those without an agent that is heard -> why, in words.
-        tasks: Namespace and application -> its tasks that no pod has.
-    """
-
-    pods: int
-    unheard: Mapping[PodKey, str]
-    tasks: Mapping[PodKey, Sequence[str]]
+    pods: int  # how many pods were expected
+    unheard: Mapping[PodKey, str]  # those without an agent that is heard -> why, in words
+    tasks: Mapping[PodKey, Sequence[str]]  # namespace and application -> its tasks that no pod has
 
     def counts(self) -> dict[str, int]:
         """Count what is missing."""
@@ -103,15 +97,9 @@ def read(path: Path) -> tuple[PodKey, ...]:
 def compare(
     expected: Sequence[PodKey] | None, pods: Sequence[Row], restarts: Iterable[Row]
 ) -> Expected | None:
-    """Say what is missing; None: nothing was named.
+    """Compare with rows of `PODS` and `RESTARTS`, and say what is missing; None: nothing was named.
 
-    Args:
-        expected: What `read` gives.
-        pods: Rows of `PODS`.
-        restarts: Rows of `RESTARTS`.
-
-    Raises:
-        UsageError: the input is of several clusters, and a line does not say of which one its namespace is.
+    Raises `UsageError`: the input is of several clusters, and a line does not say of which one its namespace is.
     """
     if expected is None:
         return None

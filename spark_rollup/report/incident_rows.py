@@ -14,11 +14,7 @@ _KEY = ("namespace", "id", "pod")
 
 
 def homes(incidents: Iterable[FleetIncident]) -> dict[tuple[object, ...], str]:
-    """Give the incident of every row: the one that it belongs to, else the oldest that it is evidence of.
-
-    Returns:
-        Incident ids by `_KEY`.
-    """
+    """Give by `_KEY` the incident of every row: the one that it belongs to, else the oldest that it is evidence of."""
     oldest = sorted(incidents, key=lambda x: (x.since_us, x.id))
     found = {key(member.row): one.id for one in oldest for member in one.members}
     for one in oldest:

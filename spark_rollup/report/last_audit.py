@@ -4,60 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from agent.contract.exit_codes import Exit
 from spark_rollup import __version__
 from spark_rollup.errors import UnreadError, UsageError
-from spark_rollup.report.restart_answer import Question, answer
+from spark_rollup.report.restart_answer import Known, Question, answer
 from spark_rollup.sources.address import refuse_address
 from spark_rollup.spark.outputs import MARKER, NEXT
 
 FILE = "restarts.json"
 
-Row = Mapping[str, object]
+
+def write(known: Known, written: str, place: Path) -> None:
+    """Write the file into a directory; the success marker has the same time (`written`, RFC 3339)."""
+    told = {"version": __version__, "written": written} | {
+        x.name: getattr(known, x.name) for x in fields(Known)
+    }
+    (place / FILE).write_text(json.dumps(told, separators=(",", ":")) + "\n", encoding="ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class LastAudit:
-    """What an audit knows about restarts.
-
-    Args of the dataclass:
-        rows: Table `restarts`, by namespace, pod, application and task.
-        pods: namespace, pod, doubt and gone of every pod, see `restarts.known_pods`.
-        disabled: namespace, pod and detector of what is not looked for.
-        as_of_us: The audit's time, microseconds since the epoch.
-        verified: Whether the audit took in what `verify` found.
-        written: When the audit wrote its outputs, RFC 3339; the success marker has the same.
-    """
-
-    rows: Sequence[Row]
-    pods: Sequence[Row]
-    disabled: Sequence[Row]
-    as_of_us: int
-    verified: bool
-    written: str
-
-
-def write(known: LastAudit, place: Path) -> None:
-    """Write the file into a directory."""
-    text = json.dumps(
-        {
-            "version": __version__,
-            "written": known.written,
-            "as_of_us": known.as_of_us,
-            "verified": known.verified,
-            "pods": known.pods,
-            "disabled": known.disabled,
-            "restarts": known.rows,
-        },
-        separators=(",", ":"),
-    )
-    (place / FILE).write_text(f"{text}\n", encoding="ascii")
-
-
-def read(output: Path) -> LastAudit:
+def read(output: Path) -> Known:
     """Read what the last audit wrote.
 
     Raises:
@@ -77,16 +45,8 @@ def read(output: Path) -> LastAudit:
         found = json.loads((output / FILE).read_text(encoding="ascii"))
         version = found["version"]
         if version == __version__:
-            known = LastAudit(
-                found["restarts"],
-                found["pods"],
-                found["disabled"],
-                int(found["as_of_us"]),
-                bool(found["verified"]),
-                str(found["written"]),
-            )
-            _check_run(output, known, marker)
-            return known
+            _check_run(output, str(found["written"]), marker)
+            return Known(**{x.name: found[x.name] for x in fields(Known)})
     except FileNotFoundError as error:
         raise UsageError(
             f"--from {output} holds no {FILE}: no audit of this version ({__version__}) wrote there; run one"
@@ -100,37 +60,32 @@ def read(output: Path) -> LastAudit:
     )
 
 
-def _check_run(output: Path, known: LastAudit, marker: Mapping[str, object]) -> None:
+def _check_run(output: Path, written: str, marker: Mapping[str, object]) -> None:
     """Refuse what another audit left: one of an older version does not know this file and leaves it there.
 
     Raises:
         UsageError: it is not of the audit that wrote the marker.
     """
-    if marker.get("written") == known.written:
+    if marker.get("written") == written:
         return
     other = (
         f"one of version {marker.get('version')}" if marker.get("version") != __version__ else "another one"
     )
     raise UsageError(
-        f"--from {output}: {FILE} and the tables beside it are not of one audit ({known.written[:19]}Z, and {other} "
+        f"--from {output}: {FILE} and the tables beside it are not of one audit ({written[:19]}Z, and {other} "
         f"up to {str(marker.get('watermark'))[:19]}Z): run an audit with this version ({__version__})"
     )
 
 
 def safe_to_restart(output: Path, question: Question, given: Sequence[str] = ()) -> tuple[list[str], Exit]:
-    """Answer from what an audit left in its `--output`; `given` are options that only an audit can follow: none may be.
+    """Answer as `gate.safe_to_restart`, from what an audit left in its `--output`.
 
-    Returns:
-        As `gate.safe_to_restart`; the first line names the directory, too.
-
-    Raises:
-        UsageError: see `read`; or there is no such pod, or several of its name.
+    `given` are options that only an audit can follow: none may be. Raises `UsageError`: see `read`; or there is no such
+    pod, or several of its name.
     """
     refuse_address("--from", output)
     if given:
         raise UsageError(
             f"{' and '.join(given)} with --from: the audit is over; run it with that option, or use --input"
         )
-    known = read(output)
-    about = replace(question, source=f"the audit in {output}")
-    return answer(known.rows, known.pods, known.as_of_us, about, known.disabled, verified=known.verified)
+    return answer(read(output), replace(question, source=f"the audit in {output}"))

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.contract.alert_text import step_of, summary_of
-from agent.contract.events import Severity, Status
+from agent.contract.events import Severity
 from agent.contract.wording import named
 from spark_rollup import __version__
 from spark_rollup.config import AGENT, FLEET
@@ -38,26 +37,14 @@ _PUSH_PATH = "/metrics/job/statewarden-rollup"
 _PUSH_HEADERS = {"Content-Type": "text/plain; version=0.0.4"}
 
 
-class Stability(StrEnum):
-    """Whether alerts may rely on a family."""
-
-    STABLE = "stable"
-    EXPERIMENTAL = "experimental"
-
-
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a run has to report.
+    """What a run has to report."""
 
-    Args of the dataclass:
-        data: What the page shows.
-        rules: All rules by id, with the highest severity of each: their series exist whatever is found.
-        finished_us: When the audit ended.
-    """
-
-    data: PageData
+    data: PageData  # what the page shows
     rules: Mapping[str, Severity]
-    finished_us: int
+    """All rules by id, with the highest severity of each: their series exist whatever is found."""
+    finished_us: int  # when the audit ended
 
 
 Series = dict[tuple[str, ...], float]
@@ -65,22 +52,23 @@ Series = dict[tuple[str, ...], float]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One family, a gauge: its name, help, labels, stability, and how it is read off the facts."""
+    """One family, a gauge: its name, help, how it is read off the facts, labels, and whether alerts may rely on it."""
 
     name: str
     help: str
     read: Callable[[Facts], Series]
     unit: str = ""
-    labels: tuple[str, ...] = ()
-    stability: Stability = Stability.STABLE
+    label_names: str = ""
+    stability: str = "stable"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of labels, in the order of the values."""
+        return tuple(self.label_names.split())
 
 
 def _one(value: float) -> Series:
     return {(): float(value)}
-
-
-def _open(facts: Facts) -> list[Mapping[str, object]]:
-    return [row for row in facts.data.findings if row["status"] == Status.OPEN.value]
 
 
 def _by_rule(facts: Facts) -> Series:
@@ -90,7 +78,7 @@ def _by_rule(facts: Facts) -> Series:
         for severity in Severity
         if severity.rank <= highest.rank
     }
-    for row in _open(facts):
+    for row in facts.data.open_findings():
         key = (str(row["detector"]), str(row["severity"]), str(row["reported_by"]))
         counts[key] = counts.get(key, 0.0) + 1
     return counts
@@ -104,14 +92,14 @@ def _by_task(facts: Facts) -> Series:
             str(row["severity"]),
             str(row["reported_by"]),
         )
-        for row in _open(facts)
+        for row in facts.data.open_findings()
     )
     worst = sorted(counts, key=lambda key: (-Severity(key[4]).rank, key))
     return {key: float(counts[key]) for key in worst[:ROWS_LISTED]}
 
 
 def _incidents(facts: Facts) -> Series:
-    counted = Counter(x.severity.value for x in _open_incidents(facts))
+    counted = Counter(x.severity.value for x in facts.data.open_incidents())
     return {(severity.value,): float(counted[severity.value]) for severity in Severity}
 
 
@@ -126,16 +114,12 @@ def _incident_text(facts: Facts) -> Series:
 def _listed(facts: Facts) -> list[FleetIncident]:
     # what agents report alone has alerts without this list: it must not keep out what only the audit knows
     return sorted(
-        _open_incidents(facts), key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent)
+        facts.data.open_incidents(), key=lambda x: (x.severity is not Severity.CRITICAL, x.lead.link.by_agent)
     )[:INCIDENTS_LISTED]
 
 
 def _unlisted(facts: Facts) -> Series:
-    return _one(max(0, len(_open_incidents(facts)) - INCIDENTS_LISTED))
-
-
-def _open_incidents(facts: Facts) -> list[FleetIncident]:
-    return [x for x in facts.data.incidents if x.status is Status.OPEN]
+    return _one(max(0, len(facts.data.open_incidents()) - INCIDENTS_LISTED))
 
 
 def _names(one: FleetIncident, rules: Collection[str]) -> tuple[str, ...]:
@@ -166,18 +150,13 @@ def _alert(one: FleetIncident, rules: Collection[str]) -> str:
 
 
 def _watched(facts: Facts) -> Series:
-    spans = [(_number(row["span_seconds"]), _number(row["unknown_seconds"])) for row in facts.data.coverage]
-    span_s = sum(span for span, _ in spans)
-    return _one(1 - sum(min(span, unknown) for span, unknown in spans) / span_s) if span_s else {}
+    span_s, unknown_s = facts.data.watched()
+    return _one(1 - unknown_s / span_s) if span_s else {}
 
 
 def _missing(facts: Facts) -> Series:
     found = facts.data.expected
     return {(what,): float(number) for what, number in found.counts().items()} if found else {}
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _missed(facts: Facts) -> Series:
@@ -202,38 +181,29 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_findings_open",
         "Open findings of the rule or, with reported_by=agent, of an agent's detector that no rule settles.",
         _by_rule,
-        labels=("rule", "severity", "reported_by"),
+        label_names="rule severity reported_by",
     ),
     Metric(
         "statewarden_rollup_task_findings",
         "Open findings of the task, the worst 500 series; no task = the application or pod.",
         _by_task,
-        labels=("audited_namespace", "application_id", "task_id", "rule", "severity", "reported_by"),
+        label_names="audited_namespace application_id task_id rule severity reported_by",
     ),
-    Metric("statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, labels=("severity",)),
+    Metric(
+        "statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, label_names="severity"
+    ),
     Metric(
         "statewarden_rollup_incident_info",
         "An open incident of the fleet, by the finding that names it; rule: whose alert it is; the worst 100.",
         _incident_info,
-        labels=(
-            "audited_cluster",
-            "audited_namespace",
-            "application_id",
-            "incident_id",
-            "tasks",
-            "pods",
-            "rule",
-            "severity",
-            "confidence",
-            "reported_by",
-            "named_by",
-        ),
+        label_names="audited_cluster audited_namespace application_id incident_id tasks pods rule severity confidence "
+        "reported_by named_by",
     ),
     Metric(
         "statewarden_rollup_incident_text",
         "Alert text and next step of each incident in statewarden_rollup_incident_info.",
         _incident_text,
-        labels=("application_id", "incident_id", "summary", "next_step"),
+        label_names="application_id incident_id summary next_step",
     ),
     Metric(
         "statewarden_rollup_incidents_unlisted",
@@ -245,8 +215,8 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_missing",
         "Pods of --expect without an agent that is heard, and tasks that no pod has; absent without --expect.",
         _missing,
-        labels=("what",),
-        stability=Stability.EXPERIMENTAL,
+        label_names="what",
+        stability="experimental",
     ),
     Metric(
         "statewarden_rollup_watched_ratio",
@@ -257,15 +227,15 @@ CATALOGUE: tuple[Metric, ...] = (
     Metric(
         "statewarden_rollup_lost_events",
         "Events that agents numbered and that are not in the input.",
-        lambda facts: _one(sum(_number(row["lost_events"]) for row in facts.data.coverage)),
-        stability=Stability.EXPERIMENTAL,
+        lambda facts: _one(sum(row["lost_events"] for row in facts.data.coverage)),
+        stability="experimental",
     ),
     Metric(
         "statewarden_rollup_missed_findings",
         "Open findings that agents count and that are not in the input.",
         _missed,
-        labels=("severity",),
-        stability=Stability.EXPERIMENTAL,
+        label_names="severity",
+        stability="experimental",
     ),
     Metric(
         "statewarden_rollup_quarantined_lines",
@@ -276,7 +246,7 @@ CATALOGUE: tuple[Metric, ...] = (
         "statewarden_rollup_build_info",
         "Version of the rollup.",
         lambda facts: {(__version__,): 1.0},
-        labels=("version",),
+        label_names="version",
     ),
 )
 """Every family, in the order of the text and of the docs page."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agent.contract.events import Severity
 from agent.contract.wording import named
 
-Row = Mapping[str, object]
+Row = Mapping[str, Any]
 
 
 def missed(coverage: Sequence[Row]) -> dict[Severity, int]:
     """Count them by severity, the worst first; only what is there."""
     counts = {
-        Severity.CRITICAL: sum(int(str(row["missed_criticals"])) for row in coverage),
-        Severity.WARNING: sum(int(str(row["missed_warnings"])) for row in coverage),
+        Severity.CRITICAL: sum(row["missed_criticals"] for row in coverage),
+        Severity.WARNING: sum(row["missed_warnings"] for row in coverage),
     }
     return {severity: number for severity, number in counts.items() if number}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.contract.codec import rfc3339
+from agent.contract.codec import moment
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
@@ -44,22 +44,25 @@ _UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, 
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What an audit knows about restarts."""
+
+    restarts: Sequence[Row]  # rows of `RESTARTS`, by namespace, pod, application and task
+    pods: Sequence[Row]  # rows of `fleet.pods.known_pod`
+    disabled: Sequence[Row] = ()  # namespace, pod and detector of what is not looked for
+    as_of_us: int = 0  # the audit's time, microseconds since the epoch
+    verified: bool = True  # whether the rows take what `verify` found into account; if not, a line says so
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and when.
+    """What is asked, and when."""
 
-    Args of the dataclass:
-        now_us: The time by the clock, microseconds since the epoch.
-        pod: None = all pods.
-        namespace: None = all namespaces.
-        max_age_s: An answer that rests on older events is none (seconds); None = any will do.
-        source: What is answered from, as the first line says it; empty = the events themselves.
-    """
-
-    now_us: int
-    pod: str | None = None
-    namespace: str | None = None
-    max_age_s: int | None = None
-    source: str = ""
+    now_us: int  # the time by the clock, microseconds since the epoch
+    pod: str | None = None  # None = all pods
+    namespace: str | None = None  # None = all namespaces
+    max_age_s: int | None = None  # an answer that rests on older events is none (seconds); None = any will do
+    source: str = ""  # what is answered from, as the first line says it; empty = the events themselves
 
 
 def with_steps(rows: Iterable[Row], incidents: Sequence[FleetIncident]) -> list[dict[str, object]]:
@@ -91,42 +94,23 @@ def _incident(row: Row, incidents: Sequence[FleetIncident]) -> FleetIncident | N
     )
 
 
-def answer(
-    rows: Sequence[Row],
-    pods: Sequence[Row],
-    as_of_us: int,
-    question: Question,
-    disabled: Sequence[Row] = (),
-    *,
-    verified: bool = True,
-) -> tuple[list[str], Exit]:
-    """Put rows of `RESTARTS`, what is known of the pods, and what is not looked for on them, into lines.
+def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
+    """Put what is known about restarts into lines, with the exit code.
 
-    Args:
-        rows: Of `RESTARTS`.
-        pods: Rows of `restarts.known_pods`.
-        as_of_us: Time of the newest event (microseconds since the epoch).
-        question: What is asked.
-        disabled: namespace, pod and detector of what is not looked for.
-        verified: Whether the rows take what `verify` found into account; if not, a line says so.
-
-    Returns:
-        Lines, and the exit code.
-
-    Raises:
-        UsageError: no such pod, or several of its name.
+    Raises `UsageError`: no such pod, or several of its name.
     """
-    here = [pod for pod in pods if question.namespace in (None, pod["namespace"])]
+    here = [pod for pod in known.pods if question.namespace in (None, pod["namespace"])]
     asked = [pod for pod in here if question.pod in (None, pod["pod"])]
-    _check(asked, here or pods, question)
-    reported = pod_answers(rows, asked)
-    fresh = question.max_age_s is None or abs(question.now_us - as_of_us) <= question.max_age_s * 1_000_000
-    lines = [_as_of(as_of_us, question, fresh)]
+    _check(asked, here or known.pods, question)
+    reported = pod_answers(known.restarts, asked)
+    age_us = question.now_us - known.as_of_us
+    fresh = question.max_age_s is None or abs(age_us) <= question.max_age_s * 1_000_000
+    lines = [_as_of(known.as_of_us, question, fresh)]
     keys = set(map(_key, asked))
-    unasked = {str(row["detector"]) for row in disabled if _key(row) in keys}
+    unasked = {str(row["detector"]) for row in known.disabled if _key(row) in keys}
     if unasked:
         lines.append(f"disabled detectors, not checked: {', '.join(sorted(unasked))}")
-    if not verified:
+    if not known.verified:
         lines.append(UNVERIFIED)
     named = len({pod["namespace"] for pod in here}) > 1
     if question.pod is not None:
@@ -160,7 +144,7 @@ def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
     words = f"{age(age_s)} old" if age_s >= 0 else f"{age(-age_s)} ahead of this clock"
     source = f", by {question.source}" if question.source else ""
     stale = "" if fresh else f": too old to answer (--max-age {age(question.max_age_s or 0)})"
-    return f"as of {rfc3339(as_of_us)[:19].replace('T', ' ')} UTC, {words}{source}{stale}"
+    return f"as of {moment(as_of_us)}, {words}{source}{stale}"
 
 
 def age(seconds: float) -> str:

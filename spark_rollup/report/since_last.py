@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from agent.contract.codec import rfc3339
+from agent.contract.codec import moment, rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.wording import named
 from spark_rollup import __version__
@@ -57,17 +57,13 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What this audit knows of pods, as far as it decides whether something is gone.
+    """What this audit knows of pods, as far as it decides whether something is gone."""
 
-    Args of the dataclass:
-        pods: Every pod that was heard of -> what puts it in doubt; empty = nothing.
-        not_asked: Detectors that are not asked, and on which pod; None = on any.
-        rules: Rules of the fleet: the ids of what they find alone change with the look-back.
-    """
-
-    pods: Mapping[Key, str]
+    pods: Mapping[Key, str]  # every pod that was heard of -> what puts it in doubt; empty = nothing
     not_asked: frozenset[tuple[str, Key | None]] = frozenset()
+    """Detectors that are not asked, and on which pod; None = on any."""
     rules: Collection[str] = ()
+    """Rules of the fleet: the ids of what they find alone change with the look-back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +89,7 @@ class SinceLast:
         if not self.counts()[Change.NEW.value]:
             counted.insert(0, "nothing new")
         other = "" if self.last.version == __version__ else f" (by version {self.last.version})"
-        at = rfc3339(self.last.as_of_us)[:19].replace("T", " ")
-        return f"since the audit of {at} UTC{other}: {', '.join(counted)}"
+        return f"since the audit of {moment(self.last.as_of_us)}{other}: {', '.join(counted)}"
 
 
 def read(output: Path) -> Last | None:
@@ -145,11 +140,7 @@ def _rank(row: Row) -> int:
 
 
 def compare(last: Last, rows: Sequence[Row], seen: Seen, as_of_us: int) -> SinceLast | None:
-    """Compare what was open with the incidents of this audit.
-
-    Returns:
-        None: this audit is of an earlier time than the last one, so nothing follows from it.
-    """
+    """Compare what was open with the incidents of this audit; None: it is of an earlier time, so nothing follows."""
     if as_of_us < last.as_of_us:
         return None
     same = _pairs(last.open, rows, seen.rules)

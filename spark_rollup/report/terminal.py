@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
-from agent.contract.codec import printable, rfc3339
+from agent.contract.codec import moment, printable
 from agent.contract.events import Severity, Status
 from agent.contract.wording import named
 from spark_rollup.config import AGENT, FLEET
@@ -17,7 +18,6 @@ from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
 from spark_rollup.report.since_last import Change, in_a_line
 from spark_rollup.report.story import AFFECTED, texts
-from spark_rollup.report.write import Outcome
 
 LINES = 20
 """So many lines at most name what is missing or not open any more; `--verbose` has all."""
@@ -29,22 +29,16 @@ _RESET = "\x1b[0m"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How much is printed, and how.
+    """How much is printed, and how."""
 
-    Args of the dataclass:
-        verbose: Remarks, too, and the findings of each incident.
-        top: So many incidents; 0 = all.
-    """
-
-    verbose: bool = False
-    top: int = 0
+    verbose: bool = False  # remarks, too, and the findings of each incident
+    top: int = 0  # so many incidents; 0 = all
     width: int = 100
     paint: bool = False
 
 
-def readable(outcome: Outcome, shown: Shown) -> list[str]:
+def readable(data: PageData, report: Path, shown: Shown) -> list[str]:
     """Print what was found: what is open and what was read, then incidents with one next step each."""
-    data = outcome.data
     wanted = [x for x in data.incidents if shown.verbose or _is_severe(x)]
     listed = wanted[: shown.top] if shown.top else wanted
     since = data.since_last
@@ -52,7 +46,7 @@ def readable(outcome: Outcome, shown: Shown) -> list[str]:
     lines = [f"{_verdict(data, listed)} ({_watched(data)})"]
     lines += [since.in_words()] if since else []
     lines += _named(data, shown)
-    lines += [_read(data), f"report: {outcome.page}{first}"]
+    lines += [_read(data), f"report: {report}{first}"]
     for one in listed:
         changed = since.now.get((one.namespace, one.id)) if since else None
         lines += ["", *_incident(one, shown, changed)]
@@ -93,8 +87,7 @@ def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
         if (count := sum(x.severity is level for x in is_open))
     )
     parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incidents found"]
-    lacking = data.expected.in_words() if data.expected else ""
-    doubts = "; ".join(filter(None, (lacking, missed, "" if is_open else not_given)))
+    doubts = "; ".join(filter(None, (data.lacking(), missed, "" if is_open else not_given)))
     if doubts:
         parts.append(printable(doubts if is_open else f"not an all-clear: {doubts}"))
     if over := len(severe) - len(is_open):
@@ -110,13 +103,12 @@ def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
 def _watched(data: PageData) -> str:
     """Say what the verdict is about: an all-clear is worth no more than that."""
     pods = len(data.coverage)
-    span_s = sum(float(str(row["span_seconds"])) for row in data.coverage)
-    unknown_s = sum(float(str(row["unknown_seconds"])) for row in data.coverage)
+    span_s, unknown_s = data.watched()
     share = f"{(1 - unknown_s / span_s) * 100:.1f} % of their time watched" if span_s else "no time watched"
     if share.startswith("100.0 ") and unknown_s:
         share = "not all of their time watched"
-    unasked = sorted({str(row["detector"]) for row in data.disabled})
-    without = printable(f"; disabled: {', '.join(unasked)}") if unasked else ""
+    unasked = ", ".join(data.undetected())
+    without = printable(f"; disabled: {unasked}") if unasked else ""
     return f"{_number(pods, 'pod')}, {share}{without}"
 
 
@@ -124,15 +116,14 @@ def _read(data: PageData) -> str:
     """Say what was read."""
     names = data.applications()
     known = f"{_number(len(names), 'application')}: {printable(named(names))}" if names else "no application"
-    seen = [str(row["first_seen"]) for row in data.coverage if row["first_seen"]]
-    since = f" from {_moment(min(seen))}" if seen else ""
+    since = f" from {moment(data.first_seen_us())}" if data.coverage else ""
     unused = sum(data.quarantine.values())
     skipped = (
         f"; {_number(unused, 'line or file', 'lines or files')} not used: see the table `quarantine`"
         if unused
         else ""
     )
-    return f"audited{since} to {_moment(rfc3339(data.as_of_us))}; {known}{skipped}"
+    return f"audited{since} to {moment(data.as_of_us)}; {known}{skipped}"
 
 
 def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[str]:
@@ -171,11 +162,11 @@ def _address(one: FleetIncident) -> str:
 
 
 def _since(one: FleetIncident) -> str:
-    began = _moment(rfc3339(one.since_us))
+    began = moment(one.since_us)
     if one.status is Status.OPEN or one.ended_us is None:
         return f"since {began}"
     lasted = timedelta(seconds=(one.ended_us - one.since_us) // 1_000_000)
-    return f"from {began} to {_moment(rfc3339(one.ended_us))} ({lasted})" if lasted else f"at {began}"
+    return f"from {began} to {moment(one.ended_us)} ({lasted})" if lasted else f"at {began}"
 
 
 def _cause(one: FleetIncident) -> str:
@@ -205,11 +196,6 @@ def _wrapped(text: str, shown: Shown) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _moment(text: str) -> str:
-    """Write a time with date and zone, to the second: `2026-11-22 03:14:07 UTC`."""
-    return f"{text[:19].replace('T', ' ')} UTC"
 
 
 def _number(count: int, what: str, several: str = "") -> str:

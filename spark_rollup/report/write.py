@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +15,24 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from agent.contract.codec import rfc3339
-from agent.contract.events import Level, Severity, Status
+from agent.contract.events import Severity, Status
 from agent.contract.mechanisms import TITLES
 from spark_rollup import __version__, clock
 from spark_rollup.config import AGENT, FLEET
 from spark_rollup.fleet import judge, reduce
 from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.reduce import Question
 from spark_rollup.judging.incidents import FleetIncident, gather
 from spark_rollup.judging.told import Told
 from spark_rollup.report import incident_rows, last_audit, page, since_last
 from spark_rollup.report.expected import Expected
-from spark_rollup.report.missed import missed
 from spark_rollup.report.page.data import pod_key
-from spark_rollup.report.restart_answer import with_steps
+from spark_rollup.report.restart_answer import Known, with_steps
 from spark_rollup.schemas import (
     CHURN,
     COVERAGE,
     FINDING,
     INCIDENT,
-    LOCAL_FINDING,
     PODS,
     QUARANTINE,
     RESTARTS,
@@ -48,8 +46,6 @@ from spark_rollup.spark.rows import frame_of, rows_of
 MAX_TASKS_DRAWN = 200
 """The page draws the timelines of at most this many tasks, the worst first; the table has all."""
 
-MAX_LOCAL_FINDINGS = 500
-
 MAX_GAPS_DRAWN = 50
 """Of a pod the page draws this many unwatched intervals, the longest, and those that last: there may be very many."""
 
@@ -62,50 +58,27 @@ Quarantine = Rows | DataFrame
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything an audit computes.
-
-    `verified` says whether what `verify` found is in them; `titles` are those of rules that are a mechanism by
-    themselves, by their ids; `not_asked` are rules that another audit may ask.
-    """
+    """Everything an audit computes, and what it was asked; `not_asked` are rules that another audit may ask."""
 
     told: Told
     quarantine: Quarantine
-    as_of_us: int
-    since_us: int = 0
-    verified: bool = False
-    titles: Mapping[str, str] = field(default_factory=dict)
+    asked: Question
     not_asked: Collection[str] = ()
     expected: Expected | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an audit found: what its page shows, and where that is."""
-
-    data: page.PageData
-    page: Path
-
-    def worst_open(self) -> Severity | None:
-        """Find the highest severity of what is open, known or only counted by agents; None when nothing is."""
-        levels = [
-            Severity(str(row["severity"])) for row in self.data.findings if row["status"] == Status.OPEN.value
-        ]
-        return max((*levels, *missed(self.data.coverage)), key=lambda level: level.rank, default=None)
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """Titles of rules, which may be a mechanism by themselves."""
+        return {rule.meta.id: rule.meta.title for rule in self.asked.rules}
 
 
-def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) -> Outcome:
-    """Write; the same tables give the same findings, line by line.
+def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) -> page.PageData:
+    """Write what an audit found, and give what the page shows; the same tables give the same findings, line by line.
 
-    Args:
-        spark: The session.
-        tables: What to write.
-        output: Where.
-        began_us: When the run began, microseconds since the epoch; 0 = not known.
-
-    Raises:
-        UsageError: the output directory cannot be written, or holds files of others.
+    `began_us`: when the run began; 0 = not known. Raises `UsageError`: the output directory cannot be written, or holds
+    files of others.
     """
-    place = outputs.begin(output)
+    place, as_of_us, since_us = outputs.begin(output), tables.asked.as_of_us, tables.asked.since_us
     rank = {level.value: -level.rank for level in Severity}
     order = ("detector", "reported_by", "namespace", "application_id", "task_id", "pod", "opened_at", "id")
     findings = sorted(
@@ -128,15 +101,18 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
     shown = _page_data(tables, findings, incidents, restarts, reasons, began_us)
     if (last := since_last.read(output)) is not None:
         seen = _seen(tables, shown)
-        shown = replace(shown, since_last=since_last.compare(last, listed, seen, tables.as_of_us))
+        shown = replace(shown, since_last=since_last.compare(last, listed, seen, as_of_us))
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     written = rfc3339(shown.written_us)
-    last_audit.write(_about_restarts(tables, shown, written), place)
+    verified = tables.asked.proofs is not None
+    last_audit.write(
+        Known(shown.restarts, shown.known_pods, shown.disabled, as_of_us, verified), written, place
+    )
     since_last.write(shown.since_last, written, place)
     marker = {
         "written": written,
-        "watermark": rfc3339(tables.as_of_us),
-        "since": rfc3339(tables.since_us) if tables.since_us else None,
+        "watermark": rfc3339(as_of_us),
+        "since": rfc3339(since_us) if since_us else None,
         "version": __version__,
         "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
         "incidents": incident_rows.count_open(incidents),
@@ -144,27 +120,16 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
         "expected": None if tables.expected is None else tables.expected.row(),
         "since_last": None if shown.since_last is None else shown.since_last.counts(),
         "quarantined": dict(sorted(reasons.items())),
-        "disabled": sorted({str(row["detector"]) for row in shown.disabled}),
+        "disabled": shown.undetected(),
     }
     (place / MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
     outputs.swap(output)
-    return Outcome(shown, output / "report.html")
+    return shown
 
 
 def _write_table(place: Path, named: tuple[str, DataFrame]) -> None:
     name, frame = named
     frame.write.mode("overwrite").option("compression", "zstd").parquet(str(place / name))
-
-
-def _about_restarts(tables: Tables, shown: page.PageData, written: str) -> last_audit.LastAudit:
-    return last_audit.LastAudit(
-        rows=shown.restarts,
-        pods=shown.known_pods,
-        disabled=[{key: row[key] for key in ("namespace", "pod", "detector")} for row in shown.disabled],
-        as_of_us=tables.as_of_us,
-        verified=tables.verified,
-        written=written,
-    )
 
 
 def _seen(tables: Tables, shown: page.PageData) -> since_last.Seen:
@@ -241,14 +206,13 @@ def _page_data(
     )[:MAX_TASKS_DRAWN]
     of = tables.told.of
     return page.PageData(
-        as_of_us=tables.as_of_us,
+        as_of_us=tables.asked.as_of_us,
         version=__version__,
         incidents=incidents,
         findings=findings,
         coverage=by(of(reduce.COVERAGE), "namespace", "pod"),
         pods=by(of(reduce.PODS), "namespace", "pod"),
-        timelines=_drawn(tables.told, keys, tables.as_of_us),
-        local=_local(of(reduce.LOCAL)),
+        timelines=_drawn(tables.told, keys, tables.asked.as_of_us),
         quarantine=reasons,
         releases=by(of(reduce.RELEASES), "namespace", "application_id"),
         disabled=by(of(reduce.DISABLED), "detector", "namespace", "pod", "application_id"),
@@ -277,12 +241,3 @@ def _drawn(told: Told, keys: Sequence[tuple[object, ...]], as_of_us: int) -> Row
         kept += own[:MAX_GAPS_DRAWN]
         kept += [row for row in own[MAX_GAPS_DRAWN:] if row["to_us"] >= as_of_us]
     return by(kept, "namespace", "application_id", "task_id", "pod", "from_us", "lane")
-
-
-def _local(local: Rows) -> Rows:
-    chosen = [
-        row for row in local if row["severity"] != Severity.INFO.value or row["level"] == Level.DAMAGE.value
-    ]
-    order = ("severity", "detector", "application_id", "task_id", "pod")
-    shown = ({name: row[name] for name in LOCAL_FINDING.names} for row in by(chosen, *order))
-    return list(islice(shown, MAX_LOCAL_FINDINGS))

@@ -28,11 +28,10 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from spark_rollup import audit  # noqa: E402 - path first
+from spark_rollup import audit, facts  # noqa: E402 - path first
 from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.columns import TASK  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
-from spark_rollup.facts import sizes, timeline  # noqa: E402 - path first
 from spark_rollup.fleet import gaps  # noqa: E402
 from spark_rollup.fleet.application import SKEW_US  # noqa: E402
 from spark_rollup.fleet.reduce import Question  # noqa: E402
@@ -164,7 +163,7 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = 
         make(spark, size, work)
     meter = Meter(spark)
     result = meter.timed("audit", lambda: audit.run(spark, AuditOptions(bronze, work / "out")))
-    sys.stderr.write(f"{len(result.data.findings)} findings\n")
+    sys.stderr.write(f"{len(result.findings)} findings\n")
     about = audit.prepare(spark, AuditOptions(bronze, work / "out"))[1]
     read = wide(spark, bronze).until(about.as_of_us)
     meter.seconds["events"] = read.events.count()
@@ -237,7 +236,7 @@ def questions(read: Wide, as_of_us: int) -> dict[str, Callable[[], DataFrame]]:
         return spark.createDataFrame(by_pods(read, partial(_gaps, find)), gap)
 
     def diverged() -> DataFrame:
-        looks = sizes.sizes(events, sizes.single_stores(events))
+        looks = facts.sizes(events, facts.single_stores(events))
         copies = (
             looks.select(*TASK, "store", "pod")
             .distinct()
@@ -245,7 +244,7 @@ def questions(read: Wide, as_of_us: int) -> dict[str, Callable[[], DataFrame]]:
             .agg(F.count("*").alias("pods"))
         )
         several = copies.where(F.col("pods") > 1)
-        settled = sizes.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
+        settled = facts.settled_copies(looks.join(several, [*TASK, "store"], "left_semi"))
         place = [*TASK, "store", "offset"]
         copies = materialize(settled.select(*place, "pod", "entries_low", "entries_high"))
         less = copies.withColumnRenamed("pod", "less_pod").drop("entries_low")
@@ -255,7 +254,7 @@ def questions(read: Wide, as_of_us: int) -> dict[str, Callable[[], DataFrame]]:
 
     def clones() -> DataFrame:
         thing = ("namespace", "application_id", "what", "key", "task_id", "store")
-        seen = materialize(timeline.sightings(events).withColumn("thing", F.to_json(F.struct(*thing))))
+        seen = materialize(facts.sightings(events).withColumn("thing", F.to_json(F.struct(*thing))))
         other = seen.select(
             "thing", *(F.col(name).alias(f"other_{name}") for name in ("pod", "from_us", "to_us"))
         )

@@ -91,8 +91,8 @@ def score(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, dict[s
         truth = fleet.truth(work / "raw")
         if name == "half time":
             truth = {application: lasting(bugs) for application, bugs in truth.items()}
-        found[name] = judge(truth, outcome.data.findings)
-        for rule, application, task in sorted(confirmed(outcome.data.findings)):
+        found[name] = judge(truth, outcome.findings)
+        for rule, application, task in sorted(confirmed(outcome.findings)):
             if (rule, task) not in truth.get(application, set()):
                 sys.stdout.write(
                     f"wrong: {rule} {application} {task}: {scenarios.get(application, application)}\n"

@@ -19,6 +19,7 @@ from agent.cli import main as agent
 from spark_rollup import __version__
 from spark_rollup.registry import NAMING
 from spark_rollup.report import last_audit
+from spark_rollup.report.restart_answer import Known
 from spark_rollup.spark.outputs import MARKER
 from tests.agent.ship.ship_support import HandClock, finding, open_spool
 from tests.docs.pages import ROOT
@@ -146,7 +147,7 @@ def audited(place: Path, name: str) -> Path:
     place.mkdir()
     pods = [{"namespace": "shop", "pod": pod, "doubt": None, "gone": False} for pod in ("pod-6", POD)]
     as_of_us = int(time() * 1e6) - age_min * 60_000_000
-    last_audit.write(last_audit.LastAudit(rows, pods, [], as_of_us, verified=False, written=WRITTEN), place)
+    last_audit.write(Known(rows, pods, [], as_of_us, verified=False), WRITTEN, place)
     (place / MARKER).write_text(json.dumps({"written": WRITTEN, "version": __version__}))
     for name, rows in (
         ("findings", [{"detector": meta.id} for meta in NAMING]),

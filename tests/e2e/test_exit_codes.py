@@ -18,8 +18,10 @@ from spark_rollup import __version__
 from spark_rollup.cli import main as rollup
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.report import last_audit
+from spark_rollup.report.restart_answer import Known
 from spark_rollup.spark.outputs import MARKER
 from tests.agent.cli.commands import PLAIN, plant
+from tests.spark_rollup.report.page.page_rows import answer
 
 pytestmark = pytest.mark.e2e
 
@@ -129,16 +131,11 @@ def test_the_other_commands_of_the_agent(state: Path, tmp_path: Path) -> None:
 
 def test_safe_to_restart(tmp_path: Path) -> None:
     """Safe is 0, a copy that is in the way 1, a name that is not known 2, doubt and age 3."""
-    row = {
-        "namespace": "shop", "application_id": "orders", "task_id": "0_0", "pod": "keeper", "answer": "keep",
-        "kinds": ["keep"], "follow": [], "first_action": None, "healthy_elsewhere": [], "ill_elsewhere": [],
-        "restore_bytes": None, "unclean_stop": "wiped",
-    }  # fmt: skip
+    row = answer(pod="keeper", answer="keep", kinds=["keep"])
     doubts = {"keeper": None, "idle": None, "silent": "not heard since 10:00"}
     pods = [{"namespace": "shop", "pod": x, "doubt": why, "gone": False} for x, why in doubts.items()]
     written = "2026-11-18T00:00:00.000000Z"
-    known = last_audit.LastAudit([row], pods, [], 1_700_000_000_000_000, verified=True, written=written)
-    last_audit.write(known, tmp_path)
+    last_audit.write(Known([row], pods, as_of_us=1_700_000_000_000_000), written, tmp_path)
     (tmp_path / MARKER).write_text(json.dumps({"written": written, "version": __version__}))
 
     def asked(*more: str) -> int:

@@ -54,4 +54,4 @@ def audited(home: Path) -> Sequence[FleetIncident]:
     for pod in sorted((home / "shipped").glob("*-told")):
         shutil.copytree(pod, home / "told" / pod.name)
     options = AuditOptions(home / "told", home / "audit")
-    return run(build_session(master="local[1]", partitions=1), options).data.incidents
+    return run(build_session(master="local[1]", partitions=1), options).incidents

@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_rollup import facts
 from spark_rollup.bronze.load import load
-from spark_rollup.facts import heartbeats, sizes, timeline
 from spark_rollup.intake import ingest
 from spark_rollup.judging.base import last_local_findings
 from tests.spark_rollup.support.fleet import Fleet
@@ -20,11 +20,11 @@ TEXTS = {"line", "evidence", "summary", "next_action", "detail", "id"}
 """Columns that make events wide; only findings and marks are shown to people."""
 
 STAGES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
-    "beats": (heartbeats.beats, 1),
-    "sightings": (timeline.sightings, 1),
-    "marks": (timeline.marks, 0),
-    "looks at whole stores": (sizes.whole_stores, 0),
-    "curve of whole stores": (lambda events: sizes.curve(sizes.whole_stores(events)), 1),
+    "beats": (facts.beats, 1),
+    "sightings": (facts.sightings, 1),
+    "marks": (facts.marks, 0),
+    "looks at whole stores": (facts.whole_stores, 0),
+    "curve of whole stores": (lambda events: facts.curve(facts.whole_stores(events)), 1),
     "findings of agents": (last_local_findings, 1),
 }
 """Stage and how often it moves data: one aggregation each."""
@@ -72,5 +72,5 @@ def test_a_stage_reads_narrow_columns_only(events, stage):
 
 def test_nothing_is_sorted_to_be_grouped(events):
     """Aggregates keep whole numbers only, so Spark hashes; a text in them would make it sort every event."""
-    for make in (heartbeats.beats, timeline.sightings, lambda rows: sizes.curve(sizes.whole_stores(rows))):
+    for make in (facts.beats, facts.sightings, lambda rows: facts.curve(facts.whole_stores(rows))):
         assert "SortAggregate" not in plan_of(make(events))

@@ -19,7 +19,7 @@ POLICY = (
 
 NAVIGATION = (
     '<nav aria-label="Sections"><a href="#incidents">Incidents</a><a href="#restarts">May I restart?</a>'
-    '<a href="#timelines">Timelines</a><a href="#pods">Agents</a><a href="#agents">What agents said</a></nav>'
+    '<a href="#timelines">Timelines</a><a href="#pods">Agents</a></nav>'
 )
 
 FOOTER = (
@@ -46,7 +46,6 @@ def render(data: PageData) -> str:
             answered,
             drawn,
             agents.pods(data, links),
-            agents.said(data),
         )
     )
     return (

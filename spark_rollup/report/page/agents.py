@@ -1,11 +1,11 @@
-"""The tables at the end of the page: agents, and what single agents said."""
+"""The table at the end of the page: pods, and how well their agents watched them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from spark_rollup.report.page.address import marks, place, pod_name, restart_id
+from spark_rollup.report.page.address import marks, pod_name, restart_id
 from spark_rollup.report.page.data import (
     SEVERITIES,
     WORDS,
@@ -16,17 +16,12 @@ from spark_rollup.report.page.data import (
     is_open,
     level,
     pod_key,
-    severity_rank,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
-    clip,
     clock,
-    code,
     escape,
     fitting,
-    integer,
     name,
-    number,
     paged,
     percent,
     rest,
@@ -37,11 +32,16 @@ from spark_rollup.report.story import texts
 ROWS, TABLE_BYTES = 50, 1 << 20
 """How many lines of a table are shown at once, and what it may take."""
 
-_POD_HEADS = (
+_HEADS = (
     "Pod", "Node", "Agent", "Version", "*Tasks held", "Watched", "*Share", "*Events lost", "Incidents",
 )  # fmt: skip
-_AGENT_HEADS = ("Severity", "Detector", "Task", "Summary", "Status", "Fleet")
 """Names of columns; `*` = numbers, to the right."""
+
+_TABLE = (
+    '<div class="scroll" role="region" tabindex="0" aria-label="pods"><table class="stack"><thead><tr>'
+    + "".join(f'<th scope="col"{" class=n" * x.startswith("*")}>{x.removeprefix("*")}</th>' for x in _HEADS)
+    + "</tr></thead><tbody>{}</tbody></table></div>"
+)
 
 
 def pods(data: PageData, links: Links) -> str:
@@ -74,7 +74,7 @@ def pods(data: PageData, links: Links) -> str:
         "incident or a gap come first."
     )
     left = rest(len(data.pods) - len(lines), "pod", "; all are in the table <code>pods</code>.")
-    return section("pods", "Agents", lead, _table(_POD_HEADS, lines, "pods") + left)
+    return section("pods", "Agents", lead, paged(lines, "pods", ROWS, _TABLE) + left)
 
 
 def _pod(row: Row, seen: Row, strip: str, found: Counter[str], linked: str) -> str:
@@ -85,10 +85,10 @@ def _pod(row: Row, seen: Row, strip: str, found: Counter[str], linked: str) -> s
         f'<tr{marks(row["namespace"], texts(row["applications"]), [row["pod"]])}><td class="k">{linked}</td>'
         f'<td class="k">{name(row["node"])}</td><td><span class="chip {tone}">{escape(state)}</span></td>'
         f'<td class="k" data-name="version">{name(row["agent_version"])}</td>'
-        f'<td class="n" data-name="tasks held">{integer(row["tasks_held"])}</td>'
+        f'<td class="n" data-name="tasks held">{row["tasks_held"]}</td>'
         f'<td data-name="watched">{strip}</td>'
-        f'<td class="n">{percent(number(seen.get("watched_ratio")))}</td>'
-        f'<td class="n" data-name="events lost">{integer(seen.get("lost_events"))}</td><td>{chips}</td></tr>'
+        f'<td class="n">{percent(seen.get("watched_ratio") or 0.0)}</td>'
+        f'<td class="n" data-name="events lost">{seen.get("lost_events", 0)}</td><td>{chips}</td></tr>'
     )
 
 
@@ -98,7 +98,7 @@ def _strip(unknown: Sequence[Row], from_us: int, to_us: int) -> str:
     parts = ['<svg class="strip" viewBox="0 0 220 12" role="img" aria-label="watched time">',
              '<rect class="seen" x="0" y="3" width="220" height="6" rx="3"/>']  # fmt: skip
     for row in unknown:
-        begin, end = integer(row["from_us"]), integer(row["to_us"])
+        begin, end = row["from_us"], row["to_us"]
         left = max(begin - from_us, 0) * scale
         width = max((end - max(begin, from_us)) * scale, 1.5)
         parts.append(
@@ -106,56 +106,3 @@ def _strip(unknown: Sequence[Row], from_us: int, to_us: int) -> str:
             f"<title>{clock(begin)} to {clock(end)}: {escape(row['detail'])}</title></rect>"
         )
     return "".join(parts) + "</svg>"
-
-
-def said(data: PageData) -> str:
-    """Render what single agents reported, and whether the fleet explains it."""
-    title = ("agents", "What agents said")
-    if not data.local:
-        return section(*title, "No agent reported a warning, an error or damage.")
-    explained = {
-        (row["namespace"], item): verdict
-        for verdict, word in (
-            ("taken into account", "explains"),
-            ("refuted", "refutes"),
-            ("confirmed", "confirms"),
-        )
-        for row in data.findings
-        for item in texts(row[word])
-    }
-    ordered = sorted(
-        data.local,
-        key=lambda row: (row["status"] != "open", _key(row) in explained, severity_rank(row["severity"])),
-    )
-    lines = fitting((_said(row, explained.get(_key(row), "local only")) for row in ordered), TABLE_BYTES)
-    lead = "Findings of single pods, as last reported. <em>Local only</em>: no rule of the fleet covers it."
-    left = rest(len(ordered) - len(lines), "finding", ".")
-    return section(*title, lead, _table(_AGENT_HEADS, lines, "findings of agents") + left)
-
-
-def _said(row: Row, verdict: str) -> str:
-    severity = level(row["severity"])
-    where = marks(row["namespace"], [row["application_id"]], [row["pod"]], severity)
-    return (
-        f'<tr{where}><td><span class="chip {severity}">{escape(row["severity"])}</span></td>'
-        f"<td>{code(row['detector'])}</td><td>{place(row)}</td><td>{clip(row['summary'], 600)}</td>"
-        f'<td data-name="agent:">{escape(row["status"])}</td><td data-name="fleet:">{verdict}</td></tr>'
-    )
-
-
-def _key(row: Row) -> tuple[object, str]:
-    """Name an agent's finding: of another namespace it is another one, whatever its id."""
-    return row["namespace"], str(row["finding_id"])
-
-
-def _table(heads: Sequence[str], lines: Sequence[str], noun: str) -> str:
-    """Make a table; of many lines several, all but the first folded."""
-    head = "".join(
-        f'<th scope="col"{" class=n" if text.startswith("*") else ""}>{text.removeprefix("*")}</th>'
-        for text in heads
-    )
-    around = (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{noun}">'
-        f'<table class="stack"><thead><tr>{head}</tr></thead><tbody>{{}}</tbody></table></div>'
-    )
-    return paged(lines, noun, ROWS, around)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from agent.contract.events import Status
+from agent.contract.events import Severity, Status
+from spark_rollup.clock import parse_us
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.expected import Expected
-from spark_rollup.report.page.text import parse_us
+from spark_rollup.report.missed import missed
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
-Row = Mapping[str, object]
+Row = Mapping[str, Any]
 
 TaskKey = tuple[str, str, str]
 """Namespace, application, task."""
@@ -42,38 +44,28 @@ def level(severity: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """Rows of the audit's tables, as far as the page shows them.
-
-    Args of the dataclass:
-        findings: `schemas.FINDING` rows, in the order of the page: they are counted and drawn.
-        timelines: `schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole.
-        quarantine: Number of unusable lines by reason.
-        releases: namespace, application_id and not_given of every application.
-        disabled: namespace, application_id, pod, detector and reason of detectors that agents have disabled.
-        known_pods: namespace, pod, doubt (null: none) and gone of every pod.
-        written_us: When the page was written, microseconds since the epoch; 0 = not known.
-        took_s: How long the run took until then, seconds; None = not known.
-        since_last: What changed since the last audit of the same output; None = there is none, or of a later time.
-        expected: What is missing of the pods that were expected; None = none were named.
-    """
+    """Rows of the audit's tables, as far as the page shows them."""
 
     as_of_us: int
     version: str
     incidents: Sequence[FleetIncident] = ()
     findings: Sequence[Row] = ()
+    """`schemas.FINDING` rows, in the order of the page: they are counted and drawn."""
     coverage: Sequence[Row] = ()
     pods: Sequence[Row] = ()
     timelines: Sequence[Row] = ()
-    local: Sequence[Row] = ()
-    quarantine: Mapping[str, int] = field(default_factory=dict)
-    releases: Sequence[Row] = ()
+    """`schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole."""
+    quarantine: Mapping[str, int] = field(default_factory=dict)  # number of unusable lines by reason
+    releases: Sequence[Row] = ()  # namespace, application_id and not_given of every application
     disabled: Sequence[Row] = ()
+    """namespace, application_id, pod, detector and reason of detectors that agents have disabled."""
     restarts: Sequence[Row] = ()
-    known_pods: Sequence[Row] = ()
-    written_us: int = 0
-    took_s: float | None = None
+    known_pods: Sequence[Row] = ()  # namespace, pod, doubt (null: none) and gone of every pod
+    written_us: int = 0  # when the page was written, microseconds since the epoch; 0 = not known
+    took_s: float | None = None  # how long the run took until then, seconds; None = not known
     since_last: SinceLast | None = None
-    expected: Expected | None = None
+    """What changed since the last audit of the same output; None = there is none, or of a later time."""
+    expected: Expected | None = None  # what is missing of the pods that were expected; None = none were named
 
     def applications(self) -> list[str]:
         """List the names of all applications."""
@@ -89,24 +81,44 @@ class PageData:
         times = (parse_us(row["first_seen"]) or self.as_of_us for row in self.coverage)
         return min(times, default=self.as_of_us)
 
+    def open_incidents(self) -> list[FleetIncident]:
+        """List incidents of which something still has to be done."""
+        return [x for x in self.incidents if is_open(x)]
+
     def urgent(self) -> list[FleetIncident]:
         """List open incidents that are no remarks."""
-        return [x for x in self.incidents if is_open(x) and level(x.severity) != REMARK]
+        return [x for x in self.open_incidents() if level(x.severity) != REMARK]
+
+    def open_findings(self) -> list[Row]:
+        """List findings that are open."""
+        return [row for row in self.findings if row["status"] == Status.OPEN.value]
+
+    def worst_open(self) -> Severity | None:
+        """Find the highest severity of what is open, known or only counted by agents; None when nothing is."""
+        levels = [Severity(str(row["severity"])) for row in self.open_findings()]
+        return max((*levels, *missed(self.coverage)), key=lambda level: level.rank, default=None)
+
+    def lacking(self) -> str:
+        """Say which of the expected pods and tasks are missing; empty: none."""
+        return self.expected.in_words() if self.expected else ""
+
+    def watched(self) -> tuple[float, float]:
+        """Sum up the time of all pods, and how much of it was not watched (seconds)."""
+        return sum(x["span_seconds"] for x in self.coverage), sum(x["unknown_seconds"] for x in self.coverage)
+
+    def undetected(self) -> list[str]:
+        """List the detectors that are disabled somewhere."""
+        return sorted({str(row["detector"]) for row in self.disabled})
 
 
 @dataclass(slots=True)
 class Links:
-    """Where things are on the page.
+    """Where things are on the page."""
 
-    Args of the dataclass:
-        cards: Namespace and id of every incident that has a card -> its address.
-        drawn: Tasks whose timeline is on the page.
-        answered: Pods whose answer about a restart is on the page.
-    """
-
-    cards: Mapping[tuple[str, str], str]
-    drawn: frozenset[TaskKey] = field(default_factory=frozenset)
+    cards: Mapping[tuple[str, str], str]  # namespace and id of every incident that has a card -> its address
+    drawn: frozenset[TaskKey] = field(default_factory=frozenset)  # tasks whose timeline is on the page
     answered: frozenset[PodKey] = field(default_factory=frozenset)
+    """Pods whose answer about a restart is on the page."""
 
     def card(self, incident: FleetIncident) -> str:
         """Find an incident's address; empty: it has no card."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from spark_rollup.clock import parse_us
 from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.page import text
@@ -42,7 +43,6 @@ from spark_rollup.report.page.text import (
     moment,
     named,
     paged,
-    parse_us,
     rest,
 )  # fmt: skip
 from spark_rollup.report.page.verdict import read, unseen_now

@@ -20,11 +20,7 @@ _BAD = (DAMAGED, KEEP, CLEAN_ONLY)
 
 
 def section(data: PageData, links: Links) -> tuple[str, frozenset[PodKey]]:
-    """Render the answers, and say what each word means.
-
-    Returns:
-        The section, and the pods that it answers for.
-    """
+    """Render the answers, with what each word means; say which pods are answered for."""
     lead = (
         "As of this audit; the pod&#x27;s answer is the worst of its tasks&#x27;. "
         "Ask again right before a restart: <code>statewarden-rollup safe-to-restart --pod POD</code>."

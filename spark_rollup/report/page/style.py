@@ -3,19 +3,14 @@
 CSS = """
 :root {
   color-scheme: light dark;
-  --paper: #f7f6f3; --card: #ffffff; --ink: #1d2126; --soft: #5b6470; --line: #dedbd3; --edge: #8a8f96; --wash: #efede7;
-  --critical: #b3261e; --critical-wash: #fbe9e7; --warning: #8a5a00; --warning-wash: #fdf3dc;
-  --info: #2b5f8a; --info-wash: #e8f1f8; --good: #2e6b46; --good-wash: #e6f2ea;
-  --hold: #3d6f9e; --puts: #c9b27c; --offset: #7a4d9c; --hatch: #9aa1a9;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #14171b; --card: #1c2025; --ink: #e6e4df; --soft: #a0a8b2; --line: #333a42; --edge: #7c858f;
-    --wash: #23282e;
-    --critical: #ff8a80; --critical-wash: #3a1f1e; --warning: #f0c063; --warning-wash: #352a15;
-    --info: #8fc1ea; --info-wash: #1b2b38; --good: #8fd1a8; --good-wash: #1b3024;
-    --hold: #6ea3d3; --puts: #83713f; --offset: #c49be6; --hatch: #6b737c;
-  }
+  --paper: light-dark(#f7f6f3, #14171b); --card: light-dark(#ffffff, #1c2025); --ink: light-dark(#1d2126, #e6e4df);
+  --soft: light-dark(#5b6470, #a0a8b2); --line: light-dark(#dedbd3, #333a42); --edge: light-dark(#8a8f96, #7c858f);
+  --wash: light-dark(#efede7, #23282e); --hatch: light-dark(#9aa1a9, #6b737c); --hold: light-dark(#3d6f9e, #6ea3d3);
+  --puts: light-dark(#c9b27c, #83713f); --offset: light-dark(#7a4d9c, #c49be6);
+  --critical: light-dark(#b3261e, #ff8a80); --critical-wash: light-dark(#fbe9e7, #3a1f1e);
+  --warning: light-dark(#8a5a00, #f0c063); --warning-wash: light-dark(#fdf3dc, #352a15);
+  --info: light-dark(#2b5f8a, #8fc1ea); --info-wash: light-dark(#e8f1f8, #1b2b38);
+  --good: light-dark(#2e6b46, #8fd1a8); --good-wash: light-dark(#e6f2ea, #1b3024);
 }
 .critical { --tone: var(--critical); --tone-wash: var(--critical-wash); }
 .warning { --tone: var(--warning); --tone-wash: var(--warning-wash); }
@@ -182,7 +177,7 @@ footer ul { padding-left: 18px; margin: 6px 0; }
 }
 @media print {
   @page { margin: 14mm 12mm; }
-  :root { --paper: #fff; --card: #fff; }
+  :root { color-scheme: light; --paper: #fff; --card: #fff; }
   body { font-size: 11px; } nav, .skip, .filter { display: none; }
   main, header, footer { padding-left: 0; padding-right: 0; max-width: none; }
   h1 { font-size: 21px; } h2 { margin-top: 22px; font-size: 15px; } .incident h3 { font-size: 12.5px; }

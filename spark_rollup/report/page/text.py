@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from agent.contract.codec import FIRST_US, LAST_US
-from spark_rollup.clock import epoch_us
 from spark_rollup.report.story import some
 
 CLIP = 2000
@@ -77,28 +76,9 @@ def _utc(at_us: int) -> datetime:
     return datetime.fromtimestamp(min(max(at_us, FIRST_US), LAST_US) // 1_000_000, UTC)
 
 
-def parse_us(text: object) -> int | None:
-    """Read RFC 3339 as microseconds since the epoch; None if it is no time (agents' evidence is free text)."""
-    try:
-        when = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return epoch_us(when) if when.tzinfo else None
-
-
 def count(number: int, noun: str) -> str:
     """Write `1 pod`, `2 pods`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
-
-
-def integer(value: object) -> int:
-    """Read a number from a row; null is 0."""
-    return int(str(value)) if value is not None else 0
-
-
-def number(value: object) -> float:
-    """Read a fractional number from a row; null is 0."""
-    return float(str(value)) if value is not None else 0.0
 
 
 def percent(share: float) -> str:

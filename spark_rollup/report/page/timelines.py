@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from spark_rollup.clock import parse_us
 from spark_rollup.report.page import text
 from spark_rollup.report.page.address import marks, timeline_id
 from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, level, natural, pod_key, task_key
@@ -16,10 +17,8 @@ from spark_rollup.report.page.text import (
     day,
     escape,
     fitting,
-    integer,
     name,
     paged,
-    parse_us,
     rest,
 )  # fmt: skip
 from spark_rollup.report.story import some
@@ -52,23 +51,13 @@ class Axis:
 
     def covers(self, row: Row) -> bool:
         """Return whether anything of an interval or a mark is on the axis."""
-        from_us = integer(row["from_us"])
-        end_us = (
-            from_us
-            if row["lane"] in _MARKS
-            else self.to_us
-            if row["to_us"] is None
-            else integer(row["to_us"])
-        )
+        from_us = row["from_us"]
+        end_us = from_us if row["lane"] in _MARKS else self.to_us if row["to_us"] is None else row["to_us"]
         return from_us <= self.to_us and end_us >= self.from_us
 
 
 def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
-    """Draw tasks that have a finding, applications with the worst finding first, as far as the page has room.
-
-    Returns:
-        The section, and the tasks that are drawn.
-    """
+    """Draw tasks that have a finding, applications with the worst finding first, as far as there is room; say which."""
     rows, findings = _by_task(data.timelines), _by_task(data.findings)
     places: dict[tuple[str, str], list[TaskKey]] = defaultdict(list)
     for key in findings:
@@ -129,11 +118,11 @@ def _axis(
         lane = row["lane"]
         copy, measured = (row["task_id"], row["pod"], row["store"]), (row["offset"], row["puts"])
         if lane in _INTERVALS or lane in _MARKS or (lane == "size" and known.get(copy, measured) != measured):
-            times.append(integer(row["from_us"]))
+            times.append(row["from_us"])
         if lane == "size":
             known[copy] = measured
         if lane in _INTERVALS and row["to_us"] is not None and row["detail"] != "lasting":
-            times.append(integer(row["to_us"]))
+            times.append(row["to_us"])
     if not times:
         return None
     air = max((max(times) - min(times)) // 16, 2_000_000)
@@ -147,7 +136,7 @@ def _figure(
     """Draw one task: a row per pod with who held it, what was on disk and what was not seen."""
     pods = sorted({str(row["pod"]) for row in (*rows, *findings) if row["pod"]})
     height = AXIS + ROW * len(pods) + 4
-    top = max((max(integer(row["offset"]), integer(row["puts"])) for row in rows), default=0)
+    top = max((max(row["offset"] or 0, row["puts"] or 0) for row in rows), default=0)
     parts = [*_ticks(axis, height)]
     for index, pod in enumerate(pods):
         own = [row for row in rows if row["pod"] == pod and (row["lane"] == "size" or axis.covers(row))]
@@ -182,13 +171,13 @@ def _row(
     for row in own:
         if row["lane"] in _INTERVALS:
             style, who = _INTERVALS[str(row["lane"])]
-            until = "the last reading" if row["detail"] == "lasting" else clock(integer(row["to_us"]))
-            title = _title(f"{who} from {clock(integer(row['from_us']))} to {until}")
+            until = "the last reading" if row["detail"] == "lasting" else clock(row["to_us"])
+            title = _title(f"{who} from {clock(row['from_us'])} to {until}")
             yield f'<rect class="{style}" y="46" height="{BAR}" rx="2" {_extent(row, axis)}>{title}</rect>'
     drawn: dict[tuple[object, int], str] = {}
     for row in own:
         if row["lane"] in _MARKS:
-            at_us, x = integer(row["from_us"]), axis.x(integer(row["from_us"]))
+            at_us, x = row["from_us"], axis.x(row["from_us"])
             title = _title(f"{clock(at_us, millis=True)} {row['detail']}")
             # thousands of marks look like one anyway
             drawn.setdefault((row["lane"], int(x // 2)), _MARKS[str(row["lane"])].format(x=x, title=title))
@@ -206,7 +195,7 @@ def _title(words: str) -> str:
 
 
 def _extent(row: Row, axis: Axis) -> str:
-    left, right = axis.x(integer(row["from_us"])), axis.x(integer(row["to_us"]))
+    left, right = axis.x(row["from_us"]), axis.x(row["to_us"])
     return f'x="{left}" width="{max(right - left, 2):.1f}"'
 
 
@@ -217,8 +206,8 @@ def _last_size(rows: Sequence[Row]) -> str:
     ]
     if not readings:
         return ""
-    last = max(readings, key=lambda row: integer(row["from_us"]))
-    return f"{integer(last['puts']):,} puts at {integer(last['offset']):,}".replace(",", "\u202f")
+    last = max(readings, key=lambda row: row["from_us"])
+    return f"{last['puts']:,} puts at {last['offset']:,}".replace(",", "\u202f")
 
 
 def _ticks(axis: Axis, height: int) -> Iterator[str]:
@@ -241,15 +230,15 @@ def _curves(rows: Sequence[Row], axis: Axis, top: int) -> str:
     holds: list[tuple[float, float]] = []
     offset = puts = 0
     steps = [row for row in rows if row["lane"] in ("size", *_MARKS)]
-    for row in sorted(steps, key=lambda row: (integer(row["from_us"]), str(row["lane"]))):
+    for row in sorted(steps, key=lambda row: (row["from_us"], str(row["lane"]))):
         if row["lane"] == "deleted":
             offset = puts = 0
         elif row["lane"] == "created":
             puts = 0
         else:
-            offset = integer(row["offset"]) if row["offset"] is not None else offset
-            puts = integer(row["puts"]) if row["puts"] is not None else puts
-        x = axis.x(integer(row["from_us"]))
+            offset = row["offset"] if row["offset"] is not None else offset
+            puts = row["puts"] if row["puts"] is not None else puts
+        x = axis.x(row["from_us"])
         claims.append((x, base - max(offset, 0) / max(top, 1) * CURVE))
         holds.append((x, base - puts / max(top, 1) * CURVE))
     if not claims or top <= 0:

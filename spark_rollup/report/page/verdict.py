@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from spark_rollup.clock import parse_us
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import pod_name, short
@@ -15,7 +16,6 @@ from spark_rollup.report.page.data import (
     Links,
     PageData,
     PodKey,
-    is_open,
     level,
     pod_key,
 )  # fmt: skip
@@ -28,12 +28,9 @@ from spark_rollup.report.page.text import (
     day,
     escape,
     fold,
-    integer,
     moment,
     name,
     named,
-    number,
-    parse_us,
     percent,
 )  # fmt: skip
 from spark_rollup.report.restart_answer import age as span
@@ -68,13 +65,13 @@ def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
     taken = found[SILENT] | found[ENDED]
     for row in data.timelines:
         of_pod = row["lane"] == "unknown" and row["task_id"] is None and row["application_id"] is None
-        lasts = row["to_us"] is None or integer(row["to_us"]) >= data.as_of_us
+        lasts = row["to_us"] is None or row["to_us"] >= data.as_of_us
         if of_pod and lasts and pod_key(row) not in taken:
-            since = f"since {moment(integer(row['from_us']))}: {escape(row['detail'])}"
+            since = f"since {moment(row['from_us'])}: {escape(row['detail'])}"
             found[BLIND].setdefault(pod_key(row), since)
     taken |= found[BLIND]
-    for row in sorted(data.coverage, key=lambda row: -number(row["unknown_seconds"])):
-        missed, of = number(row["unknown_seconds"]), number(row["span_seconds"])
+    for row in sorted(data.coverage, key=lambda row: -row["unknown_seconds"]):
+        missed, of = row["unknown_seconds"], row["span_seconds"]
         if missed > 0 and pod_key(row) not in taken:
             share = percent(1 - missed / of if of else 0.0)
             found[GAPS][pod_key(row)] = f"{span(missed)} of {span(of)} missing, {share} watched"
@@ -90,8 +87,7 @@ def unseen_now(data: PageData) -> list[PodKey]:
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
     found, missed, names = data.urgent(), escape(in_words(data.coverage)), _unseen_names(data)
-    if lacking := data.expected.in_words() if data.expected else "":
-        missed = f"{missed}; {lacking}" if missed else lacking
+    missed = "; ".join(filter(None, (missed, data.lacking())))
     if not found:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
     missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")
@@ -123,12 +119,10 @@ def _all_clear(data: PageData, names: str) -> str:
         f"{count(gaps, 'pod')} with gaps" if gaps else "",
         f"{count(ended, 'pod')} without an agent by now" if ended else "",
         f"{count(sum(data.quarantine.values()), 'line')} or files not used" if data.quarantine else "",
-        f"{count(len({row['detector'] for row in data.disabled}), 'detector')} disabled"
-        if data.disabled
-        else "",
+        f"{count(len(data.undetected()), 'detector')} disabled" if data.disabled else "",
         f"settings of {count(unsure, 'application')} not given" if unsure else "",
     ]
-    remarks = sum(map(is_open, data.incidents))
+    remarks = len(data.open_incidents())
     but = f" but {count(remarks, WORDS[REMARK])}" if remarks else ""
     within = f" ({', '.join(filter(None, limits))})" if any(limits) else ""
     return f"Nothing wrong found in what was watched{but}{within}"
@@ -188,7 +182,7 @@ def _age(data: PageData) -> str:
 def read(data: PageData) -> str:
     """Say what was read."""
     applications = data.applications()
-    tasks = sum(integer(row["tasks_held"]) for row in data.pods)
+    tasks = sum(row["tasks_held"] for row in data.pods)
     stores = {(row["namespace"], row["application_id"], row["task_id"]) for row in data.restarts}
     seen = f", {count(len(stores), 'task')} known" if len(stores) > tasks else ""
     apps = f": {named(applications, 5)}" if applications else ""
@@ -206,7 +200,7 @@ def read(data: PageData) -> str:
 
 def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
-    alive = [level(x.severity) for x in data.incidents if is_open(x)]
+    alive = [level(x.severity) for x in data.open_incidents()]
     cells = [
         (
             word if word in alive else "none",

@@ -1,6 +1,6 @@
 """The one loss that may stay unannounced: a volume that is full, and a kill. The next heartbeat tells of it.
 
-What the rollup makes of a heartbeat that counts more than it knows is in `tests/spark_rollup/facts/test_levels.py`.
+What the rollup makes of a heartbeat that counts more than it knows is in `tests/spark_rollup/fleet/test_levels.py`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import pytest
 
 from spark_rollup.correlate import RULES
 from spark_rollup.fleet.application import Application
-from spark_rollup.fleet.gathered import application_of
 from spark_rollup.fleet.judge import judge
 from spark_rollup.fleet.questioned import is_crowded
 from spark_rollup.fleet.rows import Hold, Life, Settings
@@ -62,18 +61,13 @@ def test_twenty_thousand_tasks_are_short_at_once():
     tasks, minute = 20_000, 60_000_000
     app = Application("shop", "orders", 60 * minute, 0, {})
     app.settings = Settings(1, "at_least_once", None, (2, 2, 1), (2, 2, 1), 10_000, 0)
-    rows: list[tuple[str, object]] = [("settings", app.settings)]
-    rows += [("lives", Life(f"pod-{number}", 0, 60 * minute)) for number in range(200)]
+    app.lives = [Life(f"pod-{number}", 0, 60 * minute) for number in range(200)]
     for number in range(tasks):
         task, pod = f"{number % 7}_{number // 7}", f"pod-{number % 200}"
-        rows.append(("holds", Hold(task, pod, number, 60 * minute, lasting=True, cleaner=False)))
         left = 5 * minute + number
-        rows.append(
-            ("holds", Hold(task, f"pod-{(number + 1) % 200}", number, left, lasting=False, cleaner=False))
-        )
-    found = Counter(
-        row["detector"]
-        for table, row in judge(application_of(app.where, rows, {}, app.as_of_us, 0, None), RULES)
-        if table == "findings"
-    )
+        app.task(task).holds = [
+            Hold(task, pod, number, 60 * minute, lasting=True, cleaner=False),
+            Hold(task, f"pod-{(number + 1) % 200}", number, left, lasting=False, cleaner=False),
+        ]
+    found = Counter(row["detector"] for table, row in judge(app, RULES) if table == "findings")
     assert found["missing-standby"] == tasks

@@ -12,7 +12,6 @@ from spark_rollup.report import expected
 from spark_rollup.report.expected import COMMAND, Expected, PodKey, read
 from spark_rollup.report.page import PageData, render
 from spark_rollup.report.terminal import Shown, readable
-from spark_rollup.report.write import Outcome
 from tests.spark_rollup.report.page.page_check import headline, whole, words
 from tests.spark_rollup.report.page.page_rows import answer, page
 
@@ -149,7 +148,7 @@ MISSING = Expected(5, UNHEARD, {("shop", "orders"): ["0_3"]})
 def test_the_terminal_has_it_in_its_first_line_and_names_all():
     """It is no all-clear."""
     data = PageData(1_700_000_000_000_000, "1", expected=MISSING)
-    lines = readable(Outcome(data, Path("report.html")), Shown())
+    lines = readable(data, Path("report.html"), Shown())
     assert lines[0].startswith(
         "no incidents found; not an all-clear: no agent heard on 4 of 5 expected pods and 1 task that no pod has ("
     )
@@ -159,10 +158,10 @@ def test_the_terminal_has_it_in_its_first_line_and_names_all():
         "tasks of shop/orders that no pod has: 0_3",
     ]
     many = Expected(30, {(f"n{x}", "p"): "never heard" for x in range(30)}, {})
-    lines = readable(Outcome(PageData(1, "1", expected=many), Path("r")), Shown())
+    lines = readable(PageData(1, "1", expected=many), Path("r"), Shown())
     assert sum("without an agent: p" in x for x in lines) == 20
     assert "    and 10 lines more (--verbose)" in lines
-    whole_list = readable(Outcome(PageData(1, "1", expected=many), Path("r")), Shown(verbose=True))
+    whole_list = readable(PageData(1, "1", expected=many), Path("r"), Shown(verbose=True))
     assert sum("without an agent: p" in x for x in whole_list) == 30
 
 

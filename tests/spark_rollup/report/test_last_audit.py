@@ -14,15 +14,12 @@ import pytest
 from spark_rollup import __version__
 from spark_rollup.cli import main
 from spark_rollup.report import last_audit
-from spark_rollup.report.last_audit import LastAudit
+from spark_rollup.report.restart_answer import Known
 from spark_rollup.spark.outputs import MARKER, NEXT
 from tests.spark_rollup.conftest import LATER_US
+from tests.spark_rollup.report.page.page_rows import answer
 
-ROW = {
-    "namespace": "shop", "application_id": "orders", "task_id": "0_0", "pod": "pod-a", "answer": "restore",
-    "kinds": ["restore"], "follow": [], "first_action": None, "healthy_elsewhere": [], "ill_elsewhere": [],
-    "restore_bytes": 5000, "unclean_stop": "wiped", "doubt": None,
-}  # fmt: skip
+ROW = answer(restore_bytes=5000)
 PODS = [{"namespace": "shop", "pod": name, "doubt": None, "gone": False} for name in ("pod-a", "pod-b")]
 MINUTE_US = 60_000_000
 WRITTEN, LATER = "2027-12-23T11:06:41.000000Z", "2027-12-24T00:00:00.000000Z"
@@ -32,27 +29,26 @@ def audited(place: Path, age_us: int = MINUTE_US) -> Path:
     """Leave what an audit leaves, as far as it is read here."""
     place.mkdir(parents=True)
     disabled = [{"namespace": "shop", "pod": "pod-b", "detector": "torn-store"}]
-    known = LastAudit([ROW], PODS, disabled, LATER_US - age_us, verified=True, written=WRITTEN)
-    last_audit.write(known, place)
+    last_audit.write(Known([ROW], PODS, disabled, LATER_US - age_us), WRITTEN, place)
     (place / MARKER).write_text(json.dumps({"written": WRITTEN, "version": __version__}))
     return place
 
 
 @pytest.mark.parametrize(
-    ("pod", "code", "answer"),
+    ("pod", "code", "said"),
     [
         ("pod-a", 1, "pod-a: restore: no other copy: the task will be rebuilt from the changelog"),
         ("pod-b", 0, "disabled detectors, not checked: torn-store"),
     ],
 )
-def test_a_pod_is_answered_for(tmp_path, capsys, pod, code, answer):
+def test_a_pod_is_answered_for(tmp_path, capsys, pod, code, said):
     """The first line has the age and the directory; then come the same lines and exit codes as from the events."""
     out = audited(tmp_path / "out")
     assert main(["safe-to-restart", "--from", str(out), "--pod", pod]) == code
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("as of ")
     assert lines[0].endswith(f" UTC, 60 s old, by the audit in {out}")
-    assert lines[1].startswith(answer)
+    assert lines[1].startswith(said)
 
 
 def test_all_pods_are_answered_for(tmp_path, capsys):

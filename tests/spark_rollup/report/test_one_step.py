@@ -22,9 +22,8 @@ from agent.publish.page_data import PageData as AgentData
 from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.judging.incidents import gather as of_fleet
 from spark_rollup.report import page as report
-from spark_rollup.report.restart_answer import Question, answer, with_steps
+from spark_rollup.report.restart_answer import Known, Question, answer, with_steps
 from spark_rollup.report.terminal import Shown, readable
-from spark_rollup.report.write import Outcome
 from tests.spark_rollup.report.page import page_rows
 
 STEP = (
@@ -99,8 +98,8 @@ def test_the_fleets_surfaces_have_the_same_step(fleet: list[FleetIncident]) -> N
     data = page_rows.page(findings=[row(x) for x in TWO], incidents=fleet)
     rows = [page_rows.answer(task_id=x.task_id, kinds=["damaged"], follow=[x.detector]) for x in TWO]
     told = with_steps(rows, fleet)
-    lines, _ = answer(told, data.known_pods, 0, Question(0, pod="pod-a"))
-    assert plain(" ".join(readable(Outcome(data, Path("report.html")), Shown(width=80)))).count(STEP) == 1
+    lines, _ = answer(Known(told, data.known_pods), Question(0, pod="pod-a"))
+    assert plain(" ".join(readable(data, Path("report.html"), Shown(width=80)))).count(STEP) == 1
     assert STEP in plain(report.render(replace(data, restarts=told)))
     assert plain(" ".join(lines)).count(STEP) == 1
 

@@ -11,8 +11,9 @@ from spark_rollup.errors import UsageError
 from spark_rollup.fleet.meta import Row
 from spark_rollup.judging.incidents import gather
 from spark_rollup.report import restart_answer
-from spark_rollup.report.restart_answer import Question
+from spark_rollup.report.restart_answer import Known, Question
 from tests.spark_rollup.conftest import Audited
+from tests.spark_rollup.report.page import page_rows
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, Pod, at_us, story
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -199,7 +200,7 @@ def asked(audited: Audited, name: str, pod: str | None = "pod-a", **given: objec
     ]
     question = {"now_us": at_us(HORIZON_S + 60), "pod": pod, "max_age_s": 900} | given
     rows = audited.rows("restarts", name)
-    return restart_answer.answer(rows, pods, at_us(HORIZON_S), Question(**question))  # type: ignore[arg-type]
+    return restart_answer.answer(Known(rows, pods, as_of_us=at_us(HORIZON_S)), Question(**question))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -329,12 +330,7 @@ def test_the_answer_says_how_old_it_is(audited):
 
 def given(pod: str, task: str, *kinds: str, **more: object) -> Row:
     """Make a row of the table of restarts."""
-    base = {
-        "namespace": "shop", "application_id": "orders", "task_id": task, "pod": pod, "answer": kinds[0],
-        "kinds": list(kinds), "follow": [], "first_action": None, "healthy_elsewhere": [], "ill_elsewhere": [],
-        "restore_bytes": None, "unclean_stop": "wiped",
-    }  # fmt: skip
-    return base | more
+    return page_rows.answer(pod=pod, task_id=task, answer=kinds[0], kinds=list(kinds), **more)
 
 
 def pod_of(name: str, namespace: str = "shop", **more: object) -> Row:
@@ -353,7 +349,7 @@ def test_the_headline_names_every_kind():
         given("pod-a", "0_2", "clean-stop-only", "restore"),
         given("pod-a", "0_3", "damaged", follow=["skipped-eos-wipe"], first_action="remove it"),
     ]
-    lines, code = restart_answer.answer(rows, [pod_of("pod-a")], 0, replace(NOW, pod="pod-a"))
+    lines, code = restart_answer.answer(Known(rows, [pod_of("pod-a")]), replace(NOW, pod="pod-a"))
     assert code is Exit.FOUND
     assert lines[1].startswith(
         "pod-a: damaged: follow skipped-eos-wipe first (1 task); clean-stop-only: OK to"
@@ -368,15 +364,15 @@ def test_all_pods_are_one_table():
     """A pod's answer is the worst of its tasks'; a watched pod without tasks is safe, a gone one is set apart."""
     rows = [given("pod-a", "0_0", "safe"), given("pod-a", "0_1", "restore")]
     pods = [pod_of("pod-a"), pod_of("pod-b"), pod_of("pod-z", gone=True, doubt="its agent ended at 10:00:00")]
-    lines, code = restart_answer.answer(rows, pods, 0, NOW)
+    lines, code = restart_answer.answer(Known(rows, pods), NOW)
     assert [line.split()[:2] for line in lines[2:4]] == [["pod-a", "restore"], ["pod-b", "safe"]]
     assert lines[4] == "stopped, as their agents reported: pod-z"
     assert code is Exit.FOUND
-    assert restart_answer.answer(rows, pods[1:], 0, NOW)[1] is Exit.CLEAR
-    assert restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-z"))[1] is Exit.UNREAD
+    assert restart_answer.answer(Known(rows, pods[1:]), NOW)[1] is Exit.CLEAR
+    assert restart_answer.answer(Known(rows, pods), replace(NOW, pod="pod-z"))[1] is Exit.UNREAD
     doubtful = [pod_of("pod-b", doubt="not heard since 10:00:00")]
-    assert restart_answer.answer([], doubtful, 0, NOW)[1] is Exit.UNREAD
-    assert restart_answer.answer(rows, [pods[0], *doubtful], 0, NOW)[1] is Exit.FOUND
+    assert restart_answer.answer(Known([], doubtful), NOW)[1] is Exit.UNREAD
+    assert restart_answer.answer(Known(rows, [pods[0], *doubtful]), NOW)[1] is Exit.FOUND
 
 
 def test_namesakes_are_kept_apart():
@@ -384,15 +380,17 @@ def test_namesakes_are_kept_apart():
     rows = [given("pod-a", "0_0", "safe"), given("pod-a", "0_0", "damaged", namespace="staging")]
     pods = [pod_of("pod-a"), pod_of("pod-a", "staging"), pod_of("pod-b")]
     with pytest.raises(UsageError, match="several namespaces: name one with --namespace: shop, staging"):
-        restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a"))
-    assert restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-a", namespace="shop"))[1] is Exit.CLEAR
+        restart_answer.answer(Known(rows, pods), replace(NOW, pod="pod-a"))
+    assert (
+        restart_answer.answer(Known(rows, pods), replace(NOW, pod="pod-a", namespace="shop"))[1] is Exit.CLEAR
+    )
     staged = replace(NOW, pod="pod-a", namespace="staging")
-    assert restart_answer.answer(rows, pods, 0, staged)[1] is Exit.FOUND
-    lines, _ = restart_answer.answer(rows, pods, 0, NOW)
+    assert restart_answer.answer(Known(rows, pods), staged)[1] is Exit.FOUND
+    lines, _ = restart_answer.answer(Known(rows, pods), NOW)
     assert [line.split()[:2] for line in lines[2:]] == [
         ["shop/pod-a", "safe"],
         ["staging/pod-a", "damaged"],
         ["shop/pod-b", "safe"],
     ]
     with pytest.raises(UsageError, match="no event of pod pod-x; known: pod-a, pod-b"):
-        restart_answer.answer(rows, pods, 0, replace(NOW, pod="pod-x"))
+        restart_answer.answer(Known(rows, pods), replace(NOW, pod="pod-x"))

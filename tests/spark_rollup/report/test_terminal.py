@@ -7,19 +7,20 @@ from pathlib import Path
 from agent.contract.events import Severity
 from spark_rollup.report.page import PageData
 from spark_rollup.report.terminal import Shown, readable
-from spark_rollup.report.write import Outcome
+
+REPORT = Path("out/report.html")
 
 
-def outcome(**given: object) -> Outcome:
+def nothing(**given: object) -> PageData:
     """Give what an audit found that found nothing."""
-    return Outcome(PageData(1_700_000_000_000_000, "1", **given), Path("out/report.html"))  # type: ignore[arg-type]
+    return PageData(1_700_000_000_000_000, "1", **given)  # type: ignore[arg-type]
 
 
 def first_line(*not_given: str, elsewhere: tuple[str, ...] = ()) -> str:
     """Print an audit without any incident, of an application in two namespaces whose agents lack these settings."""
     row = {"namespace": "", "application_id": "orders", "release": "4.1.2", "not_given": list(not_given)}
     other = {**row, "namespace": "shop", "not_given": list(elsewhere)}
-    return readable(outcome(releases=[row, other]), Shown())[0]
+    return readable(nothing(releases=[row, other]), REPORT, Shown())[0]
 
 
 def test_no_all_clear_without_the_settings_that_decide():
@@ -36,8 +37,8 @@ def test_what_agents_count_and_is_not_there_is_no_all_clear():
         "namespace": "shop", "pod": "orders-0", "first_seen": None, "span_seconds": 10.0, "unknown_seconds": 0.0,
         "missed_criticals": 0, "missed_warnings": 1,
     }  # fmt: skip
-    found = outcome(coverage=[row])
-    assert readable(found, Shown())[0] == (
+    found = nothing(coverage=[row])
+    assert readable(found, REPORT, Shown())[0] == (
         "no incidents found; not an all-clear: agents count 1 warning that is not in the input (orders-0)"
         " (1 pod, 100.0 % of their time watched)"
     )

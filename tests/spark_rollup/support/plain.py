@@ -9,11 +9,11 @@ from typing import Any
 from agent.contract.events import Kind
 from spark_rollup.correlate import RULES
 from spark_rollup.fleet import reduce, thin
+from spark_rollup.fleet.application import Rule
 from spark_rollup.fleet.beats import Beat
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import Question
-from spark_rollup.fleet.rule import Rule
 
 
 class Part:

@@ -69,7 +69,6 @@ def page(**given: object) -> PageData:
             lane("size", 120, offset=2050, puts=50), lane("holder", 5, 900, pod="pod-b", detail="lasting"),
             lane("unknown", 72, 78, task_id=None, application_id=None, detail="queue-overflow"),
         ],
-        "local": [],
         "quarantine": {},
     }  # fmt: skip
     values |= given

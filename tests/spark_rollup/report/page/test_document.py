@@ -15,7 +15,7 @@ from spark_rollup.report.page import render, text
 from spark_rollup.report.page.filters import SCRIPT, digest
 from spark_rollup.report.page.style import CSS
 from tests.spark_rollup.report.page.page_check import HOSTILE, Balance, only_match, section, whole, words
-from tests.spark_rollup.report.page.page_rows import START_US, answer, finding, lane, page
+from tests.spark_rollup.report.page.page_rows import answer, finding, lane, page
 
 
 def test_the_page_is_well_formed_and_self_contained():
@@ -143,30 +143,6 @@ def test_many_tasks_are_drawn_in_pages():
     found = whole(text)
     assert "<summary>tasks 26 to 30 of 30</summary>" in text
     assert sum(x.startswith("t-") for x in found.ids) == 30
-
-
-def test_agents_words_are_marked_when_explained():
-    """A local finding that a fleet finding explains says so, others are called local."""
-    local = {
-        "finding_id": "local-1", "detector": "resurrected-checkpoint", "severity": "critical",
-        "confidence": "confirmed", "status": "open", "namespace": "shop", "application_id": "orders",
-        "task_id": "0_0", "store": None, "pod": "pod-a", "opened_at_us": START_US, "summary": "x",
-    }  # fmt: skip
-    text = section(render(page(local=[local, local | {"finding_id": "local-2"}])), "agents")
-    assert text.count(">confirmed</td>") == 1
-    assert text.count(">local only</td>") == 1
-
-
-def test_an_agents_severity_of_a_newer_version_is_listed_with_warnings():
-    """Not before what is critical, not behind notes, and no page ends over it."""
-    rows = [
-        {"finding_id": level, "severity": level, "detector": "d", "task_id": "0_0", "application_id": "a", "pod": "p",
-         "store": None, "namespace": "n", "status": "open", "summary": f"said-{level}", "confidence": "confirmed",
-         "opened_at_us": START_US}
-        for level in ("info", "error", "critical")
-    ]  # fmt: skip
-    said = render(page(local=rows))
-    assert said.index("said-critical") < said.index("said-error") < said.index("said-info")
 
 
 def test_long_tables_are_paged_and_begin_with_what_needs_a_check():

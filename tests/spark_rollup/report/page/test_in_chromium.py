@@ -32,11 +32,6 @@ def browser() -> Iterator[Browser]:
 
 def usual() -> PageData:
     """Make a page with a bit of everything."""
-    local = {
-        "finding_id": "local-1", "detector": "resurrected-checkpoint", "severity": "warning", "confidence": "suspected",
-        "status": "open", "namespace": "shop", "application_id": "orders", "task_id": "0_0", "store": "s",
-        "pod": "pod-a", "opened_at_us": 1, "summary": "Task 0_0: store s looks odd",
-    }  # fmt: skip
     rows = [
         finding(),
         finding(id="f2", task_id="0_1", severity="warning", missing_facts=["kafka_streams_version"], pod="pod-b",
@@ -51,7 +46,6 @@ def usual() -> PageData:
     }  # fmt: skip
     return page(
         findings=rows,
-        local=[local],
         quarantine={"not-json": 3},
         releases=[{"namespace": "shop", "application_id": "orders", "not_given": ["processing_guarantee"]}],
         restarts=[
@@ -153,8 +147,8 @@ def test_everything_is_reached_by_keyboard(browser: Browser, report: Path) -> No
         reached.append(str(browser.ask("document.activeElement.innerText")).split("\n")[0])
         if reached[-1].startswith("Evidence"):
             break
-    sections = ["Incidents", "May I restart?", "Timelines", "Agents", "What agents said"]
-    assert reached[:8] == ["Skip to the incidents", "shop/orders 0_0 on pod-a", "What is gone", *sections]
+    sections = ["Incidents", "May I restart?", "Timelines", "Agents"]
+    assert reached[:7] == ["Skip to the incidents", "shop/orders 0_0 on pod-a", "What is gone", *sections]
     assert "Clear" in reached
     assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert not browser.ask("document.activeElement.parentElement.open")

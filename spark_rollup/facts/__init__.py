@@ -1,1 +1,0 @@
-"""What Spark thins events to: counts, holds, points, readings. Nothing is judged here."""
