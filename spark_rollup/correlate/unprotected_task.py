@@ -66,7 +66,7 @@ def _finding(app: Application, task: Task, known: Horizon, held: list[Held], fir
     silent = {x.pod for x in held if not x.watched}
     unwatched = sorted({*app.unwatched(task.id, settled_us, known.horizon_us), *silent})
     good = [x.pod for x in held if x.healthy]
-    listed = ", ".join(f"{x.pod} {x.ill}" for x in held)
+    listed = ", ".join(f"{x.pod} {' and '.join(x.ill)}" for x in held)
     if good:
         step = (
             f"Do not restart {good[0]} before another pod has caught up with {task.id}: find out why its standby is"

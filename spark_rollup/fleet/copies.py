@@ -17,6 +17,9 @@ LAG_RECORDS = 20_000
 leave out of its checkpoint."""
 
 
+DAMAGED, BEHIND = "(damaged)", "records behind"
+
+
 @dataclass(frozen=True, slots=True)
 class Horizon:
     """The last time at which a process of an application was seen alive, and who was alive then.
@@ -66,7 +69,7 @@ class Held:
     pod: str  # on which pod
     bytes: int | None  # its size; None = unknown
     damage: tuple[str, ...]  # ids of agents' open findings of damage that are not refuted
-    ill: str  # why it is not healthy, such as that `verify` proved it wrong; empty = healthy
+    ill: tuple[str, ...]  # why it is not healthy, such as that `verify` proved it wrong
     watched: bool  # whether its pod is heard, and counts it
 
     @property
@@ -90,14 +93,14 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
             size, lag = far.get(pod, (None, None))
             damage = damaged.get((task.id, pod))
             silent = pod in app.pods and is_silent(app.pods[pod], app.as_of_us)
-            ill = [
-                *(["(damaged)"] if damage is not None else ()),
-                *([f"({lag} records behind)"] if lag is not None and lag > LAG_RECORDS else ()),
-                *(["(not heard)"] if silent else ()),
-                *(["(may be gone)"] if pod in app.miscounted else ()),
-            ]
+            ill = (
+                DAMAGED if damage is not None else "",
+                f"({lag} {BEHIND})" if lag is not None and lag > LAG_RECORDS else "",
+                "(not heard)" if silent else "",
+                "(may be gone)" if pod in app.miscounted else "",
+            )
             watched = not silent and pod not in app.miscounted
-            found.append(Held(pod, size, tuple(sorted(damage or ())), " and ".join(ill), watched))
+            found.append(Held(pod, size, tuple(sorted(damage or ())), tuple(filter(None, ill)), watched))
         if found:
             yield task, found
 

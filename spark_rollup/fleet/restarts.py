@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,10 +9,11 @@ from dataclasses import dataclass, field
 from agent.contract.codec import moment
 from agent.contract.events import Change, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
+from spark_rollup.fleet import copies
 from spark_rollup.fleet.alone import is_refuted
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
 from spark_rollup.fleet.application import Application, Task, at_least, at_most
-from spark_rollup.fleet.copies import copies, horizon
+from spark_rollup.fleet.copies import Held
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.pods import doubt, has_ended, unrepaired
 from spark_rollup.fleet.rows import Release
@@ -36,9 +36,7 @@ class _State:
     """A copy of a task on a pod, and whose step is to be followed first."""
 
     pod: str
-    bytes: int | None = None
-    ill: str = ""
-    held_well: bool = False
+    copy: Held | None = None
     now: bool = False
     is_exposed: bool = False
     follow: list[str] = field(default_factory=list)
@@ -47,7 +45,7 @@ class _State:
 
     @property
     def healthy(self) -> bool:
-        return self.held_well and self.now and not self.follow
+        return self.copy is not None and self.copy.healthy and self.now and not self.follow
 
     @property
     def is_known(self) -> bool:
@@ -56,10 +54,10 @@ class _State:
     @property
     def why(self) -> str:
         """Why the copy is none to rely on, for people."""
-        behind = re.search(r"\([0-9]+ records behind\)", self.ill)
+        ill = self.copy.ill if self.copy else ()
         parts = (
-            "(damaged)" if self.follow or "damaged" in self.ill else None,
-            behind[0] if behind else None,
+            copies.DAMAGED if self.follow or copies.DAMAGED in ill else None,
+            next((x for x in ill if copies.BEHIND in x), None),
             None if self.now else "(not held)",
             None if self.is_known else f"({self.doubt})",
         )
@@ -118,17 +116,15 @@ def _states(
     app: Application, follow: Follow, suspected: dict[tuple[str, str], str]
 ) -> Iterator[tuple[Task, dict[str, _State]]]:
     """List the copies that are held, and those that no process holds but that may be damaged or exposed."""
-    known = horizon(app)
-    held = {task.id: rows for task, rows in copies(app, known, known.horizon_us)} if known else {}
+    known = copies.horizon(app)
+    held = {task.id: rows for task, rows in copies.copies(app, known, known.horizon_us)} if known else {}
     exposed = _exposed(app)
     named: dict[str | None, set[str]] = defaultdict(set)
     for task_id, pod in (*follow, *exposed, *suspected):
         named[task_id].add(pod)
     unseen = [Task(name) for name in named if name is not None and name not in app.tasks]
     for task in (*app.tasks.values(), *unseen):
-        states: dict[str, _State] = {}
-        for x in held.get(task.id, ()):
-            states[x.pod] = _State(x.pod, bytes=x.bytes, ill=x.ill, held_well=x.healthy)
+        states = {x.pod: _State(x.pod, x) for x in held.get(task.id, ())}
         for pod in named.get(task.id, ()):
             state = states.setdefault(pod, _State(pod))
             state.follow = list(follow.get((task.id, pod), ()))
@@ -200,7 +196,8 @@ def _answered(app: Application, task: Task, state: _State, others: list[_State],
     return _row(
         app, task.id, state.pod, kinds or [SAFE if state.now else NOT_RUNNING], state.follow,
         healthy_elsewhere=fit, ill_elsewhere=sorted(" ".join((x.pod, x.why)) for x in ill),
-        restore_bytes=None if fit else state.bytes, unclean_stop=_unclean(app, state, saved), doubt=state.doubt,
+        restore_bytes=None if fit or state.copy is None else state.copy.bytes,
+        unclean_stop=_unclean(app, state, saved), doubt=state.doubt,
     )  # fmt: skip
 
 

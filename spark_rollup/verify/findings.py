@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Severity, Status
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.words import finding, rfc3339
+from spark_rollup.fleet.words import finding
 from spark_rollup.proofs import replicas_differ, state_differs, state_equal
 from spark_rollup.schemas import FINDING
 from spark_rollup.verify.digests import Copy

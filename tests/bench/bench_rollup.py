@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,7 +32,8 @@ from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from spark_rollup.spark.session import build_session  # noqa: E402
-from tests.bench import fleet  # noqa: E402
+from tests.bench import fleet, hand_written  # noqa: E402
+from tests.bench.goals import GOALS  # noqa: E402
 from tests.bench.measure import cpu_seconds  # noqa: E402
 from tests.bench.report import Measured, Options  # noqa: E402
 
@@ -47,7 +49,7 @@ STRAIGHT_FROM = 1_000_000
 CONSTANT_BELOW = 30_000
 """An audit of fewer events costs what any audit does."""
 
-CORES = 2
+CORES, MEMORY = 2, "4GB"
 
 
 def run(options: Options) -> list[Measured]:
@@ -77,6 +79,19 @@ def run(options: Options) -> list[Measured]:
                 f"{one['slice_events']:,.0f} events more after {of}, CPU s", [one["slice_cpu_s"]], digits=1
             ),
         ]
+        if "hand_cpu_s" in one:
+            goal = f"rules-{round(one['events'] / 5e6) * 5}"
+            by_hand = one["hand_facts_cpu_s"] + one["hand_cpu_s"]
+            differ, found = [one["rules_different"]], f"{one['rules_findings']:.0f} findings by hand"
+            told += [
+                Measured(f"two rules, {of}, findings that differ", differ, peer=found, goal="rules-equal", digits=0),
+                Measured(
+                    f"two rules, {of}, CPU, times DuckDB's", [one["rules_cpu_s"] / by_hand],
+                    peer=f"DuckDB {by_hand:.1f} CPU s", goal=goal if goal in GOALS else None, digits=1,
+                ),
+            ]  # fmt: skip
+        else:
+            sys.stderr.write("SKIPPED: no second opinion, duckdb: make setup-delivery\n")
     return told
 
 
@@ -92,8 +107,13 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = 
     result = meter.timed("audit", lambda: audit.run(spark, AuditOptions(bronze, work / "out")))
     sys.stderr.write(f"{len(result.findings)} findings\n")
     meter.seconds["events"] = read_events(spark, bronze).count()
+    by_hand = (
+        hand_written.measure(spark, work, meter.timed, meter.seconds, (CORES, MEMORY))
+        if find_spec("duckdb")
+        else {}
+    )
     _slice(spark, size, work, meter)
-    return {**meter.seconds, "peak_mib": _peak_mib(spark)}
+    return {**meter.seconds, "peak_mib": _peak_mib(spark), **by_hand}
 
 
 def make(spark: SparkSession, size: fleet.Size, work: Path) -> None:

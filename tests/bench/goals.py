@@ -34,4 +34,7 @@ GOALS = {
     "rocksdb": Goal("reading a store's metadata: not slower than rocksdict", 1.0),
     "audit-constant": Goal("audit, constant part: at most 12 CPU s", 12.0),
     "audit-growth": Goal("audit: CPU grows at most with exponent 1.05", 1.05),
+    "rules-5": Goal("two rules: at most 4 x DuckDB's CPU at 5 million events", 4.0),
+    "rules-50": Goal("two rules: at most 2 x DuckDB's CPU at 50 million events", 2.0),
+    "rules-equal": Goal("two rules by hand in DuckDB: the same findings", 0),
 }

@@ -12,40 +12,58 @@ from tests.spark_rollup.report.page.page_rows import START_US, finding, lane, pa
 WHOLE = {**page().coverage[0], "unknown_seconds": 0.0}
 
 
-def test_one_incident_is_named_with_its_address():
-    """Severity, application, task and pod are in the first line."""
-    assert headline(render(page())) == "1 critical incident: shop/orders 0_0 on pod-a"
+POD, SEEN = page().pods[0], page().coverage[0]
+ONE = "1 critical incident: shop/orders 0_0 on pod-a"
+CLEAR = "Nothing wrong found in what was watched"
 
 
-def test_several_incidents_are_counted_by_severity():
-    """The first line counts incidents, not findings, and names the applications."""
-    rows = [
-        finding(),
-        finding(id="b", application_id="bills", severity="warning"),
-        finding(
-            id="c", application_id="bills", task_id="0_1", severity="warning", detector="missing-standby"
+def pods(*states: str) -> dict[str, object]:
+    """Make pods in these states, beside the usual one."""
+    return {"pods": [POD, *({**POD, "pod": f"pod-{n}", "agent_state": x} for n, x in enumerate(states))]}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, ONE),
+        # incidents are counted, not findings, and applications named
+        (
+            {"findings": [
+                finding(),
+                finding(id="b", application_id="bills", severity="warning"),
+                finding(id="c", application_id="bills", task_id="0_1", severity="warning", detector="missing-standby"),
+                finding(id="d", application_id="users", severity="info"),
+            ]},
+            "1 critical and 2 warning incidents in bills, orders",
         ),
-        finding(id="d", application_id="users", severity="info"),
-    ]
-    assert headline(render(page(findings=rows))) == "1 critical and 2 warning incidents in bills, orders"
-
-
-def test_an_all_clear_says_what_it_is_about():
-    """Nothing wrong means nothing wrong in what was watched: what was not is named beside it."""
-    (pod,) = page().pods
-    assert headline(render(page(findings=[], coverage=[WHOLE]))) == "Nothing wrong found in what was watched"
-    partly = page(
-        findings=[], pods=[{**pod, "agent_state": "silent"}], quarantine={"not-json": 2},
-        coverage=[*page().coverage, {**page().coverage[0], "pod": "pod-b"}],
-    )  # fmt: skip
-    assert headline(render(partly)) == (
-        "Nothing wrong found in what was watched (not seen: pod-a, 1 pod with gaps, 2 lines or files not used)"
-    )
-    ended = page(findings=[], pods=[{**pod, "agent_state": "stopped"}], coverage=[WHOLE])
-    assert headline(render(ended)).endswith("(1 pod without an agent by now)")
-    nothing = render(page(findings=[], pods=[], coverage=[], timelines=[]))
-    assert headline(nothing) == "Nothing was read: no pod has reported"
-    whole(nothing)
+        # an all-clear says what it is about: what was not watched is named beside it
+        ({"findings": [], "coverage": [WHOLE]}, CLEAR),
+        (
+            {"findings": [], "pods": [{**POD, "agent_state": "silent"}], "quarantine": {"not-json": 2},
+             "coverage": [SEEN, {**SEEN, "pod": "pod-b"}]},
+            f"{CLEAR} (not seen: pod-a, 1 pod with gaps, 2 lines or files not used)",
+        ),
+        (
+            {"findings": [], "pods": [{**POD, "agent_state": "stopped"}], "coverage": [WHOLE]},
+            f"{CLEAR} (1 pod without an agent by now)",
+        ),
+        ({"findings": [], "pods": [], "coverage": [], "timelines": []}, "Nothing was read: no pod has reported"),
+        ({"findings": [finding(severity="info")], "coverage": [WHOLE]}, f"{CLEAR} but 1 remark"),
+        # a pod that is silent may have more
+        (pods("silent"), f"{ONE}; not seen: pod-0"),
+        (pods(*["silent"] * 9), f"{ONE}; not seen: 9 pods"),
+        (
+            {"findings": [], "coverage": [WHOLE],
+             "timelines": [lane("unknown", 800, 900, task_id=None, application_id=None, detail="watch-limit")]},
+            f"{CLEAR} (not seen: pod-a)",
+        ),
+    ],
+)  # fmt: skip
+def test_the_first_line(given, said):
+    """How things are, in one sentence; what was not seen is never part of an all-clear."""
+    text = render(page(**given))
+    whole(text)
+    assert headline(text) == said
 
 
 def test_what_agents_count_and_is_not_there_is_no_all_clear():
@@ -78,27 +96,6 @@ def test_no_pod_seen_is_not_good():
     (pod,) = page().pods
     text = render(page(findings=[], pods=[{**pod, "agent_state": "stopped"}], coverage=[WHOLE]))
     assert '<div class="tile none"><b>0 of 1</b><span>pods seen now</span></div>' in text
-
-
-def test_remarks_are_no_damage_and_are_counted():
-    """Open remarks leave the verdict as it is, and are said."""
-    row = finding(severity="info")
-    assert headline(render(page(findings=[row], coverage=[WHOLE]))) == (
-        "Nothing wrong found in what was watched but 1 remark"
-    )
-
-
-def test_what_is_not_seen_is_in_the_first_line_beside_incidents():
-    """A pod that is silent may have more: the line with the incident names it."""
-    (pod,) = page().pods
-    rows = [pod, {**pod, "pod": "pod-q", "agent_state": "silent"}]
-    assert headline(render(page(pods=rows))).endswith("on pod-a; not seen: pod-q")
-    many = [{**pod, "pod": f"pod-{n}", "agent_state": "silent"} for n in range(9)]
-    assert headline(render(page(pods=many))).endswith("; not seen: 9 pods")
-    blind = lane("unknown", 800, 900, task_id=None, application_id=None, detail="watch-limit")
-    assert headline(render(page(findings=[], timelines=[blind], coverage=[WHOLE]))) == (
-        "Nothing wrong found in what was watched (not seen: pod-a)"
-    )
 
 
 def test_the_age_is_said():
