@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agent.contract.events import Severity
-from tests.support.scenario import App, Scenario
+from tests.support.scenario import Scenario
+from tests.support.scenario_script import play
 
 ID = "interrupted-wipe"
 EOS = "exactly_once_v2"
 
 
-def killed(run: Scenario, app: App) -> None:
+def killed(run: Scenario) -> Scenario:
     """SIGKILL; the kernel closes all lock files and announces it."""
     held = [f"{x.path}/LOCK" for task in run.tasks.values() for x in task.databases.values() if x.is_open]
-    app.crash()
+    run.app.crash()
     for path in ("app/.lock", *held):
         run.world.play("close_w", path)
-    run.wait(5)
+    return play(run, "5 s")
 
 
 def told(run: Scenario) -> list[tuple[str | None, Severity]]:
     """What is said of which task once everything was opened again and has stood for a while."""
-    app = run.start()
-    run.wait(1)
-    for task_id in sorted(run.tasks):
-        app.opens(task_id)
-    run.wait(15)
+    play(run, ", ".join(["start, 1 s", *(f"opens {x}" for x in sorted(run.tasks)), "15 s"]))
     return [(finding.task_id, finding.severity) for finding in run.findings(ID)]
 
 
-def running(release: str, tasks: int = 4, **more) -> tuple[Scenario, App]:
-    """Tasks that have work in memory, some time after their restoration."""
-    run = Scenario(release, EOS, **more)
-    app = run.start()
-    for task_id in (f"0_{number}" for number in range(tasks)):
-        app.opens(task_id)
-        app.restores(task_id, 1999, puts=2000)
-        if app.habits.offsets_in_store:
-            app.commits(task_id, 1999)
-    run.wait(4)
-    for task_id in sorted(run.tasks):
-        app.puts(task_id, 500)
-        app.flushes(task_id)
-    run.wait(1)
-    return run, app
+def restored(run: Scenario, *ids: str) -> Scenario:
+    """Tasks that have just been restored, up to offset 1999."""
+    for task_id in ids:
+        play(run, f"opens {task_id}, restores {task_id} 1999 puts=2000")
+        play(run, f"commits {task_id} 1999" if run.habits.offsets_in_store else "")
+    return run
 
 
-def quiet(run: Scenario) -> bool:
-    """Whether nothing is said beyond information."""
-    return all(severity is Severity.INFO for _, severity in told(run))
+def running(release: str, **more: Any) -> Scenario:
+    """Four tasks that have work in memory, some time after their restoration."""
+    ids = [f"0_{number}" for number in range(4)]
+    run = restored(play(Scenario(release, EOS, **more), "start"), *ids)
+    return play(run, ", ".join(["4 s", *(f"puts {x} 500, flushes {x}" for x in ids), "1 s"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from agent.contract.events import Severity
 from agent.detectors import BY_ID
@@ -29,11 +30,23 @@ SECOND_US = 1_000_000
 IDENTITY = "identity-1"
 TIMESTAMPED = ("default", "keyValueWithTimestamp")
 PLAIN = ("default",)
+OTHER = frozenset({"identity-2"})
+"""What another incarnation of the store is known by."""
+
+T = TypeVar("T")
 
 
 def at(seconds: float) -> int:
     """A time, in seconds after the beginning."""
     return BEGIN_US + round(seconds * SECOND_US)
+
+
+def having(made: T, **fields: Any) -> T:
+    """The same, with other values in these fields."""
+    for name, value in fields.items():
+        assert hasattr(made, name), name
+        setattr(made, name, value)
+    return made
 
 
 def mark(seconds: float, offset: int, puts: int) -> CheckpointClaim:
@@ -52,10 +65,11 @@ def session(
     identity: str = IDENTITY,
     offset_at_open: int | None = None,
     puts_at_open: int = 0,
+    **fields: Any,
 ) -> Session:
     """A session; `puts` at its release."""
     known = frozenset({identity})
-    return Session(
+    made = Session(
         opened_us=at(opened),
         identities=known,
         puts_at_open=puts_at_open,
@@ -67,6 +81,7 @@ def session(
         puts_at_release=puts,
         final_identities=known,
     )
+    return having(made, **fields)
 
 
 def database(
@@ -79,6 +94,7 @@ def database(
     lock: LockState | None = LockState.FREE,
     families: tuple[str, ...] = TIMESTAMPED,
     entries: int | None = None,
+    **fields: Any,
 ) -> Database:
     """A database; `flushed` is its timeline of (puts, seconds). By default of a kind that puts once per record.
 
@@ -90,7 +106,7 @@ def database(
     made.seen_us = at(born)
     made.families, made.entries_low = families, entries
     made.oldest_data_us = at(int(born)) if puts else 0
-    return made
+    return having(made, **fields)
 
 
 def store(
@@ -99,11 +115,12 @@ def store(
     *,
     segmented: bool = False,
     name: str = "s",
+    **fields: Any,
 ) -> Store:
     """A store."""
     made = Store(name, segmented, {x.segment or "": x for x in databases})
     made.sessions += tuple(sessions)
-    return made
+    return having(made, **fields)
 
 
 def past(
@@ -142,13 +159,22 @@ def checkpoint(
 
 
 def task(
-    *stores: Store, checkpoints: Iterable[CheckpointFact] = (), task_id: str = "0_0", exists: bool = True
+    *stores: Store,
+    checkpoints: Iterable[CheckpointFact] = (),
+    task_id: str = "0_0",
+    exists: bool = True,
+    **fields: Any,
 ) -> Task:
     """A task directory."""
     made = Task("app", task_id, f"app/{task_id}", exists=exists, incarnation=1)
     made.stores = {x.name: x for x in stores}
     made.checkpoints += tuple(checkpoints)
-    return made
+    return having(made, **fields)
+
+
+def profile(release: str | None) -> Profile:
+    """What is known of one release, or of any."""
+    return Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
 
 
 def case(
@@ -170,10 +196,9 @@ def case(
         **(told or {}),
     }
     settings = ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
-    profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
     inventory = Inventory({"app": app}, started_us=at(0))
     first = tasks[0] if tasks else task()
-    return TaskCase(inventory, at(now), app, first, settings=settings, profile=profile)
+    return TaskCase(inventory, at(now), app, first, settings=settings, profile=profile(release))
 
 
 def judge(detector: str, one: AgentCase) -> list[Verdict]:

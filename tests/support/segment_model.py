@@ -6,6 +6,7 @@ Written from AbstractSegments, RocksDBStore and ProcessorStateManager (4.3.0, 4.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.segments import Segment
@@ -13,6 +14,21 @@ from agent.inventory.segments import Segment
 CHANGELOG = "app-w-changelog-0"
 SECOND_US = 1_000_000
 UNKNOWN = -4
+
+
+def segment(starts: int, *, born: float = 0, opened: float | None = 0, **more: Any) -> Segment:
+    """A segment as a reading finds it; times in seconds."""
+    times = {name: round(value * SECOND_US) for name, value in more.items() if name.endswith("_us")}
+    return Segment(
+        name=f"w.{starts}",
+        path=f"app/0_0/w/w.{starts}",
+        starts=starts,
+        identity=f"id-{starts}",
+        born_us=round(born * SECOND_US),
+        opened_us=None if opened is None else round((opened or born) * SECOND_US),
+        manifest=1,
+        **{**more, **times},
+    )
 
 
 @dataclass(slots=True)

@@ -2,202 +2,185 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
-from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.events import Level
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, BlindInterval, Inventory
+from agent.judging.base import AgentCase
 from tests.support.scenario import Scenario
-from tests.support.scenario_case import at, case, judge
+from tests.support.scenario_case import at, judge
+from tests.support.scenario_script import life, play
+from tests.support.twins import cases, said_of
 
 ID = "auditor-blind"
+WARNING, INFO = "warning confirmed", "info confirmed"
+PERHAPS = "info unknown"
 
 
-def test_lost_notifications():
-    """An overflow is a warning with its cause; it ends some minutes after the rescan."""
-    run = Scenario("4.1.2")
-    run.start().opens("0_0")
-    run.wait(10)
-    run.world.overflows()
-    run.wait(40)
-    finding = run.only(ID)
-    assert (finding.level, finding.severity, finding.status) == (Level.SELF, Severity.WARNING, Status.OPEN)
-    assert (finding.application_id, finding.task_id) == ("", None)
+def overflow(then: str) -> Any:
+    """Notifications were lost."""
+
+    def made() -> Scenario:
+        run = life("start, opens, 10 s", Scenario, "4.1.2")()
+        run.world.overflows()
+        return play(run, then)
+
+    return made
+
+
+@cases(
+    ID,
+    ("notifications lost", overflow("40 s"), WARNING),
+    ("some minutes after the rescan", overflow("440 s"), f"{WARNING} resolved"),
+    ("nothing to watch, 290 s", life("290 s", Scenario, "4.1.2"), "silent"),
+    ("nothing to watch, 350 s", life("350 s", Scenario, "4.1.2"), PERHAPS),
+    ("an application came", life("350 s, start, opens, 60 s", Scenario, "4.1.2"), f"{PERHAPS} resolved"),
+    ("nothing to watch, 3,500 s", life("3500 s", Scenario, "4.1.2"), PERHAPS),
+    ("nothing to watch, 3,700 s", life("3700 s", Scenario, "4.1.2"), "warning unknown"),
+    ("an ordinary run", life("start, opens, 900 s", Scenario, "4.1.2"), "silent"),
+)
+def test_lives(story, said):
+    """What it missed, and how long there was nothing."""
+    assert said_of(ID, story) == said
+
+
+def test_finding():
+    """It is about the agent itself."""
+    finding = overflow("40 s")().only(ID)
+    assert (finding.level, finding.application_id, finding.task_id) == (Level.SELF, "", None)
     assert "queue-overflow" in finding.summary
-    run.wait(400)
-    assert run.only(ID).status is Status.RESOLVED
 
 
-def test_nothing_to_watch():
-    """Five minutes without an application directory is told, as information: it may be right."""
-    run = Scenario("4.1.2")
-    run.wait(290)
-    assert run.findings(ID) == []
-    run.wait(60)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.UNKNOWN)
-    run.start().opens("0_0")
-    run.wait(60)
-    assert run.only(ID).status is Status.RESOLVED
+def missed(
+    *intervals: BlindInterval, now: float = 100, seen: float = 0, slowed: Mapping[str, Any] | None = None
+) -> AgentCase:
+    """Blind intervals; an application is there, which was first seen at `seen`."""
+    app = Application("app", exists=True, first_seen_us=at(seen), lock=LockState.HELD)
+    known = Inventory({"app": app}, started_us=at(0), root_seen=True)
+    known.blind.extend(intervals)
+    known.slowed.update(slowed or {})
+    return AgentCase(known, at(now))
 
 
-def test_an_hour_without_any_task_is_a_warning():
-    """Without an application, or with directories of some that no process holds and that have no task."""
-    run = Scenario("4.1.2")
-    run.wait(3_500)
-    assert run.only(ID).severity is Severity.INFO
-    run.wait(200)
-    assert (run.only(ID).severity, run.only(ID).confidence) == (Severity.WARNING, Confidence.UNKNOWN)
-
-    left_over = case(now=3_700)
-    left_over.inventory.applications["app"] = Application("app", exists=True, lock=LockState.FREE)
-    (verdict,) = judge(ID, left_over)
-    assert verdict.severity is Severity.WARNING
-    assert "none of 1 application directories has one" in verdict.summary
+def blind(
+    began: float, ended: float | None = None, cause: str = "queue-overflow", *place: Any
+) -> BlindInterval:
+    """It was blind for the whole state directory, or a place."""
+    return BlindInterval(at(began), cause, None if ended is None else at(ended), *place)
 
 
-@pytest.mark.parametrize("lock", [LockState.HELD, LockState.UNKNOWN])
-def test_an_instance_whose_tasks_are_all_elsewhere_is_no_trouble(lock: LockState):
-    """More pods than partitions: it holds the lock of its application, or that cannot be asked."""
-    idle = case(now=86_400)
-    idle.inventory.applications["app"] = Application("app", exists=True, lock=lock)
-    assert judge(ID, idle) == []
+def nothing(
+    *intervals: BlindInterval, now: float, root: bool = True, lock: LockState | None = None, **fields: Any
+) -> AgentCase:
+    """No application directory, or with `lock` one that has no task."""
+    apps = {} if lock is None else {"app": Application("app", exists=True, lock=lock)}
+    known = Inventory(apps, started_us=at(0), root_seen=root, **fields)
+    known.blind.extend(intervals)
+    return AgentCase(known, at(now))
 
 
-def test_a_state_directory_per_pod_below_the_mount_is_named():
-    """Which one, and never an advice that would make the pods share one."""
-    one = case(now=400)
-    one.inventory.applications.clear()
-    one.inventory.root_seen, one.inventory.nested = True, ("orders-abcde", "orders-fghij")
-    (verdict,) = judge(ID, one)
-    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
-    assert "one level below: orders-abcde is a state directory (2 are: " in verdict.summary
-    assert "$(POD_NAME)" in verdict.next_action
+AWAITED = [blind(x, x + 0.5, "root-missing") for x in range(10, 20)]
+PLACES = [blind(10, None, "denied", "app", f"0_{number}") for number in range(100)]
+POLLING = {"polling": (at(10), "/state is nfs4")}
+LIMIT = {"watch-limit": (at(20), "set fs.inotify.max_user_watches=8192 on the node")}
 
 
-def test_quiet_while_it_sees():
-    """An ordinary run is not blind."""
-    run = Scenario("4.1.2")
-    run.start().opens("0_0")
-    run.wait(900)
-    assert run.findings(ID) == []
+@cases(
+    ID,
+    ("it lasts", missed(blind(10)), WARNING),
+    ("it ended five minutes ago", missed(blind(10, 12), now=312), "silent"),
+    ("it ended less than five minutes ago", missed(blind(10, 12), now=311.9), WARNING),
+    ("two intervals", missed(blind(10), blind(20), now=30), f"{WARNING}, {WARNING}"),
+    ("a hundred refused directories are one trouble", missed(*PLACES, now=30), WARNING),
+    # nothing can be lost before an application makes its directory
+    ("a sidecar waits for the first start", missed(blind(10, 15, "root-missing"), now=30, seen=15), INFO),
+    ("seen when it began", missed(blind(10, 15, "root-missing"), now=30, seen=10), INFO),
+    ("seen before", missed(blind(10, 15, "root-missing"), now=30, seen=5), WARNING),
+    ("waits again and again", missed(*AWAITED, now=30, seen=19), INFO),
+    ("missing again and again", missed(*AWAITED, now=30, seen=5), WARNING),
+    ("an overflow before the first start", missed(blind(10, 15), now=30, seen=15), WARNING),
+    ("agents restart in every rollout", missed(blind(10, 15, "agent-away"), now=30), INFO),
+    ("polling", missed(slowed=POLLING), INFO),
+    ("a limit of the kernel", missed(slowed=LIMIT), WARNING),
+    ("empty directory, before five minutes", nothing(now=299.9), "silent"),
+    ("empty directory", nothing(now=300), PERHAPS),
+    ("missing mount, before five minutes", nothing(now=299.9, root=False), "silent"),
+    ("missing mount", nothing(now=300, root=False), WARNING),
+    ("a level below the mount", nothing(now=400, nested=("orders-abcde", "orders-fghij")), WARNING),
+    ("directories that no process holds", nothing(now=3700, lock=LockState.FREE), "warning unknown"),
+    # more pods than partitions: the instance holds the lock of its application
+    ("all tasks are elsewhere", nothing(now=86_400, lock=LockState.HELD), "silent"),
+    ("nobody can ask who holds the lock", nothing(now=86_400, lock=LockState.UNKNOWN), "silent"),
+)
+def test_looks(story, said):
+    """How long, and whether an application was there to be blind for."""
+    assert said_of(ID, story) == said
 
 
-def dossier(*intervals: BlindInterval, now: float = 100, root_seen: bool = True):
-    """Blind intervals and nothing else; the application is there."""
-    one = case(now=now)
-    one.inventory.blind.extend(intervals)
-    one.inventory.root_seen = root_seen
-    return one
+STEP = BlindInterval(at(10), "clock-step", at(20), detail="the clock was set by -3600.0 s")
+REFUSED = blind(10, None, "watch-refused")
 
 
-def test_no_state_directory_and_one_that_may_not_be_read():
-    """Both are nothing to watch, and each names its own remedy."""
-
-    def told(*blind: BlindInterval):
-        one = dossier(*blind, now=400, root_seen=False)
-        one.inventory.applications.clear()
-        return next(x for x in judge(ID, one) if x.subject == "nothing-to-watch")
-
-    missing, refused = told(), told(BlindInterval(at(10), "watch-refused"))
-    assert "does not exist" in missing.summary
-    assert "no permission to read" in refused.summary
-    assert "runAsGroup" in refused.summary
-    assert (missing.severity, refused.severity) == (Severity.WARNING, Severity.WARNING)
-
-
-def test_interval_that_lasts():
-    """While it lasts the finding says so, and whom it concerns."""
-    verdict = judge(ID, dossier(BlindInterval(at(10), "watch-limit", None, "app", "0_3")))[0]
-    assert (verdict.severity, verdict.confidence, verdict.opened_at_us) == (
-        Severity.WARNING,
-        Confidence.CONFIRMED,
-        at(10),
-    )
-    assert "app/0_3" in verdict.summary
-    assert "lasts" in verdict.summary
-
-
-def test_interval_that_ended():
-    """It is told for five minutes after its end, with its length."""
-    ended = BlindInterval(at(10), "queue-overflow", at(12), "app")
-    verdict = judge(ID, dossier(ended, now=311.9))[0]
-    assert "2.0 s" in verdict.summary
-    assert len(verdict.evidence) == 2
-    assert judge(ID, dossier(ended, now=312)) == []
+@pytest.mark.parametrize(
+    ("one", "opened", "words"),
+    [
+        (missed(blind(1, 3), now=5), 1, "blind for the whole state directory (queue-overflow, 2.0 s)"),
+        (missed(blind(1, 3, "queue-overflow", "app"), now=5), 1, "blind for app (queue-overflow, 2.0 s)"),
+        (
+            missed(blind(1, 3, "queue-overflow", "app", "0_0"), now=5),
+            1,
+            "blind for app/0_0 (queue-overflow, 2.0 s)",
+        ),
+        (missed(blind(10, None, "watch-limit", "app", "0_3")), 10, "for app/0_3 (watch-limit, lasts)"),
+        (missed(STEP, now=30), 10, "The clock was set by -3600.0 s."),
+        (missed(*PLACES, now=30), 10, "100 times"),
+        (missed(slowed=POLLING), 10, "nfs4"),
+        (missed(slowed=LIMIT), 20, "max_user_watches=8192"),
+        (nothing(now=300), 300, "No application directory"),
+        (nothing(now=300, root=False), 300, "does not exist"),
+        (nothing(now=3700, lock=LockState.FREE), 3600, "none of 1 application directories has one"),
+        (nothing(REFUSED, now=400, root=False), 300, "no permission to read"),
+        (nothing(REFUSED, now=400, root=False), 300, "runAsGroup"),
+        (nothing(now=400, nested=("a", "b")), 300, "one level below: a is a state directory (2 are: "),
+    ],
+)
+def test_sentence(one, opened, words):
+    """Where, how long, and what to do: the place is as small as it is known, and it is dated."""
+    verdict = judge(ID, one)[-1]
+    assert verdict.opened_at_us == at(opened)
+    assert words in verdict.summary
 
 
-def test_two_intervals_are_two_findings():
-    """Each has its own cause and time."""
-    found = judge(ID, dossier(BlindInterval(at(10), "a"), BlindInterval(at(20), "a"), now=30))
-    assert len({verdict.subject for verdict in found}) == 2
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (missed(*PLACES, now=30), "Remedy"),
+        (missed(slowed=LIMIT), "Nothing is wrong with the application"),
+        (
+            nothing(now=400, nested=("a", "b")),
+            "$(POD_NAME)",
+        ),  # never an advice that would make the pods share one
+    ],
+)
+def test_next_action(one, words):
+    """The remedy is that of the cause."""
+    assert words in judge(ID, one)[-1].next_action
 
 
-def test_state_directory_that_is_not_there():
-    """A missing mount is a warning; the boundary is five minutes after the start."""
-    one = dossier(now=300, root_seen=False)
-    one.application.exists = False
-    verdict = judge(ID, one)[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
-    early = dossier(now=299.9, root_seen=False)
-    early.application.exists = False
-    assert judge(ID, early) == []
-    assert isinstance(one.inventory, Inventory)
-
-
-def test_a_sidecar_that_waits_for_the_first_start_is_no_warning():
-    """Nothing can be lost before an application makes its directory; once one was seen, a missing root is a warning."""
-    waited = BlindInterval(at(10), "root-missing", at(15))
-    for seen_s, severity in ((15, Severity.INFO), (10, Severity.INFO), (5, Severity.WARNING)):
-        one = dossier(waited, now=30)
-        one.application.first_seen_us = at(seen_s)
-        assert [x.severity for x in judge(ID, one)] == [severity], seen_s
-    often = [BlindInterval(at(x), "root-missing", at(x + 0.5)) for x in range(10, 20)]
-    for seen_s, severity in ((19, Severity.INFO), (5, Severity.WARNING)):
-        one = dossier(*often, now=30)
-        one.application.first_seen_us = at(seen_s)
-        assert [x.severity for x in judge(ID, one)] == [severity], seen_s
-    other = dossier(BlindInterval(at(10), "queue-overflow", at(15)), now=30)
-    other.application.first_seen_us = at(15)
-    assert [x.severity for x in judge(ID, other)] == [Severity.WARNING]
-
-
-def test_seen_later_is_no_blindness():
-    """Polling is information; a limit of the kernel is a warning with what to set and how to fix it."""
-    one = dossier(now=30)
-    one.inventory.slowed = {
-        "polling": (at(10), "/state is nfs4"),
-        "watch-limit": (at(20), "set fs.inotify.max_user_watches=8192 on the node"),
-    }
-    polling, limit = judge(ID, one)
-    assert (polling.severity, limit.severity) == (Severity.INFO, Severity.WARNING)
-    assert "nfs4" in polling.summary
-    assert "max_user_watches=8192" in limit.summary
-    assert "Nothing is wrong with the application" in limit.next_action
+def test_evidence():
+    """Its beginning and its end, with the place; each interval is a finding of its own."""
+    (verdict,) = judge(ID, missed(blind(10, 12, "queue-overflow", "app"), now=30))
+    assert [(step.at_us, step.where) for step in verdict.evidence] == [(at(10), "app"), (at(12), "app")]
+    assert len({x.subject for x in judge(ID, missed(blind(10), blind(20), now=30))}) == 2
 
 
 def test_every_step_of_doing_less_is_reported():
     """Another step is another finding, and the former one ends."""
-    one = dossier(now=30)
-    subjects = set()
-    for steps in ("slower-rescan", "slower-rescan, longer-batches"):
-        one.inventory.slowed = {"self-limit": (at(10), steps)}
-        (verdict,) = judge(ID, one)
-        assert steps in verdict.summary
-        subjects.add(verdict.subject)
-    assert len(subjects) == 2
-
-
-def test_many_places_are_one_finding():
-    """A hundred refused directories are one trouble; the remedy is that of the cause."""
-    intervals = [BlindInterval(at(10), "denied", None, "app", f"0_{number}") for number in range(100)]
-    (verdict,) = judge(ID, dossier(*intervals, now=30))
-    assert "100 times" in verdict.summary
-    assert "Remedy" in verdict.next_action
-
-
-def test_the_detail_is_reported():
-    """Numbers and names are part of the sentence."""
-    one = BlindInterval(at(10), "clock-step", at(20), detail="the clock was set by -3600.0 s")
-    (verdict,) = judge(ID, dossier(one, now=30))
-    assert "The clock was set by -3600.0 s." in verdict.summary
+    steps = ("slower-rescan", "slower-rescan, longer-batches")
+    found = [judge(ID, missed(slowed={"self-limit": (at(10), x)}))[0] for x in steps]
+    assert [step in x.summary for step, x in zip(steps, found, strict=True)] == [True, True]
+    assert len({x.subject for x in found}) == 2

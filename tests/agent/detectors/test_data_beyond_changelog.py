@@ -6,324 +6,180 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level
 from agent.inventory.observations import StoreOffsets
-from agent.judging.base import TaskCase
-from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
-from tests.support.scenario import KEY_VALUE, WINDOWED, App, Scenario
-from tests.support.scenario_case import case, database, judge, mark, session, store, task
+from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful
+from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
+from tests.support.scenario_case import case, database, mark, session, store, task
+from tests.support.scenario_script import life, play
+from tests.support.twins import cases, said_of
 
 ID = "data-beyond-changelog"
+SUSPECTED = "warning suspected"
+COMMITTED = "silent: all that had been flushed may have been committed"
+NOTHING = "silent: nothing was flushed beyond the checkpoint"
+NOTHING_4_3 = "silent: nothing was flushed behind the stored offset"
+READS_AGAIN = "silent: a standby of up to 2.4 may have read the same records again"
 
 
-def crashed(release: str, guarantee: str = EOS, *, flush: bool = True, puts: int = 6000, **more) -> Scenario:
-    """A store at offset 1999 that took more records, flushed them, and was killed before it committed them."""
-    run = lawful(release, guarantee, **more)
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 1999, puts=2000)
-    app.commits("0_0", 1999) if app.habits.offsets_in_store else None
-    app.flushes("0_0")
-    run.wait(5)
-    app.puts("0_0", puts)
-    if flush:
-        app.flushes("0_0")
-    run.wait(1)
-    app.crash()
-    run.wait(5)
-    return run
+def crashed(release: str, guarantee: str = EOS, *, flush: bool = True, **more: Any) -> Scenario:
+    """A store at offset 1999 that took 6,000 records, flushed them, and was killed before it committed them."""
+    run = play(lawful(release, guarantee, **more), "start, opens, restores 1999 puts=2000")
+    play(run, "commits 1999" if run.habits.offsets_in_store else "")
+    return play(run, f"flushes, 5 s, puts 6000, {'flushes' * flush}, 1 s, crash, 5 s")
 
 
-def not_wiped(run: Scenario, end: int = 1999, puts: int = 0) -> App:
+def not_wiped(end: int = 1999, puts: int = 0) -> str:
     """The next start takes the store as it is, reads its changelog to the end, and works on."""
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", end, puts=puts)
-    run.wait(30)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(30)
-    return app
+    return f"start, opens, restores {end} puts={puts}, 30 s, puts 500, flushes, 30 s"
 
 
-def twin(name: str, *values: object) -> Any:
-    """A look-alike, and what it is."""
-    return pytest.param(*values, marks=pytest.mark.twin_of(ID, name))
+WIPED = "wipes, restores 1999 puts=2000, 60 s"
+WIPED_AT_ONCE = f"start, opens, {WIPED}"
+KEPT = not_wiped()
+STOPPED = f"{KEPT}, stops 2500, 30 s"
+SEGMENTS = (
+    "start, opens, puts 600 segment=0, checkpoints 599, flushes, puts 600 segment=0, puts 700 segment=60000,"
+    "checkpoints 1899, flushes segment=60000, 5 s, stops 1899, 5 s, start, opens, 5 s, stops 1899, 30 s"
+)
+REPLAYED = "start, opens, restores {0} puts={0}, 30 s"
+HALF_WAY = "start, opens, puts 1000, 60 s"
+FILLED = "start, opens, 2 s, puts 4000, checkpoints 1999, 10 s"
+NOT_MORE = FILLED.replace("4000", "2000")
+PLAIN = {"s": KEY_VALUE}
 
 
-# -- it speaks ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.1.2", "4.2.1"])
-@pytest.mark.twin_of("data-beyond-changelog", "an offset was trusted, the replay was not whole")
-def test_a_wipe_that_was_skipped(release):
+@cases(
+    ID,
+    (
+        "wipe skipped, 3.8",
+        life(KEPT, crashed, "3.8.1"),
+        f"{SUSPECTED}: an offset was trusted, the replay was not whole",
+    ),
+    ("wipe skipped, 4.2", life(KEPT, crashed, "4.2.1"), SUSPECTED),
+    ("wipe skipped, offset in the store", life(STOPPED, crashed, "4.3.1"), SUSPECTED),
+    ("wipe skipped, nobody knows the release", life(STOPPED, crashed, UNHEARD_OF), SUSPECTED),
+    (
+        "the whole changelog gives back 2,000",
+        life(REPLAYED.format(2000), crashed, "2.4.1"),
+        "critical confirmed",
+    ),
+    (
+        "the whole changelog gives back all",
+        life(REPLAYED.format(8000), crashed, "2.4.1"),
+        "silent: nothing proves it",
+    ),
+    ("wiped late", life(f"{KEPT}, {WIPED}", crashed, "4.1.2"), f"{SUSPECTED} resolved"),
+    ("wiped, 2.4", life(WIPED_AT_ONCE, crashed, "2.4.1"), "silent"),
+    ("wiped, 3.9", life(WIPED_AT_ONCE, crashed, "3.9.2"), "silent"),
+    ("wiped, 4.3", life(WIPED_AT_ONCE, crashed, "4.3.1"), "silent"),
+    ("everything was committed", life(not_wiped(7999, 6000), crashed, "3.9.2"), COMMITTED),
+    ("and more", life(not_wiped(8100, 6101), crashed, "4.2.1"), COMMITTED),
+    ("in memory only, 3.9", life(KEPT, crashed, "3.9.2", flush=False), NOTHING),
+    ("in memory only, 4.3", life(KEPT, crashed, "4.3.1", flush=False), NOTHING_4_3),
+    ("at-least-once keeps what is not acknowledged", life(KEPT, crashed, "4.1.2", ALOS), "silent"),
+    ("guarantee not told", life(KEPT, crashed, "4.1.2", hidden=("processing_guarantee",)), "silent"),
+    (
+        "6,000 puts may be 2,000 records of a versioned store",
+        life(not_wiped(4999, 3000), crashed, "4.1.2", stores=PLAIN),
+        "silent",
+    ),
+    (
+        "store still open, 4.3",
+        life(KEPT, crashed, "4.3.1"),
+        "silent: the next stored offset, as long as the store is open",
+    ),
+    (
+        "each segment has its own offset",
+        life(SEGMENTS, lawful, "4.3.1", EOS, stores={"w": WINDOWED}),
+        "silent",
+    ),
+    ("half way the offset is low", life(HALF_WAY, crashed, "3.9.2"), "silent: where the restoration ended"),
+    (
+        "and then it is not",
+        life(f"{HALF_WAY}, puts 5000, checkpoints 7999, 60 s", crashed, "3.9.2"),
+        "silent",
+    ),
+    ("changelog replayed twice, 2.6", life(FILLED, lawful, "2.6.0"), SUSPECTED),
+    ("changelog replayed twice, 4.2", life(FILLED, lawful, "4.2.1"), SUSPECTED),
+    ("as many puts as records", life(NOT_MORE, lawful, "3.9.2"), "silent"),
+    ("a standby of 2.3 reads again", life(FILLED, lawful, "2.3.1"), READS_AGAIN),
+    ("4.3: offsets take sequence numbers", life(FILLED, lawful, "4.3.1"), "silent"),
+    ("a plain store may be versioned", life(FILLED, lawful, "3.9.2", stores=PLAIN), "silent"),
+    (
+        "what was flushed behind the checkpoint comes again",
+        life(f"{NOT_MORE}, start, crash, start, opens, puts 2000, checkpoints 2000, 10 s", lawful, "3.9.2"),
+        "silent: the store was not new, or was opened again",
+    ),
+)
+def test_lives(story, said):
     """Nothing of what had been flushed came back with the changelog."""
-    run = crashed(release)
-    not_wiped(run)
-    finding = said(run, ID)
-    assert (finding.level, finding.severity, finding.confidence, finding.status, finding.affected) == (
-        Level.DAMAGE,
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-        Status.OPEN,
-        Affected.POSSIBLY,
-    )
+    run = story()
+    assert said_of(ID, run) == said
+    assert broken(run) == ([] if said == "silent" else [ID])
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            life(KEPT, crashed, "4.1.2"),
+            "6000 puts had been flushed beyond offset 1999, and the restoration ended at 1999",
+        ),
+        (life(STOPPED, crashed, "4.3.1"), "and the next one is 2500"),
+        (
+            life(REPLAYED.format(2000), crashed, "2.4.1"),
+            "6000 live entries or more, and the whole changelog gave back 2000 puts",
+        ),
+        (life(FILLED, lawful, "3.9.2"), "4000 puts since it was made, from 2000 records at most"),
+    ],
+)
+def test_finding(made, words):
+    """What it names, and the numbers that it rests on."""
+    finding = made().only(ID)
+    assert (finding.level, finding.affected) == (Level.DAMAGE, Affected.POSSIBLY)
     assert (finding.task_id, finding.store, finding.upstream) == ("0_0", "s", ())
-    assert (
-        "6000 puts had been flushed beyond offset 1999, and the restoration ended at 1999" in finding.summary
-    )
+    assert words in finding.summary
 
 
-@pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
-@pytest.mark.twin_of("data-beyond-changelog", "the next stored offset, as long as the store is open")
-def test_a_wipe_that_was_skipped_with_offsets_in_the_store(release):
-    """Nobody knows the release: what lay behind the stored offset does not come back with the next one."""
-    run = crashed(release)
-    app = not_wiped(run)
-    app.stops({"0_0": 2500})
-    run.wait(30)
-    assert "and the next one is 2500" in said(run, ID).summary
-
-
-def test_a_replay_of_the_whole_changelog_gives_back_less():
-    """Up to 2.5 a restoration from the start is seen as a whole."""
-    run = crashed("2.4.1", flush=True)
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 2000, puts=2000)
-    run.wait(30)
-    finding = said(run, ID)
-    assert finding.confidence is Confidence.CONFIRMED
-    assert "6000 live entries or more, and the whole changelog gave back 2000 puts" in finding.summary
-
-
-@pytest.mark.twin_of("data-beyond-changelog", "nothing proves it")
-def test_a_replay_of_the_whole_changelog_that_gives_back_all():
-    """What was flushed had been committed after all."""
-    run = crashed("2.4.1", flush=True)
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 8000, puts=8000)
-    run.wait(30)
-    assert run.findings(ID) == []
-
-
-def test_it_ends_with_the_store():
-    """A wipe removes what should not be there."""
-    run = crashed("4.1.2")
-    app = not_wiped(run)
-    assert run.only(ID).status is Status.OPEN
-    app.wipes("0_0")
-    run.wait(5)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-# -- it is silent ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("release", ["2.4.1", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
-def test_wiped(release):
-    """What exactly-once does: the store is recreated."""
-    run = crashed(release)
-    app = run.start()
-    app.opens("0_0")
-    app.wipes("0_0")
-    app.restores("0_0", 1999, puts=2000)
-    run.wait(60)
-    assert broken(run) == []
-
-
-@pytest.mark.parametrize("release", ["3.9.2", "4.2.1"])
-@pytest.mark.parametrize("end", [7999, 8100])
-@pytest.mark.twin_of("data-beyond-changelog", "all that had been flushed may have been committed")
-def test_everything_was_committed(release, end):
-    """The changelog gives back as much as had been flushed."""
-    run = crashed(release)
-    not_wiped(run, end, puts=end - 1999)
-    assert broken(run) == []
-
-
-def zeroed(covering: int = 1999, *, kept: bool = True, transactional: bool | None = None) -> TaskCase:
+def zeroed(covering: int = 1999, **before: Any) -> Any:
     """4.3: compaction zeroed the sequences. Which puts came after the last stored offset, nobody can say then."""
-    before = session(10, 20, puts=7000, puts_at_open=2000)
-    before.closed, before.stored_offset_at_open, before.kept_offsets = False, 1999, kept
-    before.uncovered_puts, before.covering_offset, before.transactional = None, covering, transactional
-    after = session(30, 40)
-    after.stored_offset = covering
-    made = database(puts=7000)
-    made.offsets = StoreOffsets()
-    return case(task(store([made], [before, after])), release="4.3.1")
+    known = {"closed": False, "stored_offset_at_open": 1999, "kept_offsets": True, "transactional": None}
+    let_go = session(10, 20, puts=7000, puts_at_open=2000, **{**known, **before})
+    let_go.uncovered_puts, let_go.covering_offset = None, covering
+    made = database(puts=7000, offsets=StoreOffsets())
+    return case(task(store([made], [let_go, session(30, 40, stored_offset=covering)])), release="4.3.1")
 
 
-@pytest.mark.parametrize(
-    "one",
-    [
-        twin("the next stored offset may cover all that had been flushed", zeroed(6900)),
-        twin("a transactional store may be ahead of its offset", zeroed(transactional=True)),
-        twin("an older release let go of the store", zeroed(kept=False)),
-    ],
-)
-def test_stored_offset_that_says_enough(one):
-    """That of the opening is compared: 5,000 puts, and the offset did not move."""
-    assert len(judge(ID, zeroed())) == 1
-    assert judge(ID, one) == []
-
-
-@pytest.mark.parametrize(
-    "release",
-    [
-        twin("nothing was flushed beyond the checkpoint", "3.9.2"),
-        "4.2.1",
-        twin("nothing was flushed behind the stored offset", "4.3.1"),
-        UNHEARD_OF,
-    ],
-)
-def test_nothing_was_flushed(release):
-    """What was in memory only is gone."""
-    run = crashed(release, flush=False)
-    not_wiped(run)
-    assert broken(run) == []
-
-
-@pytest.mark.parametrize("guarantee", [ALOS, None])
-def test_at_least_once(guarantee):
-    """What was not acknowledged may stay under at-least-once; and where nobody says, nothing is said."""
-    hidden = () if guarantee else ("processing_guarantee",)
-    run = crashed("4.1.2", guarantee or EOS, hidden=hidden)
-    not_wiped(run)
-    assert broken(run) == []
-
-
-def test_a_plain_store_that_may_put_more_than_once():
-    """6,000 puts may be 2,000 records of a versioned store, which the offsets would cover."""
-    run = crashed("4.1.2", stores={"s": KEY_VALUE})
-    not_wiped(run, 4999, puts=3000)
-    assert broken(run) == []
-
-
-def test_each_segment_has_its_own_offset():
-    """4.3: what lies behind one segment's offset is not compared with that of another."""
-    run = lawful("4.3.1", EOS, stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 600, segment=0)
-    app.checkpoints("0_0", 599)
-    app.flushes("0_0")
-    app.puts("0_0", 600, segment=0)
-    app.puts("0_0", 700, segment=60_000)
-    app.checkpoints("0_0", 1899)
-    run.task("0_0").databases["w", "60000"].flush()
-    run.wait(5)
-    app.stops({"0_0": 1899})
-    run.wait(5)
-    again = run.start()
-    again.opens("0_0")
-    run.wait(5)
-    again.stops({"0_0": 1899})
-    run.wait(30)
-    assert broken(run) == []
-
-
-@pytest.mark.parametrize("segmented", [False, twin("the restoration is not seen as a whole", True)])
-def test_reopens_of_two_segments_are_no_whole_restoration(segmented):
+def reopened(*, segmented: bool) -> Any:
     """Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening."""
-    before, after = session(0, 60, puts=6000), session(70)
-    before.entries_at_release, after.reopens = 6000, 2
+    before, after = session(0, 60, puts=6000, entries_at_release=6000), session(70, reopens=2)
     parts = [database(puts=6000, flushed=[(6000, 50)], segment=x, entries=3000) for x in ("0", "60000")]
     held = store(parts if segmented else parts[:1], [before, after], segmented=segmented)
-    found = judge(ID, case(task(held), now=120, release="2.0.1", guarantee=EOS))
-    assert bool(found) is not segmented
+    return case(task(held), now=120, release="2.0.1", guarantee=EOS)
 
 
-@pytest.mark.twin_of("data-beyond-changelog", "where the restoration ended")
-def test_it_is_not_said_before_the_end_of_the_restoration():
-    """Half way the offset is low for every store."""
-    run = crashed("3.9.2")
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 1000)
-    run.wait(60)
-    assert broken(run) == []
-    app.puts("0_0", 5000)
-    app.checkpoints("0_0", 7999)
-    run.wait(60)
-    assert broken(run) == []
-
-
-# -- under either guarantee: more than there are records -------------------------------------------------------
-
-
-def restored(puts: int, release: str = "3.9.2", **more) -> Scenario:
-    """A store that is made empty, takes so many puts, and says that it is at offset 1999."""
-    run = lawful(release, ALOS, **more)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    app.puts("0_0", puts)
-    app.checkpoints("0_0", 1999)
-    run.wait(10)
-    return run
-
-
-@pytest.mark.parametrize("release", ["2.6.0", "2.8.2", "3.9.2", "4.2.1"])
-def test_a_changelog_that_is_replayed_twice(release):
-    """Each record is there once, and was put twice."""
-    finding = said(restored(4000, release), ID)
-    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    assert "4000 puts since it was made, from 2000 records at most" in finding.summary
-
-
-def filled(offset: int = 1999, *, unsure: bool = False) -> TaskCase:
+def new(offset: int = 1999, *, unsure: bool = False) -> Any:
     """A store that was made at 0 s, and whose checkpoint counts 4,000 puts."""
-    said_so = mark(20, offset, 4000)
-    said_so.unsure = unsure
-    made = database(puts=4000)
-    made.manifest = 5
-    return case(
-        task(store([made], [session(0, created=True, last=said_so)])), release="3.9.2", guarantee=ALOS
-    )
+    last = mark(20, offset, 4000)
+    last.unsure = unsure
+    held = store([database(puts=4000, manifest=5)], [session(0, created=True, last=last)])
+    return case(task(held), release="3.9.2", guarantee=ALOS)
 
 
-@pytest.mark.parametrize(
-    "one",
-    [
-        twin("the checkpoint claims nothing", filled(-4)),
-        twin("as many puts as there may be records", filled(3999)),
-        twin("whether the store took them before the checkpoint", filled(unsure=True)),
-    ],
+@cases(
+    ID,
+    ("5,000 puts and the offset did not move", zeroed(), SUSPECTED),
+    ("it moved as far", zeroed(6900), "silent: the next stored offset may cover all that had been flushed"),
+    ("transactional", zeroed(transactional=True), "silent: a transactional store may be ahead of its offset"),
+    ("let go by 4.2", zeroed(kept_offsets=False), "silent: an older release let go of the store"),
+    ("reopened, one database", reopened(segmented=False), "critical confirmed"),
+    ("reopened, two segments", reopened(segmented=True), "silent: the restoration is not seen as a whole"),
+    ("4,000 puts of 2,000 records", new(), SUSPECTED),
+    ("the checkpoint claims nothing", new(-4), "silent: the checkpoint claims nothing"),
+    ("4,000 puts of 4,000 records", new(3999), "silent: as many puts as there may be records"),
+    ("whether before it", new(unsure=True), "silent: whether the store took them before the checkpoint"),
 )
-def test_checkpoint_that_says_enough(one):
+def test_looks(story, said):
     """Each takes one thing away from a store that took too much."""
-    assert len(judge(ID, filled())) == 1
-    assert judge(ID, one) == []
-
-
-@pytest.mark.parametrize(
-    ("release", "puts"),
-    [
-        ("3.9.2", 2000),
-        twin("a standby of up to 2.4 may have read the same records again", "2.3.1", 4000),
-        ("4.3.1", 4000),
-    ],
-)
-def test_no_more_than_there_can_be(release, puts):
-    """As many as records; up to 2.4 a standby reads again; from 4.3 on offsets take sequence numbers."""
-    assert broken(restored(puts, release)) == []
-
-
-def test_a_store_that_may_put_more_than_once_per_record():
-    """A plain store may be a versioned one."""
-    assert broken(restored(4000, stores={"s": KEY_VALUE})) == []
-
-
-@pytest.mark.twin_of("data-beyond-changelog", "the store was not new, or was opened again")
-def test_a_store_that_was_opened_again():
-    """At-least-once: what was flushed behind the checkpoint comes again."""
-    run = restored(2000)
-    run.start().crash()
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 2000)
-    app.checkpoints("0_0", 2000)
-    run.wait(10)
-    assert broken(run) == []
+    assert said_of(ID, story) == said

@@ -2,189 +2,150 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level
 from agent.inventory.disk import LockState
-from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
-from tests.support.scenario import TIMESTAMPED, WINDOWED, App, Scenario
+from tests.support.laws import EOS, UNHEARD_OF, broken, lawful
+from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
 from tests.support.scenario_looks import DATABASE, Reducing, database_look, removal, task_look
+from tests.support.scenario_script import life, play
 from tests.support.scenario_tasks import delete_tree
+from tests.support.twins import cases, said_of
 
 ID = "deleted-while-held"
-RELEASES = ["2.0.1", "2.3.1", "2.8.2", "3.9.2", "4.3.1", UNHEARD_OF]
+SAID = "warning suspected resolved"
+TWO = {"s": TIMESTAMPED, "t": TIMESTAMPED}
 
 
-def running(release: str = "3.9.2", guarantee: str = ALOS, **more) -> tuple[Scenario, App]:
+def running(release: str = "3.9.2", *told: str, **more: Any) -> Scenario:
     """A task that works, with something flushed."""
-    run = lawful(release, guarantee, **more)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(1)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(5)
-    return run, app
+    return play(lawful(release, *told, **more), "start, opens, 1 s, puts 500, flushes, 5 s")
 
 
-# -- it speaks ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_held_directory_is_deleted(release):
+def deleted(*told: str, path: str = "app/0_0", first: str = "", then: str = "10 s", **more: Any) -> Scenario:
     """By whomever: the owner has closed nothing."""
-    run, _ = running(release)
-    delete_tree(run.world, "app/0_0")
-    run.wait(5)
-    finding = said(run, ID)
-    assert (finding.level, finding.severity, finding.confidence, finding.status, finding.affected) == (
-        Level.DAMAGE,
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-        Status.RESOLVED,
-        Affected.POSSIBLY,
-    )
-    assert (finding.task_id, finding.store, finding.upstream) == ("0_0", "s", ())
+    run = play(running(*told, **more), first)
+    delete_tree(run.world, path)
+    return play(run, then)
 
 
-def test_each_store_is_named_once():
-    """Two stores, a slow deletion: two findings."""
-    run, _ = running(stores={"s": TIMESTAMPED, "t": TIMESTAMPED})
+def swept(release: str) -> Scenario:
+    """IDENTITY goes while LOCK is held, and its owner goes on: N19. Told once, however often it is missing."""
+    run = running(release)
+    run.world.play("unlink", "app/0_0/rocksdb/s/IDENTITY")
+    play(run, "2 s")
+    assert said_of(ID, run) == SAID
+    assert "IDENTITY" in run.only(ID).summary
+    return play(run, "puts 10, flushes, 130 s")
+
+
+def slowly() -> Scenario:
+    """A deletion that takes its time."""
+    run = running(stores=TWO)
     run.world.unlink_us = 400_000
     delete_tree(run.world, "app/0_0")
-    run.wait(60)
-    assert sorted(str(x.store) for x in run.findings(ID)) == ["s", "t"]
+    assert sorted(str(x.store) for x in play(run, "60 s").findings(ID)) == ["s", "t"]
+    return run
 
 
-def test_a_segment_of_a_window_store():
-    """Its siblings stay, and so does who holds them."""
-    run, app = running(stores={"w": WINDOWED})
-    app.puts("0_0", 100, segment=60_000)
-    app.flushes("0_0")
-    run.wait(5)
-    delete_tree(run.world, "app/0_0/w/w.60000")
-    run.wait(5)
-    assert "store w was deleted while a process holds it" in said(run, ID).summary
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_identity_swept_under_a_held_store(release):
-    """IDENTITY goes while LOCK is held, and its owner goes on: N19. Reported once, however often it is missing."""
-    run, app = running(release)
-    run.world.play("unlink", "app/0_0/rocksdb/s/IDENTITY")
-    run.wait(2)
-    finding = run.only(ID)
-    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
-        Level.DAMAGE,
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-        Status.RESOLVED,
-    )
-    assert "IDENTITY" in finding.summary
-    app.puts("0_0", 10)
-    app.flushes("0_0")
-    run.wait(130)
-    assert len(run.findings(ID)) == 1
-
-
-# -- it is silent ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("guarantee", [ALOS, EOS])
-def test_a_wipe_closes_first(release, guarantee):
-    """N13: whoever owns the store closes it, then deletes."""
-    run, app = running(release, guarantee)
-    app.wipes("0_0")
-    run.wait(10)
-    assert broken(run) == []
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_cleaner_takes_what_no_process_holds(release):
-    """N8: after an orderly close the task went elsewhere."""
-    run, app = running(release)
-    app.closes("0_0", 499)
-    run.wait(30)
-    app.cleaner.deletes("0_0")
-    run.wait(10)
-    assert broken(run) == []
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_killed_owner_whose_directory_goes_at_once(release):
+def killed_before() -> Scenario:
     """The kernel closes what a killed process had open, and announces it."""
-    run, app = running(release)
-    app.crash()
+    run = play(running(), "crash")
     run.world.play("close_w", "app/0_0/rocksdb/s/LOCK")
     delete_tree(run.world, "app/0_0")
-    run.wait(10)
-    assert broken(run) == []
+    return play(run, "10 s")
 
 
-@pytest.mark.twin_of(ID, "its owner was killed: the end is heard of later")
-def test_an_owner_that_ends_a_moment_after_the_deletion():
-    """Its end may not have been announced yet: nothing is said before a second has passed, and nothing then."""
-    run, app = running()
-    delete_tree(run.world, "app/0_0")
-    assert run.findings(ID) == []
-    run.wait(0.3)
-    app.crash()
-    run.wait(10)
-    assert broken(run) == []
-
-
-def test_an_expired_segment():
-    """Closed, then deleted, while the store stays open."""
-    run, app = running(stores={"w": WINDOWED})
-    app.puts("0_0", 100, segment=60_000)
-    app.flushes("0_0")
-    run.wait(5)
-    app.drops_segment("0_0", "w", 0)
-    run.wait(10)
-    assert broken(run) == []
-
-
-def test_compaction_and_reopening():
-    """A running store drops SST files and old manifests of its own."""
-    run, app = running()
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    app.compacts("0_0")
-    app.reopens("0_0", "s")
-    run.wait(10)
-    assert run.findings(ID) == []
-
-
-def test_a_store_that_is_wiped_and_made_again_at_once():
-    """A revived task: closed, deleted, made again within the same moment."""
-    run, app = running("4.1.2", EOS)
-    app.wipes("0_0")
-    app.opens("0_0")
-    app.puts("0_0", 20)
-    app.flushes("0_0")
-    run.wait(10)
-    assert broken(run) == []
-
-
-def test_a_deletion_that_was_not_announced():
+def unannounced() -> Scenario:
     """What a rescan finds gone may have been closed before: order is not known."""
-    run, _ = running()
+    run = running()
     with run.unheard():
         delete_tree(run.world, "app/0_0")
-    run.wait(200)
-    assert broken(run) == []
+    return play(run, "200 s")
 
 
-def test_who_holds_it_cannot_be_asked():
-    """The lock's state is unknown."""
-    run, _ = running()
+def unasked() -> Scenario:
+    """Nobody can ask who holds the lock."""
+    run = running()
     assert run.world.pipeline is not None
     task = run.world.pipeline.inventory.applications["app"].tasks["0_0"]
     task.stores["s"].databases[""].lock = LockState.UNKNOWN
     delete_tree(run.world, "app/0_0")
-    run.wait(10)
-    assert broken(run) == []
+    return play(run, "10 s")
+
+
+SEGMENT = "puts 100 segment=60000, flushes, 5 s"
+RELEASES = ["2.0.1", "2.3.1", "2.8.2", "3.9.2", "4.3.1", UNHEARD_OF]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@cases(
+    ID,
+    ("the directory is deleted under its owner", deleted, SAID),
+    ("a file is swept under its owner", swept, SAID),
+    ("N13, its owner wipes it", lambda x: play(running(x), "wipes, 10 s"), "silent"),
+    ("N13, exactly-once", lambda x: play(running(x, EOS), "wipes, 10 s"), "silent"),
+    ("N8, a cleaner", lambda x: play(running(x), "closes 499, 30 s, deletes, 10 s"), "silent"),
+)
+def test_every_release(story, said, release):
+    """It holds on every release: who deletes in order closes first."""
+    run = story(release)
+    assert said_of(ID, run) == said
+    assert broken(run) == ([] if said == "silent" else [ID])
+
+
+@cases(
+    ID,
+    ("two stores, slowly", slowly, f"{SAID}, {SAID}"),
+    (
+        "a segment, its siblings stay",
+        lambda: deleted(stores={"w": WINDOWED}, first=SEGMENT, path="app/0_0/w/w.60000"),
+        SAID,
+    ),
+    (
+        "its owner is killed a moment later",
+        lambda: deleted(then="0.3 s, crash, 10 s"),
+        "silent: its owner was killed: the end is heard of later",
+    ),
+    ("its owner may yet end", lambda: deleted(then=""), "silent: the end of its owner may be heard of yet"),
+    ("its owner was killed before", killed_before, "silent"),
+    (
+        "an expired segment",
+        life(f"{SEGMENT}, drops_segment w 0, 10 s", running, stores={"w": WINDOWED}),
+        "silent",
+    ),
+    ("compaction and reopening", life("puts 500, flushes, compacts, reopens s, 10 s", running), "silent"),
+    ("made again at once", life("wipes, opens, puts 20, flushes, 10 s", running, "4.1.2", EOS), "silent"),
+    ("not announced", unannounced, "silent"),
+    ("nobody can ask who holds it", unasked, "silent"),
+)
+def test_lives(story, said):
+    """Whether a process held it, and went on."""
+    run = story()
+    assert said_of(ID, run) == said
+    assert broken(run) == ([] if said == "silent" else [ID])
+
+
+@pytest.mark.parametrize(
+    ("made", "store", "affected"),
+    [
+        (deleted, "s", Affected.POSSIBLY),
+        (
+            lambda: deleted(stores={"w": WINDOWED}, first=SEGMENT, path="app/0_0/w/w.60000"),
+            "w",
+            Affected.POSSIBLY,
+        ),
+        (lambda: swept("3.9.2"), None, Affected.NO),
+    ],
+)
+def test_finding(made, store, affected):
+    """What it names."""
+    finding = made().only(ID)
+    assert (finding.level, finding.affected, finding.upstream) == (Level.DAMAGE, affected, ())
+    assert (finding.task_id, finding.store) == ("0_0", store)
 
 
 def test_a_removal_that_is_heard_of_late():

@@ -2,344 +2,311 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level
+from agent.inventory.disk import LockState
+from agent.inventory.observations import StoreOffsets
 from agent.layout.facts import Fact
-from tests.support.scenario import App, Scenario
-from tests.support.scenario_case import at, case, database, judge, session, severities, store, task
-from tests.support.twins import twin
+from tests.support.scenario import Scenario
+from tests.support.scenario_case import OTHER, at, case, database, judge, session, store, task
+from tests.support.scenario_script import life, play
+from tests.support.twins import cases, said_of
 
 ID = "false-clean-store"
 EOS = "exactly_once_v2"
+WARNING = "warning suspected"
+CRITICAL = "critical suspected"
+EXPOSED = "exposure critical suspected"
+ROLE = " without num_standby_replicas"
+OPEN = "silent: killed open"
+BRIEF = "silent: held too briefly to tell how it ended"
+WITH_OFFSET = "silent: closed with its offset"
 
 
-def dirty(
-    release: str = "4.3.1", guarantee: str = EOS, standbys: int | None = 0, *, puts: int = 5000, **more
-) -> Scenario:
-    """Once closed clean at 1999; then uncommitted puts, a dirty close, and a kill before the wipe."""
+def clean(release: str = "4.3.1", guarantee: str = EOS, standbys: int | None = 0, **more: Any) -> Scenario:
+    """Once closed clean at 1999."""
     run = Scenario(release, guarantee, standbys, **more)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 2000)
-    run.wait(1)
-    app.stops({"0_0": 1999})
-    run.wait(5)
-    app = run.start()
-    run.wait(3)
-    app.opens("0_0")
-    run.wait(1)
-    if puts:
-        app.puts("0_0", puts)
-    app.closes_dirty("0_0")
-    app.crash()
-    run.wait(5)
-    return run
+    return play(run, "start, opens, puts 2000, 1 s, stops 1999, 5 s")
 
 
-def reopened(run: Scenario) -> App:
-    """The next process opens it and trusts the status."""
-    app = run.start()
-    run.wait(3)
-    app.opens("0_0")
-    return app
+def dirty(*told: Any, puts: int = 5000, **more: Any) -> Scenario:
+    """The same; then uncommitted puts, a dirty close, and a kill before the wipe."""
+    return play(clean(*told, **more), f"start, 3 s, opens, 1 s, puts {puts}, closes_dirty, crash, 5 s")
 
 
-@pytest.mark.parametrize("release", ["4.3.0", "4.3.1"])
-def test_next_stored_offset_makes_it_critical(release):
-    """Suspected ten seconds after the reopening; worse once the next stored offset is far below the puts."""
-    run = dirty(release)
-    assert run.findings(ID) == []
-    app = reopened(run)
-    run.wait(9)
-    assert run.findings(ID) == []
-    run.wait(3)
-    before = run.only(ID)
-    assert (before.severity, before.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    app.puts("0_0", 100)
-    app.stops({"0_0": 2099})
-    run.wait(3)
-    after = run.only(ID)
-    assert (after.id, after.level, after.severity, after.confidence, after.status) == (
-        before.id,
-        Level.DAMAGE,
-        Severity.CRITICAL,
-        Confidence.SUSPECTED,  # it may have been closed in the middle of its restoration
-        Status.OPEN,
-    )
-    assert (after.store, after.affected) == ("s", Affected.YES)
-    times = [step.at_us for step in after.evidence]
-    assert times == sorted(times)
+REOPENED = "start, 3 s, opens"
+STOPPED = f"{REOPENED}, 12 s, puts 100, stops 2099, 3 s"
+FLUSHED = f"{REOPENED}, puts 100, commits 2099, 1 s, flushes, puts 100, 30 s, flushes, puts 100"
+PUT_BACK = "start, startup_pass 1999, 3 s, opens, 30 s"
+PAUSED = {"commit_interval_ms": 10_000}
+KILLED_OPEN = f"{REOPENED}, puts 5000, flushes, 2 s, crash, 5 s, {REOPENED}, 30 s"
 
 
-@pytest.mark.parametrize(
-    ("flushes_s", "severity", "confidence"),
-    [
-        ((1, 31), Severity.WARNING, Confidence.SUSPECTED),
-        ((1, 31, 62), Severity.CRITICAL, Confidence.CONFIRMED),
-    ],
+@cases(
+    ID,
+    ("killed, five seconds ago", life("", dirty), "silent: let go less than a minute ago"),
+    ("opened again, not settled", life(f"{REOPENED}, 9 s", dirty), "silent"),
+    ("opened again, 4.3.0", life(f"{REOPENED}, 12 s", dirty, "4.3.0"), WARNING),
+    ("opened again, 4.3.1", life(f"{REOPENED}, 12 s", dirty), WARNING),
+    # it may have been closed in the middle of its restoration: never confirmed
+    ("the next offset is far below its puts", life(STOPPED, dirty), CRITICAL),
+    # who restores stores an offset at every commit; one flush without may follow a pause, two do not
+    ("two flushes behind the next offset", life(f"{FLUSHED}, 3 s", dirty, told=PAUSED), WARNING),
+    ("three flushes", life(f"{FLUSHED}, 31 s, flushes, 3 s", dirty, told=PAUSED), "critical confirmed"),
+    ("the pass puts the old offset back", life(PUT_BACK, dirty), CRITICAL),
+    ("the same, with standbys", life(PUT_BACK, dirty, "4.3.1", EOS, 1), WARNING + ROLE),
+    ("committed all the same", life(f"{REOPENED}, puts 5100, stops 7099, 30 s", dirty), WARNING),
+    ("standbys are not told", life(f"{REOPENED}, 12 s", dirty, "4.3.1", EOS, None), WARNING + ROLE),
+    ("wiped late", life(f"{REOPENED}, 12 s, wipes, 15 s", dirty), f"{WARNING} resolved"),
+    ("wiped at once", life(f"{REOPENED}, wipes, 30 s", dirty), "silent"),
+    (
+        "closed clean",
+        life(f"{REOPENED}, puts 100, 5 s, stops 2099, 5 s, {REOPENED}, 30 s", clean),
+        WITH_OFFSET,
+    ),
+    ("killed open", life(KILLED_OPEN, clean), OPEN),
+    ("nothing new was flushed", life(f"{REOPENED}, 30 s", dirty, puts=0), "silent"),
+    ("4.2 has no status", life(f"{REOPENED}, 30 s", dirty, "4.2.1"), "silent"),
+    ("at-least-once closes like this", life(f"{REOPENED}, 30 s", dirty, "4.3.1", "at_least_once"), "silent"),
+    ("guarantee not told", life(f"{REOPENED}, 30 s", dirty, hidden=("processing_guarantee",)), "silent"),
 )
-def test_data_behind_the_next_offset_proves_it(flushes_s, severity, confidence):
-    """Who restores stores an offset at every commit; one flush without may follow a pause, two do not."""
-    run = dirty(told={"commit_interval_ms": 10_000})
-    app = reopened(run)
-    app.puts("0_0", 100)
-    app.commits("0_0", 2099)
-    since_s = 0
-    for at_s in flushes_s:
-        run.wait(at_s - since_s)
-        since_s = at_s
-        app.flushes("0_0")
-        app.puts("0_0", 100)
-    run.wait(3)
-    assert (run.only(ID).severity, run.only(ID).confidence) == (severity, confidence)
+def test_lives(story, said):
+    """A dirty close, and a kill before its wipe."""
+    assert said_of(ID, story) == said
 
 
-@pytest.mark.parametrize(("standbys", "severity"), [(0, Severity.CRITICAL), (1, Severity.WARNING)])
-def test_offset_that_the_start_up_pass_puts_back_proves_nothing(standbys, severity):
-    """It commits the offset that it read, before anything is restored: as severe as before the start, and no surer."""
-    run = dirty(standbys=standbys)
-    app = run.start()
-    app.startup_pass(1999)
-    run.wait(3)
-    app.opens("0_0")
-    run.wait(30)
-    assert (run.only(ID).severity, run.only(ID).confidence) == (severity, Confidence.SUSPECTED)
+def test_it_gets_worse_and_stays_one_finding():
+    """Once the next stored offset is known."""
+    run = play(dirty(), f"{REOPENED}, 12 s")
+    before = run.only(ID).id
+    after = play(run, "puts 100, stops 2099, 3 s").only(ID)
+    assert (after.id, after.level, after.store, after.affected) == (before, Level.DAMAGE, "s", Affected.YES)
 
 
-def test_committed_all_the_same():
-    """If the offset advances by as much as was flushed, it stays a suspicion."""
-    run = dirty()
-    app = reopened(run)
-    app.puts("0_0", 5100)
-    app.stops({"0_0": 7099})
-    run.wait(30)
-    assert run.only(ID).severity is Severity.WARNING
+def passed(passes: int = 0) -> Scenario:
+    """A clean close, and start-up passes that assign nothing, before anybody looks."""
+    return play(clean(watched=False), "start, startup_pass, ends, 5 s, " * passes)
 
 
-@pytest.mark.twin_of(ID, "closed with its offset")
-def test_quiet_for_a_clean_close():
-    """An orderly close writes its offset between data and status."""
-    run = Scenario("4.3.1", EOS)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 2000)
-    run.wait(1)
-    app.stops({"0_0": 1999})
-    run.wait(5)
-    app = reopened(run)
-    app.puts("0_0", 100)
-    run.wait(5)
-    app.stops({"0_0": 2099})
-    run.wait(5)
-    reopened(run)
-    run.wait(30)
-    assert run.findings(ID) == []
+def seen(script: str, seconds: float = 60, **more: Any) -> Any:
+    """The agent starts after all this."""
+
+    def told() -> Scenario:
+        run = play(passed(**more), script)
+        run.world.watch()
+        run.wait(seconds)
+        return run
+
+    return told
 
 
-@pytest.mark.twin_of(ID, "killed open")
-def test_quiet_for_a_crash():
-    """A kill without a close leaves the status open: the next assignment wipes."""
-    run = Scenario("4.3.1", EOS)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 2000)
-    run.wait(1)
-    app.stops({"0_0": 1999})
-    run.wait(5)
-    app = reopened(run)
-    app.puts("0_0", 5000)
-    app.flushes("0_0")
-    run.wait(2)
-    app.crash()
-    run.wait(5)
-    reopened(run)
-    run.wait(30)
-    assert run.findings(ID) == []
-
-
-def test_quiet_when_wiped():
-    """The wipe that follows at the next start ends the matter."""
-    run = dirty()
-    app = reopened(run)
-    app.wipes("0_0")
-    run.wait(30)
-    assert run.findings(ID) == []
-
-
-def test_quiet_without_new_data():
-    """A dirty close that flushed nothing but the status marked nothing falsely."""
-    run = dirty(puts=0)
-    reopened(run)
-    run.wait(30)
-    assert run.findings(ID) == []
-
-
-@pytest.mark.parametrize(
-    ("release", "guarantee", "hidden"),
-    [("4.2.1", EOS, ()), ("4.3.1", "at_least_once", ()), ("4.3.1", EOS, ("processing_guarantee",))],
+@cases(
+    ID,
+    # who looks only after the kill finds the status without its offset: the last moment to act
+    ("a dirty close", seen("start, opens, puts 5000, closes_dirty, crash", 0), EXPOSED),
+    ("a clean close", seen(""), "silent"),
+    ("a clean close, and start-up passes", seen("", passes=3), "silent"),
+    ("N23, killed before a flush", seen("start, opens, puts 500, crash"), "silent"),
+    ("killed after a flush: the next start wipes", seen("start, opens, puts 500, flushes, crash"), "silent"),
+    ("a dirty close without data", seen("start, opens, closes_dirty, crash"), "silent"),
 )
-def test_quiet_elsewhere(release, guarantee, hidden):
-    """Earlier releases have no status; at-least-once closes like this in good order."""
-    run = dirty(release, guarantee, hidden=hidden)
-    reopened(run)
-    run.wait(30)
-    assert run.findings(ID) == []
+def test_scan(story, said):
+    """One look at what the kill left."""
+    assert said_of(ID, story) == said
 
 
-def test_unknown_role_names_the_missing_setting():
-    """Without the standby count, and with few puts, the role is not known."""
-    run = dirty(standbys=None)
-    reopened(run)
-    run.wait(12)
-    finding = run.only(ID)
-    assert (finding.severity, finding.missing_facts) == (Severity.WARNING, ("num_standby_replicas",))
+def test_step_before_the_next_start():
+    """It says what saves everything."""
+    finding = seen("start, opens, puts 5000, closes_dirty, crash", 0)().only(ID)
+    assert (finding.task_id, finding.store, finding.affected) == ("0_0", "s", Affected.YES)
+    assert "next start would trust about 5003 puts" in finding.summary
+    assert finding.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
 
 
-def test_clears_when_the_store_is_restored_from_empty():
-    """Damage ends with the incarnation that it is in."""
-    run = dirty()
-    app = reopened(run)
-    run.wait(12)
-    assert run.only(ID).status is Status.OPEN
-    app.wipes("0_0")
-    run.wait(15)
-    assert [x for x in run.findings(ID) if x.status is Status.OPEN] == []
-
-
-# -- the exact boundary ---------------------------------------------------------------------------------------
+# -- opened again: the exact boundary -------------------------------------------------------------------------
 
 
 def dossier(
     *,
     stored: int | None = None,
-    closed: bool = True,
-    with_offset: bool | None = False,
     puts: int = 7000,
-    **settings,
-):
+    released: float | None = None,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+    files: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Any:
     """Opened with 2,000 puts at stored offset 1999; closed at 20 s with `puts`; opened again at 30 s."""
-    before = session(10, 20, puts=puts, puts_at_open=2000)
-    before.closed, before.closed_with_offset, before.stored_offset_at_open = closed, with_offset, 1999
-    before.uncovered_puts, before.covering_offset = max(puts - 2000, 0), 1999
-    after = session(30)
-    after.stored_offset = stored
-    one = store([database(puts=puts)], [before, after])
-    return case(task(one), **{"release": "4.3.1", **settings})
+    known = {
+        "closed": True,
+        "closed_with_offset": False,
+        "stored_offset_at_open": 1999,
+        "uncovered_puts": max(puts - 2000, 0),
+        "covering_offset": 1999,
+    }
+    one = session(10, 20, puts=puts, puts_at_open=2000, **{**known, **(before or {})})
+    two = session(30, released, **{"stored_offset": stored, **(after or {})})
+    files = {"puts": puts, **(files or {})}
+    return case(task(store([database(**files)], [one, two])), **{"release": "4.3.1", **settings})
 
 
-def test_stored_offset_against_the_puts():
-    """Fewer offsets than flushed puts, less the status and position of one opening, are proof; as many are not."""
-    assert severities(ID, dossier(stored=1999 + 4995)) == [Severity.CRITICAL]
-    assert severities(ID, dossier(stored=1999 + 4996)) == [Severity.WARNING]
+def lasted(more_us: int, puts: int) -> Any:
+    """A session that was a little longer than ten seconds, of an unknown role."""
+    return dossier(standbys=None, puts=puts, before={"opened_us": at(10) - more_us})
 
 
-def test_start_up_passes_are_no_data():
-    """Each opening and close rewrites the status: what may be that is no proof."""
-    one = dossier(stored=1999 + 4995)
-    one.task.stores["s"].databases[""].reopened_us = (at(12),)
-    assert severities(ID, one) == [Severity.WARNING]
-    one = dossier(stored=1999)
-    one.task.stores["s"].databases[""].all_reopens = False
-    assert severities(ID, one) == [Severity.WARNING]
+def second_close() -> Any:
+    """A good close does not hide the false one after it, nor another store."""
+    one = dossier()
+    good = session(0, 9, puts=2000, closed=True, closed_with_offset=True)
+    one.task.stores["s"].sessions = (good, *one.task.stores["s"].sessions)
+    one.task.stores = {"a": store(name="a"), **one.task.stores}
+    return one
 
 
-def test_offset_whose_order_a_compaction_zeroed():
-    """Then commits may have put offsets among the data: ten a second, three entries each, in ten seconds."""
-    one = dossier(stored=1999 + 4595)
-    one.task.stores["s"].sessions[0].uncovered_puts = None
-    assert severities(ID, one) == [Severity.CRITICAL]
-    one.task.stores["s"].sessions[1].stored_offset = 1999 + 4700
-    assert severities(ID, one) == [Severity.WARNING]
+MORE = 1999
+ZEROED = {"uncovered_puts": None}
+VERSIONED = {"families": ("default", "offsets")}
 
 
-def test_offsets_that_were_stored_before_a_compaction():
-    """Puts since the opening are compared with the offset of that time, not with one that was stored since."""
-    one = dossier(stored=1999 + 4900)
-    before = one.task.stores["s"].sessions[0]
-    before.uncovered_puts, before.covering_offset = None, 1999 + 4900
-    assert severities(ID, one) == [Severity.WARNING]
-
-
-def test_versioned_store():
-    """A store that may put three times a record needs a third of the offsets to cover its puts."""
-    one = dossier(stored=1999 + 1700)
-    one.task.stores["s"].databases[""].families = ("default", "offsets")
-    assert severities(ID, one) == [Severity.WARNING]
-
-
-def test_chain_ends_with_the_next_stored_offset():
-    """It is as old as the look, or as the release; while it is not known, the chain ends with the reopening."""
-    for stored, released, last in ((2099, 60, 60), (2099, None, 100), (None, None, None)):
-        one = dossier(stored=stored)
-        one.task.stores["s"].sessions[1].released_us = None if released is None else at(released)
-        (verdict,) = judge(ID, one)
-        times = [step.at_us for step in verdict.evidence]
-        assert times == [at(10), at(20), at(30), *([] if last is None else [at(last)])]
-        assert ("next stored offset: 2099" in verdict.evidence[-1].what) == (stored is not None)
-        assert verdict.subject == f"close@{at(20)}"
-
-
-def test_known_role_asks_for_nothing():
-    """Without standbys every task is active."""
-    assert judge(ID, dossier(standbys=0))[0].missing_facts == ()
-    assert judge(ID, dossier(standbys=1))[0].missing_facts == ("num_standby_replicas",)
+@cases(
+    ID,
+    ("4,995 offsets for 5,000 puts", dossier(stored=MORE + 4995), CRITICAL),
+    ("4,996: status and position of an opening", dossier(stored=MORE + 4996), WARNING),
+    ("4,995, and a start-up pass", dossier(stored=MORE + 4995, files={"reopened_us": (at(12),)}), WARNING),
+    ("passes cannot be counted", dossier(stored=MORE, files={"all_reopens": False}), WARNING),
+    ("order zeroed: ten offsets a second", dossier(stored=MORE + 4595, before=ZEROED), CRITICAL),
+    ("order zeroed, and more", dossier(stored=MORE + 4700, before=ZEROED), WARNING),
+    (
+        "an offset stored before the compaction",
+        dossier(stored=MORE + 4900, before={**ZEROED, "covering_offset": MORE + 4900}),
+        WARNING,
+    ),
+    ("a versioned store", dossier(stored=MORE + 1700, files=VERSIONED), WARNING),
+    ("with standbys", dossier(standbys=1), WARNING + ROLE),
+    ("12,000 puts prove no role", lasted(200_000, 12_000), WARNING + ROLE),
+    ("12,001, no commit was due", lasted(199_999, 12_001), WARNING + ROLE),
+    ("12,001, and a commit was due", lasted(200_000, 12_001), WARNING),
+    ("killed open", dossier(before={"closed": False}), OPEN),
+    ("held too briefly", dossier(before={"closed": None}), BRIEF),
+    ("closed with its offset", dossier(before={"closed_with_offset": True}), WITH_OFFSET),
+    ("no changelog", dossier(before={"closed_with_offset": None}), "silent: a store without a changelog"),
+    ("no new data", dossier(puts=2000), "silent: nothing was flushed before the close"),
+    ("another incarnation was opened", dossier(after={"identities": OTHER}), "silent"),
+    ("another incarnation is there", dossier(files={"identity": "identity-2"}), "silent"),
+    ("4.2 has no status", dossier(release="4.2.1"), "silent"),
+    ("release not told", dossier(release=None), WARNING),
+    ("a good close before it", second_close(), WARNING),
+)
+def test_opened_again(story, said):
+    """Offsets against puts, and who was active."""
+    assert said_of(ID, story) == said
 
 
 @pytest.mark.parametrize(
-    ("closed", "with_offset", "puts"),
-    [
-        twin(ID, "killed open", False, False, 7000),
-        twin(ID, "held too briefly to tell how it ended", None, False, 7000),
-        twin(ID, "closed with its offset", True, True, 7000),
-        twin(ID, "a store without a changelog", True, None, 7000),
-        twin(ID, "nothing was flushed before the close", True, False, 2000),
-    ],
+    ("stored", "released", "last"), [(2099, 60, 60), (2099, None, 100), (None, None, None)]
 )
-def test_needs_a_close_without_an_offset_over_new_data(closed, with_offset, puts):
-    """Nothing was marked falsely."""
-    assert judge(ID, dossier(closed=closed, with_offset=with_offset, puts=puts)) == []
+def test_chain_ends_with_the_next_stored_offset(stored, released, last):
+    """It is as old as the look, or as the release; while it is not known, the chain ends with the reopening."""
+    (verdict,) = judge(ID, dossier(stored=stored, released=released))
+    assert [x.at_us for x in verdict.evidence] == [at(x) for x in (10, 20, 30, last) if x is not None]
+    assert ("next stored offset: 2099" in verdict.evidence[-1].what) == (stored is not None)
+    assert (verdict.subject, verdict.opened_at_us) == (f"close@{at(20)}", at(30))
+    assert (verdict.store, verdict.identity, verdict.affected) == ("s", "identity-1", Affected.YES)
+    assert ("very likely never" in verdict.summary) == (stored is not None)
 
 
-def test_other_incarnation():
-    """The store that was marked must be the one that is open."""
-    one = dossier()
-    one.task.stores["s"].sessions[1].identities = frozenset({"identity-2"})
-    assert judge(ID, one) == []
-    gone = dossier()
-    gone.task.stores["s"].databases[""].identity = "identity-2"
-    assert judge(ID, gone) == []
-
-
-def test_many_puts_prove_the_role():
-    """More than 10,000 puts without a stored offset are no standby's, once a commit was due for sure."""
-    for puts, earlier_us, missing in ((12_000, 200_000, 1), (12_001, 199_999, 1), (12_001, 200_000, 0)):
-        one = dossier(standbys=None, puts=puts)
-        one.task.stores["s"].sessions[0].opened_us -= earlier_us
-        assert judge(ID, one)[0].missing_facts == ("num_standby_replicas",) * missing
-
-
-def test_releases_that_may_have_the_status():
-    """An unknown release is judged if the disk has a status; one without it is not."""
+def test_affected():
+    """An unknown release is judged if the disk has a status."""
     assert dossier(release="4.2.1").says(Fact.STATUS_MARKER).value == "no"
-    assert judge(ID, dossier(release="4.2.1")) == []
     assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY
+    assert [x.opened_at_us for x in judge(ID, second_close())] == [at(30)]
 
 
-def test_names_the_incarnation_and_the_issue():
-    """The finding is dated to the reopening; damage ends with the identity that it names."""
-    verdict = judge(ID, dossier(stored=2099))[0]
-    assert (verdict.store, verdict.identity, verdict.opened_at_us) == ("s", "identity-1", at(30))
-    assert verdict.affected is Affected.YES
-    assert "never committed" in verdict.summary
-    assert "perhaps never committed" in judge(ID, dossier())[0].summary
+# -- at rest: one look at a store that nobody holds -----------------------------------------------------------
 
 
-def test_every_close_is_judged():
-    """A good close does not hide the false one after it."""
-    one = dossier()
-    good = session(0, 9, puts=2000)
-    good.closed = good.closed_with_offset = True
-    one.task.stores["s"].sessions = (good, *one.task.stores["s"].sessions)
-    one.task.stores = {"a": store(name="a"), **one.task.stores}
-    assert [verdict.opened_at_us for verdict in judge(ID, one)] == [at(30)]
+def resting(
+    *,
+    status: int | None = 0,
+    written: int = 8014,
+    at_sequence: int | None = 2003,
+    stored: int = 1999,
+    offset_file: int = 0,
+    seen: dict[str, Any] | None = None,
+    segment: dict[str, Any] | None = None,
+    retired: int = 0,
+    files: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Any:
+    """A store of one look; by default its offset (2003) is older than its data (8013); `seen`: a session at 0 s."""
+    rows = () if at_sequence is None else (("app-s-changelog-0", stored, at_sequence),)
+    offsets = StoreOffsets(status, written, rows, None, offset_file)
+    made = [database(**{"puts": 8013, "born": 5, "offsets": offsets, **(files or {})})]
+    if segment is not None:
+        made.append(database(puts=8013, segment="b", **segment))
+    sessions = [] if seen is None else [session(0, 4, puts=8013, **{"closed_with_offset": False, **seen})]
+    held = store(made, sessions, retired_puts=retired)
+    return case(task(held), **{"release": "4.3.1", **settings})
+
+
+AS_NEW = "silent: its offset is as new as its data"
+NO_OFFSET = "silent: it holds no offset, and is wiped if it has a changelog"
+NOT_TRUSTED = "silent: marked open: the next start does not trust it"
+
+
+@cases(
+    ID,
+    ("offset before the data", resting(at_sequence=8012), EXPOSED),
+    ("offset after the data", resting(at_sequence=8013, stored=7999), AS_NEW),
+    ("no changelog, or the next start wipes it", resting(at_sequence=None), NO_OFFSET),
+    ("compacted: a zeroed status tells no order", resting(written=0, at_sequence=None), NO_OFFSET),
+    (
+        "compacted, nothing flushed later",
+        resting(at_sequence=0, offset_file=20, files={"newest_flush": 20}),
+        AS_NEW,
+    ),
+    ("compacted, flushed later", resting(at_sequence=0, offset_file=20, files={"newest_flush": 21}), EXPOSED),
+    ("marked open", resting(status=1), NOT_TRUSTED),
+    ("no status", resting(status=None), NOT_TRUSTED),
+    ("a segment whose offsets nobody read", resting(segment={}), EXPOSED),
+    (
+        "one open segment makes it an open store",
+        resting(segment={"offsets": StoreOffsets(1, 8014)}),
+        NOT_TRUSTED,
+    ),
+    ("what was flushed has expired since", resting(retired=-8013), "silent: nothing is in it"),
+    ("held", resting(files={"lock": LockState.HELD}), "silent: a process holds it"),
+    (
+        "nobody can ask who holds it",
+        resting(files={"lock": LockState.UNKNOWN}),
+        "silent: it is not known whether a process holds it",
+    ),
+    # once a session was seen, what it did decides; a minute after it nobody starts it again
+    ("seen, a minute ago", resting(seen={"closed": True}, now=64), EXPOSED),
+    (
+        "seen, less than a minute ago",
+        resting(seen={"closed": True}, now=63.9),
+        "silent: let go less than a minute ago",
+    ),
+    (
+        "seen, with its offset",
+        resting(seen={"closed": True, "closed_with_offset": True}, now=64),
+        WITH_OFFSET,
+    ),
+    ("seen too briefly", resting(seen={"closed": None}, now=64), BRIEF),
+    ("at-least-once closes like this", resting(guarantee="at_least_once"), "silent"),
+    ("guarantee not told", resting(guarantee=None), "silent"),
+)
+def test_at_rest(story, said):
+    """The order of the last writes decides, to one sequence number."""
+    assert said_of(ID, story) == said
+
+
+def test_at_rest_is_dated_to_the_reading():
+    """There is no history: the look is all that is known."""
+    (verdict,) = judge(ID, resting())
+    assert (verdict.opened_at_us, verdict.identity) == (at(5), "identity-1")

@@ -2,132 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from agent.contract.events import Confidence, Severity, Status
-from tests.support.scenario import App, Scenario
-from tests.support.scenario_case import at, case, judge, task
+from tests.support.scenario import Scenario
+from tests.support.scenario_case import at, case, task
+from tests.support.scenario_script import play
+from tests.support.twins import cases, said_of
 
 ID = "malformed-checkpoint"
-
-BROKEN = [
-    b"",
-    b"0\n",
-    b"0\n2\napp-s-changelog 0 5\n",
-    b"0\n1\napp-s-changelog 0\n",
-    b"7\n0\n",
-    b"0\n2\napp-s-changelog 0 5\napp-s-changelog 0 6\n",
-    b"\xff\xfe\x00",
-]
+WARNING = "warning confirmed"
 
 
-def running() -> tuple[Scenario, App]:
-    """A task that works."""
-    run = Scenario("3.9.2")
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    return run, app
+def written(content: bytes, then: str = "1 s", *told: Any) -> Callable[[], Scenario]:
+    """Somebody puts this into the checkpoint of a task that works."""
+
+    def made() -> Scenario:
+        run = play(Scenario(*(told or ("3.9.2",))), "start, opens, 2 s")
+        run.world.replace("app/0_0/.checkpoint", content, "app/0_0/.checkpoint.tmp")
+        return play(run, then)
+
+    return made
 
 
-def writes(run: Scenario, content: bytes) -> None:
-    """Somebody puts this into the checkpoint."""
-    run.world.replace("app/0_0/.checkpoint", content, "app/0_0/.checkpoint.tmp")
-
-
-@pytest.mark.parametrize("content", BROKEN)
-def test_content_that_cannot_be_read(content):
-    """Each kind of damage is a warning that says where."""
-    run, _ = running()
-    writes(run, content)
-    run.wait(1)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence, finding.status) == (
-        Severity.WARNING,
-        Confidence.CONFIRMED,
-        Status.OPEN,
-    )
-    assert finding.evidence[0].where == "app/0_0/.checkpoint"
-
-
-def test_clears_with_a_good_one():
-    """The next checkpoint that can be read ends it."""
-    run, app = running()
-    writes(run, b"nonsense")
-    run.wait(1)
-    app.checkpoints("0_0", 100)
-    run.wait(1)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-def test_clears_with_the_directory():
-    """A directory that is gone has no checkpoint."""
-    run, app = running()
-    writes(run, b"nonsense")
-    run.wait(1)
-    app.stops()
-    app.deletes_directory("0_0")
-    run.wait(2)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-def test_wipe_ends_it():
-    """A directory that was wiped and recreated has no checkpoint that could be malformed."""
-    run = Scenario("3.7.2", "exactly_once_v2")
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    writes(run, b"nonsense")
-    run.wait(1)
-    app.wipes("0_0")
-    run.wait(5)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-@pytest.mark.parametrize("content", [b"0\n0\n", b"0\n1\napp-s-changelog 0 -4\n", b"0\n1\nsource 0 7"])
-def test_quiet_for_what_streams_writes(content):
-    """An empty map, an unknown offset, a source topic, and a missing last newline are well formed."""
-    run, _ = running()
-    writes(run, content)
-    run.wait(5)
-    assert run.findings(ID) == []
-
-
-def test_temporary_file_while_it_is_written():
+def left_behind(then: str) -> Callable[[], Scenario]:
     """The temporary name is normal for milliseconds, and after a kill harmless."""
-    run, app = running()
-    run.world.write("app/0_0/.checkpoint.tmp", b"0\n")
-    run.wait(300)
-    assert run.findings(ID) == []
-    app.crash()
-    run.wait(130)
-    finding = run.only(ID)
-    assert (finding.severity, finding.status) == (Severity.INFO, Status.OPEN)
-    assert "temporary" in finding.summary
+
+    def made() -> Scenario:
+        run = play(Scenario("3.9.2"), "start, opens, 2 s")
+        run.world.write("app/0_0/.checkpoint.tmp", b"0\n")
+        return play(run, then)
+
+    return made
+
+
+@cases(
+    ID,
+    ("empty", written(b""), WARNING),
+    ("version only", written(b"0\n"), WARNING),
+    ("fewer entries than it says", written(b"0\n2\napp-s-changelog 0 5\n"), WARNING),
+    ("an entry without an offset", written(b"0\n1\napp-s-changelog 0\n"), WARNING),
+    ("another version", written(b"7\n0\n"), WARNING),
+    ("an entry twice", written(b"0\n2\napp-s-changelog 0 5\napp-s-changelog 0 6\n"), WARNING),
+    ("no text", written(b"\xff\xfe\x00"), WARNING),
+    ("the next one can be read", written(b"nonsense", "1 s, checkpoints 100, 1 s"), f"{WARNING} resolved"),
+    (
+        "its directory is gone",
+        written(b"nonsense", "1 s, stops, deletes_directory, 2 s"),
+        f"{WARNING} resolved",
+    ),
+    ("wiped", written(b"nonsense", "1 s, wipes, 5 s", "3.7.2", "exactly_once_v2"), f"{WARNING} resolved"),
+    ("an empty map", written(b"0\n0\n"), "silent"),
+    ("the unknown offset", written(b"0\n1\napp-s-changelog 0 -4\n"), "silent"),
+    ("a source topic, no last newline", written(b"0\n1\nsource 0 7"), "silent"),
+    ("temporary, held", left_behind("300 s"), "silent: a process holds the task, and may be writing it"),
+    ("temporary, killed", left_behind("crash, 130 s"), "info confirmed"),
+)
+def test_lives(story, said):
+    """What Streams writes is well formed; what it never writes is a warning."""
+    assert said_of(ID, story) == said
 
 
 def temporary(
-    *, held: bool | None = False, name: str = ".checkpoint.tmp", exists: bool = True, now: float = 100
-):
+    *, held: bool | None = False, name: str = ".checkpoint.tmp", now: float = 100, **fields: Any
+) -> Any:
     """A task directory that was last changed at 20 s."""
-    one = task(exists=exists)
-    one.held, one.names, one.mtime_us = held, frozenset({name}), at(20)
-    return case(one, now=now)
+    return case(task(held=held, names=frozenset({name}), mtime_us=at(20), **fields), now=now)
 
 
-@pytest.mark.twin_of(ID, "a process holds the task, and may be writing it")
-@pytest.mark.twin_of(ID, "changed less than a minute ago")
-def test_temporary_file_needs_a_minute_without_a_holder():
+@cases(
+    ID,
+    ("for a minute", temporary(now=80), "silent: changed less than a minute ago"),
+    ("for more than a minute", temporary(now=80.1), "info confirmed"),
+    ("held", temporary(held=True), "silent: a process holds the task, and may be writing it"),
+    ("another file", temporary(name="s.position.tmp"), "silent"),
+    ("no directory", temporary(exists=False), "silent"),
+    ("no directory, and a problem", temporary(exists=False, checkpoint_problem="bad"), "silent"),
+)
+def test_looks(story, said):
     """More than a minute, nobody holds it, and it is that file."""
-    assert judge(ID, temporary(now=80)) == []
-    assert len(judge(ID, temporary(now=80.1))) == 1
-    assert judge(ID, temporary(held=True)) == []
-    assert judge(ID, temporary(name="s.position.tmp")) == []
-    assert judge(ID, temporary(exists=False)) == []
+    assert said_of(ID, story) == said
 
 
-def test_directory_that_is_gone():
-    """A problem of a directory that is not there is nobody's."""
-    one = temporary(exists=False)
-    one.task.checkpoint_problem = "bad"
-    assert judge(ID, one) == []
+@pytest.mark.parametrize(
+    ("made", "where"),
+    [(written(b""), "app/0_0/.checkpoint"), (left_behind("crash, 130 s"), "app/0_0/.checkpoint.tmp")],
+)
+def test_where(made, where):
+    """It names the file."""
+    assert made().only(ID).evidence[0].where == where

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level
 from agent.inventory.model import Shape
-from agent.judging.base import TaskCase
-from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
+from tests.support.laws import ALOS, EOS, LAWS, UNHEARD_OF, broken, lawful
 from tests.support.scenario import KEY_VALUE, TIMESTAMPED, WINDOWED, Scenario
 from tests.support.scenario_case import (
     PLAIN,
@@ -23,377 +22,244 @@ from tests.support.scenario_case import (
     store,
     task,
 )
-from tests.support.scenario_segments import (
-    NEW,
-    OLD,
-    close_cut,
-    crossed,
-    killed,
-    segment,
-    starts,
-    two_unflushed,
-)
+from tests.support.scenario_script import life, play
+from tests.support.scenario_segments import CROSSED, KILL, NEW, OLD, cut, starts, windowed
+from tests.support.twins import cases, said_of
 
 ID = "offset-beyond-durable"
+SURE, SUSPECTED = "critical confirmed", "warning suspected"
 
 
-def at_3000(release: str, guarantee: str = ALOS, **more) -> Scenario:
+def at_3000(release: str, guarantee: str = ALOS, **more: Any) -> Scenario:
     """A stopped application whose store holds everything up to offset 3000."""
     run = lawful(release, guarantee, **more)
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 2000, puts=2000)
-    run.wait(2)
-    app.puts("0_0", 1000)
-    app.stops({"0_0": 3000})
-    run.wait(60)
-    return run
+    return play(run, "start, opens, restores 2000 puts=2000, 2 s, puts 1000, stops 3000, 60 s")
 
 
-def loses_the_store(run: Scenario) -> None:
+def without_store(*told: str, **more: Any) -> Scenario:
     """The store's directory goes, the checkpoint stays."""
+    run = at_3000(*told, **more)
     made = run.task("0_0")
     run.start().delete_tree(f"{made.path}/rocksdb")
     made.databases.clear()
-    run.wait(10)
+    return play(run, "10 s, start, opens, 5 s")
 
 
-# -- a store that is made for an offset -----------------------------------------------------------------------
+def clock_set_back(release: str) -> Scenario:
+    """By an hour after the store was made: the next opening finds it, it does not make it."""
+    run = play(lawful(release, ALOS), "start, opens, 2 s, puts 3000, flushes")
+    assert run.world.pipeline is not None
+    run.world.now_us -= 3_600_000_000
+    run.world.pipeline.shift(-3_600_000_000)
+    return play(run, "60 s, stops 3000, 60 s, start, opens, puts 50, stops 3050, 60 s")
 
 
-@pytest.mark.parametrize("release", ["2.5.1", "3.9.2", "4.2.1"])
-def test_a_store_that_is_younger_than_its_last_session(release):
-    """The clock was set back by an hour after the store was made: the next opening finds it, it does not make it."""
-    run = lawful(release, ALOS)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    app.puts("0_0", 3000)
-    app.flushes("0_0")
-    pipeline = app.world.pipeline
-    assert pipeline is not None
-    app.world.now_us -= 3_600_000_000
-    pipeline.shift(-3_600_000_000)
-    run.wait(60)
-    app.stops({"0_0": 3000})
-    run.wait(60)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 50)
-    app.stops({"0_0": 3050})
-    run.wait(60)
-    assert broken(run) == []
+def without_fault(release: str, guarantee: str) -> Scenario:
+    """Restart, move and return with a full restoration, topology with another store."""
+    run = play(at_3000(release, guarantee), "start, opens, 20 s, stops 3000, 20 s, start, deletes, 5 s")
+    play(run, "opens, restores 3500 puts=3500, 20 s, stops 3500")
+    run.stores["t"] = TIMESTAMPED
+    play(run, "start, opens").app.restores("0_0", {"s": 3500, "t": 100}, puts=100, store="t")
+    return play(run, "30 s")
 
 
-@pytest.mark.parametrize("kind", [TIMESTAMPED, KEY_VALUE])
-@pytest.mark.parametrize("release", ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1"])
-def test_a_new_store_beside_an_old_offset(release, kind):
-    """Whatever removed the store: nothing can be in the new one."""
-    run = at_3000(release, stores={"s": kind})
-    loses_the_store(run)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(5)
-    finding = said(run, ID)
-    assert (finding.level, finding.severity, finding.confidence, finding.status, finding.affected) == (
-        Level.DAMAGE,
-        Severity.CRITICAL,
-        Confidence.CONFIRMED,
-        Status.OPEN,
-        Affected.POSSIBLY,
-    )
-    assert (finding.task_id, finding.store, finding.upstream) == ("0_0", "s", ())
-    assert "store s reads on from offset 3000, but was made empty by that opening" in finding.summary
+OTHERS_OFFSET = "start, opens, 2 s, checkpoints 9000, 70 s"
+WIPED = "start, opens, wipes, restores 3000, 30 s"
+REMOVED = "stops 3000, start, cleans_up, start, opens, restores 3000, 30 s"
+FEW = "start, opens, 2 s, puts 1, checkpoints 9000, flushes, 70 s, stops 9000, 70 s"
+FEW_SAID = "silent: nothing proves it"
+YOUNG = f"start, opens, puts 600 segment={OLD}, checkpoints 600, 5 s, puts 600 segment={NEW}, flushes, 30 s"
 
 
-def test_it_ends_when_the_directory_is_removed():
-    """The task is restored in full afterwards."""
-    run = at_3000("3.9.2")
-    loses_the_store(run)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(5)
-    app.stops({"0_0": 3000})
-    run.start().cleans_up()
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 3000)
-    run.wait(30)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-def test_an_unseen_wipe_by_the_owner():
-    """Up to 2.5 exactly-once wipes single stores and may leave the checkpoint: suspected only."""
-    opened = session(20, created=True, offset_at_open=3000)
-    one = task(store([database(born=20)], [opened]), checkpoints=[checkpoint(10, 3000)])
-    (verdict,) = judge(ID, case(one, release="2.4.1", guarantee="exactly_once"))
-    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    (verdict,) = judge(ID, case(one, release="2.4.1", guarantee="at_least_once"))
-    assert verdict.confidence is Confidence.CONFIRMED
+@cases(
+    ID,
+    ("made for an old offset, 2.0", life("", without_store, "2.0.1"), SURE),
+    ("made for an old offset, 2.4", life("", without_store, "2.4.1"), SURE),
+    ("made for an old offset, 3.9", life("", without_store, "3.9.2"), SURE),
+    ("made for an old offset, plain store", life("", without_store, "4.2.1", stores={"s": KEY_VALUE}), SURE),
+    ("removed and restored", life(REMOVED, without_store, "3.9.2"), f"{SURE} resolved"),
+    # the end of the restoration writes an offset that is not that of the store
+    ("the offset of another store, 2.8", life(OTHERS_OFFSET, at_3000, "2.8.2"), SUSPECTED),
+    ("the offset of another store, 4.2", life(OTHERS_OFFSET, at_3000, "4.2.1"), SUSPECTED),
+    ("the pass writes it into the store", life(f"{starts(9000)}, 70 s", at_3000, "4.3.1"), SUSPECTED),
+    ("on a later release", life(f"{starts(9000)}, 70 s", at_3000, UNHEARD_OF), SUSPECTED),
+    (
+        "a close claims what a wiped store had",
+        life("start, opens, 2 s, stops 4022, 70 s", lawful, "3.6.1", EOS),
+        SUSPECTED,
+    ),
+    # few records over many offsets: aborted and compacted ones look like that
+    ("one record and 6,000 offsets, 2.8", life(FEW, at_3000, "2.8.2"), FEW_SAID),
+    ("one record and 6,000 offsets, 4.2", life(FEW, at_3000, "4.2.1"), FEW_SAID),
+    ("one record and 6,000 offsets, 4.3", life(FEW, at_3000, "4.3.1"), FEW_SAID),
+    ("wiped by its owner, 2.4", life(WIPED, at_3000, "2.4.1", EOS), "silent"),
+    ("wiped by its owner, 4.1", life(WIPED, at_3000, "4.1.2", EOS), "silent"),
+    ("clock set back, 2.5", life("", clock_set_back, "2.5.1"), "silent"),
+    ("clock set back, 4.2", life("", clock_set_back, "4.2.1"), "silent"),
+    ("a young segment, up to 4.2", life(YOUNG, lawful, "3.9.2", stores={"w": WINDOWED}), "silent"),
+)
+def test_lives(story, said):
+    """An offset without the data below it."""
+    run = story()
+    assert said_of(ID, run) == said
+    assert broken(run) == ([] if said == "silent" else [ID])
 
 
 @pytest.mark.parametrize("release", ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
 @pytest.mark.parametrize("guarantee", [ALOS, EOS])
 def test_a_life_without_a_fault(release, guarantee):
-    """Restart, move and return with a full restoration, topology with another store."""
-    run = at_3000(release, guarantee)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(20)
-    app.stops({"0_0": 3000})
-    run.wait(20)
-    app = run.start()
-    app.cleaner.deletes("0_0")
-    run.wait(5)
-    app.opens("0_0")
-    app.restores("0_0", 3500, puts=3500)
-    run.wait(20)
-    app.stops({"0_0": 3500})
-    run.stores["t"] = TIMESTAMPED
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", {"s": 3500, "t": 100}, puts=100, store="t")
-    run.wait(30)
-    assert broken(run) == []
-
-
-@pytest.mark.parametrize("release", ["2.4.1", "2.8.2", "4.1.2"])
-def test_wiped_by_its_owner(release):
-    """The offset of the store that was wiped is not that of the new one."""
-    run = at_3000(release, EOS)
-    app = run.start()
-    app.opens("0_0")
-    app.wipes("0_0")
-    app.restores("0_0", 3000)
-    run.wait(30)
-    assert broken(run) == []
-
-
-def test_a_young_segment_beside_an_old_checkpoint():
-    """Up to 4.2 nothing shows what a segment held: a windowed store makes new ones all the time."""
-    run = lawful("3.9.2", stores={"w": WINDOWED})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 600, segment=OLD)
-    app.checkpoints("0_0", 600)
-    run.wait(5)
-    app.puts("0_0", 600, segment=NEW)
-    app.flushes("0_0")
-    run.wait(30)
-    assert broken(run) == []
-
-
-@pytest.mark.twin_of("offset-beyond-durable", "the files have the times of a copy")
-def test_a_copy_that_kept_no_times():
-    """Its birth is the time of the copy: the store seems to be made by its first opening."""
-    copied = database(born=20, puts=3000)
-    copied.oldest_data_us = copied.born_us - 50_000_000
-    opened = session(20, created=True, offset_at_open=3000)
-    assert judge(ID, case(task(store([copied], [opened]), checkpoints=[checkpoint(10, 3000)]))) == []
-
-
-@pytest.mark.parametrize("offset", [None, -4, 0])
-def test_no_offset_is_trusted(offset):
-    """A new store without an entry is restored from the start."""
-    opened = session(20, created=True, offset_at_open=offset)
-    assert judge(ID, case(task(store([database(born=20)], [opened])))) == []
-
-
-def test_global_stores():
-    """Their offsets are those of source topics."""
-    opened = session(20, created=True, offset_at_open=3000)
-    assert judge(ID, case(task(store([database(born=20)], [opened]), task_id="global"))) == []
-
-
-# -- an offset that moves on its own --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("release", ["2.8.2", "3.9.2", "4.2.1"])
-def test_the_offset_of_another_store(release):
-    """The end of the restoration writes an offset that is not that of the store."""
-    run = at_3000(release)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    app.checkpoints("0_0", 9000)
-    run.wait(70)
-    finding = said(run, ID)
-    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    assert "says offset 9000, but nothing was put into it since offset 3000" in finding.summary
-
-
-@pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
-def test_the_offset_of_another_store_in_the_store(release):
-    """4.3 and later: the start-up pass writes it into the store."""
-    run = at_3000(release)
-    starts(run, 9000)
-    run.wait(70)
-    assert "but nothing was put into it since offset 3000" in said(run, ID).summary
-
-
-def test_an_offset_for_a_store_that_never_held_anything():
-    """A close that claims what a wiped store had."""
-    run = lawful("3.6.1", EOS)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    app.stops({"0_0": 4022})
-    run.wait(70)
-    assert "says offset 4022, but nothing was ever put into it" in said(run, ID).summary
-
-
-@pytest.mark.parametrize("release", ["2.8.2", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF])
-@pytest.mark.twin_of("offset-beyond-durable", "nothing proves it")
-def test_an_offset_moves_with_its_records(release):
-    """Few records over many offsets: aborted and compacted ones look like that."""
-    run = at_3000(release)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    app.puts("0_0", 1)
-    app.checkpoints("0_0", 9000)
-    app.flushes("0_0")
-    run.wait(70)
-    app.stops({"0_0": 9000})
-    run.wait(70)
-    assert broken(run) == []
-
-
-# -- a store that holds less than the offset that is trusted --------------------------------------------------
-
-
-def put_back(entries: int | None = 200, offset: int = 3000, **more: Any) -> TaskCase:
-    """A store that was put back from an older copy, or half restored, beside a newer checkpoint."""
-    before = session(0, 10, puts=3000, last=mark(9, 3000, 3000), identity="identity-0")
-    before.entries_at_release, before.counted_at_release, before.closed = 2500, 3000, True
-    opened = session(30, offset_at_open=offset, puts_at_open=400)
-    opened.entries_at_open, opened.counted_at_open = entries, 400
-    one = store([database(born=15, puts=400)], [before, opened])
-    one.past += (past(14, puts=3000, entries_low=2500),)
-    return case(task(one, checkpoints=[checkpoint(9, 3000)]), **more)
-
-
-@pytest.mark.parametrize("release", ["2.1.1", "3.4.1", "4.2.1", UNHEARD_OF, None])
-def test_a_store_that_was_put_back_alone(release):
-    """It held 2,500 entries at that offset, and now 200."""
-    (verdict,) = judge(ID, put_back(release=release))
-    assert (verdict.severity, verdict.confidence, verdict.store) == (
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-        "s",
-    )
-    assert (
-        "from offset 3000 with 200 entries at most; at offset 3000 it held 2500 at least" in verdict.summary
-    )
-
-
-ENDED = pytest.mark.twin_of(ID, "nothing proves it")
-WIPE = pytest.mark.twin_of(ID, "the opening may end in a wipe")
+    """Nothing is said of what happens every day."""
+    assert broken(without_fault(release, guarantee)) == []
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("made", "words"),
     [
-        {"entries": None},  # nobody counted them
-        pytest.param({"entries": 2499}, marks=ENDED),  # one offset may mean the next one
-        pytest.param(
-            {"offset": 2999}, marks=ENDED
-        ),  # put back with its checkpoint: it reads again what is missing
-        pytest.param({"now": 35}, marks=WIPE),
+        (life("", without_store, "3.9.2"), "reads on from offset 3000, but was made empty by that opening"),
+        (life(OTHERS_OFFSET, at_3000, "3.9.2"), "offset 9000, but nothing was put into it since offset 3000"),
+        (
+            life("start, opens, 2 s, stops 4022, 70 s", lawful, "3.6.1", EOS),
+            "but nothing was ever put into it",
+        ),
     ],
 )
-def test_silent_where_it_holds_what_it_must(more):
-    """One step before, and where nothing is known."""
-    assert judge(ID, put_back(**more)) == []
+def test_finding(made, words):
+    """What it names."""
+    finding = made().only(ID)
+    assert (finding.level, finding.affected) == (Level.DAMAGE, Affected.POSSIBLY)
+    assert (finding.task_id, finding.store, finding.upstream) == ("0_0", "s", ())
+    assert words in finding.summary
 
 
-@pytest.mark.twin_of(ID, "how many entries a record of the store adds or ends")
-def test_a_store_that_may_be_versioned():
-    """It drops ranges of keys; before there were any, a plain store is counted."""
-    for release, said_so in (("3.4.1", 1), ("3.9.2", 0)):
-        one = put_back(release=release)
-        one.task.stores["s"].databases[""].families = PLAIN
-        assert len(judge(ID, one)) == said_so
+# -- looks ----------------------------------------------------------------------------------------------------
 
 
-def test_wiped_as_corrupted():
-    """The offset of a corrupted task covers what was never committed."""
-    one = put_back()
-    (known,) = one.task.stores["s"].past
-    known.shape = Shape.OWNER_WALK
-    assert judge(ID, one) == []
+def made(offset: int | None = 3000, *, copied: bool = False, task_id: str = "0_0", **settings: Any) -> Any:
+    """A store that was made by the opening that trusted an offset."""
+    files = database(born=20)
+    if copied:  # its birth is the time of the copy
+        files = database(born=20, puts=3000)
+        files.oldest_data_us = files.born_us - 50_000_000
+    facts = [checkpoint(10, offset)]
+    opened = session(20, created=True, offset_at_open=offset)
+    return case(task(store([files], [opened]), checkpoints=facts, task_id=task_id), **settings)
+
+
+def put_back(
+    entries: int | None = 200,
+    offset: int = 3000,
+    *,
+    plain: bool = False,
+    walk: Shape = Shape.CLEANER_WALK,
+    **more: Any,
+) -> Any:
+    """A store that was put back from an older copy, or half restored, beside a newer checkpoint."""
+    last = mark(9, 3000, 3000)
+    known: dict[str, Any] = {"entries_at_release": 2500, "counted_at_release": 3000, "closed": True}
+    before = session(0, 10, puts=3000, last=last, identity="identity-0", **known)
+    counted: dict[str, Any] = {"entries_at_open": entries, "counted_at_open": 400}
+    opened = session(30, offset_at_open=offset, puts_at_open=400, **counted)
+    files = database(born=15, puts=400)
+    files.families = PLAIN if plain else files.families
+    gone = past(14, puts=3000, entries_low=2500, shape=walk)
+    one = store([files], [before, opened], past=(gone,))
+    return case(task(one, checkpoints=[checkpoint(9, 3000)]), **more)
+
+
+COUNTED = "silent: how many entries a record of the store adds or ends"
+
+
+@cases(
+    ID,
+    # up to 2.5 exactly-once wipes single stores and may leave the checkpoint
+    ("an unseen wipe, 2.4", made(release="2.4.1", guarantee="exactly_once"), SUSPECTED),
+    ("at-least-once never wipes, 2.4", made(release="2.4.1", guarantee=ALOS), SURE),
+    ("a copy that kept no times", made(copied=True), "silent: the files have the times of a copy"),
+    ("restored from the start: no entry", made(None), "silent"),
+    ("restored from the start: unknown", made(-4), "silent"),
+    ("restored from the start: 0", made(0), "silent"),
+    ("a global store", made(task_id="global"), "silent"),
+    ("put back alone, 2.1", put_back(release="2.1.1"), SUSPECTED),
+    ("put back alone, 4.2", put_back(release="4.2.1"), SUSPECTED),
+    ("put back alone, a later release", put_back(release=UNHEARD_OF), SUSPECTED),
+    ("put back alone, release not told", put_back(release=None), SUSPECTED),
+    ("nobody counted its entries", put_back(None), "silent"),
+    ("one less: one offset may mean the next one", put_back(2499), "silent: nothing proves it"),
+    ("put back with its checkpoint", put_back(offset=2999), "silent: nothing proves it"),
+    ("a wipe may yet come", put_back(now=35), "silent: the opening may end in a wipe"),
+    ("a plain store, before there were versioned ones", put_back(release="3.4.1", plain=True), SUSPECTED),
+    ("a plain store may be versioned", put_back(release="3.9.2", plain=True), COUNTED),
+    ("wiped as corrupted", put_back(walk=Shape.OWNER_WALK), "silent"),
+)
+def test_looks(story, said):
+    """A store that was made for an offset, or holds less than when it claimed one as high."""
+    assert said_of(ID, story) == said
 
 
 # -- segments -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("release", ["4.3.0", "4.3.1", UNHEARD_OF])
-@pytest.mark.twin_of("offset-beyond-durable", "not every segment was read again")
-def test_a_segment_that_was_not_flushed(release):
-    """Killed under at-least-once: one segment answers for another that had nothing on disk."""
-    run, app = crossed(release, detectors=lawful(release).world.detectors)
-    killed(run, app)
-    assert broken(run) == []
-    starts(run)
-    run.wait(20)
-    finding = said(run, ID)
-    assert (finding.severity, finding.confidence, finding.store) == (
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-        "w",
-    )
-    assert "from offset 3599 of segment w.60000; w.0 had not been flushed up to it" in finding.summary
+def crossed(release: str) -> Scenario:
+    """Two segments, the older one not flushed."""
+    return play(windowed(release, detectors=LAWS), CROSSED)
 
 
-@pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
-def test_a_close_that_was_cut(release):
-    """Killed between two segments of the close, under exactly-once."""
-    run, app = two_unflushed(detectors=lawful(release).world.detectors)
-    close_cut(run, app)
-    starts(run)
-    run.wait(20)
-    assert "w.60000 had not been flushed up to it" in said(run, ID).summary
+LACKED_NOTHING = "silent: no segment lacked anything for sure"
+REOPENED = f"{KILL}, {starts()}, 20 s"
+READ_AGAIN = (
+    f"{KILL}, {starts(None)}, puts 600 segment={OLD}, puts 3000 segment={NEW}, checkpoints 3599, flushes, 60 s,"
+    "stops 3599, 60 s"
+)
+STOPPED = f"stops 3599, 5 s, {starts()}"
+PAST = f"{STOPPED}, puts 3000 segment={NEW}, checkpoints 6599, flushes segment={NEW}, 2 s, {KILL}, {starts(6599)}"
 
 
-@pytest.mark.twin_of("offset-beyond-durable", "what a segment lacked was read again")
-def test_a_release_that_asks_every_segment():
-    """The start takes the lowest offset and reads on from there: what it brings is flushed with the offset."""
-    run, app = crossed(UNHEARD_OF, detectors=lawful(UNHEARD_OF).world.detectors)
-    killed(run, app)
-    app = starts(run, offset=None)
-    app.puts("0_0", 600, segment=OLD)
-    app.puts("0_0", 3000, segment=NEW)
-    app.checkpoints("0_0", 3599)
-    app.flushes("0_0")
-    run.wait(60)
-    app.stops({"0_0": 3599})
-    run.wait(60)
-    assert broken(run) == []
+@cases(
+    ID,
+    ("killed", life(KILL, crossed, "4.3.1"), "silent"),
+    ("4.3.0, killed, reopened", life(REOPENED, crossed, "4.3.0"), SUSPECTED),
+    ("4.3.1, killed, reopened", life(REOPENED, crossed, "4.3.1"), SUSPECTED),
+    (
+        "not every segment was read",
+        life(REOPENED, crossed, UNHEARD_OF),
+        f"{SUSPECTED}: not every segment was read again",
+    ),
+    ("a close that was cut", life(f"{starts()}, 20 s", cut, detectors=LAWS), SUSPECTED),
+    (
+        "every segment is asked",
+        life(READ_AGAIN, crossed, UNHEARD_OF),
+        "silent: what a segment lacked was read again",
+    ),
+    ("an orderly close, 4.3.0", life(f"{STOPPED}, 30 s", crossed, "4.3.0"), LACKED_NOTHING),
+    ("an orderly close, 4.3.1", life(f"{STOPPED}, 30 s", crossed, "4.3.1"), LACKED_NOTHING),
+    ("a segment that was past", life(f"{PAST}, 30 s", crossed, "4.3.1"), "silent"),
+)
+def test_segments(story, said):
+    """One segment answers for another that had nothing on disk."""
+    run = story()
+    assert said_of(ID, run) == said
+    assert broken(run) == ([] if said == "silent" else [ID])
 
 
-@pytest.mark.parametrize("release", ["4.3.0", "4.3.1", UNHEARD_OF])
-@pytest.mark.twin_of("offset-beyond-durable", "no segment lacked anything for sure")
-def test_an_orderly_close(release):
-    """All segments carry the same offset."""
-    run, app = crossed(release, detectors=lawful(release).world.detectors)
-    app.stops({"0_0": 3599})
-    run.wait(5)
-    starts(run)
-    run.wait(30)
-    assert broken(run) == []
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            life(REOPENED, crossed, "4.3.1"),
+            "offset 3599 of segment w.60000; w.0 had not been flushed up to it",
+        ),
+        (life(f"{starts()}, 20 s", cut, detectors=LAWS), "w.60000 had not been flushed up to it"),
+    ],
+)
+def test_finding_of_a_segment(made, words):
+    """Which one answers, and which one lacked what."""
+    finding = made().only(ID)
+    assert finding.store == "w"
+    assert words in finding.summary
 
 
-def test_a_segment_that_was_past():
-    """It was flushed by an orderly close, and took nothing since the store was opened."""
-    run, app = crossed("4.3.1", detectors=lawful("4.3.1").world.detectors)
-    app.stops({"0_0": 3599})
-    run.wait(5)
-    app = starts(run)
-    app.puts("0_0", 3000, segment=NEW)
-    app.checkpoints("0_0", 6599)
-    segment(run, NEW).flush()
-    run.wait(2)
-    killed(run, app)
-    starts(run, 6599)
-    run.wait(30)
-    assert broken(run) == []
+def test_finding_of_entries():
+    """What it held, and what it holds."""
+    (verdict,) = judge(ID, put_back())
+    words = "from offset 3000 with 200 entries at most; at offset 3000 it held 2500 at least"
+    assert (verdict.store, words in verdict.summary) == ("s", True)

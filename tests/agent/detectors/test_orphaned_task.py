@@ -2,228 +2,140 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level
 from agent.inventory.blindness import note_blind
 from agent.inventory.model import Application, Deletion, ProcessLife, Shape
-from tests.support.scenario import App, Scenario
-from tests.support.scenario_case import at, case, database, judge, severities, store, task
+from tests.support.scenario import Scenario
+from tests.support.scenario_case import at, case, database, having, judge, store, task
+from tests.support.scenario_script import life, play
+from tests.support.twins import cases, said_of
 
 ID = "orphaned-task"
+WARNING, INFO = "warning confirmed", "info suspected"
+EARLY = "silent: the cleaner may take it yet"
 
 
-def unassigned(release: str = "4.3.0", *, delay: int | None = 10_000, **more) -> tuple[Scenario, App]:
+def unassigned(release: str = "4.3.0", *, delay: int | None = 10_000, **more: Any) -> Scenario:
     """Two tasks on disk; after a restart with its start-up pass only one of them is assigned."""
-    run = Scenario(release, told={"state_cleanup_delay_ms": delay}, **more)
-    app = run.start()
-    for task_id in ("0_0", "0_1"):
-        app.opens(task_id)
-        run.wait(0.5)
-        app.puts(task_id, 100)
-    run.wait(2)
-    app.stops({"0_0": 99, "0_1": 99})
+    run = play(Scenario(release, told={"state_cleanup_delay_ms": delay}, **more), "start")
+    play(run, "opens 0_0, 0.5 s, puts 0_0 100, opens 0_1, 0.5 s, puts 0_1 100, 2 s")
+    run.app.stops({"0_0": 99, "0_1": 99})
     run.wait(5)
-    app = run.start()
-    if app.habits.startup_pass:
-        app.startup_pass()
-    run.wait(3)
-    app.opens("0_0")
-    run.wait(2)
-    return run, app
+    return play(run, f"start, {'startup_pass,' * run.habits.startup_pass} 3 s, opens, 2 s")
 
 
-def test_never_cleaned_on_4_3_0():
+CLEANED = "12 s, deletes 0_1, 120 s"
+
+
+@cases(
+    ID,
+    ("4.3.0, within two delays", life("15 s", unassigned), EARLY),
+    ("4.3.0, never cleaned", life("95 s", unassigned), WARNING),
+    ("N8, 2.3 cleans it", life(CLEANED, unassigned, "2.3.1"), "silent"),
+    ("N8, 3.9 cleans it", life(CLEANED, unassigned, "3.9.2"), "silent"),
+    ("N8, 4.3.1 cleans it", life(CLEANED, unassigned, "4.3.1"), "silent"),
+    ("elsewhere it is only remarkable", life("120 s", unassigned, "4.3.1"), INFO),
+    (
+        "only 4.3.0 keeps the lock, release not told",
+        life("100 s", unassigned, hidden=("kafka_streams_version",)),
+        "info unknown without kafka_streams_version",
+    ),
+    # a sibling that flushes and has stored no offset yet may restore, for hours
+    ("a restoration holds the cleaner up", life("puts 500, flushes, 100 s", unassigned), INFO),
+    # 4.3.0 as well: an assignment takes the lock over from the start-up pass and gives it back
+    ("it moved away", life("opens 0_1, 2 s, closes 0_1 99, 100 s", unassigned), INFO),
+    ("it is opened", life("100 s, opens 0_1, 2 s", unassigned), f"{WARNING} resolved"),
+    (
+        "its process ended",
+        life("stops 99, 300 s", unassigned),
+        "silent: its process ended: no cleaner is to be expected",
+    ),
+    # behind the lock of the start-up pass no delay ends: half a minute is enough, whatever the delay is
+    ("delay not told, 25 s", life("25 s", unassigned, delay=None), EARLY),
+    ("delay not told, 35 s", life("35 s", unassigned, delay=None), "warning suspected"),
+)
+def test_lives(story, said):
     """Free for more than two delays beside a living process: the start-up pass keeps its lock."""
-    run, _ = unassigned()
-    run.wait(15)
-    assert run.findings(ID) == []
-    run.wait(80)
-    finding = run.only(ID)
-    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
-        Level.EXPOSURE,
-        Severity.WARNING,
-        Confidence.CONFIRMED,
-        Status.OPEN,
-    )
-    assert (finding.task_id, finding.affected, finding.upstream) == ("0_1", Affected.YES, ("KAFKA-20663",))
+    assert said_of(ID, story) == said
 
 
-@pytest.mark.parametrize("release", ["2.3.1", "2.5.1", "2.8.2", "3.9.2", "4.3.1"])
-def test_cleaned_as_it_should_be(release):
-    """N8: the cleaner takes it after one delay."""
-    run, app = unassigned(release)
-    run.wait(12)
-    app.cleaner.deletes("0_1")
-    run.wait(120)
-    assert run.findings(ID) == []
-
-
-def test_information_on_other_releases():
-    """Elsewhere an uncleaned directory is only remarkable."""
-    run, _ = unassigned("4.3.1")
-    run.wait(120)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.SUSPECTED)
-    assert "while a task of this instance restores, it takes nothing" in finding.summary
-
-
-def test_without_the_release_it_names_the_fact():
-    """Only 4.3.0 keeps the lock: who does not say the release gets no warning, but is told what would decide."""
-    run, _ = unassigned(hidden=("kafka_streams_version",))
-    run.wait(100)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.UNKNOWN)
-    assert finding.missing_facts == ("kafka_streams_version",)
-
-
-def test_a_restoration_holds_the_cleaner_up():
-    """A sibling that flushes and has stored no offset yet may restore, for hours: no warning while it does."""
-    run, app = unassigned()
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(100)
-    assert run.only(ID).severity is Severity.INFO
-
-
-def test_a_task_that_moved_away_is_not_locked():
-    """4.3.0 as well: an assignment takes the lock over from the start-up pass and gives it back."""
-    run, app = unassigned()
-    app.opens("0_1")
-    run.wait(2)
-    app.closes("0_1", 99)
-    run.wait(100)
-    assert run.only(ID).severity is Severity.INFO
-
-
-def test_clears_when_it_is_opened():
-    """An assignment ends it."""
-    run, app = unassigned()
-    run.wait(100)
-    app.opens("0_1")
-    run.wait(2)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-@pytest.mark.twin_of(ID, "its process ended: no cleaner is to be expected")
-def test_quiet_after_the_process_ended():
-    """Without a process there is no cleaner to expect."""
-    run, app = unassigned()
-    app.stops({"0_0": 99})
-    run.wait(300)
-    assert run.findings(ID) == []
-
-
-def test_assumed_delay():
-    """Behind the lock of the start-up pass no delay ends: suspected half a minute later, whatever the delay is."""
-    run, _ = unassigned(delay=None)
-    run.wait(25)
-    assert run.findings(ID) == []
-    run.wait(10)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    assert "cleanup delay" not in finding.summary
-    assert "assuming the default state.cleanup.delay.ms=600000" in finding.evidence[-1].what
+def test_finding():
+    """What it names; of a delay that nobody told only the assumption."""
+    finding = life("95 s", unassigned)().only(ID)
+    assert (finding.level, finding.task_id) == (Level.EXPOSURE, "0_1")
+    assert (finding.affected, finding.upstream) == (Affected.YES, ("KAFKA-20663",))
+    assumed = life("35 s", unassigned, delay=None)().only(ID)
+    assert "cleanup delay" not in assumed.summary
+    assert "assuming the default state.cleanup.delay.ms=600000" in assumed.evidence[-1].what
 
 
 def dossier(
     *,
     now: float = 100,
-    released: float = 10,
+    released: float | None = 10,
     mtime: float = 0,
     lives: bool = True,
-    held_sibling: bool = False,
+    sibling: bool = False,
     opened: tuple[float, ...] = (1, 6),
-):
+    all_reopens: bool = True,
+    set_forward: bool = False,
+    **fields: Any,
+) -> Any:
     """0_0 was released; the delay is ten seconds: two of them and five seconds are the limit."""
     app = Application("app", exists=True)
     if lives:
         app.lives += (ProcessLife(at(5)),)
-    before = database()
-    before.reopened_us = tuple(at(x) for x in opened)
-    one = task(store([before]))
-    one.released_us, one.mtime_us, one.held = at(released), at(mtime), False
-    sibling = task(store([database()]), task_id="0_1")
-    sibling.held, sibling.held_since_us = held_sibling, at(40)
-    app.task_ever_held = held_sibling
+    one = task(store([database(reopened_us=tuple(map(at, opened)), all_reopens=all_reopens)]))
+    one.released_us, one.mtime_us, one.held = None if released is None else at(released), at(mtime), False
+    other = task(store([database()]), task_id="0_1", held=sibling, held_since_us=at(40))
+    app.task_ever_held = sibling
     told = {"state_cleanup_delay_ms": 10_000}
-    return case(one, sibling, application=app, now=now, release="4.3.0", told=told)
+    made = case(one, other, application=app, now=now, release="4.3.0", told=told)
+    if set_forward:
+        note_blind(made.inventory, at(20), at(3620), "clock-step")
+    having(one, **fields)
+    return made
 
 
-def test_two_delays_and_five_seconds():
-    """Counted from the last of release, change and start."""
-    assert judge(ID, dossier(now=35)) == []
-    assert len(judge(ID, dossier(now=35.1))) == 1
-    assert judge(ID, dossier(now=35.1, mtime=11)) == []
-    assert judge(ID, dossier(now=30, released=0)) == []
-    assert len(judge(ID, dossier(now=30.1, released=0))) == 1
+WALK = Deletion(at(90), at(99), Shape.CLEANER_WALK, held=False)
 
 
-def test_time_that_the_clock_was_set_by():
-    """Set forward by an hour, it made no delay pass."""
-    for now, said in ((3635, 0), (3635.1, 1)):
-        one = dossier(now=now)
-        note_blind(one.inventory, at(20), at(3620), "clock-step")
-        assert len(judge(ID, one)) == said
-
-
-def test_sign_of_life():
-    """A held sibling is one, too, since it was held."""
-    assert judge(ID, dossier(lives=False)) == []
-    assert judge(ID, dossier(lives=False, held_sibling=True, now=65)) == []
-    assert len(judge(ID, dossier(lives=False, held_sibling=True, now=65.1))) == 1
-
-
-@pytest.mark.parametrize(
-    ("opened", "severity"),
-    [
-        ((6,), Severity.WARNING),
-        ((1, 2, 4.1), Severity.WARNING),
-        ((6, 9), Severity.INFO),
-        ((1, 2), Severity.INFO),
-        ((), Severity.INFO),
-    ],
+@cases(
+    ID,
+    ("two delays and five seconds", dossier(now=35), EARLY),
+    ("and more", dossier(now=35.1), WARNING),
+    ("since its last change", dossier(now=35.1, mtime=11), EARLY),
+    ("since the start", dossier(now=30, released=0), EARLY),
+    ("since the start, and more", dossier(now=30.1, released=0), WARNING),
+    ("clock set forward by an hour", dossier(now=3635, set_forward=True), EARLY),
+    ("and the limit passed since", dossier(now=3635.1, set_forward=True), WARNING),
+    ("no sign of life", dossier(lives=False), "silent: its process ended: no cleaner is to be expected"),
+    ("since a sibling was held", dossier(lives=False, sibling=True, now=65), EARLY),
+    ("since a sibling was held, and more", dossier(lives=False, sibling=True, now=65.1), INFO),
+    # by the pass alone: one opening since the process started, a second before it was seen at the earliest
+    ("opened by the pass", dossier(opened=(6,)), WARNING),
+    ("opened by the pass, seen late", dossier(opened=(1, 2, 4.1)), WARNING),
+    ("opened again since", dossier(opened=(6, 9)), INFO),
+    ("opened by earlier processes only", dossier(opened=(1, 2)), INFO),
+    ("never opened again", dossier(opened=()), INFO),
+    ("openings cannot be counted", dossier(all_reopens=False), INFO),
+    ("a cleaner is at work on it", dossier(walk=WALK), "silent: a cleaner is at work on it"),
+    ("the global task", dossier(id="global"), "silent"),
+    ("a process holds it", dossier(held=True), "silent"),
+    ("no stores", dossier(stores={}), "silent"),
+    ("no directory", dossier(exists=False), "silent"),
 )
-def test_opened_once_by_this_process(opened, severity):
-    """By the pass alone: exactly one opening since the process started, a second before it was seen at the earliest."""
-    assert severities(ID, dossier(opened=opened)) == [severity]
-
-
-def test_logs_that_are_not_kept_prove_nothing():
-    """Where RocksDB keeps no old logs, openings cannot be counted; without a start that was seen, neither."""
-    one = dossier()
-    one.task.stores["s"].databases[""].all_reopens = False
-    assert severities(ID, one) == [Severity.INFO]
-    assert severities(ID, dossier(lives=False, held_sibling=True)) == [Severity.INFO]
-
-
-@pytest.mark.twin_of(ID, "a cleaner is at work on it")
-def test_what_excludes_it():
-    """A walk that goes on, the global task, a held task, no stores, no directory."""
-    assert severities(ID, dossier()) == [Severity.WARNING]
-    for change in ("walk", "id", "held", "stores", "exists"):
-        one = dossier()
-        value = {
-            "walk": Deletion(at(90), at(99), Shape.CLEANER_WALK, held=False),
-            "id": "global",
-            "held": True,
-            "stores": {},
-            "exists": False,
-        }[change]
-        setattr(one.task, change, value)
-        assert judge(ID, one) == [], change
+def test_looks(story, said):
+    """Counted from the last of release, change and start."""
+    assert said_of(ID, story) == said
 
 
 def test_dated_to_the_limit():
     """Opened when the limit was reached; the sentence says for how long it has been free, and the delay."""
-    verdict = judge(ID, dossier())[0]
+    (verdict,) = judge(ID, dossier())
     assert verdict.opened_at_us == at(35)
     assert "free for 90 s" in verdict.summary
     assert "delay 10 s" in verdict.summary
-
-
-def test_release_that_no_one_saw():
-    """Without a release seen, the directory's own time and the start count."""
-    one = dossier()
-    one.task.released_us = None
-    assert judge(ID, one)[0].opened_at_us == at(30)
+    assert judge(ID, dossier(released=None))[0].opened_at_us == at(30)

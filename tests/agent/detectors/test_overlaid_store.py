@@ -2,193 +2,127 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level
 from tests.support.scenario import Scenario
-from tests.support.scenario_case import (
-    at,
-    case,
-    checkpoint,
-    database,
-    judge,
-    session,
-    severities,
-    store,
-    task,
-)
+from tests.support.scenario_case import OTHER, at, case, checkpoint, database, judge, session, store, task
+from tests.support.scenario_script import life, play
+from tests.support.twins import cases, said_of
 
 ID = "overlaid-store"
+INFO, WARNING = "info confirmed", "warning suspected"
+FILLED = "start, opens, 1 s, puts 3000"
 
 
 def without_offset(
-    release: str = "3.9.2", *, idle: float = 5, offset: int | None = None, told=None
+    release: str = "3.9.2", *, idle: float = 5, offset: int | None = None, **more: Any
 ) -> Scenario:
     """A store with 3,000 puts is opened again `idle` seconds later; its entry is gone, or `offset`."""
-    run = Scenario(release, told=told)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(1)
-    app.puts("0_0", 3000)
-    app.checkpoints("0_0", 2999)
-    run.wait(1)
+    run = play(Scenario(release, **more), f"{FILLED}, checkpoints 2999, 1 s")
     if offset is None:
         run.world.play("unlink", "app/0_0/.checkpoint")
     else:
-        app.checkpoints("0_0", offset)
-    run.wait(1)
-    app.crash()
-    run.wait(idle)
-    app = run.start()
-    run.wait(1)
-    app.opens("0_0")
-    app.restores("0_0", 3000, puts=3000)
-    return run
+        run.app.checkpoints("0_0", offset)
+    return play(run, f"1 s, crash, {idle} s, start, 1 s, opens, restores 3000 puts=3000")
 
 
-@pytest.mark.parametrize("release", ["2.6.2", "2.8.2", "3.4.1", "3.9.2", "4.2.1"])
-@pytest.mark.parametrize("offset", [None, -4])
-def test_replay_from_the_start_is_information(release, offset):
-    """No offset in force over files with data: told as information ten seconds later, or at a checkpoint."""
-    run = without_offset(release, offset=offset)
-    run.wait(5)
-    writes_at_restore_end = release in ("3.9.2", "4.2.1")
-    assert len(run.findings(ID)) == (1 if writes_at_restore_end else 0)
-    run.wait(10)
-    finding = run.only(ID)
-    assert (finding.level, finding.severity, finding.confidence, finding.status) == (
-        Level.EXPOSURE,
-        Severity.INFO,
-        Confidence.CONFIRMED,
-        Status.RESOLVED,
-    )
+MINUTE = {"delete_retention_ms": 60_000}
+CONTINUES = "silent: it continues from its offset"
+
+
+@cases(
+    ID,
+    # known at a checkpoint, which the end of a restoration writes from 3.5 on, or after ten seconds
+    ("2.6, not yet", life("5 s", without_offset, "2.6.2"), "silent"),
+    ("2.6", life("15 s", without_offset, "2.6.2"), f"{INFO} resolved"),
+    ("3.4, not yet", life("5 s", without_offset, "3.4.1", offset=-4), "silent"),
+    ("3.4, the unknown offset", life("15 s", without_offset, "3.4.1", offset=-4), f"{INFO} resolved"),
+    ("3.9, at the end of the restoration", life("5 s", without_offset), f"{INFO} resolved"),
+    ("4.2, the unknown offset", life("5 s", without_offset, "4.2.1", offset=-4), f"{INFO} resolved"),
+    ("tombstones have expired", life("20 s", without_offset, idle=90, told=MINUTE), f"{WARNING} resolved"),
+    ("tombstones still live", life("20 s", without_offset, idle=30, told=MINUTE), f"{INFO} resolved"),
+    ("an ordinary restart", life("30 s", without_offset, offset=2999), CONTINUES),
+    ("wiped", life(f"{FILLED}, flushes, 1 s, wipes, 30 s", Scenario, "3.9.2", "exactly_once_v2"), "silent"),
+)
+def test_lives(story, said):
+    """No offset in force over files with data: after more downtime than tombstones live, deleted keys may be back."""
+    assert said_of(ID, story) == said
+
+
+def test_finding():
+    """What it names."""
+    finding = life("15 s", without_offset)().only(ID)
+    assert finding.level is Level.EXPOSURE
     assert "3000 puts" in finding.summary
-
-
-def test_expired_tombstones_make_it_a_warning():
-    """After more downtime than tombstones live, deleted keys may be back."""
-    run = without_offset(idle=90, told={"delete_retention_ms": 60_000})
-    run.wait(20)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-
-
-def test_tombstones_that_still_live():
-    """With less downtime it stays information."""
-    run = without_offset(idle=30, told={"delete_retention_ms": 60_000})
-    run.wait(20)
-    assert run.only(ID).severity is Severity.INFO
-
-
-@pytest.mark.twin_of(ID, "it continues from its offset")
-def test_quiet_with_an_offset_in_force():
-    """An ordinary restart continues from its offset."""
-    run = without_offset(offset=2999)
-    run.wait(30)
-    assert run.findings(ID) == []
-
-
-def test_quiet_for_a_wipe():
-    """A wiped store has no old files."""
-    run = Scenario("3.9.2", "exactly_once_v2")
-    app = run.start()
-    app.opens("0_0")
-    run.wait(1)
-    app.puts("0_0", 3000)
-    app.flushes("0_0")
-    run.wait(1)
-    app.wipes("0_0")
-    run.wait(30)
-    assert run.findings(ID) == []
 
 
 def dossier(
     *,
     idle: float = 10,
     puts: int = 3000,
-    offset: int | None = None,
     now: float = 100,
     retention: int | None = 10_000,
-    release: str = "3.9.2",
-):
-    """Released at 20 s with `puts`, opened `idle` seconds later with `offset` in force."""
-    before = session(0, 20, puts=puts)
-    after = session(20 + idle, offset_at_open=offset)
+    named: str = "s",
+    identity: str = "identity-1",
+    again: bool = False,
+    release: str | None = "3.9.2",
+    **after: Any,
+) -> Any:
+    """Released at 20 s with `puts`, opened `idle` seconds later; `again`: and once more at 55 s."""
+    sessions = [session(0, 20, puts=puts), session(20 + idle, **after)]
+    if again:
+        sessions = [sessions[0], session(20 + idle, 50, puts=3500), session(55)]
     told = {} if retention is None else {"delete_retention_ms": retention}
-    return case(task(store([database(puts=puts)], [before, after])), release=release, told=told, now=now)
+    facts = [] if named == "s" else [checkpoint(15, 3000, name=named)]
+    one = task(store([database(puts=puts, identity=identity)], sessions), checkpoints=facts)
+    return case(one, release=release, told=told, now=now)
 
 
-@pytest.mark.twin_of(ID, "nothing was in it")
-def test_boundaries():
-    """Retention is exceeded, not met; ten seconds settle it; an empty store is not overlaid."""
-    assert severities(ID, dossier(idle=10)) == [Severity.INFO]
-    assert severities(ID, dossier(idle=10.1)) == [Severity.WARNING]
-    assert severities(ID, dossier(idle=10.1, retention=None)) == [Severity.INFO]
-    assert judge(ID, dossier(now=39.9)) == []
-    assert len(judge(ID, dossier(now=40))) == 1
-    assert judge(ID, dossier(puts=0)) == []
-    assert len(judge(ID, dossier(puts=1))) == 1
-    assert judge(ID, dossier(offset=0)) == []
-    assert len(judge(ID, dossier(offset=-4))) == 1
+ANEW = "silent: its session made it anew"
 
 
-@pytest.mark.twin_of(ID, "its session made it anew")
-def test_new_stores_are_not_overlaid():
-    """A store that this session made, or wiped, holds nothing old."""
-    for change in ("created", "wiped"):
-        one = dossier()
-        setattr(one.task.stores["s"].sessions[1], change, True)
-        assert judge(ID, one) == []
-
-
-@pytest.mark.twin_of(ID, "no changelog of its own: checkpoints never name it")
-def test_stores_that_no_checkpoint_names():
-    """The checkpoints of the task name another store, and not this one."""
-    one = dossier()
-    one.task.checkpoints = (checkpoint(15, 3000, name="other"),)
-    assert judge(ID, one) == []
-
-
-def test_other_incarnation():
-    """The files must be those of before, and still be there."""
-    one = dossier()
-    one.task.stores["s"].sessions[1].identities = frozenset({"identity-2"})
-    assert judge(ID, one) == []
-    gone = dossier()
-    gone.task.stores["s"].databases[""].identity = "identity-2"
-    assert judge(ID, gone) == []
-
-
-@pytest.mark.parametrize("release", [None, "4.3.1"])
-def test_offsets_in_the_store(release):
-    """Where the store may hold its own offset, a missing checkpoint says nothing."""
-    before, after = session(0, 20, puts=3000), session(30)
-    assert judge(ID, case(task(store([database(puts=3000)], [before, after])), release=release)) == []
+@cases(
+    ID,
+    ("unused for the retention", dossier(idle=10), INFO),
+    ("for longer", dossier(idle=10.1), WARNING),
+    ("retention not told", dossier(idle=10.1, retention=None), INFO),
+    ("not settled", dossier(now=39.9), "silent"),
+    ("settled", dossier(now=40), INFO),
+    ("empty", dossier(puts=0), "silent: nothing was in it"),
+    ("one put", dossier(puts=1), INFO),
+    ("offset 0", dossier(offset_at_open=0), CONTINUES),
+    ("the unknown offset", dossier(offset_at_open=-4), INFO),
+    ("made by this session", dossier(created=True), ANEW),
+    ("wiped by this session", dossier(wiped=True), "silent"),
+    (
+        "checkpoints name another store, and not this one",
+        dossier(named="other"),
+        "silent: no changelog of its own: checkpoints never name it",
+    ),
+    ("another incarnation was opened", dossier(identities=OTHER), "silent"),
+    ("another incarnation is there", dossier(identity="identity-2"), "silent"),
+    ("the store may hold its own offset", dossier(release=None), "silent"),
+    ("4.3, the store holds its own offset", dossier(release="4.3.1"), "silent"),
+    ("a crash loop", dossier(again=True), f"{INFO}, {INFO}"),
+)
+def test_looks(story, said):
+    """Files of before, still there, and no offset in force."""
+    assert said_of(ID, story) == said
 
 
 def test_chain_of_the_verdict():
-    """Released with its puts, opened again without an offset; the opening is the event."""
-    verdict = judge(ID, dossier())[0]
-    assert [step.at_us for step in verdict.evidence] == [at(20), at(30)]
-    assert "3000 puts" in verdict.evidence[0].what
-    assert "10 s later" in verdict.evidence[1].what
-    assert (verdict.opened_at_us, verdict.store, verdict.identity) == (at(30), "s", "identity-1")
-
-
-@pytest.mark.parametrize(("release", "affected"), [("2.5.1", Affected.NO), ("3.9.2", Affected.YES)])
-def test_releases_that_replay_over_old_files(release, affected):
-    """From 2.6 on nothing is wiped under at-least-once; before, it takes a crash."""
-    one = dossier(release=release)
-    assert judge(ID, one)[0].affected is affected
-
-
-def test_every_reopening_is_an_event():
-    """A crash loop overlays again and again; each opening is told once."""
-    one = dossier()
-    store = one.task.stores["s"]
-    store.sessions[-1].released_us, store.sessions[-1].puts_at_release = at(50), 3500
-    store.sessions += (session(55),)
-    first, second = judge(ID, one)
-    assert (first.opened_at_us, second.opened_at_us) == (at(30), at(55))
+    """Released with its puts, opened again without an offset; each opening is an event."""
+    first, second = judge(ID, dossier(again=True))
+    assert [step.at_us for step in first.evidence] == [at(20), at(30)]
     assert [step.at_us for step in second.evidence] == [at(50), at(55)]
-    assert "5.0 s later" in second.evidence[1].what
+    assert "3000 puts" in first.evidence[0].what
+    assert ["10 s later" in first.evidence[1].what, "5.0 s later" in second.evidence[1].what] == [True, True]
+    assert [x.opened_at_us for x in (first, second)] == [at(30), at(55)]
+    assert (first.store, first.identity) == ("s", "identity-1")
+
+
+def test_affected():
+    """From 2.6 on nothing is wiped under at-least-once; before, it takes a crash."""
+    assert judge(ID, dossier(release="2.5.1"))[0].affected is Affected.NO
+    assert judge(ID, dossier())[0].affected is Affected.YES

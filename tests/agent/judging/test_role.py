@@ -1,21 +1,19 @@
-"""Active or standby, by what the commit timer writes."""
+"""Active or standby, by what the commit timer writes; signs that a process was at work."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from agent.inventory.blindness import note_blind
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.judging.role import TaskRole, may_be_on_the_way, moved_by, role_of
+from agent.judging.role import TaskRole, let_commits_pass, may_be_on_the_way, moved_by, role_of, was_at_work
 from agent.quantities.flushed import commits_passed
 from tests.support.scenario_case import at, case, checkpoint, database, mark, session, store, task
 
 TOLD = {"commit_interval_ms": 100}
-
-
-def settings(interval_ms: int | None = 100) -> ApplicationSettings:
-    return ApplicationSettings(
-        {} if interval_ms is None else {"commit_interval_ms": Setting(str(interval_ms), "flag")}
-    )
 
 
 @pytest.mark.parametrize(
@@ -38,24 +36,19 @@ def test_first_checkpoint_is_compared_with_nothing(opened, earlier, offset, expe
     assert moved_by(one, one.checkpoints[-1]) == offset - (0 if earlier is None else earlier[1])
 
 
-def test_commits_passed():
+@pytest.mark.parametrize(("interval_ms", "least_us"), [(100, 10_200_000), (None, 70_000_000)])
+def test_commits_passed(interval_ms, least_us):
     """Two intervals, and ten seconds for a batch and a flush; the longest default where nothing is told."""
-    assert not commits_passed(settings(), 10_199_999)
-    assert commits_passed(settings(), 10_200_000)
-    assert not commits_passed(settings(interval_ms=None), 69_999_999)
-    assert commits_passed(settings(interval_ms=None), 70_000_000)
+    told = {} if interval_ms is None else {"commit_interval_ms": Setting(str(interval_ms), "flag")}
+    settings = ApplicationSettings(told)
+    assert [commits_passed(settings, x) for x in (least_us - 1, least_us)] == [False, True]
 
 
 @pytest.mark.parametrize(
     ("standbys", "offset", "puts", "now", "role"),
     [
-        (
-            1,
-            10_000,
-            500,
-            60,
-            TaskRole.UNLESS_PAUSED,
-        ),  # no commit wrote it: a restoration that ended, or a pause
+        # no commit wrote it: a restoration that ended, or a pause
+        (1, 10_000, 500, 60, TaskRole.UNLESS_PAUSED),
         (1, 10_000, 10_001, 30.2, TaskRole.ACTIVE),
         (1, 10_001, 500, 60, TaskRole.STANDBY_LIKE),
         (None, 10_001, 500, 60, TaskRole.UNKNOWN),
@@ -75,16 +68,74 @@ def test_role(standbys, offset, puts, now, role):
     assert role_of(asked, one, one.sessions[-1]) is role
 
 
-def test_later_checkpoint_beside_standbys():
+STANDS = (checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600))
+GONE = (checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True))
+
+
+@pytest.mark.parametrize(
+    ("facts", "standbys", "role"),
+    [
+        (STANDS, 1, TaskRole.UNLESS_PAUSED),
+        (GONE, 1, TaskRole.STANDBY_LIKE),
+        (GONE, 0, TaskRole.ASSUMED),
+    ],
+)
+def test_later_checkpoint_beside_standbys(facts, standbys, role):
     """A standby that becomes active writes one, which its initialisation deletes, and one when it has restored."""
     first, last = mark(10, 2000, 2000), mark(50, 2600, 2500)
     one = store([database(puts=3000, flushed=[(2000, 9), (3000, 60)])], [session(0, first=first, last=last)])
-    stands = task(one, checkpoints=[checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600)])
-    assert (
-        role_of(case(stands, now=90, standbys=1, told=TOLD), one, one.sessions[-1]) is TaskRole.UNLESS_PAUSED
+    asked = case(task(one, checkpoints=facts), now=90, standbys=standbys, told=TOLD)
+    assert role_of(asked, one, one.sessions[-1]) is role
+
+
+# -- signs of work --------------------------------------------------------------------------------------------
+
+
+def signed(
+    *,
+    flushed: Sequence[float] = (),
+    reopened: Sequence[float] = (),
+    born: float = 0.0,
+    written: Sequence[float] = (),
+    task_id: str = "0_0",
+) -> Any:
+    """A task with these signs."""
+    files = database(
+        puts=9, flushed=[(9, x) for x in flushed], born=born, reopened_us=tuple(map(at, reopened))
     )
-    gone = task(
-        one, checkpoints=[checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True)]
+    return task(
+        store([files], [session(0)]), checkpoints=[checkpoint(x, 7) for x in written], task_id=task_id
     )
-    assert role_of(case(gone, now=90, standbys=1, told=TOLD), one, one.sessions[-1]) is TaskRole.STANDBY_LIKE
-    assert role_of(case(gone, now=90, standbys=0, told=TOLD), one, one.sessions[-1]) is TaskRole.ASSUMED
+
+
+@pytest.mark.parametrize(
+    "sign", [{"flushed": [20]}, {"reopened": [20]}, {"born": 20}, {"written": [20]}, {"flushed": [5, 20, 90]}]
+)
+@pytest.mark.parametrize(
+    ("from_s", "until_s", "expected"), [(20, 20, True), (10, 30, True), (20.1, 30, False), (10, 19.9, False)]
+)
+@pytest.mark.parametrize("is_own", [True, False])
+def test_what_is_a_sign(sign, from_s, until_s, expected, is_own):
+    """A flush, an opening, a new store or a checkpoint, of the task or of another one of the application."""
+    one = signed(**sign, task_id="0_1")
+    assert was_at_work(case(one if is_own else task(), one), at(from_s), at(until_s)) is expected
+
+
+@pytest.mark.parametrize(
+    ("sign", "until", "set_forward", "expected"),
+    [
+        (12, 22, False, True),
+        (11.9, 60, False, False),
+        (30, 40, False, True),
+        (30, 39.9, False, False),
+        (30, 25, False, False),
+        (12.5, 27, True, True),  # five seconds of it were only set
+        (12.5, 26.9, True, False),
+    ],
+)
+def test_commits(sign, until, set_forward, expected):
+    """Two intervals of a second after 10 s the process must be at work, and nothing may come for ten seconds more."""
+    judged = case(signed(flushed=[sign]), told={"commit_interval_ms": 1000})
+    if set_forward:
+        note_blind(judged.inventory, at(13), at(18), "clock-step")
+    assert let_commits_pass(judged, at(10), at(until)) is expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.segments import CLOSED, OPEN, Segment
 from agent.judging.segment_loss import Grade, changelog_of, losses, unflushed, weigh
-from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
+from tests.support.segment_model import CHANGELOG, ModelStore
+from tests.support.segment_model import segment as made
 
 late = st.sampled_from([0, 0, 0, 1, 2])
 steps = st.lists(
@@ -107,30 +109,11 @@ def test_an_orderly_close_loses_nothing(life, oldest):
 # -- boundaries -----------------------------------------------------------------------------------------------------
 
 
-def segment(
-    starts: int,
-    *,
-    born: int = 0,
-    opened: int | None = 0,
-    offset: int | None = None,
-    data: bool = True,
-    **more,
-) -> Segment:
-    """A segment; times in seconds."""
+def segment(starts: int, *, offset: int | None = None, data: bool = True, **more: Any) -> Segment:
+    """A segment with a stored offset or none; times in seconds."""
     written = () if offset is None else ((CHANGELOG, offset, 9),)
     status = more.pop("status", None if offset is None else OPEN)
-    return Segment(
-        name=f"w.{starts}",
-        path=f"app/0_0/w/w.{starts}",
-        starts=starts,
-        identity=f"id-{starts}",
-        born_us=born * SECOND_US,
-        opened_us=None if opened is None else (opened or born) * SECOND_US,
-        manifest=1,
-        has_data=data,
-        offsets=StoreOffsets(status=status, offsets=written),
-        **{key: value * SECOND_US if key.endswith("_us") else value for key, value in more.items()},
-    )
+    return made(starts, has_data=data, offsets=StoreOffsets(status=status, offsets=written), **more)
 
 
 def grades(*segments: Segment, oldest: bool = False) -> dict[str, Grade]:
@@ -139,100 +122,80 @@ def grades(*segments: Segment, oldest: bool = False) -> dict[str, Grade]:
     return {name: loss.grade for name, loss in found.items()}
 
 
-def test_order_of_the_births():
-    """Made before the one that answers: certain. Else it depends on when the offset was written."""
-    new = segment(60, born=20, offset=99, offset_us=25)
-    assert grades(segment(0, born=19, data=False), new) == {"w.0": Grade.CERTAIN}
-    assert grades(segment(0, born=20, data=False), new) == {"w.0": Grade.POSSIBLE}
-    assert grades(segment(0, born=25, data=False), new) == {}
-    assert grades(segment(0, born=19, data=False, opened=None), new) == {"w.0": Grade.POSSIBLE}
-
-
-def test_a_later_flush_of_an_older_offset():
-    """However late the offset reached the disk, it may be of a commit before the first put: brokers stall."""
-    for last in (False, None):
-        old = segment(0, offset=99, offset_us=900, offset_last=last)
-        assert grades(old, segment(60, born=10, data=False)) == {"w.60": Grade.POSSIBLE}
+POSSIBLE, LIKELY, CERTAIN = Grade.POSSIBLE, Grade.LIKELY, Grade.CERTAIN
+NEW = segment(60, born=20, offset=99, offset_us=25)
+EMPTY = segment(60, born=10, data=False)
+PAST: dict[str, Any] = {"offset": 50, "status": CLOSED, "flushed_us": 19}
+CUT: dict[str, Any] = {"status": CLOSED, "offset_last": True}
+BEHIND = segment(0, offset=99, offset_us=25, **CUT)
+REPLAYED = segment(0, opened=10, offset=50, data=False, status=CLOSED)
 
 
 @pytest.mark.parametrize(
-    ("status", "last", "grade"), [(CLOSED, True, 2), (CLOSED, False, 1), (OPEN, True, 1)]
+    ("old", "new", "lost"),
+    [
+        # made before the one that answers: certain; else it depends on when the offset was written
+        (segment(0, born=19, data=False), NEW, {"w.0": CERTAIN}),
+        (segment(0, born=20, data=False), NEW, {"w.0": POSSIBLE}),
+        (segment(0, born=25, data=False), NEW, {}),
+        (segment(0, born=19, data=False, opened=None), NEW, {"w.0": POSSIBLE}),
+        # however late the offset reached the disk, it may be of a commit before the first put: brokers stall
+        (segment(0, offset=99, offset_us=900, offset_last=False), EMPTY, {"w.60": POSSIBLE}),
+        (segment(0, offset=99, offset_us=900, offset_last=None), EMPTY, {"w.60": POSSIBLE}),
+        # a close that was cut wrote the offset behind the data and the status, and never came to the other segment
+        (segment(0, offset=99, offset_us=11, **CUT), EMPTY, {"w.60": LIKELY}),
+        (segment(0, offset=99, offset_us=11, status=CLOSED, offset_last=False), EMPTY, {"w.60": POSSIBLE}),
+        (segment(0, offset=99, offset_us=11, status=OPEN, offset_last=True), EMPTY, {"w.60": POSSIBLE}),
+        # the pass of the next start closes one after the other as well, but opened them after the other was made
+        (segment(0, opened=9, offset=99, offset_us=41, **CUT), EMPTY, {"w.60": LIKELY}),
+        (segment(0, opened=10, offset=99, offset_us=41, **CUT), EMPTY, {"w.60": POSSIBLE}),
+        (segment(0, opened=None, offset=99, offset_us=41, **CUT), EMPTY, {"w.60": POSSIBLE}),
+        # what a segment says of itself is true of itself
+        (segment(0, offset=99, flushed_us=5), NEW, {}),
+        (segment(0, offset=98, flushed_us=5), NEW, {"w.0": LIKELY}),
+        # flushed after its successor was made: only late records can be missing
+        (segment(0, offset=50, flushed_us=19), NEW, {"w.0": LIKELY}),
+        (segment(0, offset=50, flushed_us=20), NEW, {}),
+        # its successor was there at the opening; where that is not known it may have been the newest one
+        (segment(0, opened=30, **PAST), NEW, {}),
+        (segment(0, opened=None, **PAST), NEW, {"w.0": POSSIBLE}),
+        (segment(0, opened=19, **PAST), NEW, {"w.0": POSSIBLE}),
+        # one without an entry is passed over, "unknown" is an answer
+        (segment(0, offset=50, flushed_us=5), segment(60, born=20, offset=-4), {}),
+        (segment(0, data=False), segment(60, born=20, data=False), {}),
+        # opened empty: lost before, or replayed before the one that answers was made
+        (REPLAYED, NEW, {"w.0": LIKELY}),
+        (REPLAYED, segment(60, born=5, offset=99, offset_us=25), {"w.0": POSSIBLE}),
+        # a start-up pass that exactly-once refuses opens and closes it and writes no offset: it still lacks nothing
+        *((BEHIND, segment(60, born=30, opened=x, data=False, status=CLOSED), {}) for x in (30, 40, None)),
+        *((BEHIND, segment(60, born=24, opened=x, data=False), {"w.60": POSSIBLE}) for x in (30, 40, None)),
+        (BEHIND, segment(60, born=30, opened=29, data=False), {"w.60": POSSIBLE}),
+    ],
 )
-def test_close_that_was_cut(status, last, grade):
-    """It wrote the offset behind the data and the status closed, and never came to the other segment."""
-    old = segment(0, offset=99, offset_us=11, status=status, offset_last=last)
-    assert grades(old, segment(60, born=10, data=False)) == {"w.60": Grade(grade)}
+def test_newest_answers(old, new, lost):
+    """4.3.1 asks the newest segment first."""
+    assert grades(old, new) == lost
 
 
-def test_pass_of_the_next_start_is_no_cut_close():
-    """It closes one segment after the other as well; but it opened them after the other one was made or flushed."""
-    old = segment(0, offset=99, offset_us=41, status=CLOSED, offset_last=True)
-    new = segment(60, born=10, data=False)
-    assert grades(replace(old, opened_us=9 * SECOND_US), new) == {"w.60": Grade.LIKELY}
-    for opened_us in (10 * SECOND_US, None):
-        assert grades(replace(old, opened_us=opened_us), new) == {"w.60": Grade.POSSIBLE}
-    flushed = segment(60, born=10, offset=50, flushed_us=20)
-    assert grades(replace(old, opened_us=19 * SECOND_US), flushed, oldest=True) == {"w.60": Grade.LIKELY}
-    assert grades(replace(old, opened_us=20 * SECOND_US), flushed, oldest=True) == {"w.60": Grade.POSSIBLE}
+FLUSHED = segment(60, born=10, offset=50, flushed_us=20)
+FLUSHED_LATE = segment(60, born=20, offset=99, flushed_us=25)
 
 
-def test_same_offset_or_a_later_one_lacks_nothing():
-    """What a segment says of itself is true of itself."""
-    new = segment(60, born=20, offset=99, offset_us=25)
-    assert grades(segment(0, offset=99, flushed_us=5), new) == {}
-    assert grades(segment(0, offset=98, flushed_us=5), new) == {"w.0": Grade.LIKELY}
-
-
-def test_flushed_after_its_successor_was_made():
-    """Then only late records can be missing, and nobody knows of any."""
-    new = segment(60, born=20, offset=99, offset_us=25)
-    assert grades(segment(0, offset=50, flushed_us=19), new) == {"w.0": Grade.LIKELY}
-    assert grades(segment(0, offset=50, flushed_us=20), new) == {}
-
-
-def test_past_when_it_was_opened():
-    """Its successor was there at the opening; where the opening is not known it may have been the newest one."""
-    new = segment(60, born=20, offset=99, offset_us=40)
-    past = segment(0, opened=30, offset=50, status=CLOSED, flushed_us=19)
-    assert grades(past, new) == {}
-    assert grades(replace(past, opened_us=None), new) == {"w.0": Grade.POSSIBLE}
-    assert grades(replace(past, opened_us=19 * SECOND_US), new) == {"w.0": Grade.POSSIBLE}
-
-
-def test_who_answers():
-    """4.3.1 asks the newest first, 4.3.0 the oldest; one without an entry is passed over, "unknown" is an answer."""
-    old, new = segment(0, offset=50, flushed_us=5), segment(60, born=20, offset=99, offset_us=25)
-    assert grades(old, new) == {"w.0": Grade.LIKELY}
-    assert grades(old, new, oldest=True) == {}
-    assert grades(old, segment(60, born=20, offset=-4)) == {}
-    assert grades(segment(0, data=False), segment(60, born=20, data=False)) == {}
-
-
-def test_newer_than_the_one_that_answers():
-    """4.3.0: a close that was cut between the two, or a late flush of the old one."""
-    new = segment(60, born=20, offset=99, flushed_us=25)
-    cut = segment(0, offset=150, offset_us=40, status=CLOSED, offset_last=True)
-    assert grades(cut, new, oldest=True) == {"w.60": Grade.LIKELY}
-    late = segment(0, offset=150, offset_us=40)
-    assert grades(late, new, oldest=True) == {"w.60": Grade.POSSIBLE}
-    assert grades(replace(late, offset_us=25 * SECOND_US), new, oldest=True) == {}
-
-
-def test_opened_empty():
-    """Lost before, or replayed before the one that answers was made; beside an older one it is not known."""
-    empty = segment(0, opened=10, offset=50, data=False, status=CLOSED)
-    assert grades(empty, segment(60, born=20, offset=99, offset_us=25)) == {"w.0": Grade.LIKELY}
-    assert grades(empty, segment(60, born=5, offset=99, offset_us=25)) == {"w.0": Grade.POSSIBLE}
-
-
-@pytest.mark.parametrize("opened", [30, 40, None])
-def test_made_behind_the_offset_that_answers(opened):
-    """A start-up pass that exactly-once refuses opens and closes it and writes no offset: it still lacks nothing."""
-    old = segment(0, offset=99, offset_us=25, status=CLOSED, offset_last=True)
-    assert grades(old, segment(60, born=30, opened=opened, data=False, status=CLOSED)) == {}
-    assert grades(old, segment(60, born=24, opened=opened, data=False)) == {"w.60": Grade.POSSIBLE}
-    copied = segment(60, born=30, opened=29, data=False)
-    assert grades(old, copied) == {"w.60": Grade.POSSIBLE}
+@pytest.mark.parametrize(
+    ("old", "new", "lost"),
+    [
+        (segment(0, offset=50, flushed_us=5), NEW, {}),
+        (segment(0, opened=19, offset=99, offset_us=41, **CUT), FLUSHED, {"w.60": LIKELY}),
+        (segment(0, opened=20, offset=99, offset_us=41, **CUT), FLUSHED, {"w.60": POSSIBLE}),
+        # a close that was cut between the two, or a late flush of the old one
+        (segment(0, offset=150, offset_us=40, **CUT), FLUSHED_LATE, {"w.60": LIKELY}),
+        (segment(0, offset=150, offset_us=40), FLUSHED_LATE, {"w.60": POSSIBLE}),
+        (segment(0, offset=150, offset_us=25), FLUSHED_LATE, {}),
+    ],
+)
+def test_oldest_answers(old, new, lost):
+    """4.3.0 asks the oldest segment first."""
+    assert grades(old, new, oldest=True) == lost
 
 
 def test_name_of_the_changelog():

@@ -5,11 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.layout.profile import Profile, Truth
-from agent.layout.releases import ANY_RELEASE, ReleaseRange
+from agent.layout.profile import Truth
 from agent.quantities.bounds import Bounds
 from agent.quantities.verdicts import holds_uncommitted
-from tests.support.scenario_case import PLAIN, TIMESTAMPED, database, store
+from tests.support.scenario_case import PLAIN, TIMESTAMPED, database, profile, store
 
 NUMBERS = st.integers(0, 10_000)
 
@@ -74,9 +73,8 @@ def test_never_says_uncommitted_of_committed_records(
     """Whatever the kind of store and however many markers there are, committed records are never called uncommitted."""
     families = () if not knows_kind else TIMESTAMPED if per_record == 1 else PLAIN
     one = store([database(families=families, entries=0)])
-    profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
     end = 500 + committed + markers
-    said = holds_uncommitted(one, profile, committed * per_record, 500, end)
+    said = holds_uncommitted(one, profile(release), committed * per_record, 500, end)
     assert said is not Truth.YES
     if knows_kind and uncommitted > 3 * (committed + markers + 1) + 100:
-        assert holds_uncommitted(one, profile, uncommitted, 500, end) is Truth.YES
+        assert holds_uncommitted(one, profile(release), uncommitted, 500, end) is Truth.YES

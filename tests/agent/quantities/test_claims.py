@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from agent.inventory.model import CheckpointClaim, Database, Session, Shape
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.layout.profile import Profile, Truth
-from agent.layout.releases import ANY_RELEASE, ReleaseRange
+from agent.layout.profile import Truth
 from agent.quantities.bounds import Bounds
 from agent.quantities.claims import (
     Knowledge,
@@ -28,13 +27,13 @@ from agent.quantities.claims import (
     puts_since_birth,
 )
 from tests.support.scenario_case import (
-    IDENTITY,
     PLAIN,
     at,
     checkpoint,
     database,
     mark,
     past,
+    profile,
     session,
     store,
     task,
@@ -46,9 +45,7 @@ OLD = "identity-0"
 def known(release: str | None = "4.1.2", guarantee: str | None = "exactly_once_v2") -> Knowledge:
     """What is known of the application."""
     told = {} if guarantee is None else {"processing_guarantee": Setting(guarantee, "flag")}
-    return Knowledge(
-        ApplicationSettings(told), Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
-    )
+    return Knowledge(ApplicationSettings(told), profile(release))
 
 
 def held(offset: int, low: int) -> OffsetClaim:
@@ -123,107 +120,78 @@ def test_no_honest_store_lacks_entries(operations, data):
 @given(Operations, st.integers(1, 40))
 def test_more_than_the_offsets_explain_is_always_seen(operations, lost):
     """A store that lost more entries than there are offsets between, and one, is found, whatever it held."""
-    entries = len(live(operations)) + lost + 1
-    assert (
-        lacks_entries(held(len(operations), entries), holds(len(operations), entries - lost - 1)) is Truth.YES
-    )
+    end, rest = len(operations), len(live(operations))
+    assert lacks_entries(held(end, rest + lost + 1), holds(end, rest)) is Truth.YES
 
 
 # -- which stores can be counted ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("release", "families", "answer"),
+    ("release", "one", "answer"),
     [
-        ("4.1.2", None, True),
-        (None, None, True),
-        ("2.1.1", PLAIN, True),
-        ("3.4.1", PLAIN, True),
-        ("3.5.0", PLAIN, False),  # a versioned store looks the same, and drops ranges of keys
-        (None, PLAIN, False),
-        ("4.1.2", (), False),
+        ("4.1.2", store([database()]), True),
+        (None, store([database()]), True),
+        ("3.4.1", store([database(families=PLAIN)]), True),
+        # a versioned store looks the same, and drops ranges
+        ("3.5.0", store([database(families=PLAIN)]), False),
+        (None, store([database(families=PLAIN)]), False),
+        ("4.1.2", store([database(families=())]), False),
+        # segments expire, RocksDB may be told to drop entries, and a source topic may be cut by time
+        ("4.1.2", store([database(segment="0")], segmented=True), False),
+        ("4.1.2", store([database(forgets=True)]), False),
+        ("4.1.2", store([database()], [session(0, 10, by_source_topic=True)]), False),
     ],
 )
-def test_kinds_that_can_be_counted(release, families, answer):
-    """One entry per key, and one record per change."""
-    made = database() if families is None else database(families=families)
-    assert is_countable(store([made]), known(release).profile) is answer
-
-
-def test_kinds_that_lose_entries_by_themselves():
-    """Segments expire, RocksDB may be told to drop entries, and a source topic may be cut by time."""
-    profile = known().profile
-    assert not is_countable(store([database(segment="0")], segmented=True), profile)
-    forgetful = database()
-    forgetful.forgets = True
-    assert not is_countable(store([forgetful]), profile)
-    by_source = session(0, 10)
-    by_source.by_source_topic = True
-    assert not is_countable(store([database()], [by_source]), profile)
+def test_kinds_that_can_be_counted(release, one, answer):
+    """One entry per key, one record per change, and nothing that goes by itself."""
+    assert is_countable(one, known(release).profile) is answer
 
 
 # -- what was claimed before ----------------------------------------------------------------------------------
 
 
 def ended(
-    *,
-    first: CheckpointClaim | None = None,
-    last: CheckpointClaim | None = None,
+    *marks: CheckpointClaim,
     puts: int = 2000,
     entries: int | None = 1500,
-    identity: str = IDENTITY,
-    released: float = 10.0,
+    counted: int | None = None,
+    **more: Any,
 ) -> Session:
-    """A session that was let go of with so many entries counted."""
-    made = session(0, released, puts=puts, first=first, last=last, identity=identity)
-    made.entries_at_release, made.counted_at_release = entries, puts
+    """A session that was let go of with so many entries counted, and its first and last checkpoint."""
+    first, last = (marks[0], marks[-1]) if marks else (None, None)
+    made = session(0, 10, puts=puts, first=first, last=last, entries_at_release=entries, **more)
+    made.counted_at_release = puts if counted is None else counted
     return made
 
 
-def lows(
-    made: Database, sessions: list[Session], *, knowledge: Knowledge | None = None, opened: float = 50.0
-) -> list[tuple[int, int]]:
+EARLY, LATER = mark(2, 1000, 1900), mark(9, 1900, 2000)
+
+
+@pytest.mark.parametrize(
+    ("one", "opened", "expected"),
+    [
+        # each put since the opening may have come after the checkpoint, and may have added an entry
+        (ended(EARLY, LATER, puts_at_open=800), 50, [(1000, 300), (1900, 300)]),
+        # the checkpoint of a clean close follows the last flush
+        (ended(EARLY, mark(9.9, 1900, 1990), puts_at_open=800, closed=True), 50, [(1000, 300), (1900, 1490)]),
+        # what was counted before the last flushes is compared with what had been flushed then
+        (ended(mark(9.9, 2000, 2000), counted=1800, closed=True), 50, [(2000, 1300)]),
+        (ended(mark(9, 0, 2000)), 50, []),  # "unknown" and 0 say nothing
+        (ended(mark(9, -4, 2000)), 50, []),
+        (ended(mark(9, 2000, 2000), entries=None), 50, []),
+        (ended(mark(9, 2000, 2000)), 5, []),  # only what was claimed before the session that is judged
+        # 4.3: what lies behind the newest stored offset is taken off; an unknown order says nothing
+        (ended(puts=2010, covering_offset=1999, uncovered_puts=5), 50, [(1999, 1495)]),
+        (ended(puts=2010, covering_offset=1999, uncovered_puts=None), 50, []),
+    ],
+)
+def test_what_a_session_claimed(one, opened, expected):
     """(offset, low end) of everything that was claimed before an opening."""
-    one = store([made], sessions)
-    claims = claims_before(task(one), one, session(opened), knowledge or known())
-    return [(x.offset, x.entries.low) for x in claims]
-
-
-def test_what_may_have_been_flushed_beyond_an_offset_is_taken_off():
-    """Each put since the opening may have come after the checkpoint, and may have added an entry."""
-    one = ended(first=mark(2, 1000, 1900), last=mark(9, 1900, 2000))
-    one.puts_at_open = 800
-    assert lows(database(), [one]) == [(1000, 300), (1900, 300)]
-
-
-def test_a_clean_close_is_exact():
-    """Its checkpoint follows the last flush."""
-    one = ended(first=mark(2, 1000, 1900), last=mark(9.9, 1900, 1990))
-    one.puts_at_open, one.closed = 800, True
-    assert lows(database(), [one]) == [(1000, 300), (1900, 1490)]
-
-
-def test_entries_that_were_counted_earlier_say_less():
-    """What was counted before the last flushes is compared with what had been flushed then."""
-    stale = ended(last=mark(9.9, 2000, 2000))
-    stale.counted_at_release, stale.closed = 1800, True
-    assert lows(database(), [stale]) == [(2000, 1300)]
-
-
-@pytest.mark.parametrize("offset", [0, -4])
-def test_no_offset_is_no_claim(offset):
-    """ "Unknown" and 0 say nothing."""
-    assert lows(database(), [ended(last=mark(9, offset, 2000))]) == []
-
-
-def test_entries_that_were_not_counted():
-    """Without counters there is no claim."""
-    assert lows(database(), [ended(last=mark(9, 2000, 2000), entries=None)]) == []
-
-
-def test_what_is_later_than_the_opening():
-    """Only what was claimed before the session that is judged."""
-    assert lows(database(), [ended(last=mark(9, 2000, 2000))], opened=5) == []
+    held_by = store([database()], [one])
+    release = "4.1.2" if one.covering_offset is None else "4.3.1"
+    claims = claims_before(task(held_by), held_by, session(opened), known(release))
+    assert [(x.offset, x.entries.low) for x in claims] == expected
 
 
 def wiped(
@@ -234,8 +202,7 @@ def wiped(
 ) -> list[int]:
     """What counts of a store that was wiped after it wrote offset 2000."""
     before = past(10, shape=shape, puts=2000, entries_low=1500)
-    one = store([database(born=20)], [ended(last=mark(last, 2000, 2000), identity=OLD)])
-    one.past += (before,)
+    one = store([database(born=20)], [ended(mark(last, 2000, 2000), identity=OLD)], past=(before,))
     knowledge = known(release, guarantee)
     return [x.offset for x in claims_before(task(one), one, session(50), knowledge)]
 
@@ -257,48 +224,43 @@ def test_the_offset_of_a_task_that_was_wiped_right_after_it(more, counts):
     assert wiped(**more) == ([2000] if counts else [])
 
 
-def test_only_the_incarnation_before():
-    """Of an older one nothing is known: the application may have been reset since."""
-    one = store([database(born=40)], [ended(last=mark(9, 2000, 2000), identity="identity-of-old")])
-    one.past += (replace(past(10, puts=2000), identity="identity-of-old"), past(30, puts=700))
-    assert list(claims_before(task(one), one, session(50), known())) == []
+OLDER = replace(past(10, puts=2000), identity="identity-of-old")
+PASSING = replace(past(30.3), identity="identity-between", born_us=at(30))
 
 
-def test_an_incarnation_that_passed_at_once_does_not_count():
-    """A task that is wiped when it is taken has its store made twice."""
-    one = store([database(born=40)], [ended(last=mark(9, 2000, 2000), identity=OLD)])
-    passing = replace(past(30.3), identity="identity-between", born_us=at(30))
-    one.past += (past(10, puts=2000, entries_low=1500), passing)
-    assert [x.offset for x in claims_before(task(one), one, session(50), known())] == [2000]
+@pytest.mark.parametrize(
+    ("identity", "gone", "expected"),
+    [
+        # of an older one nothing is known: the application may have been reset since
+        ("identity-of-old", (OLDER, past(30, puts=700)), []),
+        # a task that is wiped when it is taken has its store made twice
+        (OLD, (past(10, puts=2000, entries_low=1500), PASSING), [2000]),
+    ],
+)
+def test_only_the_incarnation_before(identity, gone, expected):
+    """One that passed at once does not count."""
+    one = store([database(born=40)], [ended(mark(9, 2000, 2000), identity=identity)], past=gone)
+    assert [x.offset for x in claims_before(task(one), one, session(50), known())] == expected
 
 
-@pytest.mark.parametrize(("flushed", "expected"), [(5, [(2000, 1500)]), (9.5, [])])
-def test_checkpoints_of_an_incarnation_without_a_session(flushed, expected):
-    """Its owner was not seen; a checkpoint counts if nothing was flushed after it."""
-    one = store([database(born=20)])
-    before = past(30, puts=2000, entries_low=1500, flushed=flushed)
-    one.past += (replace(before, counted_puts=2000),)
-    said = claims_before(task(one, checkpoints=[checkpoint(9, 2000)]), one, session(50), known())
-    assert [(x.offset, x.entries.low) for x in said] == expected
-
-
-@pytest.mark.parametrize(("seen", "expected"), [(29, [(2000, 1500)]), (30, []), (31, [])])
-def test_a_checkpoint_that_came_with_another_volume(seen, expected):
-    """Its time may lie in the life of the store that was there before; it was found when that was gone."""
-    one = store([database(born=20)])
-    one.past += (replace(past(30, puts=2000, entries_low=1500, flushed=5), counted_puts=2000),)
+@pytest.mark.parametrize(
+    ("flushed", "seen", "counts"),
+    [
+        (5, 9, True),
+        (9.5, 9, False),  # something was flushed after it
+        # its time may lie in the life of the store that was there before; it was found when that was gone
+        (5, 29, True),
+        (5, 30, False),
+        (5, 31, False),
+    ],
+)
+def test_checkpoints_of_an_incarnation_without_a_session(flushed, seen, counts):
+    """Its owner was not seen; a checkpoint counts if nothing was flushed after it, and no other volume came."""
+    gone = replace(past(30, puts=2000, entries_low=1500, flushed=flushed), counted_puts=2000)
+    one = store([database(born=20)], past=(gone,))
     fact = replace(checkpoint(9, 2000), seen_us=at(seen))
     said = claims_before(task(one, checkpoints=[fact]), one, session(50), known())
-    assert [(x.offset, x.entries.low) for x in said] == expected
-
-
-def test_offsets_in_the_store():
-    """4.3: what lies behind the newest stored offset is taken off; an unknown order says nothing."""
-    one = ended(puts=2010)
-    one.covering_offset, one.uncovered_puts = 1999, 5
-    assert lows(database(), [one], knowledge=known("4.3.1")) == [(1999, 1495)]
-    one.uncovered_puts = None
-    assert lows(database(), [one], knowledge=known("4.3.1")) == []
+    assert [(x.offset, x.entries.low) for x in said] == ([(2000, 1500)] if counts else [])
 
 
 # -- what is claimed now --------------------------------------------------------------------------------------
@@ -309,36 +271,58 @@ def entries_of(claim: OffsetClaim | None) -> Bounds | None:
     return None if claim is None else claim.entries
 
 
-def test_what_an_opening_trusts():
+COUNTED: dict[str, Any] = {
+    "offset_at_open": 2000,
+    "puts_at_open": 2000,
+    "entries_at_open": 1500,
+    "counted_at_open": 2003,
+}
+
+
+@pytest.mark.parametrize(
+    ("one", "entries"),
+    [
+        (session(10, offset_at_open=2000, created=True), Bounds.exactly(0)),
+        (session(10, offset_at_open=-4, created=True), None),
+        (session(10, offset_at_open=2000, puts_at_open=2000), None),
+        (session(10, **COUNTED), Bounds(0, 1503)),
+        (session(10, **COUNTED, wiped=True), None),
+    ],
+)
+def test_what_an_opening_trusts(one, entries):
     """A new store holds nothing; an old one what was counted, and what was flushed before that, or since."""
-    assert entries_of(claim_of_opening(session(10, offset_at_open=2000, created=True))) == Bounds.exactly(0)
-    again = session(10, offset_at_open=2000, puts_at_open=2000)
-    assert claim_of_opening(again) is None
-    again.entries_at_open, again.counted_at_open = 1500, 2003
-    assert entries_of(claim_of_opening(again)) == Bounds(0, 1503)
-    again.wiped = True
-    assert claim_of_opening(again) is None
-    assert claim_of_opening(session(10, offset_at_open=-4, created=True)) is None
+    assert entries_of(claim_of_opening(one)) == entries
 
 
 def counted(**more: Any) -> Database:
     """A database whose entries were counted at its last flush."""
-    made = database(puts=2000, entries=900)
-    made.entries_high, made.counted_puts, made.manifest, made.seen_us = 1000, 2000, 5, at(30)
-    for name, value in more.items():
-        setattr(made, name, value)
-    return made
+    known_then = {"entries_high": 1000, "counted_puts": 2000, "manifest": 5, "seen_us": at(30)}
+    return database(puts=2000, entries=900, **{**known_then, **more})
 
 
-def test_what_a_store_claims_now():
+def its_own(sequence: int) -> StoreOffsets:
+    """4.3: the offset that lies with the data."""
+    return StoreOffsets(offsets=(("app-s-changelog-0", 1999, sequence),))
+
+
+WORKS: dict[str, Any] = {"puts_at_open": 1800, "last": mark(20, 1900, 1900)}
+
+
+@pytest.mark.parametrize(
+    ("made", "opened", "entries"),
+    [
+        (counted(), session(10, **WORKS), Bounds(0, 1200)),
+        (counted(), session(10, **WORKS, closed=True), Bounds(0, 1100)),
+        (counted(), session(10), None),
+        (counted(entries_high=None), session(10, **WORKS), None),
+        (counted(manifest_problem="cut"), session(10, **WORKS), None),
+        (counted(offsets=its_own(1996)), session(10), Bounds(0, 1004)),
+        (counted(offsets=its_own(0)), session(10), None),  # its order to the data must be known
+    ],
+)
+def test_what_a_store_claims_now(made, opened, entries):
     """What was flushed since its last checkpoint, or since the opening for want of better, may have ended entries."""
-    opened = session(10, puts_at_open=1800, last=mark(20, 1900, 1900))
-    assert entries_of(claim_now(store([counted()]), opened, "")) == Bounds(0, 1200)
-    opened.closed = True
-    assert entries_of(claim_now(store([counted()]), opened, "")) == Bounds(0, 1100)
-    assert claim_now(store([counted()]), session(10), "") is None
-    assert claim_now(store([counted(entries_high=None)]), opened, "") is None
-    assert claim_now(store([counted(manifest_problem="cut")]), opened, "") is None
+    assert entries_of(claim_now(store([made]), opened, "")) == entries
 
 
 @pytest.mark.parametrize(
@@ -357,19 +341,15 @@ def test_a_store_that_was_not_read_since_its_checkpoint(volume, seconds, is_read
     assert (claim_now(one, session(10, last=mark(20, 1900, 1900)), volume) is not None) is is_read
 
 
-def test_what_a_store_claims_by_its_own_offset():
-    """4.3: the offset that lies with the data; its order to the data must be known."""
-    offsets = StoreOffsets(offsets=(("app-s-changelog-0", 1999, 1996),))
-    assert entries_of(claim_now(store([counted(offsets=offsets)]), session(10), "")) == Bounds(0, 1004)
-    zeroed = StoreOffsets(offsets=(("app-s-changelog-0", 1999, 0),))
-    assert claim_now(store([counted(offsets=zeroed)]), session(10), "") is None
-
-
-def test_puts_of_a_store_that_was_made_since():
+@pytest.mark.parametrize(
+    ("made", "claimed", "puts"),
+    [
+        (database(puts=700, born=20), 0, 650),
+        (database(puts=700, born=20), 25, None),
+        (database(puts=700, born=20, oldest_data_us=at(1)), 0, None),
+    ],
+)
+def test_puts_of_a_store_that_was_made_since(made, claimed, puts):
     """Only where the present store is younger than the claim, and its birth is no time of a copy."""
-    one, opened = store([database(puts=700, born=20)]), session(20, last=mark(30, 2000, 650))
-    assert puts_since_birth(one, opened, held(2000, 1500)) == 650
-    assert puts_since_birth(one, opened, replace(held(2000, 1500), at_us=at(25))) is None
-    copied = database(puts=700, born=20)
-    copied.oldest_data_us = at(1)
-    assert puts_since_birth(store([copied]), opened, held(2000, 1500)) is None
+    opened, claim = session(20, last=mark(30, 2000, 650)), replace(held(2000, 1500), at_us=at(claimed))
+    assert puts_since_birth(store([made]), opened, claim) == puts

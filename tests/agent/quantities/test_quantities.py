@@ -8,8 +8,7 @@ import pytest
 
 from agent.inventory.model import Session, Store, Task
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.layout.profile import Profile, Truth
-from agent.layout.releases import ANY_RELEASE, ReleaseRange
+from agent.layout.profile import Truth
 from agent.quantities.bounds import Bounds
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset, is_real, records_at_least, records_between
@@ -35,15 +34,11 @@ from tests.support.scenario_case import (
     database,
     mark,
     past,
+    profile,
     session,
     store,
     task,
 )
-
-
-def profile(release: str | None) -> Profile:
-    """The profile of one release."""
-    return Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
 
 
 @pytest.mark.parametrize(("offset", "real"), [(None, False), (-4, False), (0, False), (1, True)])
@@ -79,34 +74,57 @@ def test_records_at_least():
     assert records_at_least(301, 100) == 0
 
 
-@pytest.mark.parametrize(
-    ("families", "entries", "release", "bounds"),
-    [
-        (TIMESTAMPED, None, "4.1.2", Bounds(1, 1)),
-        (PLAIN, None, "2.8.2", Bounds(1, 1)),
-        (PLAIN, 10, "3.9.2", Bounds(0, 2)),
-        (PLAIN, None, "3.9.2", Bounds(0, 3)),
-        (PLAIN, 10, None, Bounds(0, 2)),
-        ((), 10, "2.8.2", Bounds(0, None)),
-    ],
-)
-def test_puts_per_record_of_a_key_value_store(families, entries, release, bounds):
-    """Its column families tell a timestamped store; a plain one may be versioned from 3.5 on."""
-    one = store([database(families=families, entries=entries)])
-    assert puts_per_record(one, profile(release)) == bounds
-
-
-def test_puts_per_record_in_upgrade_mode():
-    """Values of the plain store that it was are moved by reads, too: no upper end."""
-    one = store([database()])
-    one.databases[""].families_in_use = ("keyValueWithTimestamp",)
-    assert puts_per_record(one, profile("3.9.2")) == Bounds(1, 1)
-    one.databases[""].families_in_use = TIMESTAMPED
-    assert puts_per_record(one, profile("3.9.2")) == Bounds(1, None)
-
-
 HEADERS = ("default", "keyValueWithTimestampAndHeaders", "offsets")
 UPGRADED = ("default", "keyValueWithTimestamp", "keyValueWithTimestampAndHeaders", "offsets")
+SESSIONS = ("default", "sessionKeyValueWithHeaders", "offsets")
+OF_SEGMENTS = ("keyValueWithTimestampAndHeaders", "sessionKeyValueWithHeaders", "windowKeyValueWithHeaders")
+
+
+def kept(families: tuple[str, ...] = TIMESTAMPED, used: tuple[str, ...] | None = None, **more: Any) -> Store:
+    """A key-value store with these column families, and those in use."""
+    made = database(families=families, **more)
+    made.families_in_use = used or made.families_in_use
+    return store([made])
+
+
+def segmented(families: tuple[str, ...] = TIMESTAMPED, used: tuple[str, ...] | None = None) -> Store:
+    """A windowed store with one segment."""
+    made = database(segment="1", families=families)
+    made.families_in_use = used or made.families_in_use
+    return store([made], segmented=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "release", "bounds"),
+    [
+        # column families tell a timestamped store; a plain one may be versioned from 3.5 on
+        (kept(), "4.1.2", Bounds(1, 1)),
+        (kept(PLAIN), "2.8.2", Bounds(1, 1)),
+        (kept(PLAIN, entries=10), "3.9.2", Bounds(0, 2)),
+        (kept(PLAIN), "3.9.2", Bounds(0, 3)),
+        (kept(PLAIN, entries=10), None, Bounds(0, 2)),
+        (kept((), entries=10), "2.8.2", Bounds(0, None)),
+        # upgrade mode: values of the plain store that it was are moved by reads, too
+        (kept(used=TIMESTAMPED[1:]), "3.9.2", Bounds(1, 1)),
+        (kept(used=TIMESTAMPED), "3.9.2", Bounds(1, None)),
+        # a segment of timestamped values that still has plain ones puts in both families
+        (segmented(), "3.9.2", Bounds(0, 2)),
+        (segmented(used=TIMESTAMPED), "3.9.2", Bounds(0, None)),
+        # from 3.2 on a segment may hold an index beside its entries
+        (segmented(), "3.1.2", Bounds(0, 1)),
+        (segmented(), "3.2.3", Bounds(0, 2)),
+        (segmented(), None, Bounds(0, 2)),
+        # 4.3: segments of windows and sessions with headers, and what is upgraded to them
+        *((segmented(("default", x, "offsets"), (x,)), "4.3.1", Bounds(0, 2)) for x in OF_SEGMENTS),
+        *(
+            (segmented(("default", x, "offsets"), ("default", x)), "4.3.1", Bounds(0, None))
+            for x in OF_SEGMENTS
+        ),
+    ],
+)
+def test_puts_per_record(one, release, bounds):
+    """How many puts a record of the changelog makes."""
+    assert puts_per_record(one, profile(release)) == bounds
 
 
 @pytest.mark.parametrize(
@@ -117,64 +135,24 @@ UPGRADED = ("default", "keyValueWithTimestamp", "keyValueWithTimestampAndHeaders
         (UPGRADED, UPGRADED[2:], Bounds(1, None)),
         (UPGRADED, UPGRADED[1:], Bounds(1, None)),
         (HEADERS, ("keyValueWithTimestamp", *HEADERS[1:]), Bounds(1, None)),
-        (("default", "sessionKeyValueWithHeaders", "offsets"), ("default",), Bounds(1, None)),
+        (SESSIONS, ("default",), Bounds(1, None)),
         (("default", "ofALaterRelease", "offsets"), ("default",), Bounds(0, None)),
     ],
 )
 def test_puts_per_record_of_values_with_headers(families, used, bounds):
     """4.3: what is upgraded from plain or timestamped values deletes there and puts here, and moves what is read."""
-    one = store([database(families=families)])
-    one.databases[""].families_in_use = used
-    assert puts_per_record(one, profile("4.3.1")) == bounds
-    assert holds_uncommitted(one, profile("4.3.1"), 500, 100, 400) is (
-        Truth.YES if bounds.high == 1 else Truth.MAYBE
-    )
-
-
-def test_puts_of_an_upgrade_are_no_ten_thousand_records():
-    """Run on 4.3.1: 3,000 updates of a count made 12,010 puts, a get and a put of each in both families."""
-    one = store([database(families=UPGRADED)])
-    assert not is_more_than_ten_thousand(12_010, one, profile("4.3.1"))
-    one.databases[""].families = HEADERS
-    assert is_more_than_ten_thousand(12_010, one, profile("4.3.1"))
-
-
-def test_segments_upgraded_to_headers():
-    """Segments of windows and sessions do the same."""
-    for family in (
-        "keyValueWithTimestampAndHeaders",
-        "sessionKeyValueWithHeaders",
-        "windowKeyValueWithHeaders",
-    ):
-        one = store([database(segment="1", families=("default", family, "offsets"))], segmented=True)
-        one.databases["1"].families_in_use = (family,)
-        assert puts_per_record(one, profile("4.3.1")) == Bounds(0, 2)
-        one.databases["1"].families_in_use = ("default", family)
-        assert puts_per_record(one, profile("4.3.1")) == Bounds(0, None)
+    one, of = kept(families, used), profile("4.3.1")
+    assert puts_per_record(one, of) == bounds
+    assert holds_uncommitted(one, of, 500, 100, 400) is (Truth.YES if bounds.high == 1 else Truth.MAYBE)
 
 
 def test_segments_of_a_versioned_store():
     """The first record after a silence drops all that expired: deletions without a record of their own."""
-    plain = store([database(families=PLAIN, entries=10)])
+    plain = kept(PLAIN, entries=10)
     assert puts_beside_records(plain, profile("3.9.2")) == Bounds(0, 100)
     assert puts_beside_records(plain, profile("3.4.1")) == Bounds(0, 0)
-    assert puts_beside_records(store([database()]), profile("3.9.2")) == Bounds(0, 0)
+    assert puts_beside_records(kept(), profile("3.9.2")) == Bounds(0, 0)
     assert holds_uncommitted(plain, profile("3.9.2"), 28, 10, 12) is Truth.MAYBE
-
-
-def test_segments_in_upgrade_mode():
-    """A segment of timestamped values that still has plain ones puts in both families."""
-    one = store([database(segment="1")], segmented=True)
-    assert puts_per_record(one, profile("3.9.2")) == Bounds(0, 2)
-    one.databases["1"].families_in_use = TIMESTAMPED
-    assert puts_per_record(one, profile("3.9.2")) == Bounds(0, None)
-
-
-@pytest.mark.parametrize(("release", "high"), [("3.1.2", 1), ("3.2.3", 2), (None, 2)])
-def test_puts_per_record_of_a_windowed_store(release, high):
-    """From 3.2 on a segment may hold an index beside its entries."""
-    one = store([database(segment="1")], segmented=True)
-    assert puts_per_record(one, profile(release)) == Bounds(0, high)
 
 
 @pytest.mark.parametrize(
@@ -198,11 +176,12 @@ def test_markers(guarantee, interval, duration_us, markers):
     assert skipped_offsets(settings, 1000, 400, duration_us) == 600 - markers
 
 
-def test_replay_against_live_entries():
+@pytest.mark.parametrize(
+    ("live", "puts", "answer"), [(100, 99, Truth.YES), (100, 100, Truth.NO), (None, 0, Truth.MAYBE)]
+)
+def test_replay_against_live_entries(live, puts, answer):
     """Compaction keeps every key, so a whole replay puts each live entry at least once."""
-    assert replay_fell_short(100, 99) is Truth.YES
-    assert replay_fell_short(100, 100) is Truth.NO
-    assert replay_fell_short(None, 0) is Truth.MAYBE
+    assert replay_fell_short(live, puts) is answer
 
 
 def test_flushed_beyond():
@@ -219,43 +198,44 @@ def test_first_flush_beyond():
     assert first_flush_beyond(one, mark(7, 0, 30)) == at(7)
 
 
-def test_more_than_ten_thousand_records():
-    """Puts are counted as the kind of store makes them."""
-    plain = store([database(families=PLAIN)])
-    assert is_more_than_ten_thousand(10_001, store([database()]), profile("3.9.2"))
-    assert not is_more_than_ten_thousand(10_000, store([database()]), profile("3.9.2"))
-    assert is_more_than_ten_thousand(30_101, plain, profile("3.9.2"))
-    assert not is_more_than_ten_thousand(30_100, plain, profile("3.9.2"))
+SEGMENTS = store([database(segment=f"s.{n}", families=PLAIN) for n in range(2)], segmented=True)
 
 
-def test_the_fleet_is_given_the_limit_of_each_kind():
-    """One put a record, two of a window's base and index, three and dropped segments; none while it is converted."""
-    segments = [database(segment=f"s.{n}", families=PLAIN) for n in range(2)]
-    converted = database()
-    converted.families_in_use = (*TIMESTAMPED, "default")
-    kinds = (
-        store([database()]), store(segments, segmented=True), store([database(families=PLAIN)]), store([converted]),
-    )  # fmt: skip
-    assert [unsaved_puts(x, profile("3.9.2")) for x in kinds] == [10_000, 20_000, 30_100, None]
-    assert not is_more_than_ten_thousand(10**9, kinds[-1], profile("3.9.2"))
+@pytest.mark.parametrize(
+    ("one", "release", "limit"),
+    [
+        (kept(), "3.9.2", 10_000),
+        (SEGMENTS, "3.9.2", 20_000),  # a window's base and index
+        (kept(PLAIN), "3.9.2", 30_100),  # three and dropped segments
+        (kept(used=(*TIMESTAMPED, "default")), "3.9.2", None),  # while it is converted
+        # run on 4.3.1: 3,000 updates of a count made 12,010 puts, a get and a put of each in both families
+        (kept(UPGRADED), "4.3.1", None),
+        (kept(HEADERS), "4.3.1", 10_000),
+    ],
+)
+def test_more_than_ten_thousand_records(one, release, limit):
+    """Puts are counted as the kind of store makes them; the fleet is given the limit of each kind."""
+    assert unsaved_puts(one, profile(release)) == limit
+    assert not is_more_than_ten_thousand(limit or 10**9, one, profile(release))
+    assert is_more_than_ten_thousand((limit or 10**9) + 1, one, profile(release)) is (limit is not None)
 
 
-def carried(**changes: Any) -> tuple[Task, Store, Session]:
+def carried(
+    *,
+    offset: int | None = 2050,
+    puts: int = 50,
+    created: bool = True,
+    segmented: bool = False,
+    ended: float = 24.0,
+    deleted: bool = True,
+    gone: bool = True,
+    written: int | None = 2000,
+) -> tuple[Task, Store, Session]:
     """A store of 2,000 puts was deleted at offset 2000; its successor's first checkpoint: 2050 with 50 puts."""
-    values: dict[str, Any] = {
-        "offset": 2050,
-        "puts": 50,
-        "created": True,
-        "segmented": False,
-        "ended": 24.0,
-        "deleted": True,
-    }
-    values |= changes
-    new = session(30, created=values["created"], first=mark(35, values["offset"], values["puts"]))
-    one = store([database(born=30)], [new], segmented=values["segmented"])
-    one.past += (past(25, puts=2000),)
-    fact = checkpoint(10, 2000, ended=values["ended"], deleted=values["deleted"])
-    return task(one, checkpoints=[fact]), one, new
+    new = session(30, created=created, first=None if offset is None else mark(35, offset, puts))
+    one = store([database(born=30)], [new], segmented=segmented, past=(past(25, puts=2000),) if gone else ())
+    facts = [] if written is None else [checkpoint(10, written, ended=ended, deleted=deleted)]
+    return task(one, checkpoints=facts), one, new
 
 
 def test_continued():
@@ -270,33 +250,16 @@ def test_continued():
     [
         {"created": False}, {"segmented": True}, {"deleted": False}, {"ended": 30.0}, {"ended": 31.0},
         {"offset": 1999}, {"puts": 53}, {"puts": 24}, {"offset": 3600, "puts": 1600},
+        {"gone": False}, {"offset": None}, {"written": None}, {"written": 0},
     ],
 )  # fmt: skip
 def test_not_continued(changes):
-    """No new store, segments, a checkpoint that was there, a lower offset, a restoration, or little lost."""
+    """No new store, segments, a checkpoint that was there, a lower offset, a restoration, little lost, or nothing."""
     assert continued_from(*carried(**changes)) is None
-
-
-def test_nothing_to_continue_from():
-    """Without a first checkpoint, an earlier incarnation, or an earlier checkpoint nothing can be continued."""
-    here, one, new = carried()
-    one.past = ()
-    assert continued_from(here, one, new) is None
-    here, one, new = carried()
-    new.first = None
-    assert continued_from(here, one, new) is None
-    here, one, new = carried()
-    here.checkpoints = ()
-    assert continued_from(here, one, new) is None
-    here, one, new = carried()
-    here.checkpoints[-1].offsets["s"] = 0
-    assert continued_from(here, one, new) is None
 
 
 def test_held_before():
     """Live entries where known, else puts."""
-    one = store()
-    one.past += (past(25, puts=2000),)
-    assert held_before(one) == 2000
-    one.past += (past(26, puts=2000, entries_low=1500),)
-    assert held_before(one) == 1500
+    gone = past(25, puts=2000)
+    assert held_before(store(past=(gone,))) == 2000
+    assert held_before(store(past=(gone, past(26, puts=2000, entries_low=1500)))) == 1500

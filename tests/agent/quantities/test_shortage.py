@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from agent.inventory.segments import CLOSED, OPEN, Segment
 from agent.judging.segment_loss import Grade, losses, speaker_of, weigh
 from agent.quantities.shortage import is_all_on_disk, shortage
 from tests.agent.judging.test_segment_loss import live, steps
-from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore
+from tests.support.segment_model import CHANGELOG, SECOND_US, ModelStore, segment
 
 
 @given(steps)
@@ -29,36 +30,28 @@ def test_what_is_short_is_lost(life):
             assert (shortage(segments, one, speaker, CHANGELOG) or 0) <= lost, life
 
 
-def older(offset: int, sequence: int, puts: int, *, flushed_s: float = 18.6) -> Segment:
+def flushed(starts: int, born: float, held: StoreOffsets, flushed_us: float, puts: int) -> Segment:
+    """A segment that was never opened again, and was flushed with its offset."""
+    more: dict[str, Any] = {"deletes": False, "offset_last": False, "puts": puts}
+    times = {"offset_us": flushed_us, "flushed_us": flushed_us}
+    return segment(starts, born=born, has_data=True, offsets=held, **times, **more)
+
+
+def said(offset: int, sequence: int, status: int = OPEN) -> StoreOffsets:
+    """The offset that lies in it, and its position behind it."""
+    return StoreOffsets(
+        status=status, offsets=((CHANGELOG, offset, sequence),), position_sequence=sequence + 1
+    )
+
+
+def older(offset: int, sequence: int, puts: int, *, flushed_us: float = 18.6) -> Segment:
     """A segment that was made at 5 s; of its last flush, the newest data has the number `puts`."""
-    held = StoreOffsets(status=OPEN, offsets=((CHANGELOG, offset, sequence),), position_sequence=sequence + 1)
-    return segment(0, 5, held, flushed_s, puts)
+    return flushed(0, 5, said(offset, sequence), flushed_us, puts)
 
 
 def newer(offset: int, sequence: int) -> Segment:
     """The one that answers, made at 19.8 s."""
-    held = StoreOffsets(status=OPEN, offsets=((CHANGELOG, offset, sequence),), position_sequence=sequence + 1)
-    return segment(60, 19.8, held, 31.6, sequence)
-
-
-def segment(starts: int, born_s: float, held: StoreOffsets, flushed_s: float, puts: int) -> Segment:
-    """A segment that was never opened again."""
-    return Segment(
-        name=f"w.{starts}",
-        path=f"app/0_0/w/w.{starts}",
-        starts=starts,
-        identity=f"id-{starts}",
-        born_us=round(born_s * SECOND_US),
-        opened_us=round(born_s * SECOND_US),
-        manifest=1,
-        has_data=True,
-        offsets=held,
-        offset_us=round(flushed_s * SECOND_US),
-        flushed_us=round(flushed_s * SECOND_US),
-        deletes=False,
-        offset_last=False,
-        puts=puts,
-    )
+    return flushed(60, 19.8, said(offset, sequence), 31.6, sequence)
 
 
 def grades(*segments: Segment) -> dict[str, Grade]:
@@ -85,8 +78,8 @@ def test_three_tasks_of_one_kill(pair, lacking, grade):
 def test_a_flush_that_took_long():
     """Its file came after the next segment, the memory was closed before: what came in between is missing."""
     new = newer(11337, 7808)
-    assert grades(older(3145, 2910, 3003, flushed_s=20.5), new) == {"w.0": Grade.POSSIBLE}
-    assert grades(older(3312, 3159, 3407, flushed_s=20.5), newer(10549, 7006)) == {}
+    assert grades(older(3145, 2910, 3003, flushed_us=20.5), new) == {"w.0": Grade.POSSIBLE}
+    assert grades(older(3312, 3159, 3407, flushed_us=20.5), newer(10549, 7006)) == {}
 
 
 def test_what_cannot_be_counted():
@@ -114,15 +107,13 @@ def test_all_on_disk_leaves_nothing_to_lose(life):
         assert store.lost() == {}, life
 
 
-def of_a_clean_end(**more: object) -> tuple[Segment, Segment]:
+def of_a_clean_end(**more: Any) -> tuple[Segment, Segment]:
     """600 records, closed; the next life put offsets 600 to 3599 into a new segment, committed twice, and more."""
-    said = StoreOffsets(status=CLOSED, offsets=((CHANGELOG, 599, 610),), position_sequence=611)
     old = replace(
-        segment(0, 5, said, 18.6, 603), opened_us=19 * SECOND_US, offset_last=True, opened_sequence=612
+        flushed(0, 5, said(599, 610, CLOSED), 18.6, 603), opened_us=19 * SECOND_US, offset_last=True
     )
-    held = StoreOffsets(status=OPEN, offsets=((CHANGELOG, 3599, 3004),), position_sequence=3005)
-    new = replace(segment(60, 19.8, held, 31.6, 5975), entries=5970)
-    return replace(old, entries=600), replace(new, **more)  # type: ignore[arg-type]
+    new = replace(flushed(60, 19.8, said(3599, 3004), 31.6, 5975), entries=5970)
+    return replace(old, opened_sequence=612, entries=600), replace(new, **more)
 
 
 @pytest.mark.parametrize(
@@ -142,24 +133,26 @@ def test_every_put_is_counted(more, quiet):
     assert grades(old, new) == ({} if quiet else {"w.0": Grade.POSSIBLE})
 
 
-@pytest.mark.parametrize("what", ["left open", "data last", "no offset", "fewer", "more", "not counted"])
-def test_end_before_that_was_not_in_order(what):
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"offsets": said(599, 610, OPEN)},
+        {"offset_last": False},  # data was written last
+        {"offsets": replace(said(599, 610, CLOSED), offsets=())},
+        {"entries": 599},
+        {"entries": 601},
+        {"entries": None},
+    ],
+)
+def test_end_before_that_was_not_in_order(more):
     """Then the older one may lack what came before: by its status, or by its own count."""
     old, new = of_a_clean_end()
-    if what == "left open":
-        old = replace(old, offsets=replace(old.offsets, status=OPEN))
-    elif what == "data last":
-        old = replace(old, offset_last=False)
-    elif what == "no offset":
-        old = replace(old, offsets=replace(old.offsets, offsets=()))
-    else:
-        old = replace(old, entries={"fewer": 599, "more": 601, "not counted": None}[what])
-    assert grades(old, new)["w.0"] >= Grade.POSSIBLE
+    assert grades(replace(old, **more), new)["w.0"] >= Grade.POSSIBLE
 
 
 def test_others_that_do_not_agree():
     """A life that began at another offset replayed records: an entry is no longer one of them."""
     old, new = of_a_clean_end()
-    said = replace(old.offsets, offsets=((CHANGELOG, 400, 500),))
-    oldest = replace(old, name="w.-60", starts=-60, identity="id-60", offsets=said, entries=0)
+    held = replace(old.offsets, offsets=((CHANGELOG, 400, 500),))
+    oldest = replace(old, name="w.-60", starts=-60, identity="id-60", offsets=held, entries=0)
     assert "w.0" in grades(oldest, old, new)

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agent.inventory.model import Database, Session, Store
 from agent.inventory.observations import StoreOffsets
-from agent.layout.profile import Profile
-from agent.layout.releases import ANY_RELEASE, ReleaseRange
 from agent.quantities.unmoved import Jump, jump_without_put
-from tests.support.scenario_case import PLAIN, at, database, mark, session, store
+from tests.support.scenario_case import PLAIN, at, database, mark, profile, session, store
 
 
 def jump(
     one: Store, release: str | None = "4.1.2", *, birth_seen: bool = True, volume: str = ""
 ) -> Jump | None:
     """How the offset of a store jumped."""
-    profile = Profile(ANY_RELEASE if release is None else ReleaseRange.of(release))
-    return jump_without_put(one, profile, volume, birth_seen=birth_seen)
+    return jump_without_put(one, profile(release), volume, birth_seen=birth_seen)
 
 
 def read(puts: int = 3000, seen: float = 90, **more: Any) -> Database:
     """A database that was read whole."""
-    made = database(puts=puts)
-    made.manifest, made.seen_us = 5, at(seen)
-    for name, value in more.items():
-        setattr(made, name, value)
-    return made
+    return database(puts=puts, manifest=5, seen_us=at(seen), **more)
 
 
 def opened(end: int = 5000, puts: int = 3000) -> Session:
@@ -42,10 +36,7 @@ def test_an_offset_moved_on_its_own(release):
     assert jump(store([read()], [opened()]), release) == Jump(3000, at(20), 5000, at(30))
 
 
-def test_within_a_session():
-    """What was on disk at a checkpoint is not known exactly: nothing is said from one to the next."""
-    one = session(20, first=mark(25, 3000, 3000), last=mark(30, 5000, 3000), created=True)
-    assert jump(store([read()], [one])) is None
+WITHIN = session(20, first=mark(25, 3000, 3000), last=mark(30, 5000, 3000), created=True)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +53,7 @@ def test_within_a_session():
         (read(), opened(), "2.5.1"),  # a position moves over markers
         (read(), opened(), None),
         (read(), session(20), "4.1.2"),
+        (read(), WITHIN, "4.1.2"),  # what was on disk at a checkpoint is not known exactly
     ],
 )
 def test_silent(made, one, release):
@@ -75,46 +67,53 @@ def test_a_volume_that_shows_late_what_was_flushed():
     assert jump(store([read(seen=91)], [opened()]), volume="network") is not None
 
 
-@pytest.mark.parametrize("families", [None, PLAIN])
-def test_a_store_into_which_nothing_was_ever_put(families):
+NEVER = session(5, last=mark(30, 4022, 0), created=True)
+JUMPED = Jump(None, at(0), 4022, at(30))
+
+
+@pytest.mark.parametrize(
+    ("one", "birth_seen", "expected"),
+    [
+        (store([read(0)], [NEVER]), True, JUMPED),
+        (store([read(0, families=PLAIN)], [NEVER]), True, JUMPED),
+        (store([read(0)], [NEVER]), False, None),
+        (
+            store([read(0, families_in_use=("default",))], [NEVER]),
+            True,
+            None,
+        ),  # compacted before anybody saw it
+        (store([], [NEVER]), True, None),
+        # a windowed store passes over expired records; offsets of a source topic move with every record of it
+        (store([read(0, segment="w.0")], [NEVER], segmented=True), True, None),
+        (store([read(0)], [replace(NEVER, by_source_topic=True)]), True, None),
+    ],
+)
+def test_a_store_into_which_nothing_was_ever_put(one, birth_seen, expected):
     """It can have no offset, of whatever kind it is."""
-    made = read(0) if families is None else read(0, families=families)
-    one = session(5, last=mark(30, 4022, 0), created=True)
-    assert jump(store([made], [one])) == Jump(None, at(0), 4022, at(30))
-    assert jump(store([made], [one]), birth_seen=False) is None
-    made.families_in_use = ("default",)  # it was compacted before anybody saw it
-    assert jump(store([made], [one])) is None
+    assert jump(one, birth_seen=birth_seen) == expected
 
 
-def test_windowed_stores_and_source_topics():
-    """A windowed store passes over expired records; offsets of a source topic move with every record of it."""
-    one = session(5, last=mark(30, 4022, 0), created=True)
-    assert jump(store([read(0, segment="w.0")], [one], segmented=True)) is None
-    assert jump(store([], [one])) is None
-    one.by_source_topic = True
-    assert jump(store([read(0)], [one])) is None
-
-
-def stored(offset: int, *, puts: int = 3000, others: tuple[tuple[str, int, int], ...] = ()) -> Database:
+def stored(offset: int, *others: tuple[str, int, int], puts: int = 3000) -> Database:
     """4.3: a database with its own offset."""
     rows = (("app-s-changelog-0", offset, 0), *others)
     return read(puts, offsets=StoreOffsets(offsets=rows), offset_us=at(40))
 
 
-def let_go(offset: int = 3000, puts: int = 3000) -> Session:
-    """4.3: a session that left an offset in the store."""
-    one = session(1, 10, puts=puts)
-    one.covering_offset = offset
-    return one
+LET_GO = session(1, 10, puts=3000, covering_offset=3000)
 
 
-def test_offsets_in_the_store():
+@pytest.mark.parametrize(
+    ("made", "before", "expected"),
+    [
+        (stored(5000), [LET_GO], Jump(3000, at(10), 5000, at(40))),
+        (stored(5000, puts=3001), [LET_GO], None),
+        (stored(3000), [LET_GO], None),
+        (stored(5000, ("other-0", 1, 0)), [LET_GO], None),
+        (stored(-4), [LET_GO], None),
+        (stored(5000, puts=0), [], Jump(None, at(0), 5000, at(40))),
+    ],
+)
+@pytest.mark.parametrize("release", ["4.3.1", "5.1.0"])
+def test_offsets_in_the_store(made, before, expected, release):
     """4.3: offset and data reach the disk together."""
-    sessions = [let_go(), session(20)]
-    assert jump(store([stored(5000)], sessions), "4.3.1") == Jump(3000, at(10), 5000, at(40))
-    assert jump(store([stored(5000)], sessions), "5.1.0") is not None
-    assert jump(store([stored(5000, puts=3001)], sessions), "4.3.1") is None
-    assert jump(store([stored(3000)], sessions), "4.3.1") is None
-    assert jump(store([stored(5000, others=(("other-0", 1, 0),))], sessions), "4.3.1") is None
-    assert jump(store([stored(-4)], sessions), "4.3.1") is None
-    assert jump(store([stored(5000, puts=0)], [session(1)]), "4.3.1") == Jump(None, at(0), 5000, at(40))
+    assert jump(store([made], [*before, session(20 if before else 1)]), release) == expected
