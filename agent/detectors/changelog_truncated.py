@@ -1,20 +1,10 @@
 """Detector `changelog-truncated`: the changelog ends before what the store holds.
 
-Signal: changelog offsets of one incarnation of a store: checkpoints, and from 4.3 on the offset in the store itself (of
-a windowed store the one of the segment that answered for it when it was opened; known of 4.3.1 only).
-Fires when an offset falls while the store stays open, or below the one that its opening trusted: no replay does that,
-so the changelog was recreated or cut, or the application was reset without `cleanUp()`. Fires, too, after an opening
-without an offset in force (out of range, 2.6 and later): the changelog was replayed from its start, and the offset with
-which that ended (3.5 and later), or that no longer moves, is below what the store had; critical from 3.8 on where the
-replay ended there and the process itself had dropped the offset, in a task of key-value stores. From 4.3 on it is
-enough that the process emptied the store's `offsets` and opened it again: the changelog of a key-value store is
-compacted, so its beginning does not move. Suspected as well where a session that was closed clean had put far
-more than its offset advanced: the changelog began again below it.
+Signal: changelog offsets of one incarnation of a store, in checkpoints, and from 4.3 on in the store itself (of a
+windowed store in the segment that answered when it was opened; known of 4.3.1 only).
+Fires when an offset falls while the store stays open (`falls`), and when a replay from the start ends below what the
+store had (`changelog_ends`): the changelog was recreated or cut, or the application was reset without `cleanUp()`.
 Clears when the incarnation is gone: the task was wiped, or its directory removed.
-Stays quiet for a replay that is still on its way up, for the step of one from 2.5 to 2.6, for standbys up to 2.4 that
-read again, for a copy that was put back (its checkpoint is older than the last one, or came while no process held the
-store), for a changelog that was switched off, for windowed stores whose changelog has expired, and for segments that
-held more than the one that answered.
 Blind spots: a store whose changelog is a source topic; an agent that never saw the higher offset; under exactly-once up
 to 4.2 a changelog that has grown past it before the first orderly close, if a kill wipes the task before that; from 4.3
 on a changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown

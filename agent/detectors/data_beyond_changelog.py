@@ -8,10 +8,7 @@ for what had been flushed beyond the last one; or when a replay from the very st
 had live entries. Confirmed where that offset is known to be the end. Under either guarantee, up to 4.2, when a store
 that was made empty took more puts, in its first opening, than its checkpoint counts records.
 Clears when the store is gone.
-Stays quiet where a detector of a known fault reports the same damage, after a crash under at-least-once (what was not
-acknowledged may stay), after a wipe, for a crash without a flush, where everything was committed, up to 2.4, where
-standbys read the same records again, and for a new store while no file's time shows whether it took them before its
-checkpoint.
+Stays quiet where a detector of a known fault reports the same damage.
 Blind spots: fewer puts than offsets that carry none (markers, aborted records); a close that wrote its offset after
 records that were never committed; stores that put more than once per record; transactional stores (4.4+), where
 standbys and restorations write ahead of the offset.

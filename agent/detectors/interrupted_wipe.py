@@ -4,10 +4,8 @@ Under exactly-once a corrupted task is closed with a checkpoint (4.3: an offset)
 between leaves uncommitted data that the next start trusts. Fires when a task was closed so, alone, its siblings died
 with the process before the wipe could have started on this volume, and the same store was opened again.
 Never more than suspected: a task that was committed, or revoked at that very moment, looks the same; only the
-aborted transactions in the changelog can show it. Only information where the kill came later than the wipe would have
-started, or where other tasks were closed with it: a revocation or an orderly stop does that, a corrupted task is wiped
-before the next one is closed. On 4.3 information, too, where every task that died open has a higher id: a stop closes
-tasks in the order of their ids, and writes nothing before.
+aborted transactions in the changelog can show it. Only information where a revocation or an orderly stop explains the
+close better (`Close.doubt`).
 
 Source:
     TaskManager.handleCorruption, closeDirtyAndRevive, tryCloseCleanActiveTasks, handleRevocation and

@@ -9,9 +9,6 @@ the one that answers, is still empty. A warning where it is not known whether th
 count all that it took may be on disk, and for stores that delete (sessions). Info while it runs under at-least-once:
 how many segments a kill would lose from.
 Clears when the segment expires or is wiped; before a start, when the directory is removed.
-Stays quiet after an orderly close, where exactly-once wipes, for a segment that was past when the store was opened,
-for one that was made after the offset was stored, or by the opening itself, where every record up to the offset is an
-entry of a file after an end in order, and up to 4.2.
 Blind spots: late records of a segment that was past, unless the count is short; a loss before the first reading.
 
 Source:

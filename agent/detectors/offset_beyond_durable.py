@@ -9,9 +9,7 @@ it was there, and held fewer entries than when it last claimed an offset as high
 and later) claims, after an opening, the offset of another one, although it was not flushed since it last took records,
 and nothing was flushed to it since.
 Clears when the store or segment is gone.
-Stays quiet where a detector of a known fault reports the same damage, for a store that its owner wiped, for a copy that
-kept no file times, for segments made after the offset was stored, after an orderly close, for versioned stores, and for
-global ones.
+Stays quiet where a detector of a known fault reports the same damage.
 Blind spots: an offset in memory that no file shows (`store-shrank` sees what came of it); a store of which the agent
 knows no earlier state; windowed stores up to 4.2.
 
