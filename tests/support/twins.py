@@ -14,7 +14,7 @@ from agent.judging.base import AgentCase, Verdict
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import judge
 
-Told = Scenario | AgentCase | Callable[[], Scenario | AgentCase]
+Told = Scenario | AgentCase | Callable[..., Scenario | AgentCase]
 """A life that was played, one look at a state directory, or what makes one of them."""
 
 
@@ -55,7 +55,7 @@ def words(detector: str, found: Iterable[Verdict | Finding]) -> str:
 
 
 def _words(detector: str, said: Verdict | Finding) -> str:
-    words = [said.severity, said.confidence]
+    words: list[str] = [said.severity, said.confidence]
     if said.level not in (None, BY_ID[detector].meta.level):
         words.insert(0, said.level)
     if said.missing_facts:

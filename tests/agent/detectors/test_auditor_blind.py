@@ -67,7 +67,7 @@ def missed(
 
 
 def blind(
-    began: float, ended: float | None = None, cause: str = "queue-overflow", *place: str | None
+    began: float, ended: float | None = None, cause: str = "queue-overflow", *place: Any
 ) -> BlindInterval:
     """It was blind for the whole state directory, or a place."""
     return BlindInterval(at(began), cause, None if ended is None else at(ended), *place)
@@ -137,7 +137,10 @@ REFUSED = blind(10, None, "watch-refused")
         ),
         (missed(blind(10, None, "watch-limit", "app", "0_3")), 10, "for app/0_3 (watch-limit, lasts)"),
         (missed(STEP, now=30), 10, "The clock was set by -3600.0 s."),
-        (missed(*PLACES, now=30), 10, "100 times"),
+        (missed(*PLACES, now=30), 10, "100 times (denied), for app/0_0, app/0_1, "),
+        (missed(*PLACES, now=30), 10, "app/0_15 and more; what happened then is unknown"),
+        (missed(*PLACES[:9], now=30), 10, "app/0_6, app/0_7 and more; what"),
+        (missed(*PLACES[:8], *PLACES[:1], now=30), 10, "app/0_6, app/0_7; what"),
         (missed(slowed=POLLING), 10, "nfs4"),
         (missed(slowed=LIMIT), 20, "max_user_watches=8192"),
         (nothing(now=300), 300, "No application directory"),
@@ -145,6 +148,7 @@ REFUSED = blind(10, None, "watch-refused")
         (nothing(now=3700, lock=LockState.FREE), 3600, "none of 1 application directories has one"),
         (nothing(REFUSED, now=400, root=False), 300, "no permission to read"),
         (nothing(REFUSED, now=400, root=False), 300, "runAsGroup"),
+        (nothing(blind(10, 20, "watch-refused"), now=400, root=False), 300, "does not exist"),
         (nothing(now=400, nested=("a", "b")), 300, "one level below: a is a state directory (2 are: "),
     ],
 )

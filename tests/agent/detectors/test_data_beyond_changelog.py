@@ -10,7 +10,7 @@ from agent.contract.events import Affected, Level
 from agent.inventory.observations import StoreOffsets
 from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful
 from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
-from tests.support.scenario_case import case, database, mark, session, store, task
+from tests.support.scenario_case import at, case, checkpoint, database, mark, session, store, task
 from tests.support.scenario_script import life, play
 from tests.support.twins import cases, said_of
 
@@ -151,20 +151,28 @@ def zeroed(covering: int = 1999, **before: Any) -> Any:
     return case(task(store([made], [let_go, session(30, 40, stored_offset=covering)])), release="4.3.1")
 
 
-def reopened(*, segmented: bool) -> Any:
+def reopened(
+    *, segmented: bool = False, facts: tuple[Any, ...] = (), offset: int | None = None, **before: Any
+) -> Any:
     """Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening."""
-    before, after = session(0, 60, puts=6000, entries_at_release=6000), session(70, reopens=2)
+    let_go = session(0, 60, puts=6000, entries_at_release=6000, **before)
+    after = session(70, reopens=2, offset_at_open=offset)
     parts = [database(puts=6000, flushed=[(6000, 50)], segment=x, entries=3000) for x in ("0", "60000")]
-    held = store(parts if segmented else parts[:1], [before, after], segmented=segmented)
-    return case(task(held), now=120, release="2.0.1", guarantee=EOS)
+    held = store(parts if segmented else parts[:1], [let_go, after], segmented=segmented)
+    return case(task(held, checkpoints=facts), now=120, release="2.0.1", guarantee=EOS)
 
 
-def new(offset: int = 1999, *, unsure: bool = False) -> Any:
-    """A store that was made at 0 s, and whose checkpoint counts 4,000 puts."""
+def new(offset: int = 1999, *, unsure: bool = False, again: float | None = None, **more: Any) -> Any:
+    """A store that was made at 0 s, and whose checkpoint counts 4,000 puts; opened `again`."""
     last = mark(20, offset, 4000)
     last.unsure = unsure
-    held = store([database(puts=4000, manifest=5)], [session(0, created=True, last=last)])
+    files = database(puts=4000, manifest=5, reopened_us=() if again is None else (at(again),))
+    held = store([files], [session(0, last=last, **{"created": True, **more})])
     return case(task(held), release="3.9.2", guarantee=ALOS)
+
+
+NOT_WHOLE = "silent: an offset was trusted, the replay was not whole"
+NOT_NEW = "silent: the store was not new, or was opened again"
 
 
 @cases(
@@ -173,9 +181,20 @@ def new(offset: int = 1999, *, unsure: bool = False) -> Any:
     ("it moved as far", zeroed(6900), "silent: the next stored offset may cover all that had been flushed"),
     ("transactional", zeroed(transactional=True), "silent: a transactional store may be ahead of its offset"),
     ("let go by 4.2", zeroed(kept_offsets=False), "silent: an older release let go of the store"),
-    ("reopened, one database", reopened(segmented=False), "critical confirmed"),
+    ("reopened", reopened(), "critical confirmed"),
+    ("nothing was flushed beyond its checkpoint", reopened(last=mark(55, 5999, 6000)), NOTHING),
+    ("its opening trusted an offset", reopened(offset=5999), NOT_WHOLE),
+    ("a checkpoint was there", reopened(facts=(checkpoint(50, 5999),)), NOT_WHOLE),
+    ("a checkpoint without an offset", reopened(facts=(checkpoint(50, -4),)), "critical confirmed"),
+    ("a checkpoint of later", reopened(facts=(checkpoint(71, 5999),)), "critical confirmed"),
+    ("a checkpoint of before", reopened(facts=(checkpoint(-9, 99, ended=-1),)), "critical confirmed"),
     ("reopened, two segments", reopened(segmented=True), "silent: the restoration is not seen as a whole"),
     ("4,000 puts of 2,000 records", new(), SUSPECTED),
+    ("it was there before", new(created=False), NOT_NEW),
+    ("nobody saw it made", new(attached=True), NOT_NEW),
+    ("wiped in between", new(wiped=True), NOT_NEW),
+    ("opened again", new(again=15), NOT_NEW),
+    ("made by two openings, up to 3.7", new(again=0.5), SUSPECTED),
     ("the checkpoint claims nothing", new(-4), "silent: the checkpoint claims nothing"),
     ("4,000 puts of 4,000 records", new(3999), "silent: as many puts as there may be records"),
     ("whether before it", new(unsure=True), "silent: whether the store took them before the checkpoint"),

@@ -8,8 +8,10 @@ import pytest
 
 from agent.contract.events import Affected, Level
 from agent.inventory.disk import LockState
+from agent.inventory.model import Application, ProcessLife
 from tests.support.laws import EOS, UNHEARD_OF, broken, lawful
 from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
+from tests.support.scenario_case import at, case, store, task
 from tests.support.scenario_looks import DATABASE, Reducing, database_look, removal, task_look
 from tests.support.scenario_script import life, play
 from tests.support.scenario_tasks import delete_tree
@@ -71,8 +73,8 @@ def unasked() -> Scenario:
     """Nobody can ask who holds the lock."""
     run = running()
     assert run.world.pipeline is not None
-    task = run.world.pipeline.inventory.applications["app"].tasks["0_0"]
-    task.stores["s"].databases[""].lock = LockState.UNKNOWN
+    held = run.world.pipeline.inventory.applications["app"].tasks["0_0"]
+    held.stores["s"].databases[""].lock = LockState.UNKNOWN
     delete_tree(run.world, "app/0_0")
     return play(run, "10 s")
 
@@ -110,7 +112,6 @@ def test_every_release(story, said, release):
         lambda: deleted(then="0.3 s, crash, 10 s"),
         "silent: its owner was killed: the end is heard of later",
     ),
-    ("its owner may yet end", lambda: deleted(then=""), "silent: the end of its owner may be heard of yet"),
     ("its owner was killed before", killed_before, "silent"),
     (
         "an expired segment",
@@ -127,6 +128,40 @@ def test_lives(story, said):
     run = story()
     assert said_of(ID, run) == said
     assert broken(run) == ([] if said == "silent" else [ID])
+
+
+def taken(*lives: tuple[float, float | None], segmented: bool = True, now: float = 100) -> Any:
+    """A database of store `w` was deleted at 50 s; `lives` of processes."""
+    app = Application("app", exists=True)
+    app.lives += tuple(ProcessLife(at(a), None if b is None else at(b), True) for a, b in lives)
+    gone = ((at(50), "w", "app/0_0/w/w.60000"),)
+    return case(task(store(name="w", segmented=segmented), taken=gone), application=app, now=now)
+
+
+FORGOTTEN = "silent: why an earlier process held that segment is forgotten"
+ENDED = "silent: its owner was killed: the end is heard of later"
+LOOK = "warning suspected"
+
+
+@cases(
+    ID,
+    ("its process goes on", taken((0, None)), LOOK),
+    ("no process is known", taken(), LOOK),
+    ("its process ended within a second", taken((0, 50.9)), ENDED),
+    ("its process ended later", taken((0, 51)), LOOK),
+    (
+        "less than a second ago",
+        taken((0, None), now=50.9),
+        "silent: the end of its owner may be heard of yet",
+    ),
+    ("a second ago", taken((0, None), now=51), LOOK),
+    ("a new process took over", taken((0, 55), (60, None)), FORGOTTEN),
+    ("a new process took over, no segments", taken((0, 55), (60, None), segmented=False), LOOK),
+    ("it began with that process", taken((50, None)), LOOK),
+)
+def test_looks(story, said):
+    """How its owner went on."""
+    assert said_of(ID, story) == said
 
 
 @pytest.mark.parametrize(

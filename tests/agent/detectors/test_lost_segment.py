@@ -299,8 +299,8 @@ def undecided() -> Scenario:
     return run
 
 
-NO_GUARANTEE = {"hidden": ["processing_guarantee"]}
-NO_RELEASE = {"hidden": ["kafka_streams_version"]}
+NO_GUARANTEE: dict[str, Any] = {"hidden": ["processing_guarantee"]}
+NO_RELEASE: dict[str, Any] = {"hidden": ["kafka_streams_version"]}
 
 
 @cases(

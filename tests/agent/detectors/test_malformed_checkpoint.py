@@ -16,7 +16,7 @@ ID = "malformed-checkpoint"
 WARNING = "warning confirmed"
 
 
-def written(content: bytes, then: str = "1 s", *told: str) -> Callable[[], Scenario]:
+def written(content: bytes, then: str = "1 s", *told: Any) -> Callable[[], Scenario]:
     """Somebody puts this into the checkpoint of a task that works."""
 
     def made() -> Scenario:

@@ -150,17 +150,20 @@ def put_back(
     offset: int = 3000,
     *,
     plain: bool = False,
-    walk: Shape | None = None,
+    copied: bool = False,
+    walk: Shape = Shape.CLEANER_WALK,
     **more: Any,
 ) -> Any:
     """A store that was put back from an older copy, or half restored, beside a newer checkpoint."""
     last = mark(9, 3000, 3000)
-    known = {"entries_at_release": 2500, "counted_at_release": 3000, "closed": True}
+    known: dict[str, Any] = {"entries_at_release": 2500, "counted_at_release": 3000, "closed": True}
     before = session(0, 10, puts=3000, last=last, identity="identity-0", **known)
-    counted = {"entries_at_open": entries, "counted_at_open": 400}
+    counted: dict[str, Any] = {"entries_at_open": entries, "counted_at_open": 400}
     opened = session(30, offset_at_open=offset, puts_at_open=400, **counted)
-    files = database(born=15, puts=400, **({"families": PLAIN} if plain else {}))
-    gone = past(14, puts=3000, entries_low=2500, **({"shape": walk} if walk else {}))
+    files = database(born=15, puts=400)
+    files.families = PLAIN if plain else files.families
+    files.oldest_data_us -= 50_000_000 if copied else 0
+    gone = past(14, puts=3000, entries_low=2500, shape=walk)
     one = store([files], [before, opened], past=(gone,))
     return case(task(one, checkpoints=[checkpoint(9, 3000)]), **more)
 
@@ -182,6 +185,11 @@ COUNTED = "silent: how many entries a record of the store adds or ends"
     ("put back alone, 4.2", put_back(release="4.2.1"), SUSPECTED),
     ("put back alone, a later release", put_back(release=UNHEARD_OF), SUSPECTED),
     ("put back alone, release not told", put_back(release=None), SUSPECTED),
+    (
+        "put back alone, with times of a copy",
+        put_back(copied=True),
+        "silent: the files have the times of a copy",
+    ),
     ("nobody counted its entries", put_back(None), "silent"),
     ("one less: one offset may mean the next one", put_back(2499), "silent: nothing proves it"),
     ("put back with its checkpoint", put_back(offset=2999), "silent: nothing proves it"),

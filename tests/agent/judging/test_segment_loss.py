@@ -125,8 +125,8 @@ def grades(*segments: Segment, oldest: bool = False) -> dict[str, Grade]:
 POSSIBLE, LIKELY, CERTAIN = Grade.POSSIBLE, Grade.LIKELY, Grade.CERTAIN
 NEW = segment(60, born=20, offset=99, offset_us=25)
 EMPTY = segment(60, born=10, data=False)
-PAST = {"offset": 50, "status": CLOSED, "flushed_us": 19}
-CUT = {"status": CLOSED, "offset_last": True}
+PAST: dict[str, Any] = {"offset": 50, "status": CLOSED, "flushed_us": 19}
+CUT: dict[str, Any] = {"status": CLOSED, "offset_last": True}
 BEHIND = segment(0, offset=99, offset_us=25, **CUT)
 REPLAYED = segment(0, opened=10, offset=50, data=False, status=CLOSED)
 

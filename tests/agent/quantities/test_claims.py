@@ -160,8 +160,9 @@ def ended(
 ) -> Session:
     """A session that was let go of with so many entries counted, and its first and last checkpoint."""
     first, last = (marks[0], marks[-1]) if marks else (None, None)
-    known_then = {"entries_at_release": entries, "counted_at_release": puts if counted is None else counted}
-    return session(0, 10, puts=puts, first=first, last=last, **known_then, **more)
+    made = session(0, 10, puts=puts, first=first, last=last, entries_at_release=entries, **more)
+    made.counted_at_release = puts if counted is None else counted
+    return made
 
 
 EARLY, LATER = mark(2, 1000, 1900), mark(9, 1900, 2000)
@@ -270,7 +271,12 @@ def entries_of(claim: OffsetClaim | None) -> Bounds | None:
     return None if claim is None else claim.entries
 
 
-COUNTED = {"offset_at_open": 2000, "puts_at_open": 2000, "entries_at_open": 1500, "counted_at_open": 2003}
+COUNTED: dict[str, Any] = {
+    "offset_at_open": 2000,
+    "puts_at_open": 2000,
+    "entries_at_open": 1500,
+    "counted_at_open": 2003,
+}
 
 
 @pytest.mark.parametrize(
@@ -299,7 +305,7 @@ def its_own(sequence: int) -> StoreOffsets:
     return StoreOffsets(offsets=(("app-s-changelog-0", 1999, sequence),))
 
 
-WORKS = {"puts_at_open": 1800, "last": mark(20, 1900, 1900)}
+WORKS: dict[str, Any] = {"puts_at_open": 1800, "last": mark(20, 1900, 1900)}
 
 
 @pytest.mark.parametrize(
