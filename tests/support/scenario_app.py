@@ -149,9 +149,12 @@ class App:
 
     # -- data -------------------------------------------------------------------------------------------
 
-    def _databases(self, task_id: str, store: str | None = None) -> list[SimDatabase]:
+    def _databases(
+        self, task_id: str, store: str | None = None, segment: int | None = None
+    ) -> list[SimDatabase]:
         found = self.run.task(task_id).databases.items()
-        return [database for (name, _), database in found if store in (None, name)]
+        of_store = [(part, x) for (name, part), x in found if store in (None, name)]
+        return [x for part, x in of_store if segment is None or part == str(segment)]
 
     def puts(
         self, task_id: str, count: int, *, store: str | None = None, segment: int = 0, deletions: int = 0
@@ -166,9 +169,9 @@ class App:
                 self._open_database(self._new_database(task, *key))
             task.databases[key].put(count, deletions=deletions)
 
-    def flushes(self, task_id: str, store: str | None = None) -> None:
+    def flushes(self, task_id: str, store: str | None = None, segment: int | None = None) -> None:
         """Memtables become SST files."""
-        for database in self._databases(task_id, store):
+        for database in self._databases(task_id, store, segment):
             database.flush()
 
     def compacts(self, task_id: str, store: str | None = None) -> None:
@@ -336,6 +339,12 @@ class App:
                 database.put_status(0)
                 database.close()
             self.run.wait(0.02)
+
+    def is_refused(self, task_id: str, times: int = 1, *, every_ms: int = 350) -> None:
+        """4.3+: Kafka Streams refuses every store of a task that says open, the first of them each time."""
+        for _ in range(times):
+            self._databases(task_id)[0].refuse()
+            self.run.wait(every_ms / 1000)
 
     # -- deleting ---------------------------------------------------------------------------------------
 
