@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -242,22 +243,22 @@ def test_file_times(one, expected):
     assert said(ID, one) == expected
 
 
-def test_what_is_not_asked():
-    """Global stores have no transactions; what keeps its offsets, is gone, or has no checkpoint is not trusted."""
-    for make in (dossier, at_rest, lambda: dossier(killed=30, left=2500)):
-        assert len(judge(ID, make())) == 1
-        one = make()
-        one.task.id = "global"
-        assert judge(ID, one) == []
-        one = make()
-        one.task.stores["s"].databases[""].offsets = StoreOffsets(status=1)
-        assert judge(ID, one) == []
-        one = make()
-        one.task.stores["s"].databases.clear()
-        assert judge(ID, one) == []
-        one = make()
-        one.task.checkpoints[-1].ended_us = one.now_us
-        assert judge(ID, one) == []
+NOT_TRUSTED: dict[str, Callable[[TaskCase], Any]] = {
+    "global stores have no transactions": lambda one: setattr(one.task, "id", "global"),
+    "it keeps its offsets": lambda one: setattr(
+        one.task.stores["s"].databases[""], "offsets", StoreOffsets(status=1)),
+    "the store is gone": lambda one: one.task.stores["s"].databases.clear(),
+    "the checkpoint is gone": lambda one: setattr(one.task.checkpoints[-1], "ended_us", one.now_us),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", NOT_TRUSTED.values(), ids=NOT_TRUSTED)
+@pytest.mark.parametrize("more", [{}, {"killed": 30, "left": 2500}, None], ids=["held", "dead", "one look"])
+def test_what_no_start_trusts(more, change):
+    one = at_rest() if more is None else dossier(**more)
+    assert len(judge(ID, one)) == 1
+    change(one)
+    assert judge(ID, one) == []
 
 
 def two(*ones: TaskCase) -> TaskCase:

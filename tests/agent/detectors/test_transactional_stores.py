@@ -6,7 +6,8 @@ import pytest
 
 from agent.contract.events import Affected, Level, Severity
 from tests.evaluate.run import TRACES, replay_pod
-from tests.support.scenario import UNLOGGED, WINDOWED, App, Scenario
+from tests.support.scenario import UNLOGGED, WINDOWED, Scenario
+from tests.support.scenario_database import SimDatabase
 from tests.support.scenario_script import play
 from tests.support.tables import table
 
@@ -21,126 +22,94 @@ PERHAPS: Loud = [(Severity.WARNING, Level.EXPOSURE)]
 QUIET: Loud = []
 
 
-def of_4_4(told: str | None = "true", **more) -> Scenario:
-    """An application of 4.4.0 under exactly-once; what the operator says of transactional stores."""
-    return Scenario("4.4.0", EOS, told={T: told, "commit_interval_ms": 500}, **more)
+def of_4_4(told: str | None = "true", *, transactional: bool = True, **more) -> Scenario:
+    """An application of 4.4.0 under exactly-once; what the operator says of transactional stores, and what they are."""
+    run = Scenario("4.4.0", EOS, told={T: told, "commit_interval_ms": 500}, **more)
+    run.transactional = transactional
+    return run
 
 
-def opened(run: Scenario, release: str = "4.4.0", *, transactional: bool = True, puts: int = 500) -> App:
-    """Start, open, process."""
-    run.start(release, transactional=transactional)
-    run.app.opens("0_0")
-    if puts:
-        run.app.puts("0_0", puts)
-    return run.app
+COMMITTED = "start, opens, puts 500, commits 500, flushes, 2 s"
+BEFORE_4_3 = "start 4.2.2, opens, puts 100, 1 s, stops 99, 5 s, start, opens"
+KILLED = f"{BEFORE_4_3}, puts 5000, flushes"
+"""4.2.2 flushes records of an open transaction."""
+RESTARTED = "start 4.4.0, startup_pass, opens"
+GOES_ON = f"{RESTARTED}, puts 500, commits 1000, flushes, 30 s"
+"""4.4.0 with transactional stores opens the task, restores, commits."""
 
 
-def committed(run: Scenario, *, transactional: bool = True) -> App:
-    """Start, process, commit, flush."""
-    opened(run, transactional=transactional)
-    play(run, "commits 500, flushes, 2 s")
-    return run.app
+def drops_offset(run: Scenario, topic_partition: str = "app-s-changelog-0") -> None:
+    """A commit without an offset."""
+    database = run.task("0_0").databases["s", ""]
+    database.drop_offset(topic_partition)
+    database.put_position()
 
 
 def corrupted(
-    told: str | None = "true",
-    uncommitted: int = 300,
-    *,
-    release: str | None = None,
-    transactional: bool = True,
+    told: str | None = "true", puts: int = 300, *, release: str = "", transactional: bool = True
 ) -> Scenario:
     """A corrupted task commits its buffer without an offset and is closed; its process is killed before the wipe.
 
     Without transactional stores 4.4.0 puts uncommitted records into the store as it goes. `release`: what is told.
     """
-    run = of_4_4(told)
-    if release is not None:
+    run = of_4_4(told, transactional=transactional)
+    if release:
         run.world.settings["kafka_streams_version"] = release
         run.world.watch()
-    committed(run, transactional=transactional)
-    if uncommitted:
-        run.app.puts("0_0", uncommitted)
-    for database in run.task("0_0").databases.values():
-        database.drop_offset("app-s-changelog-0")
-        database.put_position()
+    play(run, f"{COMMITTED}, puts {puts}")
+    drops_offset(run)
+    run.transactional = True
     return play(run, "closes_dirty, crash")
 
 
 def killed_on_4_2_2(seconds_after_the_flush: float = 0.5, **more) -> Scenario:
-    """4.2.2 flushes records of an open transaction, and is killed."""
-    run = of_4_4(**more)
-    opened(run, "4.2.2", transactional=False, puts=100)
-    play(run, "1 s, stops 99, 5 s")
-    opened(run, "4.2.2", transactional=False, puts=5000)
-    return play(run, f"flushes, {seconds_after_the_flush} s, crash")
+    """The agent knows what comes next."""
+    return play(of_4_4(**more), f"{KILLED}, {seconds_after_the_flush} s, crash")
 
 
 def killed_after_a_restoration() -> Scenario:
     """4.2.2 writes the checkpoint at the end of a restoration, and deletes it at once."""
-    run = of_4_4()
-    opened(run, "4.2.2", transactional=False)
-    play(run, "2 s, stops 499, 3 s")
-    opened(run, "4.2.2", transactional=False, puts=0)
-    play(run, "1 s, checkpoints 499")
+    run = play(of_4_4(), f"{BEFORE_4_3}, 1 s, checkpoints 499")
     run.world.play("unlink", "app/0_0/.checkpoint")
     return play(run, "puts 5000, flushes, 1 s, crash")
 
 
-def stopped_beside_an_unlogged_store() -> Scenario:
-    """Nothing of it is ever committed, and nothing would bring it back."""
-    run = of_4_4(stores={"s": "key-value", "u": UNLOGGED})
-    opened(run, "4.2.2", transactional=False, puts=100)
-    return play(run, "1 s, stops 99")
-
-
 def lost_its_source_topic_offset() -> Scenario:
     """What a table lacks that reads its source topic again was committed there."""
-    run = of_4_4()
-    opened(run)
+    run = play(of_4_4(), "start, opens, puts 500")
     database = run.task("0_0").databases["s", ""]
     database.put_offset("input-0", 500)
     database.put_position()
     play(run, "flushes, 2 s, puts 300")
-    database.drop_offset("input-0")
-    database.put_position()
+    drops_offset(run, "input-0")
     return play(run, "closes_dirty, crash")
 
 
 def lost_its_changelog() -> Scenario:
     """It was switched off: the first commit takes the offset away, and the store goes on."""
-    run = of_4_4()
-    committed(run).stops()
-    opened(run, puts=300)
-    database = run.task("0_0").databases["s", ""]
-    database.drop_offset("app-s-changelog-0")
-    database.put_position()
+    run = play(of_4_4(), f"{COMMITTED}, stops, start, opens, puts 300")
+    drops_offset(run)
     for _ in range(5):
         run.app.puts("0_0", 10)
-        database.put_position()
-    run.app.stops()
-    return run
+        run.task("0_0").databases["s", ""].put_position()
+    return play(run, "stops")
 
 
-def looked_at_once(puts: int, *, is_started_again: bool = True) -> Scenario:
+def looked_at_once(script: str) -> Scenario:
     """A start of 4.2.2 took the checkpoint away, and flushed nothing: one reading shows only committed data."""
-    run = of_4_4(watched=False)
-    opened(run, "4.2.2", transactional=False, puts=puts)
-    play(run, f"1 s, stops {puts - 1}, 5 s")
-    if is_started_again:
-        opened(run, "4.2.2", transactional=False, puts=0)
-        play(run, "300 s, crash")
-    run.wait(100)
+    run = play(of_4_4(watched=False), f"{script}, 100 s")
     run.world.watch()
     return run
 
 
+BESIDE = {"s": "key-value", "u": UNLOGGED}
 WIPES = "without transactional stores the next start wipes it"
 
 
 @table(SKIPPED, "life, expected", {
     "a corrupted task, killed before its wipe": (corrupted, BEFORE),
     "corrupted without transactions, then switched on": (lambda: corrupted(transactional=False), BEFORE),
-    "its buffer was empty: the newest data is committed": (lambda: corrupted(uncommitted=0), QUIET),
+    "its buffer was empty: the newest data is committed": (lambda: corrupted(puts=0), QUIET),
     "the next start wipes it, for stores are not transactional": (
         lambda: corrupted(None, transactional=False), QUIET),
     "transactional stores are switched off": (lambda: corrupted("false"), WIPES),
@@ -149,12 +118,18 @@ WIPES = "without transactional stores the next start wipes it"
     "so after a restoration": (killed_after_a_restoration, BEFORE),
     "commits went by since its flush": (lambda: killed_on_4_2_2(60), PERHAPS),
     "an upgrade without transactional stores": (lambda: killed_on_4_2_2(told="false"), QUIET),
-    "a store without a changelog beside it": (stopped_beside_an_unlogged_store, QUIET),
+    # nothing of it is ever committed, and nothing would bring it back
+    "a store without a changelog beside it": (
+        lambda: play(of_4_4(stores=BESIDE), BEFORE_4_3.partition(", start,")[0]), QUIET),
     "an offset of a source topic": (lost_its_source_topic_offset, QUIET),
     "a changelog that was switched off": (lost_its_changelog, QUIET),
-    "one look at an empty store": (lambda: looked_at_once(0), "nothing is in it"),
-    "one look at what was restored": (lambda: looked_at_once(100), "it holds what was restored, no more"),
-    "one look at what has an offset": (lambda: looked_at_once(100, is_started_again=False), "it has an offset"),
+    "one look at an empty store": (
+        lambda: looked_at_once("start 4.2.2, opens, 1 s, stops -1, 5 s, start, opens, 300 s, crash"),
+        "nothing is in it"),
+    "one look at what was restored": (
+        lambda: looked_at_once(f"{BEFORE_4_3}, 300 s, crash"), "it holds what was restored, no more"),
+    "one look at what has an offset": (
+        lambda: looked_at_once(BEFORE_4_3.partition(", start,")[0]), "it has an offset"),
 })  # fmt: skip
 def test_before_the_next_start(life, expected):
     run = life()
@@ -169,13 +144,10 @@ def test_before_the_next_start(life, expected):
 @pytest.mark.twin_of(SKIPPED, "a process holds it, or just let it go")
 def test_a_minute_after_the_kill():
     """It may be about to be started again, or wiped. The start-up pass keeps nothing: the assignment decides."""
-    run = corrupted()
-    run.wait(50)
+    run = play(corrupted(), "50 s")
     assert run.findings(SKIPPED) == []
-    run.wait(20)
-    assert len(run.findings(SKIPPED)) == 1
-    run.start(transactional=True).startup_pass()
-    run.wait(100)
+    assert len(play(run, "20 s").findings(SKIPPED)) == 1
+    play(run, "start, startup_pass, 100 s")
     assert [x.level for x in run.findings(SKIPPED)] == [Level.EXPOSURE]
 
 
@@ -190,40 +162,27 @@ def test_a_minute_after_the_kill():
 )
 def test_kept_by_the_next_start(life, pause, expected):
     """It restores over what was never committed, and goes on with it."""
-    run = life()
-    run.wait(pause)
-    goes_on(run)
+    run = play(life(), f"{pause} s, {GOES_ON}")
     assert [(x.severity, x.level) for x in run.findings(SKIPPED)] == expected
     assert run.findings(SKIPPED)[-1].affected is Affected.YES
 
 
-def goes_on(run: Scenario, records: int = 500) -> None:
-    """4.4.0 with transactional stores opens the task, restores, commits."""
-    run.start("4.4.0", transactional=True)
-    play(run, f"startup_pass, opens, puts {records}, commits {2 * records}, flushes, 30 s")
-
-
 def test_upgrade_under_an_agent_that_starts_with_its_pod():
     """It sees no life of the older release, and first of all the start-up pass."""
-    run = killed_on_4_2_2(1, watched=False)
-    run.wait(2)
+    run = play(killed_on_4_2_2(1, watched=False), "2 s")
     run.world.watch()
-    run.wait(1)
-    goes_on(run, 6000)
+    play(run, f"1 s, {RESTARTED}, puts 6000, commits 12000, flushes, 30 s")
     damage = [x for x in run.findings(SKIPPED) if x.level is Level.DAMAGE]
     assert [x.severity for x in damage] == [Severity.WARNING]
 
 
 def test_a_store_without_a_changelog_is_never_to_be_removed():
     """It has no checkpoint after an orderly stop, either, and nothing would bring it back."""
-    run = of_4_4(stores={"u": UNLOGGED})
-    opened(run, "4.2.2", transactional=False)
-    play(run, "flushes, 5 s, crash, 100 s")
+    run = play(of_4_4(stores={"u": UNLOGGED}), "start 4.2.2, opens, puts 500, flushes, 5 s, crash, 100 s")
     finding = run.only(SKIPPED)
     assert finding.severity is Severity.WARNING
     assert "Remove nothing" in finding.next_action
-    run.start("4.4.0", transactional=True)
-    play(run, "startup_pass, opens, 30 s")
+    play(run, f"{RESTARTED}, 30 s")
     assert {x.level for x in run.loud() if x.detector == SKIPPED} == {Level.EXPOSURE}
 
 
@@ -242,9 +201,7 @@ def test_a_store_without_a_changelog_is_never_to_be_removed():
 )
 def test_open_status(guarantee, told, severity, words):
     """Before the switch a status that says open is a blocker; where nothing says whether it comes, it is asked."""
-    run = Scenario("4.4.0", guarantee, told={T: told})
-    committed(run, transactional=False).crash()
-    run.wait(5)
+    run = play(Scenario("4.4.0", guarantee, told={T: told}), f"{COMMITTED}, crash, 5 s")
     found = run.findings("unopenable-task")
     assert [(x.level, x.severity) for x in found] == ([(Level.EXPOSURE, severity)] if severity else [])
     for finding in found:
@@ -255,37 +212,33 @@ def test_open_status(guarantee, told, severity, words):
 
 def test_step_beside_a_store_without_a_changelog():
     """The start that wipes the task would take it for good."""
-    run = of_4_4(stores={"s": "key-value", "u": UNLOGGED})
-    committed(run, transactional=False).crash()
-    run.wait(5)
+    run = play(of_4_4(transactional=False, stores=BESIDE), f"{COMMITTED}, crash, 5 s")
     steps = {x.next_action for x in run.findings("unopenable-task")}
     assert steps
     assert all("u may have no changelog" in step for step in steps)
 
 
-def between_flushes(run: Scenario) -> None:
+def between_flushes(run: Scenario) -> SimDatabase:
     """The older segment is never flushed; the newer one takes the offset of both."""
-    play(run, "opens, puts 50 store=w segment=1, 1 s, puts 500 store=w segment=2")
-    run.task("0_0").databases["w", "2"].put_offset("app-w-changelog-0", 549)
+    play(run, "start, opens, puts 50 store=w segment=1, 1 s, puts 500 store=w segment=2")
+    newest = run.task("0_0").databases["w", "2"]
+    newest.put_offset("app-w-changelog-0", 549)
+    return newest
 
 
 @pytest.mark.parametrize(("on", "expected"), [(True, [Severity.CRITICAL]), (False, [])])
 def test_lost_segment_under_exactly_once(on, expected):
     """Without transactional stores the status is open, and the task is wiped."""
-    run = of_4_4(str(on).lower(), stores={"w": WINDOWED})
-    run.start(transactional=on)
-    between_flushes(run)
-    run.task("0_0").databases["w", "2"].flush()
+    run = of_4_4(str(on).lower(), transactional=on, stores={"w": WINDOWED})
+    between_flushes(run).flush()
     play(run, "1 s, crash, 70 s")
     assert [x.severity for x in run.findings("lost-segment")] == expected
 
 
 def test_sibling_that_has_no_offset_is_wiped_with_the_whole_task():
     """Kill inside a close: the windowed store is closed, its sister, which has a changelog, flushed nothing yet."""
-    run = of_4_4("false", stores={"w": WINDOWED, "s": "key-value"})
-    play(run, "start, opens 0_1, puts 0_1 10, stops 0_1 9, start")
-    between_flushes(run)
-    newest = run.task("0_0").databases["w", "2"]
+    run = of_4_4("false", transactional=False, stores={"w": WINDOWED, "s": "key-value"})
+    newest = between_flushes(play(run, "start, opens 0_1, puts 0_1 10, stops 0_1 9"))
     newest.put_status(0)
     newest.close()
     play(run, "crash, 70 s")
@@ -295,10 +248,9 @@ def test_sibling_that_has_no_offset_is_wiped_with_the_whole_task():
 def test_standby_of_transactional_stores_that_are_switched_off():
     """What it had read ahead of its offset was committed; the start-up pass puts the same offset again."""
     run = of_4_4("false", standbys=1)
-    opened(run)
-    play(run, "commits 500, puts 20000, flushes, 5 s, crash, 5 s")
-    run.start(transactional=False).startup_pass(500)
-    run.wait(60)
+    play(run, "start, opens, puts 500, commits 500, puts 20000, flushes, 5 s, crash, 5 s")
+    run.transactional = False
+    play(run, "start, startup_pass 500, 60 s")
     assert [x for x in run.loud() if x.detector == "data-beyond-changelog"] == []
 
 
@@ -306,21 +258,19 @@ def test_disk_shows_transactional_stores():
     """An offset without a status, or behind an old one: the status of the life before stays, newer offsets follow."""
     run = Scenario("4.4.0", EOS)
 
-    def shown() -> bool | None:
+    def shown(script: str) -> bool | None:
+        play(run, script)
         assert run.world.pipeline is not None
         application = run.world.pipeline.inventory.applications["app"]
         offsets = application.tasks["0_0"].stores["s"].databases[""].offsets
         return offsets.transactional if offsets is not None else None
 
-    committed(run, transactional=False)
-    assert shown() is False
-    run.app.stops({"0_0": 501})
-    assert shown() is False
-    committed(run)
-    assert shown() is True
-    run = Scenario("4.4.0", EOS)
-    committed(run)
-    assert shown() is True
+    assert shown(COMMITTED) is False
+    assert shown("stops 501") is False
+    run.transactional = True
+    assert shown(COMMITTED) is True
+    run = of_4_4(None)
+    assert shown(COMMITTED) is True
 
 
 # -- recordings

@@ -166,7 +166,12 @@ def sibling(*, flushed: float | None = None, held: bool = False) -> Callable[[Ta
 
 def of_application(**values: Any) -> Callable[[TaskCase], None]:
     """The application shows this."""
-    return lambda one: [setattr(one.application, name, value) for name, value in values.items()] and None
+
+    def change(one: TaskCase) -> None:
+        for name, value in values.items():
+            setattr(one.application, name, value)
+
+    return change
 
 
 def keeping(status: int, guarantee: str, written: float = 20) -> TaskCase:
