@@ -64,7 +64,11 @@ def test_the_home_leaves_one_argument_out(tmp_path):
     script = '#!/bin/sh\necho chatter\nfor word in "$@"; do printf "%s\\n" "$word" >&2; done\n'
     home = write_home(runtime(tmp_path / "a runtime", script) / "bin" / "java", tmp_path)
     module = ["--add-modules=jdk.incubator.vector"]
-    cases = ((module, "pyspark-shell", ""), ([], "pyspark-shell", "chatter\n"), (module, "", "chatter\n"))
+    cases: tuple[tuple[list[str], str, str], ...] = (
+        (module, "pyspark-shell", ""),
+        ([], "pyspark-shell", "chatter\n"),
+        (module, "", "chatter\n"),
+    )
     for more, last, said in cases:
         shown = subprocess.run(
             [home / "bin" / "java", "-Xmx1g", *more, "two words", last],
