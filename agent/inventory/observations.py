@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.contract.events import Source
 from agent.inventory.disk import LockState, ProcessFact, Unseen
@@ -44,9 +45,8 @@ class CheckpointReading(Seen):
     problem: str | None = None  # why it could not be parsed; None = well formed
 
 
-@dataclass(frozen=True, slots=True)
-class Flush:
-    """An SST file that the manifest names."""
+class Flush(NamedTuple):
+    """An SST file that the manifest names. A tuple: each reading of a store makes dozens."""
 
     number: int  # file number
     sequence: int  # highest sequence number in it (0 = compacted, order unknown)

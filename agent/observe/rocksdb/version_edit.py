@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.layout.rocksdb_text import parse_identity
 from agent.observe.rocksdb.coding import Cursor, DamagedError
@@ -30,8 +30,7 @@ BLOB_HEADER_BYTES, BLOB_FOOTER_BYTES = 30, 32
 """Around the records of a blob file: BlobLogHeader::kSize, BlobLogFooter::kSize."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveFile:
+class LiveFile(NamedTuple):
     """An SST file that a manifest names."""
 
     number: int  # file number; the file is `<number>.sst`, at least six digits
@@ -114,7 +113,7 @@ def parse_edit(record: bytes) -> VersionEdit:
             raise DamagedError(f"unknown part {tag} of a version edit")
     if edit.family_id:
         # the family's id follows the files that it applies to
-        edit.added = [replace(one, family_id=edit.family_id) for one in edit.added]
+        edit.added = [one._replace(family_id=edit.family_id) for one in edit.added]
         edit.blobs = [replace(one, family_id=edit.family_id) for one in edit.blobs]
     return edit
 
@@ -151,7 +150,7 @@ def _new_file_4(cursor: Cursor, edit: VersionEdit) -> None:
     while (tag := cursor.varint()) != 1:  # kTerminate
         known = FILE_FIELDS.get(tag)
         if known is not None and known.reader is not None:
-            edit.added[-1] = replace(edit.added[-1], **known.reader(cursor.string()))
+            edit.added[-1] = edit.added[-1]._replace(**known.reader(cursor.string()))
             continue
         if known is None and tag & _CUSTOM_NOT_IGNORABLE:
             raise DamagedError(f"unknown field {tag} of a file")
