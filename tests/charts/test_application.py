@@ -14,6 +14,7 @@ from tools.alerts.model import DASHBOARDS, RUNBOOKS
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 DIRECTORY = APPLICATION / "ci" / "directory-values.yaml"
+GATEWAY = "audit-statewarden-pushgateway:9091"
 
 
 def pod_of(job: Manifest) -> Manifest:
@@ -52,7 +53,7 @@ def test_values_of_the_audit(chart: Helm) -> None:
     (audit,) = pod_of(kind_of(chart.objects(DIRECTORY, **image), "CronJob"))["containers"]
     assert audit["image"] == f"registry.example/statewarden-rollup@{digest}"
     (audit,) = pod_of(kind_of(chart.objects(DIRECTORY, pushgateway__enabled=True), "CronJob"))["containers"]
-    assert "--pushgateway=http://audit-statewarden-pushgateway:9091" in audit["args"]
+    assert f"--pushgateway=http://{GATEWAY}" in audit["args"]
     assert "CronJob" not in {x["kind"] for x in chart.objects(DIRECTORY, rollup__enabled=False)}
 
 

@@ -245,8 +245,7 @@ class App:
             store: Only this one; the others have nothing to restore.
         """
         self.begins_restoring(task_id, store)
-        count = puts if puts is not None else max(self._per_store(to).values())
-        if count:
+        if count := max(self._per_store(to).values()) if puts is None else puts:
             self.puts(task_id, count, store=store)
         self.ends_restoring(task_id, store)
         self.run.wait(0.15)
@@ -254,19 +253,16 @@ class App:
             self.checkpoints(task_id, to)
             self.run.wait(0.05)
 
-    def begins_restoring(self, task_id: str, store: str | None = None) -> None:
+    def begins_restoring(self, task_id: str, store: str | None = None, *, on: bool = True) -> None:
         """Bulk loading on, where the release has it."""
-        self._toggle_bulk_loading(task_id, store, on=True)
-
-    def ends_restoring(self, task_id: str, store: str | None = None) -> None:
-        """Bulk loading off, where the release has it."""
-        self._toggle_bulk_loading(task_id, store, on=False)
-
-    def _toggle_bulk_loading(self, task_id: str, store: str | None, *, on: bool) -> None:
         if self.habits.bulk_load:
             for name, kind in self.run.stores.items():
                 if kind not in (IN_MEMORY, UNLOGGED) and store in (None, name):
                     self.reopens(task_id, name, bulk_loading=on)
+
+    def ends_restoring(self, task_id: str, store: str | None = None) -> None:
+        """Bulk loading off, where the release has it."""
+        self.begins_restoring(task_id, store, on=False)
 
     def commits(self, task_id: str, offsets: int | Mapping[str, int]) -> None:
         """4.3+: a commit puts offset and position into the memtable."""
