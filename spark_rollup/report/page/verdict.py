@@ -16,7 +16,6 @@ from spark_rollup.report.page.data import (
     Links,
     PageData,
     PodKey,
-    level,
     pod_key,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
@@ -92,8 +91,8 @@ def headline(data: PageData) -> str:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
     missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")
     if len(found) == 1:
-        return f"1 {level(found[0].severity)} incident: {short(found[0])}{missing}"
-    counts = [(sum(level(x.severity) == word for x in found), word) for word in SEVERITIES[:-1]]
+        return f"1 {found[0].severity} incident: {short(found[0])}{missing}"
+    counts = [(sum(x.severity == word for x in found), word) for word in SEVERITIES[:-1]]
     words = " and ".join(f"{number} {word}" for number, word in counts if number)
     return f"{words} incidents in {_where(found)}{missing}"
 
@@ -200,7 +199,7 @@ def read(data: PageData) -> str:
 
 def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
-    alive = [level(x.severity) for x in data.open_incidents()]
+    alive = [x.severity for x in data.open_incidents()]
     cells = [
         (
             word if word in alive else "none",
