@@ -43,24 +43,20 @@ CHANGES = 6
 """So many incidents that are new, or worse, are named in the first lines."""
 
 
-SILENT, BLIND, OTHER, GAPS, ENDED = (
-    "Silent now", "Blind now", "State not known", "Not watched for a while", "Agent has ended",
-)  # fmt: skip
+SILENT, BLIND, GAPS, ENDED = "Silent now", "Blind now", "Not watched for a while", "Agent has ended"
 
 _STATES = {"silent": SILENT, "stopped": ENDED}
 
 
 def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
     """Sort the pods that were not seen throughout by what was the matter; each with the reason as HTML."""
-    found: dict[str, dict[PodKey, str]] = {head: {} for head in (SILENT, BLIND, OTHER, GAPS, ENDED)}
+    found: dict[str, dict[PodKey, str]] = {head: {} for head in (SILENT, BLIND, GAPS, ENDED)}
     for row in data.pods:
         state = str(row["agent_state"])
         if state in _STATES:
             at_us = parse_us(row["last_seen"])
             heard = f"last heard {moment(at_us)}" if at_us is not None else "never heard"
             found[_STATES[state]][pod_key(row)] = heard
-        elif state != "watching":
-            found[OTHER][pod_key(row)] = escape(state)
     taken = found[SILENT] | found[ENDED]
     for row in data.timelines:
         of_pod = row["lane"] == "unknown" and row["task_id"] is None and row["application_id"] is None
@@ -80,7 +76,7 @@ def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
 def unseen_now(data: PageData) -> list[PodKey]:
     """List the pods of which nothing is known at the audit's time although they may run."""
     found = unseen(data)
-    return list(found[SILENT] | found[BLIND] | found[OTHER])
+    return list(found[SILENT] | found[BLIND])
 
 
 def headline(data: PageData) -> str:
