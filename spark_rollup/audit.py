@@ -57,19 +57,20 @@ def reading(options: AuditOptions) -> Reading:
 
     Where every event is wanted only removed days are read from their snapshots.
     """
-    source = _source(options)
-    days = snapshots.days(source) if is_bronze(source) else []
+    bronze = source(options)
+    days = snapshots.days(bronze) if is_bronze(bronze) else []
     if not days:
         return EVERYTHING
     if options.every_event:
-        return snapshots.reading(source, 0)
+        return snapshots.reading(bronze, 0)
     # a day that is still to come is a fast clock's
     newest_us = min(snapshots.end_us(days[-1]) - 1, clock.now_us())
     about_us = newest_us if options.as_of_us is None else options.as_of_us
-    return snapshots.reading(source, snapshots.since_us(about_us, options.look_back_days or 0))
+    return snapshots.reading(bronze, snapshots.since_us(about_us, options.look_back_days or 0))
 
 
-def _source(options: AuditOptions) -> Place:
+def source(options: AuditOptions) -> Place:
+    """Give the input as what it is by now: a path, or an object store's."""
     return cast("Place", options.input)
 
 
@@ -79,7 +80,7 @@ def prepare(spark: SparkSession, options: AuditOptions) -> tuple[Input, latest.L
     Raises `UsageError`: the input has no usable event.
     """
     read, found = read_for_its_time(spark, options)
-    if not is_bronze(_source(options)):
+    if not is_bronze(source(options)):
         announce(read.latest_minor(), "read")
     return read.until(found.as_of_us), found
 
@@ -99,7 +100,7 @@ def read_for_its_time(spark: SparkSession, options: AuditOptions) -> tuple[Input
 
 
 def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> Input:
-    loaded = load(spark, _source(options), what)
+    loaded = load(spark, source(options), what)
     if is_whole(spark):
         return collected(loaded)
     if loaded.unique:

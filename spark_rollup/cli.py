@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_rollup.bronze.place import Place
-    from spark_rollup.bronze.snapshots import Reading
     from spark_rollup.intake.opening import Opening
     from spark_rollup.report.page import PageData
 
@@ -242,33 +241,32 @@ def _reading(
     """Give a session that fits what is read of the input; say what no snapshot spares."""
     opening = _opening(parsed, parsed.input, "--input")
     make = _options(parsed, output)
-    from spark_rollup import audit
     from spark_rollup.bronze.place import ObjectPath
     from spark_rollup.bronze.store import check_format, require_bronze
     from spark_rollup.intake.opening import opened
     from spark_rollup.spark import session
 
-    size_bytes, local = None, Path(opening.where)
+    known_bytes, local = None, Path(opening.where)
     options = make(local)
     if "://" not in opening.where:
         check_input(local)
         if is_bronze(local):
             check_format(local)
-        what = audit.reading(options)
-        _report_missing(what, options)
-        size_bytes = sum(size_of(place) for place in what.places(local) if isinstance(place, Path))
-    with opened(opening, size_bytes, delta=size_bytes is None or is_bronze(local)) as (spark, place):
+        known_bytes = _read_bytes(options)
+    with opened(opening, known_bytes, delta=known_bytes is None or is_bronze(local)) as (spark, place):
         if isinstance(place, ObjectPath):
             require_bronze(place)
             options = make(place)
-            what = audit.reading(options)
-            _report_missing(what, options)
-            known = sum(one.size_bytes() for one in what.places(place) if isinstance(one, ObjectPath))
-            session.fit(spark, known, opening.conf)
+            session.fit(spark, _read_bytes(options), opening.conf)
         yield spark, options
 
 
-def _report_missing(what: Reading, options: AuditOptions) -> None:
+def _read_bytes(options: AuditOptions) -> int:
+    """Sum up what is read (bytes), and say what no snapshot spares."""
+    from spark_rollup import audit
+    from spark_rollup.bronze.place import size_bytes
+
+    what = audit.reading(options)
     if what.missing and options.look_back_days is not None:
         print(
             f"statewarden-rollup: no snapshots of {len(what.missing)} days before the look-back ({what.missing[0]} to "
@@ -276,6 +274,7 @@ def _report_missing(what: Reading, options: AuditOptions) -> None:
             f"{options.input}` once a day makes them",
             file=sys.stderr,
         )
+    return sum(map(size_bytes, what.places(audit.source(options))))
 
 
 def _report_metrics(found: PageData, options: AuditOptions, parsed: argparse.Namespace) -> None:

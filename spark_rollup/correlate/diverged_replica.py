@@ -22,7 +22,7 @@ from typing import NamedTuple
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
-from spark_rollup.fleet.application import Application, Rule, Task, rank, same_store
+from spark_rollup.fleet.application import Application, Rule, Task, same_store
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Copy, Entry, Said
 from spark_rollup.fleet.words import chain, entry, finding, of_store, place
@@ -175,7 +175,7 @@ def _next_action(task: Task, pair: _Pair, borne: list[Said]) -> str:
     )
     suspects = {x.pod for x in borne}
     if len(suspects) == 1:
-        asked = min(borne, key=lambda x: (-rank(x.severity), x.finding_id)).next_action
+        asked = min(borne, key=lambda x: (-Severity(x.severity).rank, x.finding_id)).next_action
         return (
             f"{keep}The agent on {borne[0].pod} reports its own copy as the wrong one: do not fail over to it. After"
             f" the copies: {asked}"

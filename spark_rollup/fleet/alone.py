@@ -9,7 +9,7 @@ from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Level, Severity, Status
 from agent.contract.grouping import incident_of
 from spark_rollup.config import AGENT
-from spark_rollup.fleet.application import Application, rank
+from spark_rollup.fleet.application import Application
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Said
 
@@ -89,20 +89,17 @@ def alone(app: Application, found: Iterable[Row]) -> Iterator[Row]:
     for row in found:
         if row["status"] == Status.OPEN.value:
             for one in (*row["confirms"], *row["explains"]):
-                answered[one] = max(answered[one], rank(row["severity"]))
+                answered[one] = max(answered[one], Severity(row["severity"]).rank)
     for x in app.local:
-        urgent = x.status == Status.OPEN.value and rank(x.severity) > Severity.INFO.rank
+        urgent = x.status == Status.OPEN.value and x.severity != Severity.INFO.value
         settled_here = is_refuted(x.identity, x.pod, refuted.get(x.finding_id))
-        if urgent and not settled_here and answered[x.finding_id] < rank(x.severity):
+        if urgent and not settled_here and answered[x.finding_id] < Severity(x.severity).rank:
             yield _row(app, x)
 
 
 def _row(app: Application, x: Said) -> Row:
-    known = x.severity in {level.value for level in Severity}
     return {
-        "id": x.finding_id, "detector": x.detector, "level": x.level,
-        # of a later minor version: where its severity is not known it must not be taken for a low one
-        "severity": x.severity if known else Severity.CRITICAL.value,
+        "id": x.finding_id, "detector": x.detector, "level": x.level, "severity": x.severity,
         "confidence": x.confidence, "status": x.status,
         "namespace": app.namespace, "application_id": app.name, "task_id": x.task_id, "store": x.store, "pod": x.pod,
         "opened_at": rfc3339(x.opened_at_us), "upstream": x.upstream, "affected": x.affected,

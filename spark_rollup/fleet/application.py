@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from agent.contract.codec import moment
-from agent.contract.events import Change, Severity, Status
+from agent.contract.events import Change, Status
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import (
@@ -283,12 +283,6 @@ def same_store(asked: str | None, store: str | None) -> bool:
 def far_less(own: int | None, other: int | None) -> bool:
     """Return whether one copy holds far less than another; False when one of the two is unknown."""
     return own is not None and other is not None and other > own * FAR_MORE_RATIO and other - own > NOISE_PUTS
-
-
-def rank(severity: str) -> int:
-    """Order severities; one that is not known counts as the most severe."""
-    known = {level.value: level.rank for level in Severity}
-    return known.get(severity, max(known.values()))
 
 
 def at_most(release: Release | None, last: Release) -> bool | None:

@@ -128,7 +128,7 @@ def _unheard(row: Row | None) -> str:
     state = str(row["agent_state"])
     if state == "watching":
         return ""
-    return f"{_STATES.get(state, state)}, last heard {str(row['last_seen'])[:19].replace('T', ' ')} UTC"
+    return f"{_STATES[state]}, last heard {str(row['last_seen'])[:19].replace('T', ' ')} UTC"
 
 
 def _absent(restarts: Iterable[Row], there: Collection[PodKey]) -> dict[PodKey, list[str]]:

@@ -46,7 +46,8 @@ def read(output: Path) -> Known:
         version = found["version"]
         if version == __version__:
             _check_run(output, str(found["written"]), marker)
-            return Known(**{x.name: found[x.name] for x in fields(Known)})
+            known = {x.name: found[x.name] for x in fields(Known)}
+            return Known(**known | {"as_of_us": int(known["as_of_us"])})
     except FileNotFoundError as error:
         raise UsageError(
             f"--from {output} holds no {FILE}: no audit of this version ({__version__}) wrote there; run one"

@@ -79,11 +79,10 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
     files of others.
     """
     place, as_of_us, since_us = outputs.begin(output), tables.asked.as_of_us, tables.asked.since_us
-    rank = {level.value: -level.rank for level in Severity}
     order = ("detector", "reported_by", "namespace", "application_id", "task_id", "pod", "opened_at", "id")
     findings = sorted(
         ({name: row[name] for name in FINDING.names} for row in tables.told.of(judge.FINDINGS)),
-        key=lambda row: (row["status"], rank.get(row["severity"], -len(rank)), _key(row, order)),
+        key=lambda row: (row["status"], -Severity(row["severity"]).rank, _key(row, order)),
     )
     incidents = gather(findings, {**TITLES, **tables.titles})
     of = incident_rows.homes(incidents)

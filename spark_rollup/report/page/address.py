@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from spark_rollup.judging.incidents import FleetIncident
-from spark_rollup.report.page.data import PodKey, Row, TaskKey, level, natural
+from spark_rollup.report.page.data import PodKey, Row, TaskKey, natural
 from spark_rollup.report.page.text import clip, escape, name, named
 
 NAMES_OF_ONE = 200
@@ -104,7 +104,7 @@ def marks(
     lists = (("n", [namespace]), ("a", applications), ("p", known[:NAMES_OF_ONE]))
     words = "".join(f' data-{key}="{_lines(values)}"' for key, values in lists)
     words += " data-more" if len(known) > NAMES_OF_ONE else ""
-    return f'{words} data-s="{level(severity)}"' if severity is not None else words
+    return f'{words} data-s="{severity}"' if severity is not None else words
 
 
 def _lines(values: Iterable[object]) -> str:

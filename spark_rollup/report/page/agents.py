@@ -13,8 +13,6 @@ from spark_rollup.report.page.data import (
     PageData,
     PodKey,
     Row,
-    is_open,
-    level,
     pod_key,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
@@ -53,9 +51,9 @@ def pods(data: PageData, links: Links) -> str:
         if gap["lane"] == "unknown" and gap["task_id"] is None:
             gaps[pod_key(gap)].append(gap)
     counts: dict[PodKey, Counter[str]] = defaultdict(Counter)
-    for incident in filter(is_open, data.incidents):
+    for incident in data.open_incidents():
         for pod in incident.pods:
-            counts[incident.namespace, pod][level(incident.severity)] += 1
+            counts[incident.namespace, pod][incident.severity.value] += 1
 
     def attention(row: Row) -> tuple[bool, bool]:
         key = pod_key(row)

@@ -32,16 +32,6 @@ WORDS = {"critical": "critical", "warning": "warning", "info": "remark"}
 REMARK = SEVERITIES[-1]
 
 
-def severity_rank(severity: object) -> int:
-    """Rank a severity, the most severe first; one that a newer version may have is ranked with warnings."""
-    return SEVERITIES.index(str(severity)) if severity in SEVERITIES else SEVERITIES.index("warning")
-
-
-def level(severity: object) -> str:
-    """Name the severity that a severity counts as."""
-    return SEVERITIES[severity_rank(severity)]
-
-
 @dataclass(frozen=True, slots=True)
 class PageData:
     """Rows of the audit's tables, as far as the page shows them."""
@@ -83,11 +73,11 @@ class PageData:
 
     def open_incidents(self) -> list[FleetIncident]:
         """List incidents of which something still has to be done."""
-        return [x for x in self.incidents if is_open(x)]
+        return [x for x in self.incidents if x.status is Status.OPEN]
 
     def urgent(self) -> list[FleetIncident]:
         """List open incidents that are no remarks."""
-        return [x for x in self.open_incidents() if level(x.severity) != REMARK]
+        return [x for x in self.open_incidents() if x.severity is not Severity.INFO]
 
     def open_findings(self) -> list[Row]:
         """List findings that are open."""
@@ -123,11 +113,6 @@ class Links:
     def card(self, incident: FleetIncident) -> str:
         """Find an incident's address; empty: it has no card."""
         return self.cards.get((incident.namespace, incident.id), "")
-
-
-def is_open(incident: FleetIncident) -> bool:
-    """Return whether something still has to be done; what a newer version may say counts as open."""
-    return str(incident.status) != Status.RESOLVED.value
 
 
 def task_key(row: Row) -> TaskKey:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from agent.contract.events import Severity, Status
 from spark_rollup.clock import parse_us
 from spark_rollup.config import AGENT
 from spark_rollup.judging.incidents import FleetIncident
@@ -25,9 +26,6 @@ from spark_rollup.report.page.data import (
     Links,
     PageData,
     Row,
-    is_open,
-    level,
-    severity_rank,
     task_key,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
@@ -67,14 +65,14 @@ _FINDINGS = "<code>findings.jsonl</code>"
 def in_order(data: PageData) -> list[FleetIncident]:
     """Put what is open first, then by severity, state before agents; among equals the order of the audit stays."""
     return sorted(
-        data.incidents, key=lambda x: (not is_open(x), severity_rank(x.severity), not x.about_state)
+        data.incidents, key=lambda x: (x.status is Status.RESOLVED, -x.severity.rank, not x.about_state)
     )
 
 
 def todo(data: PageData, links: Links) -> str:
     """Render what open incidents ask for, the worst first; equal instructions about one application are one step."""
     groups: dict[tuple[str, str, str], list[FleetIncident]] = {}
-    for incident in sorted(data.urgent(), key=lambda x: severity_rank(x.severity)):
+    for incident in sorted(data.urgent(), key=lambda x: -x.severity.rank):
         key = (incident.namespace, incident.application_id, incident.next_action)
         groups.setdefault(key, []).append(incident)
     if sum(map(len, groups.values())) < 2:  # the card of a single one is right below
@@ -91,7 +89,7 @@ def todo(data: PageData, links: Links) -> str:
 
 
 def _instruction(group: Sequence[FleetIncident], links: Links) -> str:
-    first, severity = group[0], level(group[0].severity)
+    first, severity = group[0], group[0].severity.value
     where = [f'<a href="#{at}">{short(x)}</a>' if (at := links.card(x)) else short(x) for x in group[:LINKS]]
     more = f" and {len(group) - LINKS} more" if len(group) > LINKS else ""
     return (
@@ -106,7 +104,7 @@ def _by_severity(incidents: Iterable[FleetIncident]) -> str:
 
 def by_severity(severities: Iterable[object]) -> str:
     """Count by severity: `3 critical, 12 warning, 1 remark`."""
-    found = Counter(map(level, severities))
+    found = Counter(map(str, severities))
     words = {x: count(found[x], "remark") if x == REMARK else f"{found[x]} {x}" for x in SEVERITIES}
     return ", ".join(words[x] for x in SEVERITIES if found[x])
 
@@ -117,14 +115,15 @@ def section(data: PageData, links: Links) -> str:
     ordered = in_order(data)
     cards = ordered[:INCIDENTS]
     for incident, html in zip(cards, _cards(cards, data, links), strict=True):
-        remark = level(incident.severity) == REMARK
-        groups["Resolved" if not is_open(incident) else "Remarks" if remark else ""].append(html)
+        is_remark = incident.severity is Severity.INFO
+        over = incident.status is Status.RESOLVED
+        groups["Resolved" if over else "Remarks" if is_remark else ""].append(html)
     parts = [paged(groups[""], "incidents") if groups[""] else _nothing(data)]
     for title, noun in (("Remarks", "remarks"), ("Resolved", "resolved incidents")):
         if found := groups[title]:
             parts.append(fold(f"{title} &middot; {len(found)}", paged(found, noun), "page group"))
     left = ordered[INCIDENTS:]
-    resolved = sum(not is_open(x) for x in left)
+    resolved = sum(x.status is Status.RESOLVED for x in left)
     over = f"; {resolved} of them resolved" if resolved else ""
     where = (
         f" ({_by_severity(left)}{over}), none worse. All are in <code>incidents.jsonl</code>, their findings in "
@@ -151,7 +150,7 @@ def _cards(cards: Sequence[FleetIncident], data: PageData, links: Links) -> Iter
 
 def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str], folded: str) -> str:
     """Render one incident; the addresses of those that it absorbed are added to `taken`."""
-    here, severity = links.card(incident), level(incident.severity)
+    here, severity = links.card(incident), incident.severity.value
     also = [address for one in incident.absorbed[:NAMES_OF_ONE] if (address := local_id(one)) not in taken]
     taken.update(also)
     missing = ", ".join(map(code, texts(incident.lead.row.get("missing_facts"))))
@@ -160,14 +159,13 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
         if missing
         else ""
     )
-    word = WORDS.get(str(incident.severity), str(incident.severity))
     issues = f"{clip(', '.join(incident.upstream), 200)}: " if incident.upstream else ""
-    done, asks = ("", "Next") if is_open(incident) else (" done", "What was to be done")
+    done, asks = ("", "Next") if incident.status is Status.OPEN else (" done", "What was to be done")
     return (
         f'<article class="card incident {severity}{done}" id="{here}" tabindex="-1"'
         f"{marks(incident.namespace, [incident.application_id], incident.pods, severity)}>"
         + "".join(f'<span class="also" id="{address}"></span>' for address in dict.fromkeys(also))
-        + f'<h3><span class="chip {severity}">{escape(word)}</span> '
+        + f'<h3><span class="chip {severity}">{WORDS[severity]}</span> '
         f"{issues}{clip(incident.title or incident.lead.detector, 200)} "
         f'<a class="id" href="#{here}">{code(incident.id)}</a></h3>'
         f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, links)}</p>'
@@ -186,7 +184,7 @@ def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
     if str(incident.status) != "open":
         parts.append(escape(incident.status))
     if incident.upstream:
-        parts.append(AFFECTED.get(str(incident.affected), f"release affected: {escape(incident.affected)}"))
+        parts.append(AFFECTED[incident.affected.value])
     keys = [
         key for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings) if key in links.drawn
     ]
@@ -243,7 +241,7 @@ def _finding(role: str, row: Row, incident: FleetIncident) -> str:
     return (
         f'<details class="finding"{" open" if row is incident.lead.row else ""}><summary>'
         f'<span class="role">{escape(role)}</span> {code(row["detector"])} {place(row)} '
-        f'<small><span class="word {level(row["severity"])}">{escape(row["severity"])}</span>, '
+        f'<small><span class="word {row["severity"]}">{escape(row["severity"])}</span>, '
         f"{escape(row['confidence'])}{state}</small></summary>"
         f'{said}{_chain(row["evidence"])}<p class="meta">{" &middot; ".join(_facts(row))}</p></details>'
     )

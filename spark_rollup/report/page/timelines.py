@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from spark_rollup.clock import parse_us
 from spark_rollup.report.page import text
 from spark_rollup.report.page.address import marks, timeline_id
-from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, level, natural, pod_key, task_key
+from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, natural, pod_key, task_key
 from spark_rollup.report.page.text import (
     clock,
     code,
@@ -184,7 +184,7 @@ def _row(
     yield from drawn.values()
     for row in flags:
         if (opened_us := parse_us(row["opened_at"])) is not None:
-            x, severity = axis.x(opened_us), level(row["severity"])
+            x, severity = axis.x(opened_us), row["severity"]
             title = _title(f"{row['detector']}: {row['summary']}"[:300])
             line = f'<path class="flag {severity}" d="M{x} 2V{ROW - 2}"/>'
             yield f'<g>{title}{line}<path class="pin {severity}" d="M{x} 2h9l-3 4l3 4h-9z"/></g>'

@@ -16,7 +16,6 @@ from spark_rollup.report.page.data import (
     Links,
     PageData,
     PodKey,
-    level,
     pod_key,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
@@ -44,24 +43,20 @@ CHANGES = 6
 """So many incidents that are new, or worse, are named in the first lines."""
 
 
-SILENT, BLIND, OTHER, GAPS, ENDED = (
-    "Silent now", "Blind now", "State not known", "Not watched for a while", "Agent has ended",
-)  # fmt: skip
+SILENT, BLIND, GAPS, ENDED = "Silent now", "Blind now", "Not watched for a while", "Agent has ended"
 
 _STATES = {"silent": SILENT, "stopped": ENDED}
 
 
 def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
     """Sort the pods that were not seen throughout by what was the matter; each with the reason as HTML."""
-    found: dict[str, dict[PodKey, str]] = {head: {} for head in (SILENT, BLIND, OTHER, GAPS, ENDED)}
+    found: dict[str, dict[PodKey, str]] = {head: {} for head in (SILENT, BLIND, GAPS, ENDED)}
     for row in data.pods:
         state = str(row["agent_state"])
         if state in _STATES:
             at_us = parse_us(row["last_seen"])
             heard = f"last heard {moment(at_us)}" if at_us is not None else "never heard"
             found[_STATES[state]][pod_key(row)] = heard
-        elif state != "watching":
-            found[OTHER][pod_key(row)] = escape(state)
     taken = found[SILENT] | found[ENDED]
     for row in data.timelines:
         of_pod = row["lane"] == "unknown" and row["task_id"] is None and row["application_id"] is None
@@ -81,7 +76,7 @@ def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
 def unseen_now(data: PageData) -> list[PodKey]:
     """List the pods of which nothing is known at the audit's time although they may run."""
     found = unseen(data)
-    return list(found[SILENT] | found[BLIND] | found[OTHER])
+    return list(found[SILENT] | found[BLIND])
 
 
 def headline(data: PageData) -> str:
@@ -92,8 +87,8 @@ def headline(data: PageData) -> str:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
     missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")
     if len(found) == 1:
-        return f"1 {level(found[0].severity)} incident: {short(found[0])}{missing}"
-    counts = [(sum(level(x.severity) == word for x in found), word) for word in SEVERITIES[:-1]]
+        return f"1 {found[0].severity} incident: {short(found[0])}{missing}"
+    counts = [(sum(x.severity == word for x in found), word) for word in SEVERITIES[:-1]]
     words = " and ".join(f"{number} {word}" for number, word in counts if number)
     return f"{words} incidents in {_where(found)}{missing}"
 
@@ -200,7 +195,7 @@ def read(data: PageData) -> str:
 
 def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
-    alive = [level(x.severity) for x in data.open_incidents()]
+    alive = [x.severity for x in data.open_incidents()]
     cells = [
         (
             word if word in alive else "none",

@@ -7,8 +7,6 @@ import pytest
 from agent.contract.events import Kind
 from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 RULE = "cloned-process"
 TWO = {
     "pods": ["pod-a", "pod-b"], "evidence": "process id p-1 is alive on pod-a and on pod-b",

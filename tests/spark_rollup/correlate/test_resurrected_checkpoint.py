@@ -8,8 +8,6 @@ import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 RULE = "resurrected-checkpoint"
 
 

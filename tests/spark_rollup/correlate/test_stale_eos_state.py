@@ -6,8 +6,6 @@ import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 RULE, WIPE = "stale-eos-state", "skipped-eos-wipe-pod-a-0_0"
 ACTIVE = {"loud": "warning suspected open", "confirms": [WIPE]}
 """An agent's information becomes a warning where the fleet shows that its copy was the active."""

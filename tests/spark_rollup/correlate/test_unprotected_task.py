@@ -6,8 +6,6 @@ import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 RULE = "unprotected-task"
 
 

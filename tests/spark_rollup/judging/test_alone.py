@@ -6,8 +6,6 @@ import pytest
 
 from tests.spark_rollup.support.fleet import Fleet, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 
 @story
 def nobody_else_speaks_of_it(fleet: Fleet) -> None:

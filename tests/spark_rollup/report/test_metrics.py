@@ -19,18 +19,14 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.judging.incidents import gather
 from spark_rollup.registry import PROOFS, severities
 from spark_rollup.report import metrics
-from tests.spark_rollup.report.page.page_rows import page
+from tests.spark_rollup.report.page import page_rows
 
 ROLLUP = "statewarden_rollup"
 
 
 def finding(**fields: object) -> dict[str, object]:
     """Give one row of the findings table."""
-    row: dict[str, object] = {
-        "detector": "missing-standby", "severity": "critical", "status": "open", "namespace": "shop",
-        "application_id": "orders", "task_id": "0_1", "reported_by": "fleet",
-    }  # fmt: skip
-    return {**row, **fields}
+    return page_rows.finding(**{"detector": "missing-standby", "task_id": "0_1"} | fields)
 
 
 def facts(*findings: dict[str, object], **fields: object) -> metrics.Facts:
@@ -43,7 +39,7 @@ def facts(*findings: dict[str, object], **fields: object) -> metrics.Facts:
     rules = {"missing-standby": Severity.CRITICAL, "unaudited": Severity.WARNING}
     given = {"coverage": coverage, "quarantine": {"not-json": 4}, "incidents": [], **fields}
     chosen = cast("Mapping[str, Severity]", given.pop("rules", rules))
-    data = page(findings=findings, as_of_us=1_700_000_000_000_000, **given)
+    data = page_rows.page(findings=findings, as_of_us=1_700_000_000_000_000, **given)
     return metrics.Facts(data, chosen, 1_700_000_060_000_000)
 
 

@@ -16,8 +16,6 @@ from tests.spark_rollup.conftest import Audited
 from tests.spark_rollup.report.page import page_rows
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, Pod, at_us, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 
 def two_copies(fleet: Fleet, release: str = "3.9.2", **settings: object) -> tuple[Pod, Pod]:
     a, b = fleet.pod("pod-a"), fleet.pod("pod-b")

@@ -9,8 +9,6 @@ from agent.contract.exit_codes import Exit
 from tests.spark_rollup.report.test_restarts import answer, asked, two_copies
 from tests.spark_rollup.support.fleet import Fleet, story
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
 
 @story
 def a_finding_was_lost(fleet: Fleet) -> None:

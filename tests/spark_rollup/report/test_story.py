@@ -5,20 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from spark_rollup.report import story
+from tests.spark_rollup.report.page.page_rows import START_US, lane
 
 Row = dict[str, object]
-SECOND_US = 1_000_000
-BEGIN_US = 1_795_000_000 * SECOND_US
-"""2026-11-18 11:06:40 UTC."""
 
 
-def step(lane: str, at_s: int, pod: str = "pod-a", to_s: int | None = None, **more: object) -> Row:
-    """Make a row of the timeline."""
-    base: Row = {
-        "lane": lane, "pod": pod, "store": None, "offset": None, "puts": None, "detail": None,
-        "from_us": BEGIN_US + at_s * SECOND_US, "to_us": None if to_s is None else BEGIN_US + to_s * SECOND_US,
-    }  # fmt: skip
-    return base | more
+def step(kind: str, at_s: int, pod: str = "pod-a", to_s: int | None = None, **more: object) -> Row:
+    """Make a row of the timeline; it begins at 2026-11-18 11:06:40 UTC."""
+    return lane(kind, at_s, to_s, pod, **{"detail": None} | more)
 
 
 def finding(detector: str, severity: str, status: str = "open", **more: object) -> Row:
@@ -103,7 +97,7 @@ def test_the_verdict_is_the_first_line():
     pods = ["pod-b", "pod-a"]
 
     def first_line(verdicts: list[Row], local: list[Row]) -> str:
-        return story.headline("shop/orders/0_0", pods, BEGIN_US, verdicts, local)
+        return story.headline("shop/orders/0_0", pods, START_US, verdicts, local)
 
     assert first_line(rules, said) == f"critical, suspected: split-owner: {where}"
     assert first_line(rules[2:], said) == (

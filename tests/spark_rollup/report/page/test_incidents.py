@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import cast
 
-import pytest
-
-from agent.contract.events import Severity, Status
+from agent.contract.events import Severity
 from agent.contract.incidents import EvidenceRole
 from spark_rollup.judging.incidents import gather, read
 from spark_rollup.report.page import incidents, render
@@ -91,19 +88,6 @@ def test_equal_ids_of_two_namespaces_have_two_addresses():
     text = render(page(incidents=[incident, replace(incident, namespace="away")]))
     whole(text)
     assert text.count("<article") == 2
-
-
-@pytest.mark.parametrize("severity", ["error", "fatal<", "info"])
-def test_a_severity_of_a_newer_version_counts_as_a_warning(severity):
-    """It is shown with its own word, behind what is critical, before remarks; no page ends over it."""
-    (incident,) = page().incidents
-    lead = replace(incident.lead, severity=cast("Severity", severity), status=cast("Status", "paused"))
-    remark = replace(incident, id="i-note", lead=replace(incident.lead, severity=Severity.INFO))
-    text = render(page(incidents=[incident, replace(incident, id="i-newer", lead=lead), remark]))
-    whole(text)
-    cards = re.findall(r'<article class="card incident (\w+)', text)
-    assert cards == (["critical", "warning", "info"] if severity != "info" else ["critical", "info", "info"])
-    assert "paused" in text
 
 
 def test_the_list_of_what_to_do_is_in_order_and_has_addresses():

@@ -122,7 +122,6 @@ def test_what_was_read_is_said_where_nothing_was_found():
     [
         ("silent", "Silent now: pod-a last heard 2026-11-18 11:21:40 UTC"),
         ("stopped", "Agent has ended: pod-a last heard 2026-11-18 11:21:40 UTC"),
-        ("dreaming", "State not known: pod-a dreaming"),
     ],
 )
 def test_pods_that_were_not_seen_are_named(state, said):
