@@ -116,12 +116,11 @@ def two_unflushed(guarantee: str = EOS, **more) -> tuple[Scenario, App]:
     return run, app
 
 
-def with_data(run: Scenario, app: App, *, flush: bool = True) -> None:
+def with_data(run: Scenario, app: App) -> None:
     """The first segment is flushed early and goes on; then the next one takes over and is flushed."""
     app.puts("0_0", 600, segment=OLD)
     app.checkpoints("0_0", 599)
-    if flush:
-        segment(run, OLD).flush()
+    segment(run, OLD).flush()
     run.wait(2)
     app.puts("0_0", 600, segment=OLD)
     run.wait(2)
