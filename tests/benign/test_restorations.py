@@ -26,15 +26,15 @@ def confirmed(run: Scenario) -> list[str]:
     return [str(x["summary"]) for x in said if (x["severity"], x["confidence"]) == ("critical", "confirmed")]
 
 
-def committed_crash(release: str, beyond: int = 5000, standbys: int = 0) -> Scenario:
+def committed_crash(release: str) -> Scenario:
     """A task that had restored up to `BASE` flushes committed records and is killed."""
-    run = Scenario(release, EOS, standbys, stores={"s": TIMESTAMPED}, told={"commit_interval_ms": 100})
+    run = Scenario(release, EOS, stores={"s": TIMESTAMPED}, told={"commit_interval_ms": 100})
     app = run.start()
     app.opens("0_0")
     app.puts("0_0", 2000)
     app.checkpoints("0_0", BASE)
     run.wait(60)
-    app.puts("0_0", beyond)
+    app.puts("0_0", 5000)
     app.flushes("0_0")
     run.wait(5)
     app.crash()

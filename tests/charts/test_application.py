@@ -14,7 +14,6 @@ from tools.alerts.model import DASHBOARDS, RUNBOOKS
 pytestmark = [pytest.mark.charts, pytest.mark.timeout(600)]
 
 DIRECTORY = APPLICATION / "ci" / "directory-values.yaml"
-GATEWAY = "audit-statewarden-pushgateway:9091"
 
 
 def pod_of(job: Manifest) -> Manifest:
@@ -52,8 +51,10 @@ def test_values_of_the_audit(chart: Helm) -> None:
     image = {"image__digest": digest, "image__registry": "registry.example"}
     (audit,) = pod_of(kind_of(chart.objects(DIRECTORY, **image), "CronJob"))["containers"]
     assert audit["image"] == f"registry.example/statewarden-rollup@{digest}"
-    (audit,) = pod_of(kind_of(chart.objects(DIRECTORY, pushgateway__enabled=True), "CronJob"))["containers"]
-    assert f"--pushgateway=http://{GATEWAY}" in audit["args"]
+    found = chart.objects(DIRECTORY, pushgateway__enabled=True)
+    gateway, (audit,) = kind_of(found, "Service"), pod_of(kind_of(found, "CronJob"))["containers"]
+    address = f"{gateway['metadata']['name']}:{gateway['spec']['ports'][0]['port']}"
+    assert f"--pushgateway=http://{address}" in audit["args"]
     assert "CronJob" not in {x["kind"] for x in chart.objects(DIRECTORY, rollup__enabled=False)}
 
 

@@ -73,7 +73,6 @@ class SidecarPod:
         limits: Sequence[object] = (),
         settings: Mapping[str, object] | None = None,
         sets: Sequence[str] = (),
-        image: str = AGENT,
     ) -> Container:
         """Start the agent as the chart does: read-only root and state, no capability, numeric user, own volume."""
         address = f"127.0.0.1:{free_port()}"
@@ -95,7 +94,7 @@ class SidecarPod:
         for key, value in environment.items():
             options += ["-e", f"{key}={value}"]
         self.agent = Container(
-            f"{self.name}-agent", image, options, ["run", *(x for one in sets for x in ("--set", one))]
+            f"{self.name}-agent", AGENT, options, ["run", *(x for one in sets for x in ("--set", one))]
         )
         return self.agent
 
@@ -169,15 +168,13 @@ class SidecarPod:
         used = int((self.agent.cgroup("cpuacct") / "cpuacct.usage").read_text())
         return used / 1e9, stat["throttled_time"] / 1e9
 
-    def query_locks(
-        self, paths: Sequence[str], *options: object, image: str = AGENT
-    ) -> list[tuple[str, int]]:
+    def query_locks(self, paths: Sequence[str], *options: object) -> list[tuple[str, int]]:
         """Ask for locks from a fresh container of the agent's image: state and holder's process id, per path."""
         python = "/opt/statewarden/bin/python"
         answer = podman(
             "run", "--rm", "--read-only", "--cap-drop", "all", "--user", f"{AGENT_UID}:{AGENT_UID}",
             "--group-add", GROUP, "-v", f"{self.state}:/state:ro", "--entrypoint", python,
-            *options, image, "-c", _LOCK_QUERY, *paths,
+            *options, AGENT, "-c", _LOCK_QUERY, *paths,
         )  # fmt: skip
         return [(line.split()[0], int(line.split()[1])) for line in answer.splitlines()]
 

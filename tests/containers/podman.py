@@ -121,27 +121,22 @@ def make_bases() -> None:
         podman("build", "--isolation", "chroot", "-q", "-t", BUILD_BASE, context, tool="buildah")
 
 
-def make_agent_image(extras: str = "") -> str:
+def make_agent_image() -> str:
     """Build the agent's image from this checkout; layers that did not change are not built again.
-
-    Args:
-        extras: `-sinks` for the variant with the libraries of the sinks, `-verify` for that of `verify` and `digest`.
 
     Returns:
         Its name.
     """
     make_bases()
-    name = f"{AGENT}{extras}"
-    arguments = {"BASE": BASE, "BUILD_BASE": BUILD_BASE, "EXTRAS": extras}
-    flags = [part for key, value in arguments.items() for part in ("--build-arg", f"{key}={value}")]
+    bases = ("--build-arg", f"BASE={BASE}", "--build-arg", f"BUILD_BASE={BUILD_BASE}")
     file = ROOT / "deploy" / "images" / "agent.Containerfile"
     # the machine's own certificates: behind an inspecting proxy the base's would not do
     certificates = f"{CERTIFICATES}:{CERTIFICATES}:ro"
     podman(
-        "build", "--isolation", "chroot", "--layers", "-q", "-f", file, *flags, "-v", certificates, "-t", name, ROOT,
+        "build", "--isolation", "chroot", "--layers", "-q", "-f", file, *bases, "-v", certificates, "-t", AGENT, ROOT,
         tool="buildah",
     )  # fmt: skip
-    return name
+    return AGENT
 
 
 def make_rollup_image() -> str:

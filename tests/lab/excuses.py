@@ -82,7 +82,7 @@ def tells(done: Done, said: Said) -> bool:
     return said.detector in action.tells and said.store in ("-", args.get("store", said.store))
 
 
-def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference, pod: str = "") -> str:
+def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference, pod: str) -> str:
     """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none.
 
     Args:

@@ -48,24 +48,17 @@ CLEANS_EARLY = releases(("4.3.0", "4.4.0"))
 """KAFKA-20805."""
 
 
-def _scale(
-    stores: str,
-    settings: Mapping[str, object] | None = None,
-    since: str = "2.0.0",
-    broker_since: str = "3.9.1",
-) -> Scenario:
+def _scale(stores: str, settings: Mapping[str, object] | None = None) -> Scenario:
     """A pod joins and leaves, with a short cleanup delay; 4.3.0 and 4.3.1 clean early (KAFKA-20805)."""
     return Scenario(
         PLAYS["scale"],
         plan={"stores": stores, "settings": {"state.cleanup.delay.ms": 6000, **(settings or {})}},
         affected=CLEANS_EARLY,
         allow=("premature-cleanup",),
-        since=since,
-        broker_since=broker_since,
     )
 
 
-def _lost_segment(play: Play, store: str, guarantees: tuple[str, ...], since: str = "4.2.0") -> Scenario:
+def _lost_segment(play: Play, store: str, guarantees: tuple[str, ...]) -> Scenario:
     """A store of segments is killed and started again; from 4.3.0 on it goes on from one segment's offset."""
     return Scenario(
         play,
@@ -75,11 +68,11 @@ def _lost_segment(play: Play, store: str, guarantees: tuple[str, ...], since: st
         find=("lost-segment",),
         severity="critical",
         allow=("stale-segment-offset", "unopenable-task"),
-        since=since,
+        since="4.2.0",
     )
 
 
-def _upgraded(before: str, affected: Affected, severity: str = "", allow: tuple[str, ...] = ()) -> Scenario:
+def _upgraded(before: str, affected: Affected, allow: tuple[str, ...] = ()) -> Scenario:
     """An older release is killed with flushed records that are not committed; the next start is of the plan's own."""
     return Scenario(
         PLAYS["upgraded-crash"],
@@ -87,7 +80,6 @@ def _upgraded(before: str, affected: Affected, severity: str = "", allow: tuple[
         plan={"settings": LONG_COMMIT, "before": before},
         affected=affected,
         find=("skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
-        severity=severity,
         allow=allow,
         since=TRANSACTIONAL_SINCE,
     )

@@ -212,7 +212,7 @@ class Stage:
         self.mark(f"{pod} goes on")
         self.pods[pod].send_signal(signal.SIGCONT)
 
-    def move_on(self, release: str, later: Mapping[str, object] | None = None) -> None:
+    def move_on(self, release: str, later: Mapping[str, object] | None) -> None:
         """Let the next start be of a release, with settings that come with it; agents are told so before it."""
         self.release, self._later = release, later or {}
         for pod in list(self.agents):
@@ -365,18 +365,18 @@ class Stage:
         self.mark(f"{why}: {seconds:g} s")
         time.sleep(seconds)
 
-    def mark_files(self, pod: str, task: str, store: str = "kv") -> frozenset[str]:
-        """Names of a key-value store's data files."""
-        return frozenset(path.name for path in (self.task(pod, task) / "rocksdb" / store).glob("*.sst"))
+    def mark_files(self, pod: str, task: str) -> frozenset[str]:
+        """Names of the key-value store's data files."""
+        return frozenset(path.name for path in (self.task(pod, task) / "rocksdb" / "kv").glob("*.sst"))
 
-    def wait_flushed(self, pod: str, task: str, before: frozenset[str], store: str = "kv") -> None:
-        """Wait until a store has a data file that it did not have."""
-        wait_until(lambda: self.mark_files(pod, task, store) - before, f"{task} of {pod} flushed {store}")
+    def wait_flushed(self, pod: str, task: str, before: frozenset[str]) -> None:
+        """Wait until the key-value store has a data file that it did not have."""
+        wait_until(lambda: self.mark_files(pod, task) - before, f"{task} of {pod} flushed kv")
         self.mark(f"{task} of {pod} has flushed")
 
-    def all_locked(self, pod: str, store: str = "kv") -> bool:
-        """Tell whether a store is open in every task of a pod."""
-        return all(is_locked(self.task(pod, task) / "rocksdb" / store / "LOCK") for task in self.tasks(pod))
+    def all_locked(self, pod: str) -> bool:
+        """Tell whether the key-value store is open in every task of a pod."""
+        return all(is_locked(self.task(pod, task) / "rocksdb" / "kv" / "LOCK") for task in self.tasks(pod))
 
     def tasks(self, pod: str) -> list[str]:
         """Task directories that a pod has."""

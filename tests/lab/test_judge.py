@@ -199,11 +199,9 @@ def test_a_standby_that_is_wrong_without_a_word_of_its_own_pod_is_a_miss():
     assert kinds(run(), [true(TWICE, pod="b", allowed=True)], asked=[look("b")]) == []
 
 
-def excused(
-    detector: str, marks: Sequence[tuple[int, str]], *, agent: str = "a-told", of: Run | None = None
-) -> bool:
+def excused(detector: str, marks: Sequence[tuple[int, str]], *, of: Run | None = None) -> bool:
     """Tell whether a warning at 50 s, while all is right, is a true one; marks are in seconds."""
-    word = said(detector, agent=agent, at_us=50 * S)
+    word = said(detector, at_us=50 * S)
     judged = kinds(of or run(guarantee=EOS), words=[word], marks=[(at_s * S, what) for at_s, what in marks])
     assert judged in (["excused"], ["false_alarm"])
     return judged == ["excused"]

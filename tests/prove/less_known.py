@@ -95,7 +95,7 @@ class BlindDisk(MemoryDisk):
         return super().read_at(path, offset, length)
 
 
-def forms(settings: Mapping[str, object], starts: int = STARTS) -> Iterator[Form]:
+def forms(settings: Mapping[str, object], starts: int) -> Iterator[Form]:
     """List the ways to know less than everything."""
     for number in range(1, starts + 1):
         yield Form(f"late {number} of {starts}", begins=number / (starts + 1))

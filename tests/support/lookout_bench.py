@@ -123,9 +123,9 @@ class LiveLookout:
         """End the watch."""
         self.lookout.stop()
 
-    def turn_until(self, enough: Callable[[], object], deadline_s: float = DEADLINE_S) -> None:
+    def turn_until(self, enough: Callable[[], object]) -> None:
         """Turn the loop until something holds; fail at the deadline."""
-        give_up_at = time.monotonic() + deadline_s
+        give_up_at = time.monotonic() + DEADLINE_S
         while not enough():
             assert time.monotonic() < give_up_at, f"still not true: {self.pipeline.inventory.blind}"
             self.lookout.turn()
@@ -160,11 +160,11 @@ class LiveLookout:
         return [x for x in self.pipeline.ledger.findings() if x.detector == "auditor-blind"]
 
 
-def write_checkpoint(task: Path, offset: int, store: str = "s") -> None:
+def write_checkpoint(task: Path, offset: int) -> None:
     """Write a checkpoint the way Kafka Streams does."""
     application, partition = task.parent.name, task.name.rpartition("_")[2]
     temporary = task / ".checkpoint.tmp"
-    temporary.write_text(f"0\n1\n{application}-{store}-changelog {partition} {offset}\n")
+    temporary.write_text(f"0\n1\n{application}-s-changelog {partition} {offset}\n")
     temporary.rename(task / ".checkpoint")
 
 

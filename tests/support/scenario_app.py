@@ -174,9 +174,9 @@ class App:
         for database in self._databases(task_id, store, segment):
             database.flush()
 
-    def compacts(self, task_id: str, store: str | None = None) -> None:
+    def compacts(self, task_id: str) -> None:
         """Files are merged; nothing new is on disk."""
-        for database in self._databases(task_id, store):
+        for database in self._databases(task_id, None):
             database.compact()
 
     def checkpoints(
