@@ -194,8 +194,8 @@ def _forget(parsed: argparse.Namespace) -> int:
                 beside = forget.remove_file(spark, bronze, path)
                 print(f"{path} taken out of {bronze}; {beside} files beside it stay")
             return 0
-        wanted = forget.Wanted(parsed.ids, parsed.pods, parsed.namespace, since, until)
-        number = forget.run(spark, bronze, wanted, clock.now_us())
+        chosen = (parsed.ids, parsed.pods, parsed.namespace, since, until)
+        number = forget.run(spark, bronze, clock.now_us(), *chosen)
     print(f"{number} events moved from {bronze} to its quarantine")
     return 0
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -66,14 +66,12 @@ class Loaded:
         quarantine: `QUARANTINE`; one row per unusable line or cut-off file.
         unique: Whether no event occurs twice, as in bronze.
         carried: What is kept of other days; None = of none.
-        ahead: Namespace and pod of clocks that are ahead of the audit's time, and how far (microseconds).
     """
 
     events: DataFrame
     quarantine: DataFrame
     unique: bool = False
     carried: Carried | None = None
-    ahead: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Loaded:

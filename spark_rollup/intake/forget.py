@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rollup.bronze import snapshots, table
@@ -36,27 +35,27 @@ FORGOTTEN = "forgotten"
 _PARTITION = re.compile(rf"/(day|{ROUTINE})=([^/]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which events to forget.
+def run(
+    spark: SparkSession,
+    bronze: Place,
+    now_us: int,
+    ids: Sequence[str] = (),
+    pods: Sequence[str] = (),
+    namespace: str | None = None,
+    since_us: int | None = None,
+    until_us: int | None = None,
+) -> int:
+    """Take events out: by their ids, and all of some pods.
 
-    Args of the dataclass:
-        ids: Events by their ids.
-        pods: All events of these pods ...
+    Args:
+        spark: Session.
+        bronze: Where.
+        now_us: When this is, for the quarantine.
+        ids: Of events.
+        pods: All of their events ...
         namespace: ... in this namespace; None = there is only one ...
         since_us: ... from this time on (microseconds since the epoch; None = from the first) ...
         until_us: ... and before this one (None = to the last).
-    """
-
-    ids: Sequence[str] = ()
-    pods: Sequence[str] = ()
-    namespace: str | None = None
-    since_us: int | None = None
-    until_us: int | None = None
-
-
-def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
-    """Take events out; returns how many there were.
 
     Returns:
         How many there were.
@@ -65,9 +64,16 @@ def run(spark: SparkSession, bronze: Place, wanted: Wanted, now_us: int) -> int:
         UsageError: there is no such event, or several namespaces have such a pod and none was named.
     """
     check_format(bronze)
-    chosen = F.coalesce(_chosen(wanted), F.lit(False))
-    if wanted.pods and wanted.namespace is None:
-        _check_one_namespace(spark, bronze, wanted.pods)
+    of_pod = F.col("pod").isin(list(pods))
+    if namespace is not None:
+        of_pod &= F.col("namespace") == namespace
+    elif pods:
+        _check_one_namespace(spark, bronze, pods)
+    if since_us is not None:
+        of_pod &= F.col("observed_at_us") >= since_us
+    if until_us is not None:
+        of_pod &= F.col("observed_at_us") < until_us
+    chosen = F.coalesce(of_pod | F.col("id").isin(list(ids)), F.lit(False))
     found = materialize(read_events(spark, bronze).where(chosen).select("id", "day", "line"))
     days = sorted(str(row["day"]) for row in found.select("day").distinct().collect())
     if not days:
@@ -134,14 +140,3 @@ def _check_one_namespace(spark: SparkSession, bronze: Place, pods: Sequence[str]
     if len(names) > 1:
         listed = ", ".join(names[:20])
         raise UsageError(f"several namespaces have such a pod: name one with --namespace: {listed}")
-
-
-def _chosen(wanted: Wanted) -> Column:
-    of_pod = F.col("pod").isin(list(wanted.pods))
-    if wanted.namespace is not None:
-        of_pod &= F.col("namespace") == wanted.namespace
-    if wanted.since_us is not None:
-        of_pod &= F.col("observed_at_us") >= wanted.since_us
-    if wanted.until_us is not None:
-        of_pod &= F.col("observed_at_us") < wanted.until_us
-    return of_pod | F.col("id").isin(list(wanted.ids))

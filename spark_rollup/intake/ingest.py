@@ -103,32 +103,20 @@ def run(
     known = read_ends(bronze)
     if again is not None:
         known = drop_ends(known, again)
-    if isinstance(source, Path):
-        source = FileSource(Directory(source))
-    if isinstance(source, FileSource):
-        return _add_files(spark, source, bronze, known, fit)
-    batch = source.batch(spark, known)
-    for note in batch.notes:
-        print(f"statewarden-rollup: {note}", file=sys.stderr)
-    fit(batch.size_bytes)
-    return add_batch(spark, batch, bronze)
-
-
-def _add_files(
-    spark: SparkSession,
-    source: FileSource,
-    bronze: Place,
-    known: Mapping[str, int],
-    fit: Callable[[int], None],
-) -> Ingested:
-    """Add the files that are new, in turns; one that ends run after run is put into quarantine in the end."""
-    fresh, lost = source.fresh(spark, known)
+    if isinstance(source, KafkaSource):
+        batch = source.batch(spark, known)
+        for note in batch.notes:
+            print(f"statewarden-rollup: {note}", file=sys.stderr)
+        fit(batch.size_bytes)
+        return add_batch(spark, batch, bronze)
+    store = FileSource(Directory(source)) if isinstance(source, Path) else source
+    fresh, lost = store.fresh(spark, known)
     fit(sum(fresh.values()))
     done = ingest_all(
         bronze / NOTE,
         fresh,
-        lambda part: add_batch(spark, source.part(spark, part, lost), bronze),
-        lambda path, size_bytes: add_batch(spark, source.put_aside(spark, path, size_bytes), bronze),
+        lambda part: add_batch(spark, store.part(spark, part, lost), bronze),
+        lambda path, size_bytes: add_batch(spark, store.put_aside(spark, path, size_bytes), bronze),
         is_deadly,
         files.FILES_PER_TURN,
     )
@@ -149,7 +137,7 @@ def total(turns: Sequence[Ingested]) -> Ingested:
 def add_batch(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
     """Add one batch; the list of what was ingested is written last."""
     check_format(bronze)
-    if not batch.parts and (bronze / MARKER).exists() and not _is_stale(bronze):
+    if not batch.ends and (bronze / MARKER).exists() and not _is_stale(bronze):
         return Ingested(0, 0, 0)
     counts = _add(spark, batch, bronze)
     marker = {"format": FORMAT, "contract_major": SCHEMA_MAJOR, "judged_by": JUDGE}
@@ -235,7 +223,7 @@ def _add(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
     fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
     if before is not None and not fresh.isEmpty():
         fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
-    counts = Ingested(number, fresh.count(), batch.parts, unread, span["newer"] if span else None)
+    counts = Ingested(number, fresh.count(), len(batch.ends), unread, span["newer"] if span else None)
     if span is not None:  # before: a run that is cut off here must leave no snapshot that lacks its events
         snapshots.withdraw(bronze, span["first_day"], span["last_day"])
     if counts.events or onto is None:

@@ -77,35 +77,28 @@ def run(options: IntakeOptions) -> None:
     where, lasting = options.opening.where, options.every_s is not None
     if "://" not in where:
         check_format(Path(where))  # before Spark is started
-    source, size_bytes = source_of(options), None
-    if isinstance(options.input, DirectoryAddress):
-        if "://" in where:
-            check_input(options.input.path, may_be_empty=lasting)
-        else:
-            check_directories(options.input.path, Path(where), may_be_empty=lasting)
-        size_bytes = size_of(options.input.path)
-    with opened(options.opening, size_bytes, _kinds(options.input)) as (spark, bronze):
+    source: FileSource | KafkaSource
+    kinds: list[str] = []
+    size_bytes: int | None = None
+    match options.input:
+        case DirectoryAddress(path):
+            if "://" in where:
+                check_input(path, may_be_empty=lasting)
+            else:
+                check_directories(path, Path(where), may_be_empty=lasting)
+            source = FileSource(Directory(path), options.cluster, may_be_empty=lasting)
+            size_bytes = size_of(path)
+        case ObjectAddress(url):
+            source, kinds = FileSource(ObjectStore(url), options.cluster), [needs.S3A]
+        case TopicAddress() as topic:
+            client = read_properties(options.kafka_config) if options.kafka_config else {}
+            source, kinds = KafkaSource(topic, client, options.cluster), [needs.KAFKA]
+    with opened(options.opening, size_bytes, kinds) as (spark, bronze):
         if options.every_s is None:
             _once(spark, source, options, bronze, options.again)
             return
         with stop_asked(spark) as asked:
             _again_and_again(spark, source, options, bronze, options.every_s, asked)
-
-
-def source_of(options: IntakeOptions) -> FileSource | KafkaSource:
-    """Make the source that an address names.
-
-    Raises:
-        UsageError: the settings for Kafka's client cannot be read.
-    """
-    match options.input:
-        case DirectoryAddress(path):
-            return FileSource(Directory(path), options.cluster, may_be_empty=options.every_s is not None)
-        case ObjectAddress(url):
-            return FileSource(ObjectStore(url), options.cluster)
-        case TopicAddress() as address:
-            client = read_properties(options.kafka_config) if options.kafka_config else {}
-            return KafkaSource(address, client, options.cluster)
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -200,12 +193,3 @@ def describe(counts: Ingested, options: IntakeOptions) -> str:
         f"{counts.events} new events, {counts.quarantined} new quarantined lines from {counts.files} {parts}"
         f" in {options.opening.where}"
     )
-
-
-def _kinds(address: Address) -> list[str]:
-    match address:
-        case ObjectAddress():
-            return [needs.S3A]
-        case TopicAddress():
-            return [needs.KAFKA]
-    return []

@@ -31,8 +31,7 @@ class Batch:
 
     Args of the dataclass:
         size_bytes: About how much it is, compressed.
-        parts: How many files (of a topic: partitions) it comes from; 0 = nothing is new.
-        ends: What to remember once bronze has it.
+        ends: What to remember once bronze has it, of each file or partition that is new.
         unread: Which files of those that gave too little could not be read, and why.
         gone: Places that were ingested once and are not in the source any more: no run will ask for them again.
         notes: What a person should know, one line each.
@@ -40,7 +39,6 @@ class Batch:
 
     loaded: Loaded
     size_bytes: int
-    parts: int
     ends: Ends
     unread: Checker = lambda _: {}
     gone: Set[str] = frozenset()

@@ -83,13 +83,13 @@ class FileSource:
         loaded = labelled(
             load_files(spark, [path for path in fresh if path not in barred], told), self._cluster
         )
-        return Batch(loaded, sum(fresh.values()), len(fresh), fresh, unread, lost)
+        return Batch(loaded, sum(fresh.values()), fresh, unread, lost)
 
     def put_aside(self, spark: SparkSession, path: str, size_bytes: int) -> Batch:
         """Make a batch that only reports a file which must not be opened."""
         why = f"{PATIENCE} runs ran out of memory on this file; it was not read"
         loaded = load_files(spark, [], {path: (DEADLY, why)})
-        return Batch(loaded, size_bytes, 1, {path: size_bytes})
+        return Batch(loaded, size_bytes, {path: size_bytes})
 
     def _why_unread(self, spark: SparkSession, path: str) -> str | None:
         try:

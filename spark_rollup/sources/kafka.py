@@ -70,7 +70,6 @@ class KafkaSource:
                 load_lines(lines_of(spark.read.format("kafka").options(**options).load())), self._cluster
             ),
             sum(found.until - found.first for found in fresh.values()) * EVENT_BYTES,
-            len(fresh),
             {f"{topic}/{number}": found.until for number, found in fresh.items()},
             notes=[
                 f"{found.expired} messages of {name}, partition {number}, expired before they were "

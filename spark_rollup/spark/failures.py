@@ -12,12 +12,10 @@ from spark_rollup.errors import DamagedError
 WHY_CHARS = 300
 """How much of a cause is shown."""
 
-_UNREAD = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+?)\.(?:\s|$)")
+_UNREAD = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 _ABSENT = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE")
-_PARTS = (
-    re.compile(r"(.*)/(events|kept)/day=[^/]*/.*"),
-    re.compile(r"(.*)/(quarantine|events|kept)(?:/[^/]*)?"),
-)
+_IN_DAY = re.compile(r"(.*)/(events|kept)/day=[^/]*/.*")
+_IN_TABLE = re.compile(r"(.*)/(quarantine|events|kept)(?:/[^/]*)?")
 """Bronze, and what is in it."""
 
 _ENDED = (
@@ -70,28 +68,20 @@ def damage(error: BaseException) -> DamagedError | None:
     known = list(causes(error))
     text = " ".join(" ".join(cause.split()) for cause in known)
     unread, absent = _UNREAD.search(text), _ABSENT.search(text)
-    if unread:
-        path = re.sub("^file:/+", "/", unquote(unread[2]))
-    elif absent:
-        path = re.sub("^file:/+", "/", absent[1])
-    else:
-        return None
-    advice = _advice(path)
-    if advice is None:
-        return None
-    return DamagedError(f"{path} cannot be read ({_short(known[-1])}): {advice}")
-
-
-def _advice(path: str) -> str | None:
-    part = next(filter(None, (pattern.fullmatch(path) for pattern in _PARTS)), None)
+    path = unquote(unread[1]) if unread else absent[1] if absent else ""
+    path = re.sub("^file:/+", "/", path)
+    part = _IN_DAY.fullmatch(path) or _IN_TABLE.fullmatch(path)
     if part is None:
         return None
-    bronze = part[1]
-    if part[2] == "kept":
+    bronze, name = part.groups()
+    if name == "kept":
         then = f"compact --snapshots --bronze {bronze}` makes that day's snapshot again"
     else:
         then = f"ingest --input SEGMENTS --bronze {bronze} --again` brings back what it held"
-    return f"`statewarden-rollup forget --bronze {bronze} --file {path}` takes it out, then `statewarden-rollup {then}"
+    return DamagedError(
+        f"{path} cannot be read ({_short(known[-1])}): `statewarden-rollup forget --bronze {bronze} --file {path}` "
+        f"takes it out, then `statewarden-rollup {then}"
+    )
 
 
 def causes(error: BaseException) -> Iterator[str]:

@@ -23,7 +23,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from xml.etree import ElementTree
 
 from spark_rollup.errors import JarError
 
@@ -127,9 +126,8 @@ def fetch(
     Args:
         wanted: All that should be there.
         directory: Made if missing.
-        repository: URL of a Maven repository; None = Maven with the user's settings, or without Maven the mirror
-            that those settings name.
-        environment: Where PATH and HOME are.
+        repository: URL of a Maven repository; None = Maven with the user's settings.
+        environment: Where PATH is.
         report: Called with the name of each jar that is there now.
 
     Returns:
@@ -141,11 +139,18 @@ def fetch(
     absent = missing(wanted, directory)
     if not absent:
         return 0
+    maven = shutil.which("mvn", path=environment.get("PATH"))
+    if not repository and not maven:
+        raise JarError(
+            "no way to fetch jars: install Maven, or name a Maven repository with --repository URL"
+        )
     directory.mkdir(parents=True, exist_ok=True)
-    bring = _way(repository, environment)
     # resolved: Maven takes a relative path for one below its pom
     with tempfile.TemporaryDirectory(dir=directory.resolve(), prefix=".fetch-") as aside:
-        bring(absent, Path(aside))
+        if repository:
+            _download(absent, Path(aside), repository)
+        else:
+            _by_maven(str(maven), absent, Path(aside))
         for pin in absent:
             found = _checksum(Path(aside) / pin.name)
             if found != pin.sha256:
@@ -156,39 +161,6 @@ def fetch(
             os.replace(Path(aside) / pin.name, directory / pin.name)  # noqa: PTH105 - all of it or nothing
             report(pin.name)
     return len(absent)
-
-
-def mirror_of(settings: str) -> str | None:
-    """Find the repository that Maven's settings name in place of the central one.
-
-    Args:
-        settings: Content of `settings.xml`.
-    """
-    try:
-        root = ElementTree.fromstring(settings)  # noqa: S314 - the user's own file
-    except ElementTree.ParseError:
-        return None
-    for mirror in root.findall(".//{*}mirror"):
-        of = (mirror.findtext("{*}mirrorOf") or "").split(",")
-        if {"*", "central", "external:*"} & {name.strip() for name in of}:
-            return mirror.findtext("{*}url")
-    return None
-
-
-def _way(repository: str | None, environment: Mapping[str, str]) -> Callable[[Sequence[Pin], Path], None]:
-    if repository:
-        return lambda absent, aside: _download(absent, aside, repository)
-    maven = shutil.which("mvn", path=environment.get("PATH"))
-    if maven:
-        return lambda absent, aside: _by_maven(maven, absent, aside)
-    settings = Path(environment.get("HOME") or Path.home()) / ".m2" / "settings.xml"
-    mirror = mirror_of(settings.read_text(encoding="utf-8")) if settings.is_file() else None
-    if mirror:
-        return lambda absent, aside: _download(absent, aside, mirror)
-    raise JarError(
-        "no way to fetch jars: install Maven, or name a Maven repository with --repository URL "
-        "(or as a mirror in ~/.m2/settings.xml)"
-    )
 
 
 def _by_maven(maven: str, absent: Sequence[Pin], aside: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from spark_rollup.errors import JarError
@@ -25,12 +26,9 @@ _GIVEN = {"spark.jars", "spark.jars.packages"}
 
 
 def bring(kinds: Sequence[str], folder: Path | None, conf: Mapping[str, str]) -> list[Path]:
-    """Find the jars that are needed; none if Spark runs, has them, or was given them. Delta's are fetched once.
+    """Find the jars that are needed; none if Spark runs, has them, or `conf` names jars. Delta's are fetched once.
 
-    Args:
-        kinds: What is needed.
-        folder: Where a person says that jars are; None = where `statewarden-rollup jars` puts them.
-        conf: Spark's settings.
+    `folder` is where a person says that jars are; None = where `statewarden-rollup jars` puts them.
 
     Raises:
         JarError: there are none; names the command that fetches them.
@@ -64,12 +62,10 @@ def _find(kind: str, folder: Path | None) -> list[Path]:
 def _fetch(place: Path) -> None:
     """Bring Delta's jars into the cache, unless they are there."""
     wanted = jars.pins(jars.installed_spark(), DELTA)
-    absent = jars.missing(wanted, place)
-    if not absent:
+    if not (absent := jars.missing(wanted, place)):
         return
-    print(
-        f"statewarden-rollup: fetching {len(absent)} jars of Delta (13 MB, once) to {place}", file=sys.stderr
-    )
+    said = f"statewarden-rollup: fetching {len(absent)} jars of Delta (13 MB, once) to {place}"
+    print(said, file=sys.stderr)
     try:
         jars.fetch(wanted, place, None, os.environ, lambda text: print(f"  {text}", file=sys.stderr))
     except JarError as error:
@@ -80,8 +76,6 @@ def _fetch(place: Path) -> None:
 
 
 def _spark_has(kind: str) -> bool:
-    import pyspark
-
     return any(Path(pyspark.__file__).parent.joinpath("jars").glob(f"{_KNOWN[kind][0]}*.jar"))
 
 

@@ -165,7 +165,7 @@ def build_session(
     else:
         settings |= {
             "spark.master": master or "local[*]",
-            **_jvm_settings(input_bytes, scratch, debug, lasting, _archive(archived)),
+            **_jvm_settings(input_bytes, scratch, debug, lasting, archived),
         }
         if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
             settings.pop("spark.driver.defaultJavaOptions", None)
@@ -216,11 +216,7 @@ def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict
 
 
 def check_spark_home(environment: Mapping[str, str], release: str) -> None:
-    """Refuse a SPARK_HOME whose Spark is not the one that belongs to this Python package.
-
-    Args:
-        environment: Where SPARK_HOME may be.
-        release: The package's.
+    """Refuse a SPARK_HOME whose Spark is not the one (`release`) that belongs to this Python package.
 
     Raises:
         UsageError: says what SPARK_HOME points to.
@@ -228,29 +224,23 @@ def check_spark_home(environment: Mapping[str, str], release: str) -> None:
     home = environment.get("SPARK_HOME")
     if not home:
         return
-    cores = sorted(path.name for path in Path(home).glob("jars/spark-core_*.jar"))
-    found = cores[0].removesuffix(".jar").rpartition("-")[2] if cores else None
-    if found is None:
-        what = "where no Spark is"
-    elif found.split(".")[:2] != release.split(".")[:2]:
-        what = f"which is Spark {found}"
-    elif not Path(home, "bin", "spark-submit").is_file():
+    cores = sorted(path.stem for path in Path(home).glob("jars/spark-core_*.jar"))
+    found = cores[0].rpartition("-")[2] if cores else ""
+    what = "where no Spark is" if not found else f"which is Spark {found}"
+    if found.split(".")[:2] == release.split(".")[:2]:
+        if Path(home, "bin", "spark-submit").is_file():
+            return
         what = "which has no bin/spark-submit"
-    else:
-        return
     raise UsageError(
         f"SPARK_HOME points to {home}, {what}, and this is pyspark {release}: unset SPARK_HOME, or use spark-submit"
     )
 
 
-def _archive(archived: bool) -> list[str]:
-    place = archive.place(os.environ, pyspark.__version__)
-    return archive.options(place) if archived else archive.made_by(place)
-
-
 def _jvm_settings(
-    input_bytes: int | None, scratch: Path, debug: bool, lasting: bool, more: Sequence[str]
+    input_bytes: int | None, scratch: Path, debug: bool, lasting: bool, archived: bool
 ) -> dict[str, str]:
+    place = archive.place(os.environ, pyspark.__version__)
+    more = archive.options(place) if archived else archive.made_by(place)
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
     options = [f"-Dlog4j2.configurationFile=file:{logging}", QUIET_JVM, *more]

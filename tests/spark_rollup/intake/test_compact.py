@@ -45,20 +45,14 @@ def ids(spark, bronze: Path) -> set[str]:
     return {row["id"] for row in read_events(spark, bronze).select("id").collect()}
 
 
-def test_finished_days_are_joined(spark, bronze):
-    """The small files of a day become one of each kind; the newest day is left alone; a repeat has nothing to do."""
+def test_finished_days_are_joined(spark, bronze, tmp_path):
+    """The small files of a day become one of each kind, the newest day's stay; who reads meanwhile sees no change."""
     before = ids(spark, bronze)
+    events = load.load(spark, bronze).events.select("id")
     assert compact.run(spark, bronze) == 1
     assert ids(spark, bronze) == before
     assert len(read_events(spark, bronze).inputFiles()) == 4
     assert compact.run(spark, bronze) == 0
-
-
-def test_a_reader_that_began_before_a_compaction_reads_to_its_end(spark, bronze, tmp_path):
-    """What it listed is there until it is done."""
-    before = ids(spark, bronze)
-    events = load.load(spark, bronze).events.select("id")
-    assert compact.run(spark, bronze) == 1
     compact.clean(spark, bronze)
     ingest.run(spark, fleet("four", 0).write(tmp_path / "more"), bronze)
     assert sorted(row["id"] for row in events.collect()) == sorted(before)

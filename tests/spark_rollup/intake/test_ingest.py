@@ -57,17 +57,21 @@ def cut(monkeypatch: pytest.MonkeyPatch, module: object, name: str, *, after: bo
 
 
 def test_runs_that_are_cut_off_lose_and_double_nothing(spark, tmp_path, monkeypatch):
-    """Cut off after the events were written, and before the list of taken files: the repeat completes it."""
+    """Cut off before and after each thing that is written, one after the other: the last repeat completes it."""
     source, bronze = fleet().write(tmp_path / "in"), tmp_path / "bronze"
-    for name, after in (("write_events", True), ("_remember", False)):
+    (source / "bad.jsonl").write_text("{broken")
+    for name, after in (
+        ("write_events", False), ("write_events", True), ("add_quarantine", True), ("put", True), ("_remember", False),
+    ):  # fmt: skip
         with monkeypatch.context() as patch:
             cut(patch, ingest, name, after=after)
             with pytest.raises(CutOffError):
                 ingest.run(spark, source, bronze)
     assert ingest.read_ends(bronze) == {}
     again = ingest.run(spark, source, bronze)
-    assert (again.events, again.files) == (0, 1)
+    assert (again.events, again.quarantined, again.files) == (0, 0, 2)
     assert len(ids(spark, bronze)) == len(set(ids(spark, bronze))) == len(fleet().lines())
+    assert read_quarantine(spark, bronze).count() == 1
     assert ingest.run(spark, source, bronze) == ingest.Ingested(0, 0, 0)
 
 

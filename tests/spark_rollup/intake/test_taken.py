@@ -38,11 +38,11 @@ def test_lists_of_what_was_taken_are_summed_up(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         cut(patch, Path, "unlink", after=False)
         with pytest.raises(CutOffError):
-            remember(tmp_path, {"in/3": 1}, {"in/0", "in/1"})
-    known = {"in/2": 1, "in/3": 1, "in/grows": 2}
+            remember(tmp_path, {"in/3": 1, "in/grows": 3}, {"in/0", "in/1"})
+    known = {"in/2": 1, "in/3": 1, "in/grows": 3}
     assert ingest.read_ends(tmp_path).items() >= known.items()
     remember(tmp_path, {}, {"in/0", "in/1"})
     assert ingest.read_ends(tmp_path) == known
     assert len(list((tmp_path / TAKEN).glob("*.jsonl"))) == 1
-    remember(tmp_path, {"in/grows": 3}, frozenset())
-    assert ingest.read_ends(tmp_path) == known | {"in/grows": 3}
+    remember(tmp_path, {"in/grows": 4}, frozenset())
+    assert ingest.read_ends(tmp_path) == known | {"in/grows": 4}

@@ -14,9 +14,6 @@ from spark_rollup.spark.jars import Pin
 
 TESTED = "4.2.1"
 """A release with all sets of jars; older ones, with which these tests run, too, have Delta's only."""
-SETTINGS = """<settings xmlns="urn:maven-settings"><mirrors>
-<mirror><id>a</id><mirrorOf>{of}</mirrorOf><url>https://example.com/maven</url></mirror></mirrors></settings>"""
-"""With a name space, as most such files have one."""
 
 
 @pytest.fixture
@@ -76,15 +73,6 @@ def test_a_jar_that_is_not_there_is_named(tmp_path, repository):
         jars.fetch([Pin("org.example:three:1", "0" * 64)], tmp_path / "jars", "ftp://example.com", {})
 
 
-@pytest.mark.parametrize(
-    ("of", "url"), [("*", True), ("central", True), ("other,central", True), ("other", False)]
-)
-def test_the_mirror_of_maven_s_settings_is_found(of, url):
-    """Only a mirror that stands for the central repository serves."""
-    assert jars.mirror_of(SETTINGS.format(of=of)) == ("https://example.com/maven" if url else None)
-    assert jars.mirror_of("<settings") is None
-
-
 def test_maven_brings_them(tmp_path, repository):
     """Maven is asked for all that is missing at once, without what those jars depend on."""
     _, pins = repository
@@ -110,10 +98,10 @@ def test_maven_brings_them(tmp_path, repository):
 
 
 def test_without_any_way_the_ways_are_named(tmp_path, repository):
-    """No Maven, no settings: the message says what would do."""
+    """No Maven: the message says what would do."""
     _, pins = repository
     with pytest.raises(JarError, match=r"install Maven, or name .* --repository URL"):
-        jars.fetch(pins, tmp_path / "jars", None, {"PATH": str(tmp_path), "HOME": str(tmp_path)})
+        jars.fetch(pins, tmp_path / "jars", None, {"PATH": str(tmp_path)})
 
 
 def test_the_command_names_coordinates(capsys, monkeypatch):

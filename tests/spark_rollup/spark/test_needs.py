@@ -11,7 +11,9 @@ from spark_rollup.errors import JarError
 from spark_rollup.spark import jars, needs
 from spark_rollup.spark.jars import Pin
 
-SETTINGS = "<settings><mirrors><mirror><mirrorOf>*</mirrorOf><url>{url}</url></mirror></mirrors></settings>"
+MAVEN = """#!/bin/sh
+for word; do case $word in -DoutputDirectory=*) printf jar > "${word#*=}/delta-spark_9-1.0.jar";; esac; done
+"""
 
 
 @pytest.fixture
@@ -20,20 +22,16 @@ def home(tmp_path, monkeypatch) -> Path:
     pin = Pin("io.delta:delta-spark_9:1.0", hashlib.sha256(b"jar").hexdigest())
     monkeypatch.setattr(jars, "pins", lambda *_: (pin,))
     monkeypatch.setattr(needs, "_is_running", lambda: False)
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    served = tmp_path / "repository" / pin.path
-    served.parent.mkdir(parents=True)
-    served.write_bytes(b"jar")
     return tmp_path
 
 
 def test_jars_are_fetched_once_and_reported(home, capsys):
-    """From the mirror that Maven's settings name; the second command finds them."""
-    (home / ".m2").mkdir()
-    (home / ".m2" / "settings.xml").write_text(SETTINGS.format(url=(home / "repository").as_uri()))
+    """By Maven; the second command finds them."""
+    (home / "mvn").write_text(MAVEN)
+    (home / "mvn").chmod(0o755)
     (found,) = needs.bring([needs.DELTA], None, {})
     assert found.read_bytes() == b"jar"
     told = capsys.readouterr().err

@@ -24,17 +24,24 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 ADAPTIVE = "spark.sql.adaptive.enabled"
 
 
-def test_small_inputs_are_run_without_ceremony():
-    """One or two partitions, and no planning that costs more than it saves."""
-    assert sql_settings(TINY_INPUT_BYTES - 1)[PARTITIONS] == "1"
-    assert sql_settings(TINY_INPUT_BYTES)[PARTITIONS] == "2"
-    assert sql_settings(SMALL_INPUT_BYTES - 1)[ADAPTIVE] == "false"
-
-
-def test_large_and_unknown_inputs_are_left_to_spark():
-    """Spark's own planning holds as soon as it pays, and where nobody knows the size yet."""
-    for size, partitions in ((SMALL_INPUT_BYTES, "16"), (1 << 30, "32"), (1 << 40, "200"), (None, "200")):
-        assert sql_settings(size) == {PARTITIONS: partitions}
+@pytest.mark.parametrize(
+    ("size", "partitions", "adaptive"),
+    [
+        (TINY_INPUT_BYTES - 1, "1", "false"),
+        (TINY_INPUT_BYTES, "2", "false"),
+        (SMALL_INPUT_BYTES - 1, "2", "false"),
+        (SMALL_INPUT_BYTES, "16", None),
+        (1 << 30, "32", None),
+        (1 << 40, "200", None),
+        (None, "200", None),
+    ],
+)
+def test_settings_by_size(size, partitions, adaptive):
+    """No planning that costs more than it saves; of large inputs and unknown ones it is Spark's. A wish wins."""
+    found = sql_settings(size)
+    assert (found[PARTITIONS], found.get(ADAPTIVE)) == (partitions, adaptive)
+    assert (len(found) == 1) == (adaptive is None)
+    assert sql_settings(size, 7)[PARTITIONS] == "7"
 
 
 class Conf(dict[str, str]):
@@ -66,11 +73,6 @@ def test_what_was_given_is_not_fitted():
     conf = Conf({PARTITIONS: "7", ADAPTIVE: "false"})
     session.fit(started(conf), SMALL_INPUT_BYTES, dict(conf))
     assert conf == {PARTITIONS: "7", ADAPTIVE: "false"}
-
-
-def test_a_wish_wins():
-    """Partitions that were asked for are taken."""
-    assert sql_settings(0, 7)[PARTITIONS] == sql_settings(None, 7)[PARTITIONS] == "7"
 
 
 @pytest.mark.parametrize(
