@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from agent.contract.buckets import BUCKETS
+from agent.contract.buckets import BUCKETS, MAX_ROWS
 from agent.contract.events import Severity
-from agent.contract.packed import MAX_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agent.contract.buckets import DATABASES, DIGESTS
 from agent.contract.codec import DATASCHEMA
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.field import Field, FieldType
 from agent.contract.fields import BLIND, EVIDENCE, FIELDS, OFFSETS, SETTINGS, STORES
-from agent.contract.packed import DATABASES, DIGESTS
 
 _HEAD = f"""\
 # The event contract
@@ -105,7 +105,7 @@ _KIND_TEXT = {
     Kind.CONFIGURATION: "The settings in force for an application, each with its origin.",
     Kind.LIFECYCLE: "The agent started, or is about to stop.",
     Kind.DROP: "Records were dropped, how many and why: the hole in `sequence` is announced.",
-    Kind.DIGEST: "What a store held when it was closed, as numbers and fingerprints ([digests](digests.md)).",
+    Kind.DIGEST: "What a store held, as numbers and fingerprints ([digests](digests.md)).",
 }
 
 _LISTS = (

@@ -6,13 +6,11 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
 
 from agent.cli.help_pages import PAGES as AGENT
 from agent.cli.lookup import of_alert
-from agent.contract import buckets, packed
+from agent.contract import buckets
 from agent.contract.exit_codes import Exit, codes_of
-from agent.contract.field import Field
 from agent.contract.help_page import HelpPage
 from agent.contract.mechanisms import INSTRUCTIONS_FIRST, Mechanism
 from agent.contract.reporting import ACCEPTS
@@ -113,30 +111,8 @@ def render_incidents_page(page: str) -> str:
 
 
 def render_digest_page(page: str) -> str:
-    """Render the last part of docs/digests.md: the fields of a digest file and of its event."""
-    parts = (
-        ("One line is one store:", buckets.FIELDS),
-        ("One of `databases`:", buckets.DATABASE_FIELDS),
-        ("One of its `buckets`:", buckets.BUCKET_FIELDS),
-    )
-    tables = [f"{title}\n\n{_fields(fields)}" for title, fields in parts]
-    return _below(
-        page, "## The file", "\n".join([_words(buckets), *tables, f"## The event\n\n{_words(packed)}"])
-    )
-
-
-def _words(module: ModuleType) -> str:
-    """Give the docstring of a module without its first line."""
-    return f"{(module.__doc__ or '').strip().partition(chr(10) * 2)[2]}\n"
-
-
-def _fields(fields: Iterable[Field]) -> str:
-    rows = []
-    for row in fields:
-        values = f" One of {', '.join(f'`{value}`' for value in row.values)}." if row.values else ""
-        unit = f" Unit: {row.unit}." if row.unit else ""
-        rows.append((f"`{row.name}`", row.type.value, f"{row.meaning}{values}{unit}"))
-    return _table(("field", "type", "meaning"), rows)
+    """Render the last part of docs/digests.md: what a digest is made of."""
+    return _below(page, "## The event", (buckets.__doc__ or "").strip().partition("\n\n")[2] + "\n")
 
 
 def _below(page: str, heading: str, text: str) -> str:

@@ -104,30 +104,28 @@ def asked_stores(chosen: argparse.Namespace, *, with_global: bool) -> list[Store
 
     Raises `UsageError`: there is none, or a directory cannot be read.
     """
-    from agent.verify.places import find_global_stores, find_stores
+    from agent.verify.places import find_stores
 
     only = {"application": chosen.application, "task": chosen.task, "name": chosen.store}
-    stores, everywhere = find_stores(chosen.state_dir, **only), find_global_stores(chosen.state_dir, **only)
-    if with_global:
-        stores += everywhere
-    else:
-        for store in everywhere:
-            path = f"{store.application}/{store.task}/{store.name}"
-            complain(printable(f"{path}: skipped; a global store has every partition of its topic"))
+    stores = []
+    for store in find_stores(chosen.state_dir, **only):
+        if with_global or not store.is_global:
+            stores.append(store)
+        else:
+            complain(printable(f"{store.path}: skipped; a global store has every partition of its topic"))
     if not stores:
-        there = find_stores(chosen.state_dir) + (find_global_stores(chosen.state_dir) if with_global else [])
+        there = [x.path for x in find_stores(chosen.state_dir) if with_global or not x.is_global]
         raise UsageError(f"{chosen.state_dir}: {_none_of(there, only)}")
     return stores
 
 
-def _none_of(there: Sequence[Store], only: Mapping[str, str | None]) -> str:
+def _none_of(there: Sequence[str], only: Mapping[str, str | None]) -> str:
     """Say which stores there are instead of those that were asked for, the first few."""
     if not there:
         return "no store on disk"
     asked = " ".join(f"--{'store' if key == 'name' else key} {value}" for key, value in only.items() if value)
-    names = sorted(f"{x.application}/{x.task}/{x.name}" for x in there)
-    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return printable(f"no store of {asked}; there are {', '.join(names[:_NAMED])}{more}")
+    more = f", and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+    return printable(f"no store of {asked}; there are {', '.join(sorted(there)[:_NAMED])}{more}")
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""The file of `statewarden digest`: what a store holds, as numbers of entries and fingerprints.
+"""A digest: what a store holds, as numbers of entries and fingerprints, in the fields of an event of kind `digest`.
 
-The agent writes it; the rollup reads it and makes the same of a changelog. One JSON line per store. An entry counts as
-the record of the changelog that made it, by key and value of that record. Its time and headers are left out, since not
-every form of a store keeps them; but of a versioned store the latest version of each key counts, and its time (8 bytes,
-big-endian) comes before the value.
+An agent ships the event at a close, `statewarden digest` writes its fields into a file, one line per store; the
+rollup makes the same of a changelog. An entry counts as the record of the changelog that made it, by key and value of
+that record. Its time and headers are left out, since not every form of a store keeps them; but of a versioned store
+the latest version of each key counts, and its time (8 bytes, big-endian) comes before the value.
 
 With `hash(seed, bytes)` = XXH64, which is Spark's `xxhash64`, and seeds as Spark chains them:
 
@@ -13,19 +13,33 @@ With `hash(seed, bytes)` = XXH64, which is Spark's `xxhash64`, and seeds as Spar
 
 An entry goes into bucket `key & (buckets - 1)`; a bucket holds the number of its entries and the XOR of each of the
 three, as signed 64-bit numbers: the order of entries does not matter.
+
+`packed` is Base64 (the plain alphabet, with padding, in one line) of 32 bytes per bucket that is not empty, by its
+number; all of them big-endian:
+
+    bytes 0 to 3     bucket      unsigned
+    bytes 4 to 7     entries     unsigned
+    bytes 8 to 15    keys        signed, two's complement
+    bytes 16 to 23   first       the same
+    bytes 24 to 31   second      the same
+
+That is 175 kB for 4,096 buckets. An agent ships up to 16,384 buckets in an event; more databases get fewer each.
 """
 
 from __future__ import annotations
 
-import json
+import struct
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 from agent.contract.field import Field, FieldType
 
 FORMAT = 1
-"""Files of another number are not read."""
+"""Digests of another number are not read."""
 
 SEED, SECOND = 42, 1
 """Spark's seed, and the number that is hashed before the key for the second fingerprint."""
@@ -34,6 +48,11 @@ BUCKETS = 4096
 """Buckets of a store, or of each segment; a power of two."""
 
 MAX_BUCKETS = 1 << 20
+
+MAX_ROWS = 16_384
+"""Buckets of all databases of one shipped event: 700 kB. Kafka takes messages up to 1 MB by default."""
+
+_ROW = struct.Struct(">IIqqq")
 
 
 class StoreKind(StrEnum):
@@ -70,27 +89,29 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One RocksDB: a store, or one segment of it; fields as `DATABASE_FIELDS` has them, no bucket is empty."""
+    """One RocksDB: a store, or one segment of it; fields as `DATABASES` has them."""
 
     segment_ms: int | None
     offset: int | None
     is_exact: bool
     written_us: int
     entries: int
-    buckets: tuple[Bucket, ...]
+    packed: str = ""
     identity: str | None = None
+
+    @property
+    def segment(self) -> int:
+        """Where the segment begins, milliseconds; 0 for a store that has none."""
+        return self.segment_ms or 0
 
 
 @dataclass(frozen=True, slots=True)
 class StoreDigest:
-    """One store of one task on one pod; fields as `FIELDS` has them.
+    """One store of one task; fields as `DIGESTS` has them.
 
     Its own `offset` holds for segments that are not there: what one has behind it was processed for all.
     """
 
-    cluster: str | None
-    namespace: str
-    pod: str
     application_id: str
     task_id: str
     store: str
@@ -100,62 +121,67 @@ class StoreDigest:
     partition: int
     offset: int | None
     made_us: int
-    agent_version: str
     buckets: int
     databases: tuple[Database, ...]
 
 
+_field = partial(Field, since="1.2")
 _S, _L, _B = FieldType.STRING, FieldType.LONG, FieldType.BOOLEAN
 
-BUCKET_FIELDS = (
-    Field("bucket", _L, "Number of the bucket.", required=True),
-    Field("entries", _L, "Number of entries.", required=True),
-    Field("keys", _L, "XOR of the keys' hashes.", required=True),
-    Field("first", _L, "XOR of the first hashes of key and value.", required=True),
-    Field("second", _L, "XOR of the second hashes of key and value.", required=True),
+DATABASES = (
+    _field("segment_ms", _L, "Start of the segment; null = not segmented.", unit="milliseconds"),
+    _field("identity", _S, "RocksDB's IDENTITY: its incarnation; null = not known."),
+    _field("offset", _L, "Last record that it says it has; null = it says nothing."),
+    _field("is_exact", _B, "Whether it holds no later record.", required=True),
+    _field("written_us", _L, "When its newest file was written.", required=True, unit="microseconds"),
+    _field("entries", _L, "Number of entries.", required=True),
+    _field("packed", _S, "Buckets that are not empty, packed.", required=True),
 )
 
-DATABASE_FIELDS = (
-    Field("segment_ms", _L, "Start of the segment; null = not segmented.", unit="milliseconds"),
-    Field("identity", _S, "RocksDB's IDENTITY: its incarnation; null = not known."),
-    Field("offset", _L, "Last record that it says it has; null = it says nothing."),
-    Field("is_exact", _B, "Whether it holds no later record.", required=True),
-    Field("written_us", _L, "When its newest file was written.", required=True, unit="microseconds"),
-    Field("entries", _L, "Number of entries.", required=True),
-    Field("buckets", FieldType.STRUCTS, "Buckets that are not empty.", required=True, items=BUCKET_FIELDS),
-)
-
-FIELDS = (
-    Field("format", _L, f"{FORMAT}; files of another number are not read.", required=True),
-    Field("cluster", _S, "Cluster or region; null = there is one only."),
-    Field("namespace", _S, "Kubernetes namespace; empty outside Kubernetes.", required=True),
-    Field("pod", _S, "Pod or host.", required=True),
-    Field("application_id", _S, "Application.", required=True),
-    Field("task_id", _S, "Task.", required=True),
-    Field("store", _S, "Store.", required=True),
-    Field("kind", _S, "Kind of store.", required=True, values=tuple(kind.value for kind in StoreKind)),
-    Field("state", _S, "How it was left.", required=True, values=tuple(x.value for x in StoreState)),
-    Field("topic", _S, "Changelog, or the source topic that serves as one.", required=True),
-    Field("partition", _L, "Partition of the topic.", required=True),
-    Field(
+DIGESTS = (
+    _field("format", _L, f"{FORMAT}; files of another number are not read.", required=True),
+    _field("kind", _S, "Kind of store.", required=True, values=tuple(kind.value for kind in StoreKind)),
+    _field("state", _S, "How it was left.", required=True, values=tuple(x.value for x in StoreState)),
+    _field("topic", _S, "Changelog, or the source topic that serves as one.", required=True),
+    _field("partition", _L, "Partition of the topic.", required=True),
+    _field(
         "offset", _L, "The largest of its databases'; also of segments that are not there. Null = nothing."
     ),
-    Field("made_us", _L, "When the digest was made.", required=True, unit="microseconds"),
-    Field("agent_version", _S, "Version of the agent that made it.", required=True),
-    Field("buckets", _L, "Number of buckets of each database, a power of two.", required=True),
-    Field(
-        "databases", FieldType.STRUCTS, "The store, or its segments.", required=True, items=DATABASE_FIELDS
-    ),
+    _field("made_us", _L, "When the digest was made.", required=True, unit="microseconds"),
+    _field("buckets", _L, "Number of buckets of each database, a power of two.", required=True),
+    _field("databases", FieldType.STRUCTS, "The store, or its segments.", required=True, items=DATABASES),
 )
-"""Fields of one line, in its order."""
+"""Fields of the one object in `digests`; whose it is say the event's own fields."""
 
 
-def to_line(digest: StoreDigest) -> str:
-    """Write a store's digest as one JSON line, without the newline."""
-    values = {"format": FORMAT} | {row.name: getattr(digest, row.name) for row in FIELDS[1:]}
-    values["databases"] = [
-        {row.name: getattr(one, row.name) for row in DATABASE_FIELDS}
-        | {"buckets": [bucket._asdict() for bucket in one.buckets]}
-        for one in digest.databases
-    ]
-    return json.dumps(values, ensure_ascii=True, separators=(",", ":"))
+def buckets_for(wanted: int, databases: int) -> int:
+    """Choose the number of buckets of each database, so that an event has room for all of them.
+
+    It depends on nothing else: copies with the same segments can be compared.
+
+    Gives the largest power of two that is at most `wanted` and fits; at least 1.
+    """
+    room = max(1, MAX_ROWS // max(1, databases))
+    return min(wanted, 1 << (room.bit_length() - 1))
+
+
+def pack(rows: Iterable[Bucket]) -> str:
+    """Pack the buckets of a database. Raises `OverflowError`: a bucket has more than 2^32 - 1 entries."""
+    try:
+        return b2a_base64(b"".join(_ROW.pack(*row) for row in rows), newline=False).decode("ascii")
+    except struct.error as error:
+        raise OverflowError(f"a bucket has too many entries to be packed: {error}") from error
+
+
+def unpack(packed: str) -> Iterator[Bucket]:
+    """Give the buckets of a database."""
+    return map(Bucket._make, _ROW.iter_unpack(a2b_base64(packed)))
+
+
+def body_of(digest: StoreDigest) -> dict[str, object]:
+    """Make the fields of an event of kind `digest`, without those that every event of its agent carries."""
+    row = {"format": FORMAT} | {x.name: getattr(digest, x.name) for x in DIGESTS[1:]}
+    row["databases"] = [{x.name: getattr(one, x.name) for x in DATABASES} for one in digest.databases]
+    return {name: getattr(digest, name) for name in ("application_id", "task_id", "store")} | {
+        "digests": [row]
+    }

@@ -5,8 +5,9 @@ The agent compares entries by it, the rollup digests: both fold through `Key`, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from agent.contract.buckets import StoreKind
 
@@ -21,26 +22,20 @@ MARKERS = 2  # offsets in a row that markers of transactions may take; compactio
 _LONG = 8
 
 
-class Record(Protocol):
+C = TypeVar("C")
+
+
+class Logged(NamedTuple, Generic[C]):
     """One record of a key."""
 
-    @property
-    def offset(self) -> int:
-        """Its offset."""
-
-    @property
-    def content(self) -> object | None:
-        """What it says; None = deleted."""
-
-    @property
-    def is_committed(self) -> bool:
-        """False: of a transaction that was aborted, or has not ended: a store may have it, and need not."""
+    offset: int
+    content: C | None  # what it says; None = deleted
+    is_committed: bool = True
+    """False: of a transaction that was aborted, or has not ended: a store may have it, and need not."""
+    at_ms: int = 0
 
 
-R = TypeVar("R", bound=Record)
-
-
-class Key(Generic[R]):
+class Key(Generic[C]):
     """What the records of one key come to, for a store at an offset.
 
     What must be there is the last committed record at or before the offset; any later one may be there as well.
@@ -51,11 +46,11 @@ class Key(Generic[R]):
     def __init__(self, offset: int | None) -> None:
         """Begin; None = the store says no offset: every record is later."""
         self._offset = -1 if offset is None else offset
-        self.low: R | None = None  # the last committed record at or before the offset
-        self.newest: R | None = None  # the last committed record
+        self.low: Logged[C] | None = None  # the last committed record at or before the offset
+        self.newest: Logged[C] | None = None  # the last committed record
         self.has_later = self.has_later_deletion = self.has_value = False
 
-    def take(self, record: R) -> bool:
+    def take(self, record: Logged[C]) -> bool:
         """Take the next record, in the order of offsets; returns whether it is a later one."""
         is_later = record.offset > self._offset
         if not is_later and not record.is_committed:
@@ -118,3 +113,10 @@ def times_of(retention_ms: int) -> Times:
         retention, at least a minute.
     """
     return Times(retention_ms, max(retention_ms // 2, LEAST_INTERVAL_MS))
+
+
+def retention_ms(kind: StoreKind, settings: Mapping[str, int] | Mapping[str, str]) -> int | None:
+    """Return how long a store keeps windows, or versions, by its changelog's settings; None = forever, or not known."""
+    name = "min.compaction.lag.ms" if kind is StoreKind.VERSIONED else "retention.ms"
+    found = int(settings.get(name, 0)) - ADDITIONAL_MS
+    return found if kind is not StoreKind.KEY_VALUE and found > 0 else None

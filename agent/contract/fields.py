@@ -6,9 +6,9 @@ Additive inside a major version; a name is never reused.
 
 from __future__ import annotations
 
+from agent.contract.buckets import DIGESTS
 from agent.contract.events import Affected, Change, Confidence, Kind, Level, Severity, Source, Status
 from agent.contract.field import Field, FieldType
-from agent.contract.packed import DIGESTS
 from agent.contract.remedy import Remedy
 
 _S, _L, _B = FieldType.STRING, FieldType.LONG, FieldType.BOOLEAN

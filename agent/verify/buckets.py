@@ -22,9 +22,7 @@ class Buckets:
     def __init__(self, number: int = BUCKETS) -> None:
         """Begin with none.
 
-        Raises:
-            ValueError: not a power of two from 1 to `MAX_BUCKETS`.
-            UsageError: xxhash is not installed.
+        Raises `ValueError`: not a power of two from 1 to `MAX_BUCKETS`. Raises `UsageError`: xxhash is not installed.
         """
         self._hash = load()
         self._second_seed = self._hash(struct.pack("<q", SECOND), SEED)
@@ -60,11 +58,7 @@ class Buckets:
 
 
 def load() -> Callable[[bytes, int], int]:
-    """Load XXH64: bytes and seed to an unsigned number.
-
-    Raises:
-        UsageError: xxhash is not installed.
-    """
+    """Load XXH64: bytes and seed to an unsigned number. Raises `UsageError`: xxhash is not installed."""
     try:
         from xxhash import xxh64_intdigest
     except ImportError as error:

@@ -47,12 +47,8 @@ class Changelogs:
     def __init__(self, servers: str, properties: Mapping[str, str]) -> None:
         """Load the library; no broker is asked.
 
-        Args:
-            servers: `host:port,...`.
-            properties: More settings, by librdkafka's names.
-
-        Raises:
-            UsageError: the library is not installed, or a setting is wrong.
+        `servers`: `host:port,...`. `properties`: more settings, by librdkafka's names. Raises `UsageError`: the library
+        is not installed, or a setting is wrong.
         """
         try:
             import confluent_kafka
@@ -80,11 +76,7 @@ class Changelogs:
         self._reader.close()
 
     def topics(self, prefix: str) -> set[str]:
-        """Return the topics that begin so and may be seen.
-
-        Raises:
-            UsageError: no broker answers.
-        """
+        """Return the topics that begin so and may be seen. Raises `UsageError`: no broker answers."""
         return {
             name
             for name in self._asked(self._reader.list_topics, timeout=TIMEOUT_S).topics
@@ -94,16 +86,14 @@ class Changelogs:
     def partitions(self, topic: str) -> int:
         """Return how many partitions a topic has.
 
-        Raises:
-            UsageError: no broker answers, the topic is not there, or may not be described.
+        Raises `UsageError`: no broker answers, the topic is not there, or may not be described.
         """
         return len(self._described(topic).partitions)
 
     def range(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset that is there, and the one behind the last.
 
-        Raises:
-            UsageError: no broker answers, the topic or partition is not there, or may not be described.
+        Raises `UsageError`: no broker answers, the topic or partition is not there, or may not be described.
         """
         found = self._described(topic)
         if partition not in found.partitions:
@@ -118,11 +108,7 @@ class Changelogs:
         return found
 
     def settings(self, topic: str) -> dict[str, str] | None:
-        """Return a topic's settings; None where they may not be described.
-
-        Raises:
-            UsageError: no broker answers.
-        """
+        """Return a topic's settings; None where they may not be described. Raises `UsageError`: no broker answers."""
         admin = self._kafka.admin
         client = admin.AdminClient({name: x for name, x in self._settings.items() if name != "error_cb"})
         resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, topic)
@@ -139,8 +125,7 @@ class Changelogs:
     ) -> Generator[list[Record], None, None]:
         """Read records from offset `start` up to, not including, `end`, in batches, however long the log grows.
 
-        Raises:
-            UsageError: a broker refuses, or answers no more.
+        Raises `UsageError`: a broker refuses, or answers no more.
         """
         if start >= end:
             return

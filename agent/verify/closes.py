@@ -32,14 +32,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """A store that no process holds, after an orderly close.
-
-    Args of the dataclass:
-        content: Identities of its databases and its offset: the same means the same entries.
-    """
+    """A store that no process holds, after an orderly close."""
 
     key: Key
     content: tuple[frozenset[str], int]
+    """Identities of its databases and its offset: the same means the same entries."""
     at_us: int
 
 

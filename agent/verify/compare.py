@@ -14,30 +14,20 @@ from agent.verify.stores import Database
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One key of which something is said.
-
-    Args of the dataclass:
-        offset: Of the record that the store should have at least; None = there is none.
-        have: What the store holds; None = nothing.
-        segment: Start of its segment; None for a store of one database.
-    """
+    """One key of which something is said."""
 
     word: Word
     key: bytes
-    offset: int | None
-    have: Content | None
-    segment: int | None = None
+    offset: int | None  # of the record that the store should have at least; None = there is none
+    have: Content | None  # what the store holds; None = nothing
+    segment: int | None = None  # start of its segment; None for a store of one database
 
 
 @dataclass(slots=True)
 class Tally:
-    """Words of keys, counted, with some examples of those that are not right.
+    """Words of keys, counted, with some examples of those that are not right."""
 
-    Args of the dataclass:
-        most: How many examples of each word.
-    """
-
-    most: int = 0
+    most: int = 0  # how many examples of each word
     counts: Counter[Word] = field(default_factory=Counter)
     examples: list[Example] = field(default_factory=list)
 
@@ -88,9 +78,7 @@ def compare(
 ) -> None:
     """Compare one database (None = it is not there) with the records of its keys, which come in order.
 
-    Raises:
-        LayoutError: an entry is not of this kind.
-        UsageError: the database is damaged.
+    Raises `LayoutError`: an entry is not of this kind. Raises `UsageError`: the database is damaged.
     """
     for key, have, records in pair(contents(database, kind), rows):
         word, offset = judge(have, records or (), known)

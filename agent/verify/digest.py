@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
-from agent import __version__
 from agent.contract import buckets as contract
 from agent.contract.buckets import StoreDigest, StoreState
-from agent.errors import LayoutError, UsageError
+from agent.errors import LayoutError
 from agent.inventory.disk import Disk, LockState, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_IDENTITY_BYTES, parse_identity
@@ -28,25 +26,10 @@ PAUSE_EVERY = 1_000
 """Entries between two pauses: some milliseconds of work."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Whose digest it is.
-
-    Args of the dataclass:
-        cluster: Cluster or region; None = there is one only.
-        now_us: When it is made, microseconds since the epoch.
-    """
-
-    cluster: str | None
-    namespace: str
-    pod: str
-    now_us: int
-
-
 def digest_store(
     store: Store,
     kinds: Mapping[str, Kind],
-    origin: Origin,
+    now_us: int,
     disk: Disk,
     work: Path,
     number: int,
@@ -54,21 +37,15 @@ def digest_store(
 ) -> StoreDigest:
     """Digest one store; nothing is written into its directory.
 
-    Args:
-        store: Which.
-        kinds: Store -> kind, where it cannot be known.
-        origin: Whose digest it is.
-        disk: The state directory.
-        work: Private directory for the views.
-        number: Buckets of each database.
-        pause: Called again and again: rests, or ends it.
+    `kinds`: store -> kind, where it cannot be known. `now_us`: when it is made, microseconds since the epoch. `disk`:
+    the state directory. `work`: private directory for the views. `number`: buckets of each database. `pause`: called
+    again and again: rests, or ends it.
 
-    Raises:
-        UsageError: the store cannot be read.
-        LayoutError: its form is not known.
+    Raises `UsageError`: the store cannot be read. Raises `LayoutError`: its form is not known. Raises `OverflowError`:
+    a bucket has too many entries to be packed.
     """
     with ExitStack() as stack:
-        return _Reading(store, disk, work, stack, pause).digest(kinds, origin, number)
+        return _Reading(store, disk, work, stack, pause).digest(kinds, now_us, number)
 
 
 class _Reading:
@@ -89,7 +66,7 @@ class _Reading:
         }
         self._locks = {self._lock(path) for path in store.databases.values()}
 
-    def digest(self, kinds: Mapping[str, Kind], origin: Origin, number: int) -> StoreDigest:
+    def digest(self, kinds: Mapping[str, Kind], now_us: int, number: int) -> StoreDigest:
         """Count all entries."""
         store = self._store
         topic = self._opened.topic() or store.changelog
@@ -97,13 +74,7 @@ class _Reading:
         databases = tuple(
             self._database(segment, kind, topic, number) for segment in sorted(self._opened.databases)
         )
-        offsets = [one.offset for one in databases if one.offset is not None]
-        # a segment that is not there: what another one has behind it was processed for all of them
-        rest = max(offsets, default=None) if databases else self._opened.offset(topic)
         return StoreDigest(
-            cluster=origin.cluster,
-            namespace=origin.namespace,
-            pod=origin.pod,
             application_id=store.application,
             task_id=store.task,
             store=store.name,
@@ -111,9 +82,8 @@ class _Reading:
             state=self._state(all(one.is_exact for one in databases)),
             topic=topic,
             partition=store.partition,
-            offset=rest,
-            made_us=origin.now_us,
-            agent_version=__version__,
+            offset=self._opened.rest(topic),
+            made_us=now_us,
             buckets=number,
             databases=databases,
         )
@@ -132,7 +102,7 @@ class _Reading:
             is_exact=offset is not None and self._is_exact(segment, topic),
             written_us=int(self._opened.written_s[segment] * 1e6),
             entries=counted.entries,
-            buckets=counted.rows(),
+            packed=contract.pack(counted.rows()),
             identity=self._identities[segment],
         )
 
@@ -227,8 +197,3 @@ def _records(database: Database, kind: Kind) -> Iterator[tuple[bytes, bytes]]:
                 yield own, value
         elif not is_index(kind, key):
             yield record_key(kind, key), record_value(kind, family, value)
-
-
-def skipped(error: UsageError | LayoutError, store: Store) -> str:
-    """Say which store has no digest, and why."""
-    return f"{store.application}/{store.task}/{store.name}: no digest: {error}"

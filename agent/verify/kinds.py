@@ -65,17 +65,11 @@ _BASE, _INDEX = b"\0", b"\1"
 
 
 class Content(NamedTuple):
-    """What an entry says, as far as its form keeps it.
+    """What an entry says, as far as its form keeps it."""
 
-    Args of the tuple:
-        at_ms: Time of the record, milliseconds since the epoch; None = this form does not keep it.
-        headers: Headers as bytes; None = this form does not keep them.
-        value: The value, or its fingerprint (`shorten`).
-    """
-
-    at_ms: int | None
-    headers: bytes | None
-    value: bytes
+    at_ms: int | None  # time of the record, milliseconds since the epoch; None = this form does not keep it
+    headers: bytes | None  # headers as bytes; None = this form does not keep them
+    value: bytes  # the value, or its fingerprint (`shorten`)
 
     def is_of(self, record: Content) -> bool:
         """Return whether a record, which has everything, makes this entry."""
@@ -97,11 +91,7 @@ def big_endian(number: int) -> bytes:
 
 
 def read_long(data: bytes, at: int = 0) -> int:
-    """Read a Java long.
-
-    Raises:
-        LayoutError: the data end before it does.
-    """
+    """Read a Java long. Raises `LayoutError`: the data end before it does."""
     piece = data[at : at + _LONG]
     if len(piece) != _LONG:
         raise LayoutError(f"{len(data)} bytes, a number of 8 is expected at {at}")
@@ -114,8 +104,7 @@ def read_long(data: bytes, at: int = 0) -> int:
 def time_of(kind: Kind, key: bytes) -> int:
     """Return the time that decides the segment of a record: a window's start, a session's end, in ms.
 
-    Raises:
-        LayoutError: the key is too short.
+    Raises `LayoutError`: the key is too short.
     """
     found = window_ms(STORE_KINDS[kind], key)
     if found is None:
@@ -137,8 +126,7 @@ def store_key(kind: Kind, key: bytes) -> bytes:
 def record_key(kind: Kind, key: bytes) -> bytes:
     """Return the record's key of a store's key; the reverse of `store_key`, and of an index's key.
 
-    Raises:
-        LayoutError: not a key of this kind.
+    Raises `LayoutError`: not a key of this kind.
     """
     plain = _TIME_FIRST.get(kind)
     if plain is None:
@@ -163,8 +151,7 @@ def is_index(kind: Kind, key: bytes) -> bool:
 def content_of(kind: Kind, family: str, value: bytes) -> Content:
     """Read an entry's value; not of a versioned store, whose entries hold several records.
 
-    Raises:
-        LayoutError: not of the form that the family has.
+    Raises `LayoutError`: not of the form that the family has.
     """
     at_ms, headers, rest = _parts(kind, family, value)
     return Content(at_ms, headers, shorten(rest))
@@ -173,8 +160,7 @@ def content_of(kind: Kind, family: str, value: bytes) -> Content:
 def record_value(kind: Kind, family: str, value: bytes) -> bytes:
     """Return the record's value of an entry's, without time and headers; not of a versioned store.
 
-    Raises:
-        LayoutError: not of the form that the family has.
+    Raises `LayoutError`: not of the form that the family has.
     """
     return _parts(kind, family, value)[2]
 

@@ -17,27 +17,27 @@ from agent.layout.paths import PathRole, classify
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of one task.
-
-    Args of the dataclass:
-        task: `0_1` or `__NAME__/0_1`.
-        segments: Start of each segment, ms -> its directory; empty for a store of one database.
-        database: Directory of that one; None for a store of segments.
-        has_process_file: Whether a release from 2.6.2 on was here: its checkpoints name the last offset applied.
-    """
+    """One store of one task."""
 
     application: str
-    task: str
+    task: str  # `0_1` or `__NAME__/0_1`
     name: str
     directory: Path
     segments: dict[int, Path] = field(default_factory=dict)
-    database: Path | None = None
+    """Start of each segment, ms -> its directory; empty for a store of one database."""
+    database: Path | None = None  # directory of that one; None for a store of segments
     has_process_file: bool = True
+    """Whether a release from 2.6.2 on was here: its checkpoints name the last offset applied."""
 
     @property
     def is_global(self) -> bool:
         """Whether it has every partition of its topic, which is a topic that the application names."""
         return self.task == names.GLOBAL_DIRECTORY
+
+    @property
+    def path(self) -> str:
+        """Application, task and name, as people write them."""
+        return f"{self.application}/{self.task}/{self.name}"
 
     @property
     def databases(self) -> dict[int, Path]:
@@ -59,8 +59,7 @@ class Store:
     def checkpointed(self) -> dict[tuple[str, int], int]:
         """Read the task's checkpoint: topic and partition -> offset of the last record that is surely applied.
 
-        Raises:
-            UnreadError: it is there and cannot be read.
+        Raises `UnreadError`: it is there and cannot be read.
         """
         path = self.directory / names.CHECKPOINT_FILE
         try:
@@ -83,28 +82,15 @@ class Store:
 def find_stores(
     state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
 ) -> list[Store]:
-    """List the stores below a state directory, by application, task and name; global ones are left out."""
+    """List the stores below a state directory, by application, task and name; the global ones come last."""
     found = []
     for app in _directories(state_dir, application):
         has_process_file = (state_dir / app / names.PROCESS_FILE).exists()
         for found_task in _tasks(state_dir, app):
-            if found_task != names.GLOBAL_DIRECTORY and task in (None, found_task):
+            if task in (None, found_task):
                 stores = _stores(state_dir, app, found_task, has_process_file=has_process_file)
                 found += [store for store in stores if name in (None, store.name)]
-    return sorted(found, key=lambda x: (x.application, x.task, x.name))
-
-
-def find_global_stores(
-    state_dir: Path, *, application: str | None = None, task: str | None = None, name: str | None = None
-) -> list[Store]:
-    """List the global stores below a state directory, by application and name; arguments as of `find_stores`."""
-    return [
-        store
-        for app in _directories(state_dir, application)
-        if task in (None, names.GLOBAL_DIRECTORY)
-        for store in _stores(state_dir, app, names.GLOBAL_DIRECTORY, has_process_file=True)
-        if name in (None, store.name)
-    ]
+    return sorted(found, key=lambda x: (x.is_global, x.application, x.task, x.name))
 
 
 def _tasks(state_dir: Path, application: str) -> Iterator[str]:
@@ -137,8 +123,7 @@ def _stores(state_dir: Path, application: str, task: str, *, has_process_file: b
 def _directories(path: Path, only: str | None = None) -> list[str]:
     """Names of directories in a directory, or the one of that name; none where it is gone.
 
-    Raises:
-        UnreadError: it may not be read, or has a link, which is not followed.
+    Raises `UnreadError`: it may not be read, or has a link, which is not followed.
     """
     try:
         with os.scandir(path) as entries:

@@ -32,7 +32,7 @@ def key_text(key: bytes, *, show_keys: bool) -> str:
 def paragraph(result: Result, notes: Mapping[int, str], *, show_keys: bool) -> str:
     """Describe one store for people; `notes` say of some examples, by place, what the changelog says beside."""
     store = result.store
-    name = printable(f"{store.application}/{store.task}/{store.name}")
+    name = printable(store.path)
     lines = [f"{_headline(result):<14}{name}  {_about(result)}".rstrip()]
     if result.reason:
         lines.append(f"{_MARGIN}{printable(result.reason)}")

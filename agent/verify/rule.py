@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
-from agent.contract.changelog import Key
+from agent.contract.changelog import Key, Logged
 from agent.verify.kinds import Content
 
 
@@ -35,51 +34,28 @@ DAMAGE = (Word.MISSING, Word.EXTRA, Word.DIFFERENT)
 """What no healthy store has."""
 
 
-class Logged(NamedTuple):
-    """One record of a key.
-
-    Args of the tuple:
-        content: What it says; None = deleted.
-        is_committed: False: of a transaction that was aborted, or has not ended: a store may have it, and need not.
-    """
-
-    offset: int
-    content: Content | None
-    is_committed: bool = True
-    at_ms: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
-    """What is known of the changelog, and of the database that is judged.
+    """What is known of the changelog, and of the database that is judged."""
 
-    Args of the dataclass:
-        offset: Last record that the database says it has; None = it says nothing.
-        start: First offset that the changelog still has.
-        has_gaps: Whether offsets are missing between start and end: compacted away, or markers of transactions.
-        has_gaps_after: The same, of those after `offset`.
-        is_fresh: The database was written so lately that no tombstone can have gone since.
-        is_compacted: Whether more offsets in a row are missing after `offset` than markers of transactions leave out.
-    """
-
-    offset: int | None
-    start: int
+    offset: int | None  # last record that the database says it has; None = it says nothing
+    start: int  # first offset that the changelog still has
     has_gaps: bool
-    has_gaps_after: bool
-    is_fresh: bool
+    """Whether offsets are missing between start and end: compacted away, or markers of transactions."""
+    has_gaps_after: bool  # the same, of those after `offset`
+    is_fresh: bool  # the database was written so lately that no tombstone can have gone since
     is_compacted: bool = False
+    """Whether more offsets in a row are missing after `offset` than markers of transactions leave out."""
 
 
-def judge(have: Content | None, records: Iterable[Logged], known: KnownKeys) -> tuple[Word, int | None]:
+def judge(
+    have: Content | None, records: Iterable[Logged[Content]], known: KnownKeys
+) -> tuple[Word, int | None]:
     """Judge one key.
 
-    Args:
-        have: What the store holds; None = nothing.
-        records: Of the key: the last committed one at or before the offset, and all later ones, in order; read once.
-        known: What else decides.
-
-    Returns:
-        The word, and the offset of the record that the store should have at least; None = there is none.
+    `have`: what the store holds; None = nothing. `records`: of the key, the last committed one at or before the offset
+    and all later ones, in order; read once. Gives the word, and the offset of the record that the store should have at
+    least; None = there is none.
     """
     seen = _Seen(have, known.offset)
     for record in records:
@@ -99,7 +75,7 @@ def _word(have: Content | None, seen: _Seen, known: KnownKeys) -> Word:
     return Word.AHEAD if seen.fits_uncommitted else _judge_unknown(seen, known)
 
 
-class _Seen(Key[Logged]):
+class _Seen(Key[Content]):
     """What the records of one key come to beside what the store holds."""
 
     __slots__ = ("_have", "fits_committed", "fits_uncommitted")
@@ -109,7 +85,7 @@ class _Seen(Key[Logged]):
         self._have = have
         self.fits_committed = self.fits_uncommitted = False
 
-    def take(self, record: Logged) -> bool:
+    def take(self, record: Logged[Content]) -> bool:
         is_later = super().take(record)
         if is_later and self._have is not None and _fits(self._have, record):
             self.fits_committed |= record.is_committed
@@ -129,7 +105,7 @@ def _judge_unknown(seen: _Seen, known: KnownKeys) -> Word:
     return Word.DIFFERENT if seen.has_value else Word.EXTRA
 
 
-def _fits(have: Content | None, record: Logged | None) -> bool:
+def _fits(have: Content | None, record: Logged[Content] | None) -> bool:
     content = record.content if record else None
     if have is None or content is None:
         return have is None and content is None

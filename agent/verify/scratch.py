@@ -1,7 +1,7 @@
 """What a changelog says of each key, kept on disk in the order of keys, whatever the size of the changelog.
 
-One family has the last committed record of a key at or before its database's offset, under the key; the other one every
-later record (all of them where there is no offset), under the key and the offset.
+Of each key it has the last committed record at or before its database's offset, and every later one (all of them where
+there is no offset), under the key and the offset.
 """
 
 from __future__ import annotations
@@ -9,22 +9,23 @@ from __future__ import annotations
 import shutil
 import struct
 from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agent.contract.changelog import Logged
 from agent.verify.kinds import Content
-from agent.verify.rule import Logged
 from agent.verify.stores import bound_memory, load, once
 
 BUFFER_BYTES = 16 << 20
-_LOW, _LATER = "default", "later"
 _END = b"\0\0"
+_PLACE = struct.Struct(">qB")
+_FIRST = bytes(_PLACE.size)
 _HEAD = struct.Struct(">qqBB")
 _DELETED, _VALUE = 0, 1
 A = TypeVar("A")
 B = TypeVar("B")
-Rows = Iterator[tuple[bytes, Iterable[Logged]]]
+Rows = Iterator[tuple[bytes, Iterable[Logged[Content]]]]
 
 
 class Scratch:
@@ -36,55 +37,47 @@ class Scratch:
         self._library = library
         options = library.Options(raw_mode=True)
         options.create_if_missing(True)
-        options.create_missing_column_families(True)
+        options.set_write_buffer_size(BUFFER_BYTES)
+        options.set_max_write_buffer_number(2)
+        bound_memory(library, options)
         self._place = work / "scratch"
-        self._open: Any = library.Rdict(
-            str(self._place), self._tuned(options), column_families={_LATER: self._tuned(options)}
-        )
-        self._low = self._open
-        self._later: Any = self._open.get_column_family(_LATER)
+        self._open: Any = library.Rdict(str(self._place), options)
         quick = library.WriteOptions()
         quick.disable_wal = True
-        self._low.set_write_options(quick)
-        self._later.set_write_options(quick)
+        self._open.set_write_options(quick)
 
     def close(self) -> None:
         """Remove it."""
-        self._later.close()
         self._open.close()
         shutil.rmtree(self._place, ignore_errors=True)
 
-    def put_low(self, key: bytes, record: Logged) -> None:
-        """Keep the last record of a key up to its database's offset; a later call replaces an earlier one."""
-        self._low[key] = _pack(record)
+    def put(self, key: bytes, record: Logged[Content], *, is_later: bool) -> None:
+        """Keep a later record, or the last one of a key up to its database's offset, which replaces an earlier call's.
 
-    def put_later(self, key: bytes, record: Logged) -> None:
-        """Keep a record behind the offset; the committed reading of an offset goes before the other one."""
-        self._later[escape(key) + struct.pack(">qB", record.offset, not record.is_committed)] = _pack(record)
+        The committed reading of an offset goes before the other one.
+        """
+        place = _PLACE.pack(record.offset, not record.is_committed) if is_later else _FIRST
+        self._open[escape(key) + place] = _pack(record)
 
     def keys(self, prefix: bytes) -> Rows:
         """Give every key with this prefix, without it, and its records in the order of offsets.
 
         Records are read when they are asked for, and gone with the next key.
         """
-        for key, low, later in pair(self._lows(prefix), self._laters(prefix)):
-            yield key, chain(low or (), later or ())
-
-    def _lows(self, prefix: bytes) -> Rows:
-        for key, value in _walk(self._low, once(self._library), prefix):
-            yield key[len(prefix) :], (_unpack(value, is_committed=True),)
-
-    def _laters(self, prefix: bytes) -> Rows:
-        rows = _walk(self._later, once(self._library), escape(prefix)[: -len(_END)])
-        for escaped, group in groupby(rows, key=lambda row: row[0][:-9]):
+        for escaped, group in groupby(self._walk(prefix), key=lambda row: row[0][: -_PLACE.size]):
             yield unescape(escaped)[len(prefix) :], _records(group)
 
-    def _tuned(self, options: Any) -> Any:
-        options.set_write_buffer_size(BUFFER_BYTES)
-        options.set_max_write_buffer_number(2)
-        bound_memory(self._library, options)
-        options.set_db_write_buffer_size(2 * BUFFER_BYTES)
-        return options
+    def _walk(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        beginning = escape(prefix)[: -len(_END)]
+        steps = self._open.iter(once(self._library))
+        steps.seek(beginning) if beginning else steps.seek_to_first()
+        while steps.valid():
+            key = steps.key()
+            if not key.startswith(beginning):
+                break
+            yield key, steps.value()
+            steps.next()
+        steps.status()
 
 
 def pair(
@@ -105,7 +98,7 @@ def pair(
             one, other = next(left, None), next(right, None)
 
 
-def _records(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[Logged]:
+def _records(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[Logged[Content]]:
     last = -1
     for key, value in rows:
         record = _unpack(value, is_committed=not key[-1])
@@ -124,7 +117,7 @@ def unescape(escaped: bytes) -> bytes:
     return escaped[: -len(_END)].replace(b"\0\xff", b"\0")
 
 
-def _pack(record: Logged) -> bytes:
+def _pack(record: Logged[Content]) -> bytes:
     content = record.content
     if content is None:
         return _HEAD.pack(record.offset, record.at_ms, _DELETED, 0)
@@ -132,21 +125,9 @@ def _pack(record: Logged) -> bytes:
     return _HEAD.pack(record.offset, content.at_ms or 0, _VALUE, len(headers)) + headers + content.value
 
 
-def _unpack(value: bytes, *, is_committed: bool) -> Logged:
+def _unpack(value: bytes, *, is_committed: bool) -> Logged[Content]:
     offset, at_ms, what, length = _HEAD.unpack_from(value)
     at = _HEAD.size
     if what == _DELETED:
         return Logged(offset, None, is_committed, at_ms)
     return Logged(offset, Content(at_ms, value[at : at + length], value[at + length :]), is_committed, at_ms)
-
-
-def _walk(family: Any, options: Any, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    steps = family.iter(options)
-    steps.seek(prefix) if prefix else steps.seek_to_first()
-    while steps.valid():
-        key = steps.key()
-        if not key.startswith(prefix):
-            break
-        yield key, steps.value()
-        steps.next()
-    steps.status()

@@ -43,8 +43,7 @@ def kind_of_one(entries: Sequence[Entry]) -> Kind:
 def kind_of_segments(entries: Sequence[tuple[int, Entry]], keys: Sequence[bytes], times: Times) -> Kind:
     """Return the kind of a store of segments, by some entries, each with its segment, and some keys of its changelog.
 
-    Raises:
-        LayoutError: no kind, or more than one, fits.
+    Raises `LayoutError`: no kind, or more than one, fits.
     """
     fitting = [kind for kind in Kind if kind.is_segmented and _fits(kind, entries, keys, times)]
     if len(fitting) > 1 and Kind.WINDOW in fitting and not entries:

@@ -34,26 +34,17 @@ OPEN_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the `offsets` family of a database says (4.3+).
+    """What the `offsets` family of a database says (4.3+)."""
 
-    Args of the dataclass:
-        offsets: `<topic>-<partition>` -> last applied offset.
-        status: 1 = open, `CLOSED`; None = no such entry.
-    """
-
-    offsets: dict[str, int]
-    status: int | None
+    offsets: dict[str, int]  # `<topic>-<partition>` -> last applied offset
+    status: int | None  # 1 = open, `CLOSED`; None = no such entry
 
 
 class Database:
     """One database, open read-only."""
 
     def __init__(self, view: View) -> None:
-        """Open it.
-
-        Raises:
-            UsageError: rocksdict is not installed, or RocksDB cannot open the files.
-        """
+        """Open it. Raises `UsageError`: rocksdict is not installed, or RocksDB cannot open the files."""
         library = load()
         self._library = library
         place = str(view.directory)
@@ -76,11 +67,7 @@ class Database:
         self._open.close()
 
     def claims(self) -> Claims | None:
-        """Read the `offsets` family; None before 4.3, which has none.
-
-        Raises:
-            UsageError: it cannot be read.
-        """
+        """Read the `offsets` family; None before 4.3, which has none. Raises `UsageError`: it cannot be read."""
         if OFFSETS_FAMILY not in self.families:
             return None
         found, status = {}, None
@@ -97,8 +84,7 @@ class Database:
     def entries(self) -> Iterator[tuple[bytes, str, bytes]]:
         """Give key, family and value of every entry of every data family, in the order of keys.
 
-        Raises:
-            UsageError: a file is damaged: whatever else was read says nothing then.
+        Raises `UsageError`: a file is damaged: whatever else was read says nothing then.
         """
         walks = [self._named(name) for name in self.families if name in DATA_FAMILIES]
         return heapq.merge(*walks, key=itemgetter(0)) if len(walks) > 1 else iter(walks[0] if walks else ())
@@ -164,6 +150,13 @@ class Opened:
             found = claims.offsets.get(f"{topic}-{partition}", -1)
         return None if found < 0 else found
 
+    def rest(self, topic: str) -> int | None:
+        """Return the offset of segments that are not there: what one has behind it was processed for all of them."""
+        if not self.databases:
+            return self.offset(topic)
+        found = (self.offset(topic, segment) for segment in self.databases)
+        return max((x for x in found if x is not None), default=None)
+
     def samples(self) -> list[tuple[int, Entry]]:
         """Return some entries of each database."""
         return [(s, x) for s, one in self.databases.items() for x in islice(one.entries(), SAMPLE)]
@@ -205,11 +198,7 @@ def once(library: Any) -> Any:
 
 
 def load() -> Any:
-    """Load rocksdict.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """Load rocksdict. Raises `UsageError`: it is not installed."""
     try:
         import rocksdict
     except ImportError as error:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from agent.contract.changelog import ADDITIONAL_MS, Times, times_of
+from agent.contract.buckets import StoreKind
+from agent.contract.changelog import Times, retention_ms, times_of
 from agent.errors import LayoutError, UsageError
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.verify.changelog import Changelogs
@@ -22,54 +23,43 @@ from agent.verify.scratch import Scratch
 from agent.verify.shape import kind_of_one, kind_of_segments, times_of_disk
 from agent.verify.stores import CLOSED, SAMPLE, Opened
 
+_HOW = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user says of stores, each by the store's name.
-
-    Args of the dataclass:
-        topics: Store -> changelog, where it is not the usual one.
-        kinds: Store -> kind, where no entry shows it.
-        retentions: Store -> retention in ms, where the topic's settings may not be read.
-    """
+    """What the user says of stores, each by the store's name."""
 
     topics: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """Store -> changelog, where it is not the usual one."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # store -> kind, where no entry shows it
     retentions: Mapping[str, int] = field(default_factory=dict)
+    """Store -> retention in ms, where the topic's settings may not be read."""
     examples: int = 0
 
 
 @dataclass(slots=True)
 class Result:
-    """What is said of one store.
-
-    Args of the dataclass:
-        word: The worst of its keys, or `undecidable` as a whole.
-        reason: Why it is undecidable as a whole; empty = it is not.
-        note: What limits the comparison; empty = nothing.
-        topic: Its changelog; empty = not known.
-        offsets: Segment -> offset of its database; segment 0 for a store of one database.
-        end: Behind the last one that was read.
-        by_segment: Segment -> words of its keys, for segments that are damaged.
-        is_closed: True: closed in order; False: open, or killed; None = not known (before 4.3).
-        transactions: Whether the changelog has records that are not committed.
-        partitions: Of a global store: partition -> offset, start and end; its others are empty then.
-    """
+    """What is said of one store."""
 
     store: Store
-    word: Word
-    reason: str = ""
-    note: str = ""
-    topic: str = ""
+    word: Word  # the worst of its keys, or `undecidable` as a whole
+    reason: str = ""  # why it is undecidable as a whole; empty = it is not
+    note: str = ""  # what limits the comparison; empty = nothing
+    topic: str = ""  # its changelog; empty = not known
     kind: Kind | None = None
     offsets: dict[int, int | None] = field(default_factory=dict)
+    """Segment -> offset of its database; segment 0 for a store of one database."""
     start: int = 0
-    end: int = 0
+    end: int = 0  # behind the last one that was read
     tally: Tally = field(default_factory=Tally)
     by_segment: dict[int, Tally] = field(default_factory=dict)
+    """Segment -> words of its keys, for segments that are damaged."""
     is_closed: bool | None = None
-    transactions: bool = False
+    """True: closed in order; False: open, or killed; None = not known (before 4.3)."""
+    transactions: bool = False  # whether the changelog has records that are not committed
     partitions: dict[int, tuple[int | None, int, int]] = field(default_factory=dict)
+    """Of a global store: partition -> offset, start and end; its others are empty then."""
 
     @property
     def examples(self) -> list[Example]:
@@ -88,17 +78,9 @@ def verify_store(
 ) -> Result:
     """Compare one store with its changelog; nothing is written into its directory.
 
-    Args:
-        store: Which.
-        changelogs: The cluster.
-        given: What the user says of stores.
-        work: Private directory for the view and the scratch database; both are gone afterwards.
-        now_s: Time of the comparison, seconds since the epoch.
-        progress: Called while the changelog is read.
-        kind: How; None = as that of a task.
-
-    Returns:
-        The words; what stops the comparison is the reason of `undecidable`.
+    `work`: private directory for the view and the scratch database; both are gone afterwards. `now_s`: time of the
+    comparison, seconds since the epoch. `kind`: how; None = as that of a task. What stops it is the reason of
+    `undecidable`.
     """
     result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
     with ExitStack() as stack:
@@ -124,7 +106,6 @@ class Comparison:
         self._work = work
         self._stack = stack
         self._result = result
-        self._otherwise: int | None = None
 
     def run(self, now_s: float, progress: Progress) -> None:
         """Take every step; the order matters: offset, then files, then the changelog's end."""
@@ -132,14 +113,12 @@ class Comparison:
         result = self._result
         result.topic = self._topic()
         result.offsets = {segment: opened.offset(result.topic, segment) for segment in opened.databases}
-        # what one segment has behind it, the application had processed for all of them
-        self._otherwise = max((x for x in result.offsets.values() if x is not None), default=None)
-        if not opened.databases:
-            self._otherwise = opened.offset(result.topic)
+        rest = opened.rest(result.topic)
         statuses = {x.status for x in opened.claims.values() if x is not None}
         result.is_closed = None if not statuses else statuses == {CLOSED}
         result.start, result.end = self._changelogs.range(result.topic, self._store.partition)
-        self._require_range()
+        if rest is not None:
+            self._require(rest, result.start, result.end)
         settings = self._changelogs.settings(result.topic)
         times = self._times(settings)
         result.kind = self._given.kinds.get(self._store.name) or self._kind(times)
@@ -147,16 +126,19 @@ class Comparison:
             times = self._versioned_times(settings)
         plan = Plan(
             result.topic, self._store.partition, result.start, result.end, result.kind, times, result.offsets,
-            self._otherwise,
+            rest,
         )  # fmt: skip
         scratch = self._stack.enter_context(closing(Scratch(self._work)))
-        folded = fold(self._changelogs, plan, scratch, progress)
-        result.start, _ = self._changelogs.range(result.topic, self._store.partition)
-        plan = replace(plan, start=result.start)  # retention may have taken records meanwhile
-        result.transactions = folded.transactions
-        is_fresh = self._is_fresh(settings, now_s)
-        self._judge(plan, folded, scratch, is_fresh=is_fresh)
+        plan, folded = self._fold(plan, scratch, progress)
+        result.start = plan.start
+        self._judge(plan, folded, scratch, is_fresh=self._is_fresh(settings, now_s))
         result.word = sum_up(result.tally.counts)
+
+    def _fold(self, plan: Plan, scratch: Scratch, progress: Progress) -> tuple[Plan, Folded]:
+        folded = fold(self._changelogs, plan, scratch, progress)
+        self._result.transactions |= folded.transactions
+        start, _ = self._changelogs.range(plan.topic, plan.partition)
+        return replace(plan, start=start), folded  # retention may have taken records meanwhile
 
     def _is_fresh(self, settings: Mapping[str, str] | None, now_s: float) -> bool:
         """Whether no tombstone can have gone since the databases were written."""
@@ -173,17 +155,11 @@ class Comparison:
         if (store.changelog, store.partition) in checkpointed:
             return store.changelog
         foreign = {topic for topic, _ in checkpointed if not topic.endswith(CHANGELOG_SUFFIX)}
-        if len(foreign) == 1 and checkpointed and not self._opened.claims.get(0):
-            return self._source_or_changelog(foreign.pop())
-        return store.changelog
-
-    def _source_or_changelog(self, source: str) -> str:
-        """A store without its own entry, beside one of a source topic: the changelog, if there is one."""
-        return (
-            self._store.changelog
-            if self._store.changelog in self._changelogs.topics(self._store.changelog)
-            else source
-        )
+        if len(foreign) != 1 or self._opened.claims.get(0):
+            return store.changelog
+        # a store without its own entry, beside one of a source topic: the changelog, if there is one
+        there = self._changelogs.topics(store.changelog)
+        return store.changelog if store.changelog in there else foreign.pop()
 
     def _kind(self, times: Times | None) -> Kind:
         samples = self._opened.samples()
@@ -204,12 +180,6 @@ class Comparison:
 
     # -------------------------------------------------------------------------------- the changelog's side
 
-    def _require_range(self) -> None:
-        result = self._result
-        offsets = [x for x in (*result.offsets.values(), self._otherwise) if x is not None]
-        if offsets:
-            self._require(max(offsets), result.start, result.end)
-
     def _require(self, offset: int, start: int, end: int) -> None:
         if offset >= end:
             raise UsageError(
@@ -227,32 +197,30 @@ class Comparison:
             return None
         if settings is None:
             return self._times_of_disk()
-        retention_ms = int(settings["retention.ms"]) - ADDITIONAL_MS
-        if retention_ms <= 0:
+        kept_ms = retention_ms(StoreKind.WINDOW, settings)
+        if kept_ms is None:
             raise UsageError(
                 f"its retention does not follow from the topic's retention.ms={settings['retention.ms']}: give"
                 " --retention STORE=MS"
             )
-        return times_of(retention_ms)
+        return times_of(kept_ms)
 
     def _times_of_disk(self) -> Times:
         """Judge what the segments on disk cover, where the retention is not known."""
-        how = "grant DescribeConfigs on the topic, or give --retention STORE=MS"
         if not self._opened.databases:
-            raise UsageError(f"it has no segment, and its retention is unknown: {how}")
+            raise UsageError(f"it has no segment, and its retention is unknown: {_HOW}")
         times = times_of_disk(self._opened.databases)
         self._result.note = (
             f"its retention is unknown: anything older than its oldest segment, {times.oldest_ms}, is counted as"
-            f" expired, lost or not; {how}"
+            f" expired, lost or not; {_HOW}"
         )
         return times
 
     def _versioned_times(self, settings: Mapping[str, str] | None) -> Times:
-        if settings is None:
-            raise UsageError(
-                "its history retention is unknown: grant DescribeConfigs on the topic, or give --retention STORE=MS"
-            )
-        return times_of(int(settings["min.compaction.lag.ms"]) - ADDITIONAL_MS)
+        kept_ms = retention_ms(StoreKind.VERSIONED, settings or {})
+        if kept_ms is None:
+            raise UsageError(f"its history retention is unknown: {_HOW}")
+        return times_of(kept_ms)
 
     # -------------------------------------------------------------------------------- both
 

@@ -30,23 +30,14 @@ _LATEST_MS = 1 << 46
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a key.
+    """One version of a key."""
 
-    Args of the dataclass:
-        at_ms: From when on it is valid, milliseconds since the epoch.
-        value: None = deleted.
-    """
-
-    at_ms: int
-    value: bytes | None
+    at_ms: int  # from when on it is valid, milliseconds since the epoch
+    value: bytes | None  # none = deleted
 
 
 def split_key(key: bytes) -> tuple[bool, bytes]:
-    """Return whether an entry holds the latest version, and the record's key.
-
-    Raises:
-        LayoutError: too short.
-    """
+    """Return whether an entry holds the latest version, and the record's key. Raises `LayoutError`: too short."""
     if len(key) <= _PREFIX:
         raise LayoutError(f"key of {len(key)} bytes in a versioned store")
     return key[:_PREFIX] == LATEST, key[_PREFIX:]
@@ -55,8 +46,7 @@ def split_key(key: bytes) -> tuple[bool, bytes]:
 def read_versions(key: bytes, value: bytes) -> list[Version]:
     """Read the versions in an entry that its store finds, newest first.
 
-    Raises:
-        LayoutError: not of the form that a versioned store writes.
+    Raises `LayoutError`: not of the form that a versioned store writes.
     """
     is_latest, _ = split_key(key)
     if is_latest:
@@ -76,13 +66,8 @@ def read_versions(key: bytes, value: bytes) -> list[Version]:
 def _buried(row: bytes, at: int, fills: int) -> int:
     """Count the bytes of versions behind the one with the row's least time, heads and values.
 
-    Args:
-        row: The whole row.
-        at: Where the heads of the versions end that the store finds.
-        fills: Bytes that those need.
-
-    Raises:
-        LayoutError: what is there is no version.
+    `at`: where the heads of the versions end that the store finds. `fills`: bytes that those need. Raises
+    `LayoutError`: what is there is no version.
     """
     buried = 0
     while fills + buried < len(row):

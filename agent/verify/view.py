@@ -27,8 +27,7 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 def private_directory(work: Path | None, state_dir: Path) -> Iterator[Path]:
     """Make the private directory, and remove it at any end: interrupts included, in what `guarded` runs.
 
-    Raises:
-        UsageError: it would be inside the state directory, or cannot be made.
+    Raises `UsageError`: it would be inside the state directory, or cannot be made.
     """
     parent = Path(work or tempfile.gettempdir()).resolve()
     if parent.is_relative_to(state_dir.resolve()):
@@ -78,12 +77,8 @@ class View:
     def __init__(self, database: Path, work: Path) -> None:
         """Take the view.
 
-        Args:
-            database: Directory of the store or segment; nothing is written there.
-            work: Directory for the private one.
-
-        Raises:
-            UsageError: it cannot be read, or is no database.
+        `database`: directory of the store or segment; nothing is written there. `work`: where the private one is made.
+        Raises `UsageError`: it cannot be read, or is no database.
         """
         self._descriptors: list[int] = []
         self.directory = Path(tempfile.mkdtemp(prefix="view-", dir=work))

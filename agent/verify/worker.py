@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 
 from agent.clock import SystemClock
-from agent.contract.packed import MAX_ROWS, body_of, buckets_for
+from agent.contract.buckets import MAX_ROWS, body_of, buckets_for
 from agent.errors import LayoutError, UsageError
 from agent.interrupt import guarded
 from agent.observe.kernel_disk import KernelDisk
-from agent.verify.digest import Origin, digest_store
+from agent.verify.digest import digest_store
 from agent.verify.places import Store, find_stores
 from agent.verify.view import more_descriptors, private_directory
 
@@ -77,17 +77,15 @@ def command(asked: Asked) -> list[str]:
 def make(asked: Asked, pause: Callable[[], None]) -> dict[str, object]:
     """Make the body of the event; `pause` is called again and again.
 
-    Raises:
-        UsageError: the store is gone or cannot be read.
-        LayoutError: its form is not known.
-        OverflowError: a bucket has too many entries to be packed.
+    Raises `UsageError`: the store is gone or cannot be read. Raises `LayoutError`: its form is not known. Raises
+    `OverflowError`: a bucket has too many entries to be packed.
     """
     root = Path(asked.state_dir)
     store = _store(root, asked)
     number = buckets_for(asked.buckets, len(store.segments))
-    origin = Origin(None, "", "", SystemClock().now_us())
     with private_directory(Path(asked.work) if asked.work else None, root) as work:
-        return body_of(digest_store(store, {}, origin, KernelDisk(root), work, number, pause))
+        now_us = SystemClock().now_us()
+        return body_of(digest_store(store, {}, now_us, KernelDisk(root), work, number, pause))
 
 
 def _store(root: Path, asked: Asked) -> Store:

@@ -30,8 +30,7 @@ def ask(
 ) -> Answer:
     """Ask something of the brokers by Kafka's admin client; `topic` is for messages, empty = several.
 
-    Raises:
-        SourceError: no broker answers, or they refuse, or there is no such topic.
+    Raises `SourceError`: no broker answers, or they refuse, or there is no such topic.
     """
     gateway: Any = spark._jvm
     settings = gateway.java.util.Properties()

@@ -21,31 +21,22 @@ _SETTINGS = ("retention.ms", "delete.retention.ms", "min.compaction.lag.ms")
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Offsets of one partition.
+    """Offsets of one partition."""
 
-    Args of the dataclass:
-        earliest: First that is still there.
-        committed: First that is not there yet, or belongs to a transaction that has not ended.
-        latest: First that is not there yet.
-    """
-
-    earliest: int
-    committed: int
-    latest: int
+    earliest: int  # first that is still there
+    committed: int  # first that is not there yet, or belongs to a transaction that has not ended
+    latest: int  # first that is not there yet
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What the brokers say of a topic.
-
-    Args of the dataclass:
-        settings: `retention.ms`, `delete.retention.ms`, `min.compaction.lag.ms`; empty = DescribeConfigs is refused.
-        id: Its id, of which there is never another; None = the brokers give none (before 2.8).
-    """
+    """What the brokers say of a topic."""
 
     ends: Mapping[int, Ends]
     settings: Mapping[str, int]
+    """`retention.ms`, `delete.retention.ms`, `min.compaction.lag.ms`; empty = DescribeConfigs is refused."""
     id: str | None = None
+    """Its id, of which there is never another; None = the brokers give none (before 2.8)."""
 
 
 def describe(
@@ -53,8 +44,7 @@ def describe(
 ) -> dict[str, Topic]:
     """Ask for topics; those that are not there, or that these credentials may not see, are left out.
 
-    Raises:
-        SourceError: no broker answers, or they refuse the credentials.
+    Raises `SourceError`: no broker answers, or they refuse the credentials.
     """
     return ask(spark, brokers, client, lambda gateway, admin: _topics(gateway, admin, names))
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agent.contract.buckets import Bucket
 from spark_rollup.verify.plan import Judged
-
-COUNTS = ("buckets", "equal", "differing", "unknown", "missing", "extra", "different")
-"""What is counted of each copy: buckets of both sides, those that are equal, differ, or cannot be judged; and at least
-how many keys are missing, extra, or have another value in those that differ."""
+from spark_rollup.verify.replicas import Pair
+from spark_rollup.verify.verdicts import COUNTS, Verdict, Word
 
 Place = tuple[int, int]
 """Segment and bucket."""
@@ -19,81 +17,56 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Cell:
-    """One bucket of a copy, or what a changelog says of it.
+    """One bucket of a copy, or what a changelog says of it."""
 
-    Args of the dataclass:
-        entries: Entries at the offset.
-        least: Entries that a copy has at least, if it went on after its offset.
-        most: Entries that it has at most.
-        open: Keys of which it is not known whether they are there.
-        blind: Keys in a segment that says no offset.
-    """
-
-    entries: int = 0
+    entries: int = 0  # entries at the offset
     keys: int = 0
     first: int = 0
     second: int = 0
-    least: int = 0
-    most: int = 0
-    open: int = 0
-    blind: int = 0
+    least: int = 0  # entries that a copy has at least, if it went on after its offset
+    most: int = 0  # entries that it has at most
+    open: int = 0  # keys of which it is not known whether they are there
+    blind: int = 0  # keys in a segment that says no offset
 
 
 @dataclass(slots=True)
 class Expected:
-    """What a changelog says that a copy holds.
+    """What a changelog says that a copy holds."""
 
-    Args of the dataclass:
-        stream_ms: Latest time of a window; None = none.
-        odd: Keys of no form that the kind has.
-        cells: Buckets with any key.
-    """
-
-    stream_ms: int | None = None
-    odd: int = 0
-    cells: dict[Place, Cell] = field(default_factory=dict)
+    stream_ms: int | None = None  # latest time of a window; None = none
+    odd: int = 0  # keys of no form that the kind has
+    cells: dict[Place, Cell] = field(default_factory=dict)  # buckets with any key
 
 
 class Compared(NamedTuple):
-    """What came of one comparison.
-
-    Args of the tuple:
-        other: The copy that it was compared with; None = its changelog. `missing` is what the other one has alone.
-        odd: Keys of the changelog of no form that the kind has.
-        counts: `COUNTS`, summed up over what is not expired.
-        segments: Segments that differ.
-        expired: Segments that are older than what is kept: nothing is said of them.
-    """
+    """What came of one comparison."""
 
     copy: int
     other: int | None
-    odd: int
-    counts: Mapping[str, int]
-    segments: list[int]
-    expired: list[int]
+    """The copy that it was compared with; None = its changelog. `missing` is what the other one has alone."""
+    odd: int  # keys of the changelog of no form that the kind has
+    counts: Mapping[str, int]  # `COUNTS`, summed up over what is not expired
+    segments: list[int]  # segments that differ
+    expired: list[int]  # segments that are older than what is kept: nothing is said of them
 
 
 def with_changelog(one: Judged, stored: Mapping[Place, Cell], logged: Expected) -> Compared:
     """Compare a copy with its changelog."""
     live_from = None
     if one.times is not None:
-        newest_ms = max((place.segment for place in one.source.places), default=0)
-        stream_ms = newest_ms if logged.stream_ms is None else max(newest_ms, logged.stream_ms)
-        live_from = one.times.live_from(stream_ms)
-    counts, segments, expired = _counted(stored, logged.cells, live_from, may_have_gone=one.may_have_gone)
-    return Compared(one.source.copy, None, logged.odd, counts, segments, expired)
+        segments_ms = (database.segment for database in one.source.databases)
+        live_from = one.times.live_from(max(logged.stream_ms or 0, *segments_ms, 0))
+    counted = _counted(stored, logged.cells, live_from, may_have_gone=one.may_have_gone)
+    return Compared(one.source.copy, None, logged.odd, *counted)
 
 
-def with_other(
-    copy: int, other: int, stored: Mapping[int, Mapping[Place, Cell]], segments: Iterable[int]
-) -> Compared:
+def with_other(pair: Pair, stored: Mapping[int, Mapping[Place, Cell]]) -> Compared:
     """Compare segments of two copies at the same offset; both must be exact."""
-    chosen = set(segments)
     mine, others = (
-        {place: cell for place, cell in stored[one].items() if place[0] in chosen} for one in (copy, other)
+        {place: cell for place, cell in stored[copy.copy].items() if place[0] in pair.segments}
+        for copy in (pair.one, pair.other)
     )
-    counts, differing, _ = _counted(mine, others, None, may_have_gone=False)
-    return Compared(copy, other, 0, counts, differing, [])
+    return Compared(pair.one.copy, pair.other.copy, 0, *_counted(mine, others, None, may_have_gone=False))
 
 
 def _counted(
@@ -108,14 +81,14 @@ def _counted(
         if live_from is not None and place[0] < live_from:
             expired.add(place[0])
             continue
-        found = _judged(own.get(place, nothing), log.get(place, nothing), may_have_gone=may_have_gone)
+        wrong = _judged(own.get(place, nothing), log.get(place, nothing), may_have_gone=may_have_gone)
         counts["buckets"] += 1
-        if found is None:
+        if wrong is None:
             counts["equal"] += 1
-        elif any(found):
+        elif any(wrong):
             counts["differing"] += 1
             differing.add(place[0])
-            for name, number in zip(COUNTS[4:], found, strict=True):
+            for name, number in zip(COUNTS[4:], wrong, strict=True):
                 counts[name] += number
         else:
             counts["unknown"] += 1
@@ -145,3 +118,30 @@ def _judged(own: Cell, log: Cell, *, may_have_gone: bool) -> tuple[int, int, int
 def cell_of(bucket: Bucket) -> Cell:
     """Give a bucket of a digest: all of it is known."""
     return Cell(bucket.entries, bucket.keys, bucket.first, bucket.second, bucket.entries, bucket.entries)
+
+
+def verdict(one: Judged, compared: Compared) -> Verdict:
+    """Judge a copy by what came of its comparison."""
+    copy, counts, expired = one.source, compared.counts, frozenset(compared.expired)
+    if compared.odd:
+        reason = f"{copy.log} has keys that are not those of a {copy.kind.value} store"
+        return Verdict(copy, Word.UNDECIDABLE, reason)
+    reason = _unknown(one, counts)
+    if counts["differing"]:
+        segments = tuple(compared.segments) if one.times else ()
+        return Verdict(copy, Word.DIFFERS, reason, counts, segments, expired)
+    if not counts["unknown"]:
+        return Verdict(copy, Word.EQUAL, counts=counts, expired=expired)
+    return Verdict(copy, Word.PARTLY if counts["equal"] else Word.UNDECIDABLE, reason, counts)
+
+
+def _unknown(one: Judged, counts: Mapping[str, int]) -> str:
+    """Say why buckets cannot be judged."""
+    if not counts["unknown"]:
+        return ""
+    head = f"{counts['unknown']} of {counts['buckets']} buckets cannot be judged: "
+    if one.ends.earliest > 0:
+        return f"{head}{one.source.log} begins at offset {one.ends.earliest}, the records before it are gone"
+    if not one.source.is_settled:
+        return f"{head}the store went on behind its offset, as one that runs does; a digest of a closed one decides"
+    return f"{head}the changelog went on, and may have been compacted since the digest was made"

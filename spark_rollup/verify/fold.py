@@ -7,35 +7,21 @@ the order of offsets, hashed as `agent.contract.buckets` says; so what is kept i
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from agent.contract.buckets import StoreKind
-from agent.contract.changelog import Key, window_ms
+from agent.contract.changelog import Key, Logged, window_ms
 from spark_rollup.verify.compare import Cell, Expected
-from spark_rollup.verify.digests import UNSEGMENTED
 from spark_rollup.verify.plan import Judged
 
-
-class Hashed(NamedTuple):
-    """One record.
-
-    Args of the tuple:
-        is_committed: Whether it was read as a committed one; others count only behind the offset.
-        content: First and second hash of key and value; None = a tombstone.
-    """
-
-    offset: int
-    is_committed: bool
-    at_ms: int
-    content: tuple[int, int] | None
+Hashes = tuple[int, int]
+"""What a record says: first and second hash of key and value."""
 
 
-class _Newest(Key[Hashed]):
+class _Newest(Key[Hashes]):
     """A key of a versioned store: of the records up to the offset that with the latest time counts."""
 
     __slots__ = ()
 
-    def take(self, record: Hashed) -> bool:
+    def take(self, record: Logged[Hashes]) -> bool:
         is_older = self.low is not None and record.at_ms < self.low.at_ms
         return False if is_older and record.offset <= self._offset else super().take(record)
 
@@ -53,12 +39,12 @@ class Fold:
         self._mask = copy.buckets - 1
         # a segment that is not there: what the store says of itself
         self._rest = (copy.offset, copy.is_settled)
-        self._places = {place.segment: (place.offset, place.is_exact) for place in copy.places}
+        self._places = {one.segment: (one.offset, one.is_exact) for one in copy.databases}
         self._hash = 0
         self._window_ms: int | None = None
-        self._segment: int | None = UNSEGMENTED
+        self._segment: int | None = 0
         self._is_exact = self._is_blind = False
-        self._key: Key[Hashed] = Key(None)
+        self._key: Key[Hashes] = Key(None)
 
     def begin(self, key_hash: int, tail: bytes | None) -> None:
         """Begin a key: its hash and, of a segmented store, its last 16 bytes."""
@@ -72,7 +58,7 @@ class Fold:
         self._is_blind = offset is None
         self._key = _Newest(offset) if self._kind is StoreKind.VERSIONED else Key(offset)
 
-    def take(self, record: Hashed) -> None:
+    def take(self, record: Logged[Hashes]) -> None:
         """Take the next record of the key."""
         self._key.take(record)
 
@@ -105,7 +91,7 @@ class Fold:
         cell.open += is_unknown
         cell.blind += self._is_blind
 
-    def _is_unsure(self, low: Hashed | None, latest_ms: int | None) -> bool:
+    def _is_unsure(self, low: Logged[Hashes] | None, latest_ms: int | None) -> bool:
         """Return whether another version than this one may be the latest.
 
         The changelog does not show whether a record that came later than the history reaches back was put at all; and a

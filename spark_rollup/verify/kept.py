@@ -27,6 +27,8 @@ from spark_rollup.verify.plan import Judged
 FORMAT = 2
 """How buckets are counted and kept; those of another number are counted again."""
 
+_FORMATS = [FORMAT, buckets.FORMAT]
+
 _COLUMNS = ("stream_ms", "odd", "cells")
 
 NOTE, TABLE = "kept.json", "buckets-"
@@ -41,18 +43,19 @@ class Kept:
     questions: frozenset[str] = frozenset()
 
 
-def question(one: Judged, topic_id: str | None) -> str | None:
+def question(one: Judged) -> str | None:
     """Name all that decides what the changelog says of a copy; None = that may change.
 
     A copy that went on after its offset is judged by what came later, too; a versioned one by the time of day.
     """
     copy = one.source
     is_fixed = copy.is_settled and copy.offset is not None and copy.kind is not StoreKind.VERSIONED
-    if topic_id is None or not is_fixed:
+    if one.topic_id is None or not is_fixed:
         return None
-    places = [(place.segment, place.offset) for place in copy.places]
+    places = [(x.segment, x.offset) for x in copy.databases]
     parts = (
-        topic_id, *copy.part, one.ends.earliest, copy.kind.value, one.retention_ms, copy.buckets, copy.offset, places,
+        one.topic_id, *copy.part, one.ends.earliest, copy.kind.value, one.retention_ms, copy.buckets, copy.offset,
+        places,
     )  # fmt: skip
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -60,32 +63,26 @@ def question(one: Judged, topic_id: str | None) -> str | None:
 def load(folder: Path) -> Kept:
     """Open what was kept; nothing, if it is of an older version.
 
-    Raises:
-        UsageError: the directory holds something else, cannot be read, or is of a later version.
+    Raises `UsageError`: the directory holds something else, cannot be read, or is of a later version.
     """
     try:
         there = [path.name for path in folder.iterdir()] if folder.exists() else []
         note = json.loads((folder / NOTE).read_text(encoding="ascii")) if NOTE in there else {}
-    except (OSError, ValueError) as error:
+        written = note.get("format")
+        is_newer = written is not None and written > _FORMATS
+    except (OSError, ValueError, TypeError) as error:
         raise UnreadError(f"--keep {folder} cannot be read: {error}; remove it, or name another") from error
     foreign = sorted(name for name in there if name.strip(".") != NOTE and not name.startswith(TABLE))
     if foreign:
         raise UsageError(f"--keep {folder} holds what `verify` did not write ({foreign[0]}): name another")
-    if _is_newer(note.get("format")):
+    if is_newer:
         raise UsageError(
-            f"--keep {folder} was written by a later statewarden-rollup (format {note['format']}, this one knows up to "
-            f"{[FORMAT, buckets.FORMAT]}): name another directory, or remove it; all in it can be counted again"
+            f"--keep {folder} was written by a later statewarden-rollup (format {written}, this one knows up to "
+            f"{_FORMATS}): name another directory, or remove it; all in it can be counted again"
         )
-    if note.get("format") != [FORMAT, buckets.FORMAT]:
+    if written != _FORMATS:
         return Kept(folder)
     return Kept(folder, note["table"], frozenset(note["questions"]))
-
-
-def _is_newer(written: object) -> bool:
-    known = (FORMAT, buckets.FORMAT)
-    if not isinstance(written, list) or len(written) != len(known):
-        return False
-    return any(isinstance(x, int) and x > most for x, most in zip(written, known, strict=True))
 
 
 def reused(spark: SparkSession, kept: Kept, asked: Mapping[int, str]) -> DataFrame:
@@ -101,8 +98,7 @@ def reused(spark: SparkSession, kept: Kept, asked: Mapping[int, str]) -> DataFra
 def save(spark: SparkSession, kept: Kept, logged: DataFrame, asked: Mapping[int, str]) -> None:
     """Keep the answers of this run (`parts.compared`, cut loose from what was kept), and nothing else.
 
-    Raises:
-        UsageError: it cannot be written.
+    Raises `UsageError`: it cannot be written.
     """
     by_question = {name: copy for copy, name in sorted(asked.items())}
     folder, table = kept.folder, f"{TABLE}{1 + int((kept.table or '0').removeprefix(TABLE))}"
@@ -115,7 +111,7 @@ def save(spark: SparkSession, kept: Kept, logged: DataFrame, asked: Mapping[int,
         rows.select("question", *_COLUMNS).write.mode("overwrite").option("compression", "zstd").parquet(
             str(folder / table)
         )
-        note = {"format": [FORMAT, buckets.FORMAT], "table": table, "questions": sorted(by_question)}
+        note = {"format": _FORMATS, "table": table, "questions": sorted(by_question)}
         part = folder / f".{NOTE}"
         part.write_text(json.dumps(note) + "\n", encoding="ascii")
         os.replace(part, folder / NOTE)  # noqa: PTH105 - all of it or nothing

@@ -18,9 +18,10 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from agent.contract.buckets import SECOND, StoreKind
+from agent.contract.changelog import Logged
 from spark_rollup.verify.compare import Cell, Expected, Place, cell_of, with_changelog, with_other
 from spark_rollup.verify.digests import Digests, buckets_of
-from spark_rollup.verify.fold import Fold, Hashed
+from spark_rollup.verify.fold import Fold
 from spark_rollup.verify.plan import Judged
 from spark_rollup.verify.replicas import Pair
 
@@ -39,17 +40,11 @@ _COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be compared.
+    """What is to be compared."""
 
-    Args of the dataclass:
-        judged: Copy -> how it is compared with its changelog.
-        pairs: Copy -> the pairs whose first it is.
-        keeps: Whether what changelogs said is given, too.
-    """
-
-    judged: Mapping[int, Judged]
-    pairs: Mapping[int, Sequence[Pair]]
-    keeps: bool = False
+    judged: Mapping[int, Judged]  # copy -> how it is compared with its changelog
+    pairs: Mapping[int, Sequence[Pair]]  # copy -> the pairs whose first it is
+    keeps: bool = False  # whether what changelogs said is given, too
 
 
 def compared(
@@ -57,12 +52,8 @@ def compared(
 ) -> DataFrame:
     """Compare all.
 
-    Args:
-        spark: The session.
-        digests: The copies.
-        work: What is compared.
-        records: `hashed`; None = no changelog is read.
-        known: What earlier runs read: columns copy, stream_ms, odd, cells; None = nothing.
+    `records`: `hashed`; None = no changelog is read. `known`: what earlier runs read (columns copy, stream_ms, odd,
+    cells); None = nothing.
 
     Output columns: those of `Compared`; with `Work.keeps` also stream_ms and cells.
     Grain: one row per copy of `Work.judged`, and per pair.
@@ -155,7 +146,7 @@ def _of_part(keys: Iterator[tuple[Any, Iterator[Any]]], work: Work) -> Iterator[
             found = with_changelog(work.judged[copy], stored[copy], expected[copy])
             yield *found, *(_told(expected[copy]) if work.keeps else (None, None))
         for pair in work.pairs.get(copy, ()):
-            yield *with_other(copy, pair.other.copy, stored, pair.segments), None, None
+            yield *with_other(pair, stored), None, None
 
 
 def _fold(keys: Iterator[tuple[Any, Iterator[Any]]], folds: Sequence[Fold]) -> None:
@@ -167,7 +158,7 @@ def _fold(keys: Iterator[tuple[Any, Iterator[Any]]], folds: Sequence[Fold]) -> N
                 for fold in folds:
                     fold.begin(key, tail)
                 is_first = False
-            record = Hashed(offset, is_committed, at_ms, None if first is None else (first, second))
+            record = Logged(offset, None if first is None else (first, second), is_committed, at_ms)
             for fold in folds:
                 fold.take(record)
         for fold in folds:

@@ -21,14 +21,15 @@ from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
 from spark_rollup.spark.materialize import materialize
-from spark_rollup.spark.rows import rows_of
-from spark_rollup.verify import kept, parts, plan, suspicions
-from spark_rollup.verify.compare import Compared
+from spark_rollup.spark.rows import frame_of
+from spark_rollup.verify import kept, parts, suspicions
+from spark_rollup.verify.compare import Compared, verdict
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
-from spark_rollup.verify.replicas import Pair, differences, pairs
+from spark_rollup.verify.plan import Judged, plan, ranges
+from spark_rollup.verify.replicas import Pair, pairs
 from spark_rollup.verify.suspicions import Suspicion
-from spark_rollup.verify.verdicts import Verdict, Word, verdicts
+from spark_rollup.verify.verdicts import Verdict, Word
 
 RECORD_BYTES = 60
 """About what one record of a changelog takes in a shuffle; chooses how many partitions there are."""
@@ -38,44 +39,31 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """What decides one comparison.
+    """What decides one comparison."""
 
-    Args of the dataclass:
-        opening: Where the digests are, and the session.
-        output: Directory for tables and JSON lines.
-        brokers: `host:port,host:port`; None = copies are only compared with each other.
-        events: Bronze, or a directory with agents' segments: what agents suspect;
-            None = those of the bronze that has the digests, or nothing.
-        keep: Directory in which what changelogs said is kept for the next run; None = nothing is kept.
-    """
-
-    opening: Opening
-    output: Path
+    opening: Opening  # where the digests are, and the session
+    output: Path  # directory for tables and JSON lines
     now_us: int
-    brokers: str | None = None
+    brokers: str | None = None  # `host:port,host:port`; None = copies are only compared with each other
     client: Mapping[str, str] = field(default_factory=dict)
     events: str | None = None
+    """Bronze, or a directory with agents' segments: what agents suspect; None = those of the bronze that has the
+    digests, or nothing."""
     keep: Path | None = None
+    """Directory in which what changelogs said is kept for the next run; None = nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was found.
+    """What was found."""
 
-    Args of the dataclass:
-        verdicts: One for each copy; none without brokers.
-        compared: Pairs of copies that were compared with each other.
-        unread: Number of lines that are no digests.
-        suspected: Number of agents' open suspicions about the content of what was compared.
-        again: Number of copies whose changelog was not read: an earlier run had read it up to their offsets.
-    """
-
-    verdicts: Sequence[Verdict]
-    compared: int
+    verdicts: Sequence[Verdict]  # one for each copy; none without brokers
+    compared: int  # pairs of copies that were compared with each other
     findings: Sequence[Row]
-    unread: int
-    suspected: int = 0
+    unread: int  # number of lines that are no digests
+    suspected: int = 0  # number of agents' open suspicions about the content of what was compared
     again: int = 0
+    """Number of copies whose changelog was not read: an earlier run had read it up to their offsets."""
 
     def worst_rank(self) -> int:
         """Rank the most severe finding that is open; -1 = none is."""
@@ -86,8 +74,7 @@ class Outcome:
 def run(options: VerifyOptions) -> Outcome:
     """Compare, and write what was found.
 
-    Raises:
-        RollupError: wrong use, jars or Java missing, brokers that do not answer or refuse.
+    Raises `RollupError`: wrong use, jars or Java missing, brokers that do not answer or refuse.
     """
     _check(options)
     kinds = [needs.KAFKA] if options.brokers else []
@@ -96,13 +83,19 @@ def run(options: VerifyOptions) -> Outcome:
     with opened(options.opening, None, kinds, delta=delta) as (spark, place):
         session.fit(spark, size_bytes(place), options.opening.conf)
         digests = load(spark, place)
-        chosen, asked = pairs(digests.copies), _asked(spark, digests, options)
-        compared, again = _compared(spark, digests, asked, chosen, options)
-        judged, different = verdicts(asked.planned, compared), differences(chosen, compared)
-        said = _suspicions(spark, place, digests, options)
-        found = findings(spark, judged, different, said, options.brokers)
-        rows = _write(spark, found, judged, options.output)
-    return Outcome(judged, len(chosen), rows, digests.unread, len(said), again)
+        chosen, planned = pairs(digests.copies), _planned(spark, digests, options)
+        judged = [one for one in planned if isinstance(one, Judged)]
+        compared, again = _compared(spark, digests, judged, chosen, options)
+        said = [
+            one if isinstance(one, Verdict) else verdict(one, compared[one.source.copy, None])
+            for one in planned
+        ]
+        counted = [(pair, compared[pair.one.copy, pair.other.copy].counts) for pair in chosen]
+        differences = [(pair, counts) for pair, counts in counted if counts["differing"]]
+        suspected = _suspicions(spark, place, digests, options)
+        rows = findings(said, differences, suspected, options.brokers)
+        _write(spark, rows, said, options.output)
+    return Outcome(said, len(chosen), rows, digests.unread, len(suspected), again)
 
 
 def _check(options: VerifyOptions) -> None:
@@ -131,63 +124,49 @@ def _suspicions(
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is compared with changelogs."""
-
-    planned: Sequence[plan.Planned] = ()
-    topics: Mapping[str, changelogs.Topic] = field(default_factory=dict)
-
-    @property
-    def judged(self) -> list[plan.Judged]:
-        """Copies that can be compared."""
-        return [one for one in self.planned if isinstance(one, plan.Judged)]
-
-
-def _asked(spark: SparkSession, digests: Digests, options: VerifyOptions) -> _Asked:
+def _planned(spark: SparkSession, digests: Digests, options: VerifyOptions) -> list[Judged | Verdict]:
     if not options.brokers:
-        return _Asked()
-    names = sorted({copy.part[0] for copy in digests.copies})
+        return []
+    names = sorted({copy.topic for copy in digests.copies})
     topics = changelogs.describe(spark, options.brokers, options.client, names)
-    return _Asked(plan.plan(digests.copies, topics, options.now_us), topics)
+    return plan(digests.copies, topics, options.now_us)
 
 
 def _compared(
-    spark: SparkSession, digests: Digests, asked: _Asked, chosen: Sequence[Pair], options: VerifyOptions
-) -> tuple[list[Compared], int]:
-    """Compare; returns what came of it, and for how many copies no changelog was read."""
-    judged = asked.judged
+    spark: SparkSession,
+    digests: Digests,
+    judged: Sequence[Judged],
+    chosen: Sequence[Pair],
+    options: VerifyOptions,
+) -> tuple[dict[tuple[int, int | None], Compared], int]:
+    """Compare; returns what came of it, by copy and other copy, and for how many copies no changelog was read."""
     if not judged and not chosen:
-        return [], 0
+        return {}, 0
     known = kept.load(options.keep) if options.keep and judged else None
-    questions = _questions(judged, asked.topics) if known else {}
+    asked = {one.source.copy: kept.question(one) for one in judged} if known else {}
+    questions = {copy: one for copy, one in asked.items() if one is not None}
     again = {copy: one for copy, one in questions.items() if known and one in known.questions}
-    fresh = [one for one in judged if one.source.copy not in again]
     by_first: dict[int, list[Pair]] = defaultdict(list)
     for pair in chosen:
         by_first[pair.one.copy].append(pair)
     work = parts.Work({one.source.copy: one for one in judged}, by_first, keeps=known is not None)
-    records = _records(spark, fresh, options) if fresh else None
+    records = _records(spark, [one for one in judged if one.source.copy not in again], options)
     reused = kept.reused(spark, known, again) if known and again else None
     found = parts.compared(spark, digests, work, records, reused)
     if known:
         found = materialize(found)
         kept.save(spark, known, found, questions)
-    rows = found.select(*Compared._fields).collect()
-    return [Compared(*row) for row in rows], len(again)
+    rows = [Compared(*row) for row in found.select(*Compared._fields).collect()]
+    return {(one.copy, one.other): one for one in rows}, len(again)
 
 
-def _questions(judged: Sequence[plan.Judged], topics: Mapping[str, changelogs.Topic]) -> dict[int, str]:
-    """Name what is asked of changelogs, by copy; left out is what must be read each time."""
-    named = ((one.source.copy, kept.question(one, topics[one.source.part[0]].id)) for one in judged)
-    return {copy: one for copy, one in named if one is not None}
-
-
-def _records(spark: SparkSession, judged: Sequence[plan.Judged], options: VerifyOptions) -> DataFrame:
-    """Read the changelogs of copies."""
+def _records(spark: SparkSession, judged: Sequence[Judged], options: VerifyOptions) -> DataFrame | None:
+    """Read the changelogs of copies; None = there is nothing to read."""
+    if not judged:
+        return None
     assert options.brokers is not None
-    settled, later = plan.ranges(judged)
-    records = sum(until - first for ranges in (settled, later) for first, until in ranges.values())
+    settled, later = ranges(judged)
+    records = sum(until - first for part in (settled, later) for first, until in part.values())
     session.fit(spark, records * RECORD_BYTES, options.opening.conf)
     return parts.hashed(
         spark,
@@ -197,16 +176,15 @@ def _records(spark: SparkSession, judged: Sequence[plan.Judged], options: Verify
     )
 
 
-def _write(spark: SparkSession, found: DataFrame, judged: Sequence[Verdict], output: Path) -> Sequence[Row]:
-    """Write tables and JSON lines; returns the findings."""
+def _write(spark: SparkSession, rows: Sequence[Row], judged: Sequence[Verdict], output: Path) -> None:
+    """Write tables and JSON lines."""
     place = outputs.begin(output, outputs.VERIFY)
-    order = ("severity", "detector", "namespace", "application_id", "task_id", "store", "pod")
-    rows = rows_of(found.orderBy(*order).select(*FINDING.names))
-    said = [one.row() for one in judged]
-    for name, schema, lines in (("findings", FINDING, rows), ("verdicts", VERDICT, said)):
-        values = [tuple(line[column] for column in schema.names) for line in lines]
-        frame = spark.createDataFrame(values, schema).coalesce(1)
-        frame.write.option("compression", "zstd").parquet(str(place / name))
+    for name, schema, lines in (
+        ("findings", FINDING, rows),
+        ("verdicts", VERDICT, [one.row() for one in judged]),
+    ):
+        table = frame_of(spark, lines, schema).coalesce(1)
+        table.write.option("compression", "zstd").parquet(str(place / name))
         text = "".join(f"{json.dumps(line, ensure_ascii=True, separators=(',', ':'))}\n" for line in lines)
         (place / f"{name}.jsonl").write_text(text, encoding="ascii")
     marker = {
@@ -216,7 +194,6 @@ def _write(spark: SparkSession, found: DataFrame, judged: Sequence[Verdict], out
     }
     (place / outputs.MARKER).write_text(json.dumps(marker, indent=2, sort_keys=True) + "\n", encoding="ascii")
     outputs.swap(output)
-    return rows
 
 
 def readable(outcome: Outcome) -> list[str]:

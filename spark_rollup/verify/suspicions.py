@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.events import Confidence, Level, Status
@@ -39,6 +39,7 @@ would do (exposures). A detector that is not known here is never refuted.
 """
 
 _HOME = (*TASK, "pod")
+_HOMES = ", ".join(f"{name} string" for name in _HOME)
 
 Home = tuple[str, str, str, str]
 """`_HOME`: a task on a pod."""
@@ -46,22 +47,16 @@ Home = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """An agent's open finding, damage, suspected.
-
-    Args of the dataclass:
-        detector: Who suspects.
-        store: Store; None = the whole task.
-        identity: RocksDB's IDENTITY of the incarnation; None = the finding names none.
-        stores: Stores that the task has had since, as its agent listed them; only if `store` is None.
-    """
+    """An agent's open finding, damage, suspected."""
 
     finding_id: str
-    detector: str
+    detector: str  # who suspects
     home: Home
-    store: str | None
-    identity: str | None
+    store: str | None  # store; None = the whole task
+    identity: str | None  # rocksDB's IDENTITY of the incarnation; None = the finding names none
     opened_us: int
     stores: frozenset[str] = frozenset()
+    """Stores that the task has had since, as its agent listed them; only if `store` is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ def proved(judged: Iterable[Verdict], suspicions: Sequence[Suspicion]) -> dict[i
     by_home = _by_home(suspicions)
     found = {}
     for one in judged:
-        if one.word is Word.DIFFERS and one.doubt is None:
+        if one.word is Word.DIFFERS and one.source.doubt is None:
             found[one.source.copy] = tuple(
                 suspicion
                 for suspicion in by_home[_home(one.source)]
@@ -112,7 +107,7 @@ def refuted(judged: Iterable[Verdict], suspicions: Sequence[Suspicion]) -> list[
 
 def _is_written_since(suspicion: Suspicion, copy: Copy) -> bool:
     """Return whether a file of a store is newer than the operation that is suspected."""
-    return any(place.written_us > suspicion.opened_us for place in copy.places)
+    return any(one.written_us > suspicion.opened_us for one in copy.databases)
 
 
 def _is_of(suspicion: Suspicion, copies: Sequence[Verdict]) -> bool:
@@ -120,13 +115,13 @@ def _is_of(suspicion: Suspicion, copies: Sequence[Verdict]) -> bool:
     if suspicion.identity is None:
         return True
     return any(
-        place.identity == suspicion.identity and place.segment not in one.expired
+        database.identity == suspicion.identity and database.segment not in one.expired
         for one in copies
-        for place in one.source.places
+        for database in one.source.databases
     )
 
 
-def _home(copy: Copy) -> Home:
+def _home(copy: Copy | Row) -> Home:
     return copy.namespace, copy.application_id, copy.task_id, copy.pod
 
 
@@ -140,14 +135,10 @@ def _by_home(suspicions: Iterable[Suspicion]) -> Mapping[Home, list[Suspicion]]:
 def read(spark: SparkSession, source: Place, copies: Sequence[Copy], now_us: int) -> list[Suspicion]:
     """Read the suspicions about tasks that have digests; the newest snapshot before now spares the days before.
 
-    Raises:
-        UsageError: bronze was made by an older version.
+    Raises `UsageError`: bronze was made by an older version.
     """
     events = _events(spark, source, now_us)
-    homes = spark.createDataFrame(
-        sorted({_home(copy) for copy in copies}),
-        "namespace string, application_id string, task_id string, pod string",
-    )
+    homes = spark.createDataFrame(sorted({_home(copy) for copy in copies}), _HOMES)
     said = last_local_findings(events.join(F.broadcast(homes), list(_HOME), "left_semi"))
     rows = said.where(
         (F.col("status") == Status.OPEN.value)
@@ -156,15 +147,8 @@ def read(spark: SparkSession, source: Place, copies: Sequence[Copy], now_us: int
         & F.col("detector").isin(*ABOUT_CONTENT)
     ).orderBy("opened_at_us", "finding_id")
     found = [
-        Suspicion(
-            row["finding_id"],
-            row["detector"],
-            (row["namespace"], row["application_id"], row["task_id"], row["pod"]),
-            row["store"],
-            row["identity"],
-            row["opened_at_us"],
-        )
-        for row in rows.collect()
+        Suspicion(x.finding_id, x.detector, _home(x), x.store, x.identity, x.opened_at_us)
+        for x in rows.collect()
     ]
     return _with_stores(spark, events, found)
 
@@ -185,10 +169,7 @@ def _with_stores(spark: SparkSession, events: DataFrame, found: Sequence[Suspici
     whole = {one.home: one.opened_us for one in reversed(found) if one.store is None}
     if not whole:
         return list(found)
-    asked = spark.createDataFrame(
-        [(*home, opened_us) for home, opened_us in whole.items()],
-        "namespace string, application_id string, task_id string, pod string, since_us long",
-    )
+    asked = spark.createDataFrame([(*home, us) for home, us in whole.items()], f"{_HOMES}, since_us long")
     listed = (
         events.where(summary())
         .join(F.broadcast(asked), list(_HOME), "inner")

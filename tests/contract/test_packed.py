@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.contract.buckets import MAX_BUCKETS, Bucket, Database, StoreDigest, StoreKind, StoreState, to_line
+from agent.contract import buckets
+from agent.contract.buckets import (
+    MAX_BUCKETS,
+    MAX_ROWS,
+    Bucket,
+    Database,
+    StoreDigest,
+    StoreKind,
+    StoreState,
+    body_of,
+    buckets_for,
+    pack,
+)  # fmt: skip
 from agent.contract.codec import Encoder, decode
 from agent.contract.events import Kind, Origin, Record
-from agent.contract.packed import MAX_ROWS, body_of, buckets_for, pack
-from tests.support.packed import line_of, unpack
+from tests.support.packed import unpack
 
 _PRINT = st.integers(-(2**63), 2**63 - 1)
 _COUNT = st.integers(0, 2**32 - 1)
@@ -23,7 +31,7 @@ _COUNT = st.integers(0, 2**32 - 1)
 def test_packed_buckets_come_back_as_they_were(rows: list[Bucket]) -> None:
     """Numbers, signs and order."""
     packed = pack(rows)
-    assert unpack(packed) == rows
+    assert unpack(packed) == list(buckets.unpack(packed)) == rows
     assert packed.isascii()
     assert "\n" not in packed
 
@@ -50,32 +58,22 @@ def test_an_event_has_room_for_all_databases(wanted: int, databases: int) -> Non
     assert number == wanted or 2 * number * max(1, databases) > MAX_ROWS
 
 
-ROW = Bucket(3, 2, -5, 2**63 - 1, -(2**63))
-ONE = Database(None, 9, True, 1_700_000_000_000_000, 2, (ROW,))
-DIGEST = StoreDigest(
-    None, "shop", "orders-0", "orders", "0_1", "totals", StoreKind.KEY_VALUE, StoreState.CLOSED,
-    "orders-totals-changelog", 1, 9, 1_700_000_000_000_001, "0.1.0", 4, (ONE,),
-)  # fmt: skip
-SEGMENTS = (
-    replace(ONE, segment_ms=60_000),
-    replace(ONE, segment_ms=120_000, offset=None, buckets=(), entries=0),
-)
-
-
-@pytest.mark.parametrize(
-    "digest",
-    [
-        DIGEST,
-        replace(DIGEST, cluster="eu-1", state=StoreState.KILLED, offset=None),
-        replace(DIGEST, kind=StoreKind.WINDOW, databases=SEGMENTS),
-        replace(DIGEST, kind=StoreKind.WINDOW, databases=()),
-    ],
-    ids=["plain", "cluster", "segments", "no segment"],
-)
-def test_the_event_says_what_the_line_says(digest: StoreDigest) -> None:
-    """Field by field, through the codec and back."""
-    origin = Origin(
-        "uid", "boot", digest.pod, digest.namespace, "", digest.agent_version, digest.cluster or ""
-    )
-    event = decode(Encoder(origin).encode(Record(Kind.DIGEST, digest.made_us, body_of(digest)), 1))
-    assert line_of(event) == json.loads(to_line(digest))
+def test_an_event_says_all_of_a_digest() -> None:
+    """Field by field, through the codec and back; what is not known is null or absent."""
+    one = Database(60_000, 9, True, 1_700_000_000_000_000, 2, pack([Bucket(3, 2, -5, 1, -(2**63))]), "life-1")
+    other = Database(None, None, False, 1_700_000_000_000_001, 0)
+    digest = StoreDigest(
+        "orders", "0_1", "totals", StoreKind.WINDOW, StoreState.KILLED, "orders-totals-changelog", 1, 9,
+        1_700_000_000_000_002, 4, (one, other),
+    )  # fmt: skip
+    event = decode(Encoder(Origin("uid", "boot", "pod-0")).encode(Record(Kind.DIGEST, 1, body_of(digest)), 1))
+    assert (event["application_id"], event["task_id"], event["store"]) == ("orders", "0_1", "totals")
+    assert event["digests"] == [{
+        "format": 1, "kind": "window", "state": "killed", "topic": "orders-totals-changelog", "partition": 1,
+        "offset": 9, "made_us": 1_700_000_000_000_002, "buckets": 4, "databases": [
+            {"segment_ms": 60_000, "identity": "life-1", "offset": 9, "is_exact": True,
+             "written_us": 1_700_000_000_000_000, "entries": 2, "packed": one.packed},
+            {"segment_ms": None, "identity": None, "offset": None, "is_exact": False,
+             "written_us": 1_700_000_000_000_001, "entries": 0, "packed": ""},
+        ],
+    }]  # fmt: skip

@@ -74,7 +74,8 @@ def digested(state_dir: Path, pod: str, output: Path) -> dict[str, Any]:
     assert agent(["digest", str(state_dir), "--output", str(output), "--pod", pod]) == 0
     assert tree(state_dir) == before
     (line,) = output.read_text().splitlines()
-    return dict(json.loads(line))
+    (made,) = json.loads(line)["digests"]
+    return dict(made)
 
 
 def tree(folder: Path) -> dict[str, tuple[int, ...]]:

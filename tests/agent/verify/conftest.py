@@ -10,7 +10,7 @@ import pytest
 
 from agent.verify.changelog import Changelogs
 from agent.verify.global_stores import GlobalComparison
-from agent.verify.places import find_global_stores, find_stores
+from agent.verify.places import find_stores
 from agent.verify.verify import Comparison, Given, Result, verify_store
 from tests.agent.verify.changelog_double import AT_MS, Cluster, StateDir, Topic, Verify
 
@@ -30,7 +30,7 @@ def verify(state: StateDir, tmp_path: Path) -> Verify:
         work = tmp_path / "work"
         work.mkdir(exist_ok=True)
         before = state.tree()
-        (store,) = find_stores(state.root) + find_global_stores(state.root)
+        (store,) = find_stores(state.root)
         kind = GlobalComparison if store.is_global else Comparison
         cluster, said = cast("Changelogs", Cluster(logs)), Given(**given)  # type: ignore[arg-type]
         result = verify_store(store, cluster, said, work, AT_MS / 1000, lambda done, total: None, kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -48,41 +49,46 @@ def test_a_store_that_was_closed_in_order_is_due() -> None:
     assert closes_of(task(store("s", 7))) == [Close((APP, "0_0", "s"), (frozenset({"i"}), OFFSET), 7)]
 
 
-def test_from_43_on_the_store_says_its_offset() -> None:
-    """What a checkpoint says does not count then."""
+def with_own_offset() -> Task:
+    """From 4.3 on a store says its offset: what a checkpoint says does not count then."""
     own = store("s")
     own.databases[""].offsets = StoreOffsets(0, 6, ((f"{APP}-s-changelog-0", 99, 5),))
-    assert [x.content[1] for x in closes_of(task(own))] == [99]
+    return task(own)
+
+
+def closed_dirty() -> Task:
+    """From 4.3 on a dirty close leaves the offset of an earlier commit behind."""
+    dirty = task(store("s"))
+    dirty.stores["s"].sessions[-1].closed_with_offset = False
+    return dirty
+
+
+def but(**fields: object) -> Task:
+    """Change a task whose store is due."""
+    return replace(task(store("s")), **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    "found",
+    ("found", "offsets"),
     [
-        task(store("s", None)),
-        task(store("s", closed=False)),
-        task(store("s", identity=None)),
-        task(store("s"), offset=-4),
-        task(),
+        (task(store("s")), [OFFSET]),
+        (with_own_offset(), [99]),
+        (task(store("s", None)), []),
+        (task(store("s", closed=False)), []),
+        (task(store("s", identity=None)), []),
+        (task(store("s"), offset=-4), []),
+        (task(), []),
+        (closed_dirty(), []),
+        (but(checkpoints=()), []),
+        # up to 2.8 a task lock that is held means that somebody is about to open
+        (but(lock=LockState.HELD), []),
+        (but(exists=False), []),
+        (task(store("s"), name="global"), []),
     ],
-    ids=["held", "killed", "no identity", "no offset", "no store"],
 )
-def test_what_is_not_closed_in_order_is_not_due(found: Task) -> None:
+def test_only_what_was_closed_in_order_is_due(found: Task, offsets: list[int]) -> None:
     """Nothing is made of a store of which nothing could be said."""
-    assert closes_of(found) == []
-
-
-def test_without_checkpoint_or_under_a_lock_nothing_is_due() -> None:
-    """Up to 2.8 a task lock that is held means that somebody is about to open; a global store has no digest."""
-    bare, held, gone = task(store("s")), task(store("s")), task(store("s"))
-    bare.checkpoints, held.lock, gone.exists = (), LockState.HELD, False
-    assert [closes_of(x) for x in (bare, held, gone, task(store("s"), name="global"))] == [[], [], [], []]
-
-
-def test_a_close_that_wrote_no_offset_is_not_due() -> None:
-    """4.3: a dirty close leaves the offset of an earlier commit behind."""
-    dirty = task(store("s"))
-    dirty.stores["s"].sessions[-1].closed_with_offset = False
-    assert closes_of(dirty) == []
+    assert [x.content[1] for x in closes_of(found)] == offsets
 
 
 def test_a_close_is_started_when_it_has_settled() -> None:
@@ -118,28 +124,22 @@ def test_the_same_content_is_digested_once() -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_an_open_overtakes_a_digest(begun: bool) -> None:
+@pytest.mark.parametrize(
+    ("task_id", "later"),
+    [("", inventory(task(store("s", None)))), ("", Inventory()), ("0_0", inventory())],
+    ids=["opened", "application deleted", "task deleted"],
+)
+def test_what_is_opened_or_deleted_overtakes_its_digest(begun: bool, task_id: str, later: Inventory) -> None:
     """Waiting or being made; the next close with the same content is due, for none was made."""
     closes = Closes()
     closes.see(inventory(task(store("s"))), APP)
     if begun:
         closes.next(LATER_US)
-    closes.see(inventory(task(store("s", None))), APP)
+    closes.see(later, APP, task_id)
     assert (len(closes), closes.current) == (0, None)
     assert closes.outcomes == {Outcome.OVERTAKEN: 1}
     closes.see(inventory(task(store("s"))), APP)
     assert closes.next(LATER_US) is not None
-
-
-@pytest.mark.parametrize("task_id", ["", "0_0"])
-def test_a_deletion_overtakes_a_digest(task_id: str) -> None:
-    """Of the task or of the application."""
-    closes = Closes()
-    closes.see(inventory(task(store("s"), store("t", 2))), APP)
-    closes.next(LATER_US)
-    closes.see(Inventory() if not task_id else inventory(), APP, task_id)
-    assert (len(closes), closes.current) == (0, None)
-    assert closes.outcomes == {Outcome.OVERTAKEN: 2}
 
 
 def test_of_too_many_the_oldest_are_left_out_and_counted() -> None:

@@ -1,17 +1,13 @@
-"""Whether a store holds exactly what its offset says, and what an entry says without its form."""
+"""Whether a store holds exactly what its offset says."""
 
 from __future__ import annotations
-
-import struct
 
 import pytest
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
-from agent.errors import LayoutError
 from agent.observe.rocksdb.replay import ManifestView, NewFile, Origin
 from agent.verify.digest import _is_offset_last
-from agent.verify.kinds import Kind, record_value
 
 DATA, OFFSETS = 1, 2
 
@@ -51,35 +47,3 @@ def manifest(
 def test_an_offset_is_exact_if_it_was_written_after_all_data(view, sequence, is_last):
     """Sequence numbers order what was written; where a compaction took them away, the flushes do."""
     assert _is_offset_last(view, sequence) is is_last
-
-
-TIME = struct.pack(">q", 5)
-
-
-@pytest.mark.parametrize(
-    ("kind", "family", "entry"),
-    [
-        (Kind.KEY_VALUE, "default", b"v"),
-        (Kind.KEY_VALUE, "keyValueWithTimestamp", TIME + b"v"),
-        (Kind.WINDOW, "keyValueWithTimestampAndHeaders", b"\0" + TIME + b"v"),
-        (Kind.WINDOW, "keyValueWithTimestampAndHeaders", b"\x04\x02" + TIME + b"v"),
-        (Kind.TIME_FIRST_WINDOW, "default", TIME + b"v"),
-        (Kind.TIME_FIRST_WINDOW, "windowKeyValueWithHeaders", b"\0" + TIME + b"v"),
-        (Kind.SESSION, "default", b"v"),
-        (Kind.SESSION, "sessionKeyValueWithHeaders", b"\0v"),
-        (Kind.TIME_FIRST_SESSION, "default", b"v"),
-    ],
-)
-def test_the_value_of_a_record_is_the_same_in_every_form(kind, family, entry):
-    """Time and headers are taken off; what is left is what the changelog has."""
-    if entry.startswith(b"\x04\x02"):
-        entry = b"\x04\x02\x00" + entry[2:]  # two bytes of headers
-    assert record_value(kind, family, entry) == b"v"
-
-
-def test_a_form_that_is_not_known_is_refused():
-    """Nothing is guessed about a column family that no release has."""
-    with pytest.raises(LayoutError, match="column family other"):
-        record_value(Kind.KEY_VALUE, "other", b"v")
-    with pytest.raises(LayoutError):
-        record_value(Kind.KEY_VALUE, "keyValueWithTimestamp", b"short")

@@ -7,11 +7,10 @@ from typing import cast
 
 import pytest
 
-from agent.contract.changelog import times_of
+from agent.contract.changelog import Logged, times_of
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.fold import Folded, Plan, fold, prefix_of
 from agent.verify.kinds import Kind
-from agent.verify.rule import Logged
 from agent.verify.scratch import Scratch
 from tests.agent.verify.changelog_double import AT_MS, Cluster, Topic
 
@@ -24,13 +23,12 @@ class Kept:
         self.low: dict[bytes, Logged] = {}
         self.later: list[tuple[bytes, int, bool]] = []
 
-    def put_low(self, key: bytes, record: Logged) -> None:
-        """See `Scratch.put_low`."""
-        self.low[key[8:]] = record
-
-    def put_later(self, key: bytes, record: Logged) -> None:
-        """See `Scratch.put_later`."""
-        self.later.append((key[8:], record.offset, record.is_committed))
+    def put(self, key: bytes, record: Logged, *, is_later: bool) -> None:
+        """See `Scratch.put`."""
+        if is_later:
+            self.later.append((key[8:], record.offset, record.is_committed))
+        else:
+            self.low[key[8:]] = record
 
 
 class Counting(Cluster):

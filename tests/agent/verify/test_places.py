@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import UsageError
-from agent.verify.places import Store, find_global_stores, find_stores
+from agent.verify.places import Store, find_stores
 
 
 @pytest.fixture
@@ -28,32 +28,15 @@ def state_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_global_stores_are_listed_apart(state_dir: Path) -> None:
-    """They are left out, and who leaves them out says so."""
-    (found,) = find_global_stores(state_dir)
-    assert (found.application, found.task, found.name, found.is_global) == (
-        "app",
-        "global",
-        "everywhere",
-        True,
-    )
-    assert find_global_stores(state_dir, application="app", name="everywhere") == [found]
-    assert find_global_stores(state_dir, application="other") == []
-    assert find_global_stores(state_dir, task="0_1") == []
-    assert find_global_stores(state_dir, name="kv") == []
-
-
 def test_every_store_is_listed_with_its_databases(state_dir: Path) -> None:
-    """By application, task and name; not the global one, which has all partitions of its topic."""
-    found = {(x.application, x.task, x.name): x for x in find_stores(state_dir)}
+    """By application, task and name; global ones, which have all partitions of their topics, come last."""
+    found = {x.path: x for x in find_stores(state_dir)}
     assert list(found) == [
-        ("app", "0_1", "kv"),
-        ("app", "0_1", "win"),
-        ("app", "__top__/2_3", "named"),
-        ("other", "0_0", "kv"),
-    ]
-    assert found["app", "0_1", "kv"].database == state_dir / "app/0_1/rocksdb/kv"
-    assert found["app", "0_1", "win"].segments == {
+        "app/0_1/kv", "app/0_1/win", "app/__top__/2_3/named", "other/0_0/kv", "app/global/everywhere",
+    ]  # fmt: skip
+    assert [x.path for x in found.values() if x.is_global] == ["app/global/everywhere"]
+    assert found["app/0_1/kv"].database == state_dir / "app/0_1/rocksdb/kv"
+    assert found["app/0_1/win"].segments == {
         1000: state_dir / "app/0_1/win/win.1000",
         2000: state_dir / "app/0_1/win/win.2000",
     }
@@ -63,12 +46,17 @@ def test_the_choice_can_be_narrowed(state_dir: Path) -> None:
     """By application, task and store."""
     assert [x.name for x in find_stores(state_dir, application="app", task="0_1")] == ["kv", "win"]
     assert [x.application for x in find_stores(state_dir, name="kv")] == ["app", "other"]
+    assert [x.task for x in find_stores(state_dir, application="app", name="everywhere")] == ["global"]
     assert find_stores(state_dir, task="7_7") == []
 
 
 def test_the_changelog_follows_from_the_names(state_dir: Path) -> None:
     """Application and store, with a named topology between; the partition is the task's."""
-    found = {x.name: (x.changelog, x.partition) for x in find_stores(state_dir, application="app")}
+    found = {
+        x.name: (x.changelog, x.partition)
+        for x in find_stores(state_dir, application="app")
+        if not x.is_global
+    }
     assert found == {
         "kv": ("app-kv-changelog", 1),
         "win": ("app-win-changelog", 1),

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.contract.changelog import Logged
 from agent.verify.kinds import Content
-from agent.verify.rule import DAMAGE, KnownKeys, Logged, Word, judge, sum_up
+from agent.verify.rule import DAMAGE, KnownKeys, Word, judge, sum_up
 
 WHOLE = KnownKeys(10, 0, has_gaps=False, has_gaps_after=False, is_fresh=False)
 GAPS = KnownKeys(10, 0, has_gaps=True, has_gaps_after=True, is_fresh=False)
@@ -23,7 +24,7 @@ def content(value: str | None) -> Content | None:
     return None if value is None else Content(1, b"", value.encode())
 
 
-def logged(*records: tuple[int, str | None] | tuple[int, str | None, bool]) -> list[Logged]:
+def logged(*records: tuple[int, str | None] | tuple[int, str | None, bool]) -> list[Logged[Content]]:
     """Give records as (offset, value[, is_committed])."""
     return [Logged(x[0], content(x[1]), *x[2:]) for x in records]
 

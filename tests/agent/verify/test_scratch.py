@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.contract.changelog import Logged
 from agent.verify.kinds import Content
-from agent.verify.rule import Logged
 from agent.verify.scratch import Scratch, escape, pair, unescape
 
 keys = st.binary(max_size=6) | st.lists(st.sampled_from([b"\0", b"\xff", b"a"]), max_size=5).map(b"".join)
@@ -37,13 +37,19 @@ def test_records_come_back_by_key_in_the_order_of_offsets(tmp_path: Path) -> Non
     pytest.importorskip("rocksdict", reason="run: make test-services")
     content = Content(7, b"h", b"value")
     with closing(Scratch(tmp_path)) as scratch:
-        scratch.put_low(b"a/k", Logged(1, None, at_ms=3))
-        scratch.put_low(b"a/k", Logged(2, content, at_ms=7))
-        scratch.put_later(b"a/k", Logged(300, content, at_ms=7))
-        scratch.put_later(b"a/k", Logged(5, None, is_committed=False, at_ms=9))
-        scratch.put_later(b"a/k", Logged(300, content, is_committed=False, at_ms=7))
-        scratch.put_later(b"a/k\0", Logged(6, None))
-        scratch.put_low(b"b/other", Logged(4, None))
+        for key, record in (
+            (b"a/k", Logged(1, None, at_ms=3)),
+            (b"a/k", Logged(2, content, at_ms=7)),
+            (b"b/other", Logged(4, None)),
+        ):
+            scratch.put(key, record, is_later=False)
+        for key, record in (
+            (b"a/k", Logged(300, content, at_ms=7)),
+            (b"a/k", Logged(5, None, is_committed=False, at_ms=9)),
+            (b"a/k", Logged(300, content, is_committed=False, at_ms=7)),
+            (b"a/k\0", Logged(6, None)),
+        ):
+            scratch.put(key, record, is_later=True)
         found = [(key, list(records)) for key, records in scratch.keys(b"a/")]
     assert found == [
         (

@@ -83,15 +83,33 @@ def test_a_lost_segment_does_not_hide(
         assert [(x.word, x.segment, x.offset) for x in result.examples] == [(word, FIRST, 0)]
 
 
-def test_expired_segments_are_not_judged(state: StateDir, verify: Verify) -> None:
-    """The changelog still has what the store has dropped."""
+LATE = SECOND + 9 * HOUR_MS
+THIRD = SECOND + 3 * HOUR_MS
+
+
+@pytest.mark.parametrize(
+    ("late", "kept", "settings", "offsets", "counts"),
+    [
+        # the changelog still has what the store has dropped
+        (LATE, [SECOND], True, None, {Word.EQUAL: 1, Word.EXPIRED: 40}),
+        # without DescribeConfigs the segments on disk look twice as long as they are
+        (THIRD, [FIRST], False, {FIRST: 40, THIRD: 40}, {Word.MISSING: 20, Word.EQUAL: 21}),
+    ],
+    ids=["expired", "lost between two others"],
+)
+def test_a_segment_that_is_not_there_has_expired_or_is_missing(
+    state: StateDir, verify: Verify, late: int, kept: list[int], settings: bool,
+    offsets: dict[int, int | None] | None, counts: dict[Word, int],
+) -> None:  # fmt: skip
+    """By the time of the newest record, and by the segments that are there."""
     topic, entries = windows()
-    late_ms = SECOND + 9 * HOUR_MS
-    key = b"late" + big_endian(late_ms) + b"\0\0\0\0"
-    topic.add(key, b"v", late_ms)
-    write_segments(state, {SECOND: entries[SECOND], late_ms: {key: big_endian(late_ms) + b"v"}})
-    state.checkpoint(win=40)
-    assert verify({WIN: topic}).tally.counts == {Word.EQUAL: 1, Word.EXPIRED: 40}
+    topic.settings = topic.settings if settings else None
+    key = b"late" + big_endian(late) + b"\0\0\0\0"
+    topic.add(key, b"v", late)
+    write_segments(state, {x: entries[x] for x in kept} | {late: {key: big_endian(late) + b"v"}}, offsets)
+    if offsets is None:
+        state.checkpoint(win=40)
+    assert verify({WIN: topic}).tally.counts == counts
 
 
 def test_without_the_topics_settings_the_segments_on_disk_are_judged(state: StateDir, verify: Verify) -> None:
@@ -106,43 +124,26 @@ def test_without_the_topics_settings_the_segments_on_disk_are_judged(state: Stat
     assert f"oldest segment, {FIRST}, " in result.note
     given = verify({WIN: topic}, retentions={"win": 6 * HOUR_MS})
     assert (given.tally.counts, given.note) == (result.tally.counts, "")
+    # entries would lie in segments of another length
+    wrong = verify({WIN: topic}, retentions={"win": HOUR_MS // 6})
+    assert wrong.word is Word.UNDECIDABLE
+    assert "300000 ms long" in wrong.reason
 
 
-def test_without_the_topics_settings_a_lost_segment_between_two_others_is_missing(
-    state: StateDir, verify: Verify
-) -> None:
-    """The segments on disk look twice as long as they are."""
-    topic, entries = windows()
-    topic.settings = None
-    third = SECOND + 3 * HOUR_MS
-    key = b"late" + big_endian(third) + b"\0\0\0\0"
-    topic.add(key, b"v", third)
-    write_segments(
-        state, {FIRST: entries[FIRST], third: {key: big_endian(third) + b"v"}}, {FIRST: 40, third: 40}
-    )
-    assert verify({WIN: topic}).tally.counts == {Word.MISSING: 20, Word.EQUAL: 21}
-
-
-def test_without_the_topics_settings_a_store_without_segments_is_undecidable(
-    state: StateDir, verify: Verify
+@pytest.mark.parametrize(
+    ("settings", "reason"), [(None, "--retention"), ({"retention.ms": "3600000"}, "retention.ms=3600000")]
+)
+def test_a_store_without_segments_needs_a_retention(
+    state: StateDir, verify: Verify, settings: dict[str, str] | None, reason: str
 ) -> None:
     """Said in one line."""
     topic, _ = windows()
-    topic.settings = None
+    topic.settings = settings
     (state.task / "win").mkdir()
     state.checkpoint(win=39)
     result = verify({WIN: topic})
     assert result.word is Word.UNDECIDABLE
-    assert "--retention" in result.reason
-
-
-def test_a_wrong_retention_is_noticed(state: StateDir, verify: Verify) -> None:
-    """Entries would lie in segments of another length."""
-    topic, entries = windows()
-    write_segments(state, entries)
-    result = verify({WIN: topic}, retentions={"win": HOUR_MS // 6})
-    assert result.word is Word.UNDECIDABLE
-    assert "300000 ms long" in result.reason
+    assert reason in result.reason
 
 
 def test_sessions_belong_to_the_segment_of_their_end(state: StateDir, verify: Verify) -> None:
@@ -194,69 +195,60 @@ def versions() -> tuple[Topic, dict[bytes, bytes]]:
     return topic, entries
 
 
-def hold_versions(state: StateDir, entries: dict[bytes, bytes], offset: int) -> None:
-    """Write the store and its checkpoint."""
-    write_database(state.store("ver"), {DEFAULT: list(entries.items())})
-    state.checkpoint(ver=offset)
+SIZE = (3).to_bytes(4, "big")
+MID = big_endian(AT_MS + 10) + big_endian(AT_MS) + big_endian(AT_MS) + SIZE + big_endian(AT_MS + 5) + SIZE
+"""The head of a row with a newer version put behind its oldest one, where the store does not find it."""
+DELETED = (
+    big_endian(AT_MS + 20) + big_endian(AT_MS) + big_endian(AT_MS + 10) + SIZE + big_endian(AT_MS) + SIZE
+)
+"""The head of a row into which a tombstone moved the last value."""
 
 
-def test_every_version_is_compared(state: StateDir, verify: Verify) -> None:
-    """Latest and older ones."""
+@pytest.mark.parametrize(
+    ("later", "lost", "put", "counts"),
+    [
+        (None, [], {}, {Word.EQUAL: 20}),
+        # a key without its latest version, a row that is gone, a value that is another, a version nobody wrote
+        (
+            None,
+            [LATEST + b"key1", big_endian(4) + b"key2"],
+            {LATEST + b"key3": big_endian(AT_MS + 10) + b"odd", LATEST + b"ghost": big_endian(AT_MS) + b"v"},
+            {Word.EQUAL: 17, Word.MISSING: 2, Word.DIFFERENT: 1, Word.EXTRA: 1},
+        ),
+        # older than the retention when it was put: the store did not take it, its changelog did
+        ((b"late", b"v", AT_MS - 2 * HOUR_MS), [], {}, {Word.EQUAL: 21}),
+        (
+            (b"key1", None, AT_MS + 20),
+            [LATEST + b"key1"],
+            {big_endian(4) + b"key1": DELETED + b"oldnew"},
+            {Word.EQUAL: 21},
+        ),
+        (
+            (b"key1", b"mid", AT_MS + 5),
+            [],
+            {big_endian(4) + b"key1": MID + b"midold"},
+            {Word.EQUAL: 20, Word.MISSING: 1},
+        ),
+        # what is older than the retention may be there or not: only the latest versions are judged
+        (
+            (b"key1", b"v3", AT_MS + 2 * HOUR_MS),
+            [big_endian(4) + b"key2"],
+            {LATEST + b"key1": big_endian(AT_MS + 2 * HOUR_MS) + b"v3"},
+            {Word.EQUAL: 10},
+        ),
+    ],
+    ids=["whole", "damaged", "too late", "deleted", "not found", "expired"],
+)
+def test_every_version_is_compared(
+    state: StateDir, verify: Verify, later: tuple[bytes, bytes | None, int] | None, lost: list[bytes],
+    put: dict[bytes, bytes], counts: dict[Word, int],
+) -> None:  # fmt: skip
+    """Latest and older ones, as the store finds them."""
     topic, entries = versions()
-    hold_versions(state, entries, 19)
+    if later is not None:
+        topic.add(*later)
+    held = {k: v for k, v in entries.items() if k not in lost} | put
+    write_database(state.store("ver"), {DEFAULT: list(held.items())})
+    state.checkpoint(ver=topic.end - 1)
     result = verify({VER: topic})
-    assert (result.kind, result.tally.counts) == (Kind.VERSIONED, {Word.EQUAL: 20})
-
-
-def test_lost_altered_and_added_versions_are_counted(state: StateDir, verify: Verify) -> None:
-    """A key without its latest version, a row that is gone, a value that is another, a version nobody wrote."""
-    topic, entries = versions()
-    del entries[LATEST + b"key1"]
-    del entries[big_endian(4) + b"key2"]
-    entries[LATEST + b"key3"] = big_endian(AT_MS + 10) + b"odd"
-    entries[LATEST + b"ghost"] = big_endian(AT_MS) + b"v"
-    hold_versions(state, entries, 19)
-    assert verify({VER: topic}).tally.counts == {
-        Word.EQUAL: 17,
-        Word.MISSING: 2,
-        Word.DIFFERENT: 1,
-        Word.EXTRA: 1,
-    }
-
-
-def test_a_version_that_came_too_late_may_be_missing(state: StateDir, verify: Verify) -> None:
-    """Older than the retention when it was put: the store did not take it, its changelog did."""
-    topic, entries = versions()
-    topic.add(b"late", b"v", AT_MS - 2 * HOUR_MS)
-    hold_versions(state, entries, 20)
-    result = verify({VER: topic})
-    assert result.word in (Word.EQUAL, Word.BEHIND)
-    assert result.tally.counts[Word.EQUAL] >= 20
-
-
-def test_deleted_keys_have_no_latest_version(state: StateDir, verify: Verify) -> None:
-    """The tombstone moves the last value into a row."""
-    topic, entries = versions()
-    topic.add(b"key1", None, AT_MS + 20)
-    head = big_endian(AT_MS + 20) + big_endian(AT_MS) + big_endian(AT_MS + 10) + (3).to_bytes(4, "big")
-    head += big_endian(AT_MS) + (3).to_bytes(4, "big")
-    entries[big_endian(4) + b"key1"] = head + b"old" + b"new"
-    del entries[LATEST + b"key1"]
-    hold_versions(state, entries, 20)
-    result = verify({VER: topic})
-    assert set(result.tally.counts) == {Word.EQUAL}
-
-
-def test_versions_that_the_store_does_not_find_are_missing(state: StateDir, verify: Verify) -> None:
-    """A row with a newer version put behind its oldest one: it is a versioned store as ever, and lacks one version."""
-    topic, entries = versions()
-    topic.add(b"key1", b"mid", AT_MS + 5)
-    size = (3).to_bytes(4, "big")
-    head = (
-        big_endian(AT_MS + 10) + big_endian(AT_MS) + big_endian(AT_MS) + size + big_endian(AT_MS + 5) + size
-    )
-    entries[big_endian(4) + b"key1"] = head + b"midold"
-    hold_versions(state, entries, 20)
-    result = verify({VER: topic})
-    assert result.kind is Kind.VERSIONED
-    assert result.tally.counts == {Word.EQUAL: 20, Word.MISSING: 1}
+    assert (result.kind, result.tally.counts) == (Kind.VERSIONED, counts)

@@ -17,6 +17,7 @@ from spark_rollup.cli import main
 from spark_rollup.config import MARKER
 from spark_rollup.errors import UsageError
 from spark_rollup.verify import digests, kept
+from tests.spark_rollup.support.digest_files import digest, write
 
 NOW = Origin("uid-new", "boot-new", "pod-new")
 
@@ -120,8 +121,13 @@ def test_what_a_later_contract_sends_is_kept_until_it_is_known(spark, tmp_path):
 @pytest.mark.timeout(600)
 def test_digests_of_a_later_format_ask_for_an_upgrade(spark, tmp_path):
     """They are no broken lines."""
-    (tmp_path / "a.jsonl").write_text('{"format": 2, "store": "s"}\n{"format": "x"}\n')
+    write(tmp_path, [digest(pod="pod-0"), digest(pod="pod-1")])
+    (file,) = tmp_path.iterdir()
+    one, other = file.read_text().splitlines()
+    one = one.replace('"format":1', '"format":2')
+    other = other.replace(f'"{SCHEMA_MAJOR}.', f'"{SCHEMA_MAJOR + 1}.')
+    file.write_text(f'{one}\n{other}\nno JSON\n{{"format": 2}}\n')
     with pytest.raises(
-        UsageError, match=r"2 lines are something else, 1 of them of a later version: upgrade"
+        UsageError, match=r"4 lines are something else, 2 of them of a later version: upgrade"
     ):
         digests.load(spark, tmp_path)

@@ -11,10 +11,9 @@ from spark_rollup.errors import UsageError
 from spark_rollup.sources.changelogs import Ends
 from spark_rollup.verify import kept
 from spark_rollup.verify.plan import Judged
-from tests.spark_rollup.verify.test_plan import COPY
+from tests.spark_rollup.support.digest_files import COPY, PLACE
 
-ONE = Judged(COPY, Ends(0, 100, 100), None, None, False, None)
-PLACE = COPY.places[0]
+ONE = Judged(COPY, Ends(0, 100, 100), None, None, False, "id-1")
 
 
 def of_copy(**fields: object) -> Judged:
@@ -27,40 +26,40 @@ def of_copy(**fields: object) -> Judged:
     [
         of_copy(copy=2, pod="pod-1", made_us=1),  # another copy at the same offset
         replace(ONE, ends=Ends(0, 120, 130)),  # the changelog went on
-        replace(ONE, may_have_gone=True, doubt="killed"),  # decided again each time
+        replace(ONE, may_have_gone=True),  # decided again each time
     ],
 )
 def test_the_same_is_asked(other):
-    assert kept.question(other, "id-1") == kept.question(ONE, "id-1") is not None
+    assert kept.question(other) == kept.question(ONE) is not None
 
 
 @pytest.mark.parametrize(
-    ("other", "topic_id"),
+    "other",
     [
-        (ONE, "id-2"),  # recreated
-        (replace(ONE, ends=Ends(1, 100, 100)), "id-1"),  # its beginning was cut off
-        (of_copy(offset=98, places=(replace(PLACE, offset=98),)), "id-1"),
-        (of_copy(places=(PLACE, replace(PLACE, segment=60_000))), "id-1"),
-        (of_copy(buckets=16), "id-1"),
-        (of_copy(part=("orders-counts-changelog", 1)), "id-1"),
-        (replace(ONE, retention_ms=600_000, source=replace(COPY, kind=StoreKind.WINDOW)), "id-1"),
+        replace(ONE, topic_id="id-2"),  # recreated
+        replace(ONE, ends=Ends(1, 100, 100)),  # its beginning was cut off
+        of_copy(offset=98, databases=(replace(PLACE, offset=98),)),
+        of_copy(databases=(PLACE, replace(PLACE, segment_ms=60_000))),
+        of_copy(buckets=16),
+        of_copy(partition=1),
+        replace(ONE, retention_ms=600_000, source=replace(COPY, kind=StoreKind.WINDOW)),
     ],
 )
-def test_something_else_is_asked(other, topic_id):
-    assert kept.question(other, topic_id) not in (None, kept.question(ONE, "id-1"))
+def test_something_else_is_asked(other):
+    assert kept.question(other) not in (None, kept.question(ONE))
 
 
 @pytest.mark.parametrize(
-    ("one", "topic_id"),
+    "one",
     [
-        (ONE, None),  # the brokers name no topic: it may be another one next time
-        (of_copy(places=(replace(PLACE, is_exact=False),)), "id-1"),  # what comes later counts
-        (of_copy(offset=None), "id-1"),
-        (of_copy(kind=StoreKind.VERSIONED), "id-1"),
+        replace(ONE, topic_id=None),  # the brokers name no topic: it may be another one next time
+        of_copy(databases=(replace(PLACE, is_exact=False),)),  # what comes later counts
+        of_copy(offset=None),
+        of_copy(kind=StoreKind.VERSIONED),
     ],
 )
-def test_what_may_change_is_read_each_time(one, topic_id):
-    assert kept.question(one, topic_id) is None
+def test_what_may_change_is_read_each_time(one):
+    assert kept.question(one) is None
 
 
 def test_a_directory_of_others_is_refused(tmp_path):

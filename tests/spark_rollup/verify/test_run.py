@@ -12,10 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 pytest.importorskip("xxhash", reason="the extra `verify` is not installed")
 
-from agent.contract.buckets import StoreDigest, StoreKind
+from agent.contract.buckets import StoreKind, body_of
 from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import Kind, Severity
-from agent.contract.packed import body_of
 from spark_rollup.bronze import load
 from spark_rollup.fleet.reduce import Question
 from spark_rollup.intake import ingest
@@ -28,12 +27,21 @@ from spark_rollup.sources.changelogs import Ends, Topic
 from spark_rollup.spark import needs
 from spark_rollup.verify import digests, run
 from spark_rollup.verify.verdicts import Word
-from tests.spark_rollup.support.digest_files import NOW_US, Record, database, digest, folded, frame, write
+from tests.spark_rollup.support.digest_files import (
+    NOW_US,
+    Logged,
+    Told,
+    database,
+    digest,
+    folded,
+    frame,
+    write,
+)
 from tests.spark_rollup.support.fleet import START_US, Fleet, at_us
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-LOG = [Record(n, b"%d" % (n % 20), b"%d" % n if n % 7 else None) for n in range(100)]
+LOG = [Logged(n, b"%d" % (n % 20), b"%d" % n if n % 7 else None) for n in range(100)]
 TOPIC = "orders-counts-changelog"
 HOURS = {"retention.ms": -1, "delete.retention.ms": 86_400_000, "min.compaction.lag.ms": 0}
 
@@ -41,7 +49,7 @@ HOURS = {"retention.ms": -1, "delete.retention.ms": 86_400_000, "min.compaction.
 class Logs:
     """Changelogs in memory in place of brokers; remembers what was read."""
 
-    def __init__(self, spark: SparkSession, records: Mapping[str, Sequence[Record]]) -> None:
+    def __init__(self, spark: SparkSession, records: Mapping[str, Sequence[Logged]]) -> None:
         self.records = dict(records)
         self.read: list[Part] = []
         self.id = "id-1"
@@ -87,14 +95,14 @@ def logs(spark, monkeypatch):
 
 
 def compare(
-    tmp_path: Path, told: Sequence[StoreDigest], events: str | None = None, keep: Path | None = None
+    tmp_path: Path, told: Sequence[Told], events: str | None = None, keep: Path | None = None
 ) -> run.Outcome:
     """Run the command on digests."""
     opening = Opening(str(write(tmp_path / "digests", told)))
     return run.run(run.VerifyOptions(opening, tmp_path / "out", NOW_US, "b:9092", events=events, keep=keep))
 
 
-def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) -> StoreDigest:
+def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) -> Told:
     """Digest a store at the end of the changelog, not written for a while."""
     unwritten = replace(database(entries, 99), identity=identity, written_us=at_us(40))
     return digest(unwritten, pod=pod, offset=99)
@@ -164,7 +172,7 @@ def test_a_second_run_reads_only_what_is_new(spark, tmp_path, logs):
     assert (first.again, logs.read) == (0, [(TOPIC, 0), (other, 0)])
 
     # both changelogs went on, one store as well
-    logs.records |= {TOPIC: [*LOG, Record(100, b"1", b"x")], other: LOG[:80]}
+    logs.records |= {TOPIC: [*LOG, Logged(100, b"1", b"x")], other: LOG[:80]}
     moved = replace(totals, offset=70, databases=(database(folded(LOG, 70), 70),))
     logs.read.clear()
     second = compare(tmp_path, [*still, moved], keep=keep)

@@ -6,22 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from agent.contract.buckets import StoreKind, StoreState
+from agent.contract.buckets import StoreState
 from agent.detectors import DETECTORS
 from agent.findings.proof import can_be_proved
 from agent.judging.base import Kind
-from spark_rollup.verify import suspicions
-from spark_rollup.verify.digests import Copy, Place
+from spark_rollup.verify import suspicions, verdicts
+from spark_rollup.verify.findings import findings, repair
+from spark_rollup.verify.replicas import Pair
 from spark_rollup.verify.suspicions import Suspicion
 from spark_rollup.verify.verdicts import Verdict, Word
+from tests.spark_rollup.support.digest_files import COPY, PLACE
 
-MADE_US = 1_800_000_000_000_000
-PLACE = Place(0, 99, True, MADE_US - 1, 5, "life-1")
-COPY = Copy(
-    1, "shop", "pod-0", "orders", "0_0", "counts", StoreKind.KEY_VALUE, StoreState.CLOSED,
-    ("orders-counts-changelog", 0), 99, MADE_US, 4096, (PLACE,),
-)  # fmt: skip
-TOTALS = replace(COPY, copy=2, store="totals", places=(replace(PLACE, identity="life-2"),))
+MADE_US = COPY.made_us
+TOTALS = replace(
+    COPY,
+    copy=2,
+    store="totals",
+    topic="orders-totals-changelog",
+    databases=(replace(PLACE, identity="life-2"),),
+)
 HOME = ("shop", "orders", "0_0", "pod-0")
 STORE = Suspicion("f1", "store-shrank", HOME, "counts", "life-1", MADE_US - 1)
 TASK = replace(STORE, store=None, stores=frozenset({"counts", "totals"}))
@@ -57,10 +60,10 @@ def test_another_copy_another_life_and_what_came_later_are_left_alone(said):
 @pytest.mark.parametrize(
     "verdict",
     [
-        Verdict(COPY, Word.DIFFERS, doubt="the application was killed"),
+        Verdict(replace(COPY, state=StoreState.KILLED), Word.DIFFERS),
         Verdict(COPY, Word.PARTLY),
         Verdict(COPY, Word.UNDECIDABLE),
-        Verdict(replace(COPY, places=(replace(PLACE, is_exact=False),)), Word.EQUAL),  # it went on
+        Verdict(replace(COPY, databases=(replace(PLACE, is_exact=False),)), Word.EQUAL),  # it went on
         Verdict(COPY, Word.EQUAL, expired=frozenset({0})),  # nothing was said of that segment
     ],
 )
@@ -73,7 +76,7 @@ def test_equality_refutes_nothing_once_the_application_has_written_on():
     before = replace(STORE, opened_us=PLACE.written_us - 1)
     assert ids([Verdict(COPY, Word.EQUAL)], [before]) == ([], [])
     assert ids([Verdict(COPY, Word.DIFFERS)], [before]) == (["f1"], [])
-    written = replace(TOTALS, places=(replace(TOTALS.places[0], written_us=MADE_US),))
+    written = replace(TOTALS, databases=(replace(TOTALS.databases[0], written_us=MADE_US),))
     assert ids([Verdict(COPY, Word.EQUAL), Verdict(written, Word.EQUAL)], [TASK]) == ([], [])
 
 
@@ -100,3 +103,39 @@ def test_damage_in_the_content_of_a_store_is_what_agents_offer_a_proof_for():
     """All of it but what is closed at once, and a condition of a file beside the store."""
     lasting = {x.meta.id for x in DETECTORS if can_be_proved(x.meta) and x.meta.kind is Kind.DAMAGE}
     assert set(suspicions.ABOUT_CONTENT) == lasting
+
+
+@pytest.mark.parametrize(("extra", "may_be_the_last"), [(0, False), (3, True)])
+def test_nothing_is_removed_that_may_be_the_last_of_its_kind(extra: int, may_be_the_last: bool) -> None:
+    """The copy is kept first; what the changelog may have lost is not removed without a look."""
+    verdict = Verdict(COPY, Word.DIFFERS, counts={"missing": 2, "extra": extra, "different": 0})
+    kept, keys, removed = map(
+        repair(verdict, "b:9092").index, ("Keep a copy of 0_0 on pod-0", "--explain", "remove the store's")
+    )
+    assert kept < keys < removed
+    condition = repair(verdict, "b:9092").find("do not remove it")
+    assert (keys < condition < removed) if may_be_the_last else condition == -1
+
+
+COUNTS = dict.fromkeys(verdicts.COUNTS, 1)
+KILLED, OTHER = replace(COPY, state=StoreState.KILLED), replace(COPY, copy=3, pod="pod-1")
+
+
+@pytest.mark.parametrize(
+    ("judged", "pairs", "expected"),
+    [
+        ([Verdict(COPY, Word.DIFFERS, counts=COUNTS)], [], [("state-differs", "critical", "confirmed")]),
+        ([Verdict(KILLED, Word.DIFFERS, counts=COUNTS)], [], [("state-differs", "warning", "suspected")]),
+        ([], [(COPY, OTHER)], [("replicas-differ", "critical", "confirmed")]),
+        ([], [(OTHER, KILLED)], [("replicas-differ", "warning", "suspected")]),
+        # the changelog shows which of the two is wrong
+        ([Verdict(OTHER, Word.DIFFERS, counts=COUNTS)], [(COPY, OTHER)], [("state-differs", "critical", "confirmed")]),
+        ([Verdict(COPY, Word.EQUAL, counts=COUNTS), Verdict(OTHER, Word.PARTLY, counts=COUNTS)], [], []),
+    ],
+)  # fmt: skip
+def test_what_is_reported_of_copies_that_differ(judged, pairs, expected):
+    """Critical and confirmed, but for a copy whose difference may have another cause."""
+    differences = [(Pair(one, other, (0,)), COUNTS) for one, other in pairs]
+    rows = findings(judged, differences, [], "b:9092")
+    assert [(row["detector"], row["severity"], row["confidence"]) for row in rows] == expected
+    assert all(row["status"] == "open" and row["resolved_at"] is None for row in rows)
