@@ -10,9 +10,8 @@ from typing import Any
 
 from tests.lab.processes import LiveError, wait_until
 from tests.lab.stage import Stage, is_locked
-from tests.verify.looking import Run
+from tests.verify.looking import DAMAGE, Run, damage
 
-DAMAGE = ("missing", "extra", "different", "undecidable")
 Entries = dict[str, str]
 
 
@@ -34,9 +33,8 @@ def reset_without_cleanup(run: Run) -> None:
     for row in run.rows_of():
         # up to 4.2 the old checkpoint is there until a commit writes the next
         is_new = "is the topic new?" in str(row["reason"])
-        counts = row["counts"]
-        assert isinstance(counts, dict)
-        run.judge("reset, running", row, is_good=is_new or not {"missing", "different"} & counts.keys())
+        is_good = is_new or not {"missing", "different"} & row["counts"].keys()
+        run.judge("reset, running", row, is_good=is_good)
     _close_and_compare(run, "reset, closed", 400)
     _reset(stage)
     _send_and_start(stage, "b", 1000)
@@ -251,9 +249,7 @@ def carried_checkpoint(run: Run) -> None:
     stage.send(50)
     _wait_checkpoints(stage, new, 2050)
     for row in run.rows_of():
-        counts = row["counts"]
-        assert isinstance(counts, dict)
-        found = {word: counts.get(word, 0) for word in DAMAGE}
+        found = damage([row])
         is_whole = found == dict.fromkeys(DAMAGE, 0) | {"missing": 2000} or not any(found.values())
         run.judge("standby", row, is_good=is_whole)
     for pod in ("c", "d", "b"):
@@ -264,9 +260,9 @@ def carried_checkpoint(run: Run) -> None:
     wait_until(lambda: stage.committed() >= sum(stage.sent.values()), "all is committed")
     lost = sum(stage.sent.values()) - stage.count()[0]
     print(f"      the application holds {stage.count()[0]} keys, {lost} are lost", flush=True)
-    _total(run, "active, running", lost)
+    run.total("active, running", lost)
     stage.stop("a")
-    _total(run, "active, closed", lost)
+    run.total("active, closed", lost)
 
 
 def _wait_for(condition: Callable[[], object], what: str) -> None:
@@ -293,17 +289,3 @@ def _wait_checkpoints(stage: Stage, tasks: list[str], offset: int) -> None:
         return all(file.exists() and f" {offset}\n" in f"{file.read_text()}\n" for file in files)
 
     _wait_for(have, f"checkpoints at {offset}")
-
-
-def _total(run: Run, when: str, lost: int) -> None:
-    """Compare the sum over all tasks."""
-    rows = run.rows_of()
-    found = dict.fromkeys(DAMAGE, 0)
-    for row in rows:
-        counts = row["counts"]
-        assert isinstance(counts, dict)
-        for word in DAMAGE:
-            found[word] += counts.get(word, 0)
-    wanted = dict.fromkeys(DAMAGE, 0) | {"missing": lost}
-    for row in rows:
-        run.judge(when, row, is_good=found == wanted and lost > 0)

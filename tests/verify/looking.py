@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import Any
 
 from tests.lab.plan import EOS, is_exposed, numbers
 from tests.lab.stage import Stage
@@ -15,24 +16,8 @@ from tests.lab.stage import Stage
 ROOT = Path(__file__).resolve().parents[2]
 HEALTHY = {"equal", "behind", "ahead"}
 MERGED = {"missing", "equal"}
-Row = dict[str, object]
-
-
-def rows_of(
-    stage: Stage, pod: str = "a", state_dir: Path | None = None, more: Sequence[str] = ()
-) -> list[Row]:
-    """Run the command on a pod's state directory, or on a copy of one."""
-    is_still = state_dir is not None or not stage.pods[pod].is_alive
-    state_dir = state_dir or stage.state_dir(pod)
-    before = tree(state_dir) if is_still else {}
-    command = [sys.executable, "-m", "agent", "verify", str(state_dir)]
-    command += ["--bootstrap-servers", stage.broker.address, "--json", "--explain", "3", *more]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    if done.returncode not in (0, 1, 2) or not done.stdout:
-        raise RuntimeError(f"{done.returncode}: {done.stderr[-2000:]}")
-    if is_still and tree(state_dir) != before:
-        raise RuntimeError("the state directory was touched")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+DAMAGE = ("missing", "extra", "different", "undecidable")
+Row = dict[str, Any]
 
 
 def tree(root: Path) -> dict[str, tuple[int, int, int]]:
@@ -62,19 +47,10 @@ class Run:
         also: AbstractSet[str] = frozenset(),
     ) -> list[Row]:
         """Verify; a healthy store has a healthy word, or one of `also`, closed in order the word `equal`."""
-        rows, held = rows_of(self.stage, pod), held or {}
+        rows, good = self.rows_of(pod), {"equal"} if closed else HEALTHY | also
         for row in rows:
-            good = {"equal"} if closed else HEALTHY | also
-            mark = "ok " if row["word"] in good else "BAD"
-            self.rows += 1
-            print(
-                f"  {mark} {when:<22} {row['task_id']} {row['store']:<45} {row['kind']!s:<18} {row['word']:<12}"
-                f" {row['counts']} {row['offset']} {row['reason'] or ''}",
-                flush=True,
-            )
-            if row["word"] not in good and not self._is_real(row, held):
-                self.wrong.append(f"{when}: {json.dumps(row)}")
-                print(f"      {json.dumps(row)}", flush=True)
+            is_good = row["word"] in good or self._is_real(row, held or {})
+            self.judge(when, row, is_good=is_good, wanted=sorted(good))
         return rows
 
     def held(self) -> dict[str, int]:
@@ -95,8 +71,6 @@ class Run:
         wrote, and lacks the sessions that it merged into others.
         """
         plan, counts, examples = self.stage.plan, row["counts"], row["examples"]
-        assert isinstance(counts, dict)
-        assert isinstance(examples, list)
         counted = held.get(str(row["store"]))
         said = f"{row['store']} {counts}; the application counts {counted}"
         is_unwiped = plan.guarantee == EOS and is_exposed(plan.release)
@@ -115,15 +89,25 @@ class Run:
         return is_real
 
     def rows_of(self, pod: str = "a", state_dir: Path | None = None, more: Sequence[str] = ()) -> list[Row]:
-        """Run the command."""
-        return rows_of(self.stage, pod, state_dir, more)
+        """Run the command on a pod's state directory, or on a copy of one."""
+        is_still = state_dir is not None or not self.stage.pods[pod].is_alive
+        state_dir = state_dir or self.stage.state_dir(pod)
+        before = tree(state_dir) if is_still else {}
+        command = [sys.executable, "-m", "agent", "verify", str(state_dir), "--json", "--explain", "3"]
+        command += ["--bootstrap-servers", self.stage.broker.address, *more]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode not in (0, 1, 3) or not done.stdout:
+            raise RuntimeError(f"{done.returncode}: {done.stderr[-2000:]}")
+        if is_still and tree(state_dir) != before:
+            raise RuntimeError("the state directory was touched")
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
     def judge(self, when: str, row: Row, *, is_good: bool, wanted: object = "") -> None:
         """Show a row; remember it if it is wrong."""
         self.rows += 1
         print(
-            f"  {'ok ' if is_good else 'BAD'} {when:<22} {row['task_id']} {row['store']:<45} {row['word']:<12}"
-            f" {row['counts']} {row['reason'] or ''}",
+            f"  {'ok ' if is_good else 'BAD'} {when:<22} {row['task_id']} {row['store']:<45} {row['kind']!s:<18}"
+            f" {row['word']:<12} {row['counts']} {row['offset']} {row['reason'] or ''}",
             flush=True,
         )
         if not is_good:
@@ -131,17 +115,26 @@ class Run:
 
     def exact(self, when: str, row: Row, wanted: Mapping[str, int]) -> None:
         """Judge a row: just these numbers, nothing else is wrong or undecidable."""
-        counts = row["counts"]
-        assert isinstance(counts, dict)
-        words = ("missing", "extra", "different", "undecidable")
-        found = {word: counts.get(word, 0) for word in words}
-        due = {word: wanted.get(word, 0) for word in words}
-        self.judge(when, row, is_good=found == due and not row["reason"], wanted=due)
+        due = {word: wanted.get(word, 0) for word in DAMAGE}
+        is_good = damage([row]) == due and not row["reason"]
+        self.judge(when, row, is_good=is_good, wanted=due)
 
     def expect(self, when: str, missing: dict[str, int]) -> None:
         """Verify; exactly these numbers of keys are missing, and nothing else is wrong."""
-        for row in rows_of(self.stage):
+        for row in self.rows_of():
             self.exact(when, row, {"missing": missing.get(str(row["store"]), 0)})
+
+    def total(self, when: str, lost: int, store: str = "kv") -> None:
+        """Verify; over all tasks exactly so many keys of a store are missing, and nothing else is wrong."""
+        rows = [row for row in self.rows_of() if row["store"] == store]
+        due = dict.fromkeys(DAMAGE, 0) | {"missing": lost}
+        for row in rows:
+            self.judge(when, row, is_good=damage(rows) == due and lost > 0, wanted=due)
+
+
+def damage(rows: Sequence[Row]) -> dict[str, int]:
+    """Sum up what is wrong or undecidable."""
+    return {word: sum(row["counts"].get(word, 0) for row in rows) for word in DAMAGE}
 
 
 def losses(stage: Stage) -> dict[str, int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -23,7 +22,7 @@ from tests.lab.plays import PLAYS as WRITTEN
 from tests.lab.processes import Broker, LiveError
 from tests.lab.stage import Stage
 from tests.verify import courses, traced
-from tests.verify.looking import Run, Unwatched, losses, rows_of
+from tests.verify.looking import Run, Unwatched, losses
 
 RELEASES = ("2.8.2", FILES, "4.2.1", *LAST_OF_MINORS[-2:])
 
@@ -107,44 +106,23 @@ def loss(course: Callable[[Stage], None], store: str = "kv") -> Callable[[Run], 
         course(stage)
         lost = sum(stage.sent.values()) - keys[-1]
         print(f"  the application holds {keys[-1]} keys of {store}, {lost} are lost")
-        counted: Counter[str] = Counter()
-        for row in rows_of(stage):
-            run.rows += 1
-            print(
-                f"      {row['task_id']} {row['store']} {row['word']} {row['counts']} {row['reason'] or ''}",
-                flush=True,
-            )
-            if row["store"] == store:
-                assert isinstance(row["counts"], dict)
-                counted.update(row["counts"])
-        found = {word: counted[word] for word in ("missing", "extra", "different", "undecidable")}
-        if found != {"missing": lost, "extra": 0, "different": 0, "undecidable": 0} or not lost:
-            run.wrong.append(f"{store}: {lost} are lost, said is {dict(counted)}")
+        run.total("lost", lost, store)
 
     return played
 
 
 @dataclass(frozen=True)
 class Play:
-    """A course of events, in one world.
+    """A course of events, in one world."""
 
-    Args of the dataclass:
-        course: What happens.
-        stores: As `App.java` takes them; `versioned`, and `session` where it cannot be counted, go by release.
-        settings: Of the application, beside the usual ones.
-        first: Release from which it can be played.
-        last: Release up to which it can be played.
-        partitions: Of the input topics.
-        guarantees: With which it can be played.
-    """
-
-    course: Callable[[Run], None]
+    course: Callable[[Run], None]  # what happens
     stores: str = "kv,plain,window,join,repartition,foreign,session,versioned"
-    settings: Mapping[str, object] = field(default_factory=dict)
-    first: tuple[int, ...] = (2, 6)
-    last: tuple[int, ...] = (9,)
-    partitions: int = 1
-    guarantees: tuple[str, ...] = (ALOS, EOS)
+    """As `App.java` takes them; `versioned`, and `session` where it cannot be counted, go by release."""
+    settings: Mapping[str, object] = field(default_factory=dict)  # of the application, beside the usual ones
+    first: tuple[int, ...] = (2, 6)  # release from which it can be played
+    last: tuple[int, ...] = (9,)  # release up to which it can be played
+    partitions: int = 1  # of the input topics
+    guarantees: tuple[str, ...] = (ALOS, EOS)  # with which it can be played
 
     def fits(self, release: str, guarantee: str) -> bool:
         """Tell whether it can be played."""
