@@ -1,9 +1,9 @@
-"""A digest: what a store holds, as numbers of entries and fingerprints. It is an event of kind `digest`.
+"""A digest: what a store holds, as numbers of entries and fingerprints, in the fields of an event of kind `digest`.
 
-An agent ships it at a close, `statewarden digest` writes it into a file, one line per store; the rollup makes the same
-of a changelog. An entry counts as the record of the changelog that made it, by key and value of that record. Its time
-and headers are left out, since not every form of a store keeps them; but of a versioned store the latest version of
-each key counts, and its time (8 bytes, big-endian) comes before the value.
+An agent ships the event at a close, `statewarden digest` writes its fields into a file, one line per store; the
+rollup makes the same of a changelog. An entry counts as the record of the changelog that made it, by key and value of
+that record. Its time and headers are left out, since not every form of a store keeps them; but of a versioned store
+the latest version of each key counts, and its time (8 bytes, big-endian) comes before the value.
 
 With `hash(seed, bytes)` = XXH64, which is Spark's `xxhash64`, and seeds as Spark chains them:
 

@@ -47,11 +47,8 @@ class Changelogs:
     def __init__(self, servers: str, properties: Mapping[str, str]) -> None:
         """Load the library; no broker is asked.
 
-        Args:
-            servers: `host:port,...`.
-            properties: More settings, by librdkafka's names.
-
-        Raises `UsageError`: the library is not installed, or a setting is wrong.
+        `servers`: `host:port,...`. `properties`: more settings, by librdkafka's names. Raises `UsageError`: the library
+        is not installed, or a setting is wrong.
         """
         try:
             import confluent_kafka

@@ -37,14 +37,9 @@ def digest_store(
 ) -> StoreDigest:
     """Digest one store; nothing is written into its directory.
 
-    Args:
-        store: Which.
-        kinds: Store -> kind, where it cannot be known.
-        now_us: When it is made, microseconds since the epoch.
-        disk: The state directory.
-        work: Private directory for the views.
-        number: Buckets of each database.
-        pause: Called again and again: rests, or ends it.
+    `kinds`: store -> kind, where it cannot be known. `now_us`: when it is made, microseconds since the epoch. `disk`:
+    the state directory. `work`: private directory for the views. `number`: buckets of each database. `pause`: called
+    again and again: rests, or ends it.
 
     Raises `UsageError`: the store cannot be read. Raises `LayoutError`: its form is not known. Raises `OverflowError`:
     a bucket has too many entries to be packed.
@@ -79,9 +74,6 @@ class _Reading:
         databases = tuple(
             self._database(segment, kind, topic, number) for segment in sorted(self._opened.databases)
         )
-        offsets = [one.offset for one in databases if one.offset is not None]
-        # a segment that is not there: what another one has behind it was processed for all of them
-        rest = max(offsets, default=None) if databases else self._opened.offset(topic)
         return StoreDigest(
             application_id=store.application,
             task_id=store.task,
@@ -90,7 +82,7 @@ class _Reading:
             state=self._state(all(one.is_exact for one in databases)),
             topic=topic,
             partition=store.partition,
-            offset=rest,
+            offset=self._opened.rest(topic),
             made_us=now_us,
             buckets=number,
             databases=databases,

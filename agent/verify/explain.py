@@ -16,10 +16,8 @@ ASKED = frozenset({Word.EXTRA, Word.DIFFERENT, Word.AHEAD})
 def notes_of(result: Result, changelogs: Changelogs) -> dict[int, str]:
     """Say of each example with a value that should not be there which record wrote it.
 
-    Returns:
-        Place among the examples -> a sentence; examples that lack a value have none, nor has a global store.
-
-    Raises `UsageError`: a broker refuses, or answers no more.
+    Gives place among the examples -> a sentence; examples that lack a value have none, nor has a global store. Raises
+    `UsageError`: a broker refuses, or answers no more.
     """
     asked = {number: x for number, x in enumerate(result.examples) if x.word in ASKED}
     if not asked or result.store.is_global:

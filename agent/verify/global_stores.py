@@ -18,7 +18,7 @@ from operator import itemgetter
 from agent.contract.changelog import Logged
 from agent.errors import LayoutError, UsageError
 from agent.verify.compare import Example, contents
-from agent.verify.fold import Plan, Progress, fold, prefix_of
+from agent.verify.fold import Plan, Progress, prefix_of
 from agent.verify.kinds import Content, Kind
 from agent.verify.rule import DAMAGE, KnownKeys, Word, judge, sum_up
 from agent.verify.scratch import Scratch, pair
@@ -52,7 +52,10 @@ class GlobalComparison(Comparison):
         is_fresh = self._is_fresh(self._changelogs.settings(result.topic), now_s)
         plans = [self._plan_of(x) for x in range(self._changelogs.partitions(result.topic))]
         scratch = self._stack.enter_context(closing(Scratch(self._work)))
-        known = [self._fold(plan, scratch, progress, is_fresh=is_fresh) for plan in plans]
+        known = [
+            folded.known(plan, plan.offset_of(0), is_fresh=is_fresh)
+            for plan, folded in (self._fold(plan, scratch, progress) for plan in plans)
+        ]
         for example in self._judged(scratch, known):
             result.tally.add(example)
         result.word = sum_up(result.tally.counts)
@@ -80,13 +83,6 @@ class GlobalComparison(Comparison):
         own = None if offset < 0 else offset
         result.partitions[partition] = (own, start, end)
         return Plan(result.topic, partition, start, end, Kind.KEY_VALUE, None, {0: own}, None, partition)
-
-    def _fold(self, plan: Plan, scratch: Scratch, progress: Progress, *, is_fresh: bool) -> KnownKeys:
-        folded = fold(self._changelogs, plan, scratch, progress)
-        start, _ = self._changelogs.range(plan.topic, plan.partition)
-        self._result.transactions |= folded.transactions
-        plan = replace(plan, start=start)  # retention may have taken records meanwhile
-        return folded.known(plan, plan.offset_of(0), is_fresh=is_fresh)
 
     def _judged(self, scratch: Scratch, known: list[KnownKeys]) -> Iterator[Example]:
         """Judge every key of store and topic."""

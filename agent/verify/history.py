@@ -22,10 +22,8 @@ LATEST_PREFIX, OLDER_PREFIX = b"latest/", b"older/"
 def gather(database: Database | None, scratch: Scratch) -> int:
     """Bring the store's versions into the order of keys.
 
-    Returns:
-        The highest time of a version, ms; -1 = there is none.
-
-    Raises `LayoutError`: an entry is not of a versioned store. Raises `UsageError`: the database is damaged.
+    Gives the highest time of a version, ms; -1 = there is none. Raises `LayoutError`: an entry is not of a versioned
+    store. Raises `UsageError`: the database is damaged.
     """
     highest_ms = -1
     for key, _, value in database.entries() if database else ():

@@ -53,13 +53,9 @@ def judge(
 ) -> tuple[Word, int | None]:
     """Judge one key.
 
-    Args:
-        have: What the store holds; None = nothing.
-        records: Of the key: the last committed one at or before the offset, and all later ones, in order; read once.
-        known: What else decides.
-
-    Returns:
-        The word, and the offset of the record that the store should have at least; None = there is none.
+    `have`: what the store holds; None = nothing. `records`: of the key, the last committed one at or before the offset
+    and all later ones, in order; read once. Gives the word, and the offset of the record that the store should have at
+    least; None = there is none.
     """
     seen = _Seen(have, known.offset)
     for record in records:

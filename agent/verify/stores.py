@@ -150,6 +150,13 @@ class Opened:
             found = claims.offsets.get(f"{topic}-{partition}", -1)
         return None if found < 0 else found
 
+    def rest(self, topic: str) -> int | None:
+        """Return the offset of segments that are not there: what one has behind it was processed for all of them."""
+        if not self.databases:
+            return self.offset(topic)
+        found = (self.offset(topic, segment) for segment in self.databases)
+        return max((x for x in found if x is not None), default=None)
+
     def samples(self) -> list[tuple[int, Entry]]:
         """Return some entries of each database."""
         return [(s, x) for s, one in self.databases.items() for x in islice(one.entries(), SAMPLE)]

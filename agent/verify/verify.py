@@ -78,17 +78,9 @@ def verify_store(
 ) -> Result:
     """Compare one store with its changelog; nothing is written into its directory.
 
-    Args:
-        store: Which.
-        changelogs: The cluster.
-        given: What the user says of stores.
-        work: Private directory for the view and the scratch database; both are gone afterwards.
-        now_s: Time of the comparison, seconds since the epoch.
-        progress: Called while the changelog is read.
-        kind: How; None = as that of a task.
-
-    Returns:
-        The words; what stops the comparison is the reason of `undecidable`.
+    `work`: private directory for the view and the scratch database; both are gone afterwards. `now_s`: time of the
+    comparison, seconds since the epoch. `kind`: how; None = as that of a task. What stops it is the reason of
+    `undecidable`.
     """
     result = Result(store, Word.UNDECIDABLE, tally=Tally(given.examples))
     with ExitStack() as stack:
@@ -114,7 +106,6 @@ class Comparison:
         self._work = work
         self._stack = stack
         self._result = result
-        self._otherwise: int | None = None
 
     def run(self, now_s: float, progress: Progress) -> None:
         """Take every step; the order matters: offset, then files, then the changelog's end."""
@@ -122,15 +113,12 @@ class Comparison:
         result = self._result
         result.topic = self._topic()
         result.offsets = {segment: opened.offset(result.topic, segment) for segment in opened.databases}
-        # what one segment has behind it, the application had processed for all of them
-        self._otherwise = max((x for x in result.offsets.values() if x is not None), default=None)
-        if not opened.databases:
-            self._otherwise = opened.offset(result.topic)
+        rest = opened.rest(result.topic)
         statuses = {x.status for x in opened.claims.values() if x is not None}
         result.is_closed = None if not statuses else statuses == {CLOSED}
         result.start, result.end = self._changelogs.range(result.topic, self._store.partition)
-        if self._otherwise is not None:
-            self._require(self._otherwise, result.start, result.end)
+        if rest is not None:
+            self._require(rest, result.start, result.end)
         settings = self._changelogs.settings(result.topic)
         times = self._times(settings)
         result.kind = self._given.kinds.get(self._store.name) or self._kind(times)
@@ -138,16 +126,19 @@ class Comparison:
             times = self._versioned_times(settings)
         plan = Plan(
             result.topic, self._store.partition, result.start, result.end, result.kind, times, result.offsets,
-            self._otherwise,
+            rest,
         )  # fmt: skip
         scratch = self._stack.enter_context(closing(Scratch(self._work)))
-        folded = fold(self._changelogs, plan, scratch, progress)
-        result.start, _ = self._changelogs.range(result.topic, self._store.partition)
-        plan = replace(plan, start=result.start)  # retention may have taken records meanwhile
-        result.transactions = folded.transactions
-        is_fresh = self._is_fresh(settings, now_s)
-        self._judge(plan, folded, scratch, is_fresh=is_fresh)
+        plan, folded = self._fold(plan, scratch, progress)
+        result.start = plan.start
+        self._judge(plan, folded, scratch, is_fresh=self._is_fresh(settings, now_s))
         result.word = sum_up(result.tally.counts)
+
+    def _fold(self, plan: Plan, scratch: Scratch, progress: Progress) -> tuple[Plan, Folded]:
+        folded = fold(self._changelogs, plan, scratch, progress)
+        self._result.transactions |= folded.transactions
+        start, _ = self._changelogs.range(plan.topic, plan.partition)
+        return replace(plan, start=start), folded  # retention may have taken records meanwhile
 
     def _is_fresh(self, settings: Mapping[str, str] | None, now_s: float) -> bool:
         """Whether no tombstone can have gone since the databases were written."""

@@ -66,12 +66,8 @@ def read_versions(key: bytes, value: bytes) -> list[Version]:
 def _buried(row: bytes, at: int, fills: int) -> int:
     """Count the bytes of versions behind the one with the row's least time, heads and values.
 
-    Args:
-        row: The whole row.
-        at: Where the heads of the versions end that the store finds.
-        fills: Bytes that those need.
-
-    Raises `LayoutError`: what is there is no version.
+    `at`: where the heads of the versions end that the store finds. `fills`: bytes that those need. Raises
+    `LayoutError`: what is there is no version.
     """
     buried = 0
     while fills + buried < len(row):

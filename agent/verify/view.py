@@ -77,10 +77,7 @@ class View:
     def __init__(self, database: Path, work: Path) -> None:
         """Take the view.
 
-        Args:
-            database: Directory of the store or segment; nothing is written there.
-            work: Directory for the private one.
-
+        `database`: directory of the store or segment; nothing is written there. `work`: where the private one is made.
         Raises `UsageError`: it cannot be read, or is no database.
         """
         self._descriptors: list[int] = []

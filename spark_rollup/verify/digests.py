@@ -85,7 +85,7 @@ class Digests:
 
 
 def load(spark: SparkSession, where: Source) -> Digests:
-    """Read digests: those in bronze, or in every `*.jsonl` and `*.jsonl.gz` below a directory.
+    """Read digests: those in bronze, or what `statewarden digest` wrote: `*.jsonl`, `*.jsonl.gz` below a directory.
 
     Of several digests of a copy the newest counts.
 
@@ -115,7 +115,10 @@ def load(spark: SparkSession, where: Source) -> Digests:
     unread = lines.where(~usable).count() + refused.count()
     if not copies:
         later = lines.where(F.col("format") > FORMAT).count()
-        later += refused.where(F.col("reason").isin(*bronze_load.AWAITED)).count()
+        awaited = F.col("reason").isin(*bronze_load.AWAITED) & ~F.col("detail").startswith(
+            "contract version none"
+        )
+        later += refused.where(awaited).count()
         upgrade = f", {later} of them of a later version: upgrade statewarden" if later else ""
         raise UsageError(
             f"--digests {where} holds no digest that can be used ({unread} lines are something else{upgrade}): "
@@ -125,7 +128,7 @@ def load(spark: SparkSession, where: Source) -> Digests:
 
 
 def _lines(spark: SparkSession, where: str) -> DataFrame:
-    """Read the lines of files.
+    """Read the lines of files, each as the event whose data it is.
 
     Output columns: file, line.
     """
@@ -133,7 +136,8 @@ def _lines(spark: SparkSession, where: str) -> DataFrame:
         spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.jsonl{,.gz}").text(where)
     )
     return files.where(F.length(F.trim("value")) > 0).select(
-        F.col("_metadata.file_path").alias("file"), F.col("value").alias("line")
+        F.col("_metadata.file_path").alias("file"),
+        F.concat(F.lit('{"id":"","data":'), "value", F.lit("}")).alias("line"),
     )
 
 

@@ -52,12 +52,8 @@ def compared(
 ) -> DataFrame:
     """Compare all.
 
-    Args:
-        spark: The session.
-        digests: The copies.
-        work: What is compared.
-        records: `hashed`; None = no changelog is read.
-        known: What earlier runs read: columns copy, stream_ms, odd, cells; None = nothing.
+    `records`: `hashed`; None = no changelog is read. `known`: what earlier runs read (columns copy, stream_ms, odd,
+    cells); None = nothing.
 
     Output columns: those of `Compared`; with `Work.keeps` also stream_ms and cells.
     Grain: one row per copy of `Work.judged`, and per pair.

@@ -111,8 +111,7 @@ def _is_whole(copy: Copy, ends: Ends, settings: Mapping[str, int], now_us: int) 
 def ranges(judged: Sequence[Judged]) -> tuple[dict[Part, tuple[int, int]], dict[Part, tuple[int, int]]]:
     """Say which offsets to read of each partition: committed records for what must be there, and any later ones.
 
-    Returns:
-        Two ranges by partition: first offset, and the one after the last.
+    Gives two ranges by partition: first offset, and the one after the last.
     """
     settled: dict[Part, tuple[int, int]] = {}
     later: dict[Part, tuple[int, int]] = {}

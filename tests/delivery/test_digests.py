@@ -74,7 +74,7 @@ def digested(state_dir: Path, pod: str, output: Path) -> dict[str, Any]:
     assert agent(["digest", str(state_dir), "--output", str(output), "--pod", pod]) == 0
     assert tree(state_dir) == before
     (line,) = output.read_text().splitlines()
-    (made,) = json.loads(line)["data"]["digests"]
+    (made,) = json.loads(line)["digests"]
     return dict(made)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent.verify.changelog import Changelogs, Record
 from agent.verify.explain import notes_of
-from agent.verify.kinds import DEFAULT, TIMESTAMPED, WITH_HEADERS, Kind, big_endian, headers_bytes, varint
+from agent.verify.kinds import DEFAULT, TIMESTAMPED, WITH_HEADERS, big_endian, headers_bytes, varint
 from agent.verify.rule import Word
 from tests.agent.verify.changelog_double import (
     APP,
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.delivery
 
 AT = big_endian(AT_MS)
 KV = f"{APP}-kv-changelog"
+UNFINISHED = "of a transaction that was aborted or has not ended"
 
 
 def keyed(count: int) -> tuple[Topic, Entries]:
@@ -35,25 +36,10 @@ def keyed(count: int) -> tuple[Topic, Entries]:
     return topic, {x.key: AT + (x.value or b"") for x in topic.records}
 
 
-def test_a_store_with_everything_is_equal(state: StateDir, verify: Verify) -> None:
-    """Records, newer values, tombstones."""
-    topic, entries = keyed(100)
-    topic.add(b"k001", b"newer")
-    topic.add(b"k002", None)
-    entries[b"k001"] = AT + b"newer"
-    del entries[b"k002"]
-    state.hold(entries, at=101)
-    result = verify({KV: topic})
-    assert (result.word, result.kind, result.tally.counts) == (
-        Word.EQUAL,
-        Kind.KEY_VALUE,
-        {Word.EQUAL: 100},
-    )
-
-
 @pytest.mark.parametrize(
     ("lost", "put", "offset", "word", "counts"),
     [
+        ([], {}, 99, Word.EQUAL, {Word.EQUAL: 100}),
         # one flipped byte, one lost key and one added: each by its word
         (
             [b"k051"],
@@ -78,7 +64,7 @@ def test_a_store_with_everything_is_equal(state: StateDir, verify: Verify) -> No
         # -4 says that there is no offset
         ([b"k090"], {b"odd": b"v"}, -4, Word.EXTRA, {Word.EQUAL: 99, Word.PENDING: 1, Word.EXTRA: 1}),
     ],
-    ids=["damaged", "behind", "unsent", "closed", "not all of it", "no offset"],
+    ids=["whole", "damaged", "behind", "unsent", "closed", "not all of it", "no offset"],
 )
 def test_each_key_has_its_word(
     state: StateDir,
@@ -106,33 +92,58 @@ def test_each_key_has_its_word(
         assert {x.word for x in result.examples} == {Word.AHEAD}
 
 
-def test_a_value_of_an_aborted_transaction_is_named(state: StateDir, verify: Verify) -> None:
-    """Below the store's offset it should not be there; the explanation says which record wrote it."""
+@pytest.mark.parametrize(
+    ("later", "held", "offset", "counts", "notes"),
+    [
+        # below the store's offset a value of an aborted transaction should not be there
+        (
+            [(b"ghost", b"v", True), (b"k001", b"wrong", True), (b"last", b"v", False)],
+            {b"ghost": AT + b"v", b"k001": AT + b"wrong", b"last": AT + b"v"},
+            12,
+            {Word.EQUAL: 10, Word.EXTRA: 1, Word.DIFFERENT: 1},
+            {
+                b"ghost": f"it holds the value of offset 10, {UNFINISHED}",
+                b"k001": f"it holds the value of offset 11, {UNFINISHED}",
+            },
+        ),
+        # a store that went back, and one that kept what was deleted
+        (
+            [(b"k001", b"newer", False), (b"k002", None, False), (b"k003", b"newer", False)],
+            {b"k003": AT + b"newer"},
+            12,
+            {Word.EQUAL: 8, Word.DIFFERENT: 1, Word.EXTRA: 1},
+            {
+                b"k001": "it holds the value of offset 1, which offset 10 replaced",
+                b"k002": "it holds the value of offset 2, which offset 11 replaced",
+            },
+        ),
+        (
+            [(b"k001", None, False)],
+            {b"k001": AT + b"odd", b"k002": AT + b"odd", b"ghost": AT + b"v"},
+            10,
+            {Word.EQUAL: 8, Word.DIFFERENT: 1, Word.EXTRA: 2},
+            {
+                b"k001": "deleted by offset 10; no record that is still there has the value",
+                b"k002": "no record that is still there has the value",
+                b"ghost": "no record of the key is there",
+            },
+        ),
+    ],
+    ids=["aborted", "older", "unknown"],
+)
+def test_where_a_value_comes_from_is_named(
+    state: StateDir, verify: Verify, later: list[tuple[bytes, bytes | None, bool]], held: Entries, offset: int,
+    counts: dict[Word, int], notes: dict[bytes, str],
+) -> None:  # fmt: skip
+    """The explanation says which record wrote it, and what came of that one."""
     topic, entries = keyed(10)
-    for key, value in ((b"ghost", b"v"), (b"k001", b"wrong")):
-        topic.add(key, value, is_aborted=True)
-        entries[key] = AT + value
-    topic.add(b"last", b"v")
-    state.hold(entries | {b"last": AT + b"v"}, at=12)
+    for key, value, is_aborted in later:
+        topic.add(key, value, is_aborted=is_aborted)
+    state.hold(entries | held, at=offset)
     result = verify({KV: topic}, examples=5)
-    assert result.tally.counts == {Word.EQUAL: 10, Word.EXTRA: 1, Word.DIFFERENT: 1}
-    notes = notes_of(result, cast("Changelogs", Cluster({KV: topic})))
-    assert {result.examples[number].key: note.split(",")[0] for number, note in notes.items()} == {
-        b"ghost": "it holds the value of offset 10",
-        b"k001": "it holds the value of offset 11",
-    }
-    assert all("aborted" in note for note in notes.values())
-
-
-def test_an_older_value_is_named_with_the_record_that_replaced_it(state: StateDir, verify: Verify) -> None:
-    """A store that went back."""
-    topic, entries = keyed(10)
-    topic.add(b"k001", b"newer")
-    state.hold(entries, at=10)
-    result = verify({KV: topic}, examples=1)
-    assert result.tally.counts == {Word.EQUAL: 9, Word.DIFFERENT: 1}
-    notes = notes_of(result, cast("Changelogs", Cluster({KV: topic})))
-    assert list(notes.values()) == ["it holds the value of offset 1, which offset 10 replaced"]
+    assert result.tally.counts == counts
+    said = notes_of(result, cast("Changelogs", Cluster({KV: topic})))
+    assert {result.examples[number].key: note for number, note in said.items()} == notes
 
 
 def test_before_a_transaction_ends_its_records_are_ahead(state: StateDir, verify: Verify) -> None:

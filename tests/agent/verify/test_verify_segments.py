@@ -229,8 +229,15 @@ DELETED = (
             {big_endian(4) + b"key1": MID + b"midold"},
             {Word.EQUAL: 20, Word.MISSING: 1},
         ),
+        # what is older than the retention may be there or not: only the latest versions are judged
+        (
+            (b"key1", b"v3", AT_MS + 2 * HOUR_MS),
+            [big_endian(4) + b"key2"],
+            {LATEST + b"key1": big_endian(AT_MS + 2 * HOUR_MS) + b"v3"},
+            {Word.EQUAL: 10},
+        ),
     ],
-    ids=["whole", "damaged", "too late", "deleted", "not found"],
+    ids=["whole", "damaged", "too late", "deleted", "not found", "expired"],
 )
 def test_every_version_is_compared(
     state: StateDir, verify: Verify, later: tuple[bytes, bytes | None, int] | None, lost: list[bytes],

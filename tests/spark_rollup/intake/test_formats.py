@@ -126,8 +126,8 @@ def test_digests_of_a_later_format_ask_for_an_upgrade(spark, tmp_path):
     one, other = file.read_text().splitlines()
     one = one.replace('"format":1', '"format":2')
     other = other.replace(f'"{SCHEMA_MAJOR}.', f'"{SCHEMA_MAJOR + 1}.')
-    file.write_text(f"{one}\n{other}\nno JSON\n")
+    file.write_text(f'{one}\n{other}\nno JSON\n{{"format": 2}}\n')
     with pytest.raises(
-        UsageError, match=r"3 lines are something else, 2 of them of a later version: upgrade"
+        UsageError, match=r"4 lines are something else, 2 of them of a later version: upgrade"
     ):
         digests.load(spark, tmp_path)

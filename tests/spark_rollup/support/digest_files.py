@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -109,6 +110,8 @@ def write(folder: Path, digests: Sequence[Told]) -> Path:
     lines = []
     for number, one in enumerate(digests, 1):
         encoder = Encoder(Origin(one.pod, "boot", one.pod, one.namespace, cluster=one.cluster))
-        lines.append(encoder.encode(Record(Kind.DIGEST, 1_700_000_000_000_000, body_of(one)), number))
+        record = Record(Kind.DIGEST, 1_700_000_000_000_000, body_of(one))
+        event = json.loads(encoder.encode(record, number))
+        lines.append(json.dumps(event["data"], separators=(",", ":")))
     (folder / "digests.jsonl").write_text("".join(f"{line}\n" for line in lines))
     return folder

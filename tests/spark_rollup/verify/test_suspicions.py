@@ -10,8 +10,9 @@ from agent.contract.buckets import StoreState
 from agent.detectors import DETECTORS
 from agent.findings.proof import can_be_proved
 from agent.judging.base import Kind
-from spark_rollup.verify import suspicions
-from spark_rollup.verify.findings import repair
+from spark_rollup.verify import suspicions, verdicts
+from spark_rollup.verify.findings import findings, repair
+from spark_rollup.verify.replicas import Pair
 from spark_rollup.verify.suspicions import Suspicion
 from spark_rollup.verify.verdicts import Verdict, Word
 from tests.spark_rollup.support.digest_files import COPY, PLACE
@@ -114,3 +115,27 @@ def test_nothing_is_removed_that_may_be_the_last_of_its_kind(extra: int, may_be_
     assert kept < keys < removed
     condition = repair(verdict, "b:9092").find("do not remove it")
     assert (keys < condition < removed) if may_be_the_last else condition == -1
+
+
+COUNTS = dict.fromkeys(verdicts.COUNTS, 1)
+KILLED, OTHER = replace(COPY, state=StoreState.KILLED), replace(COPY, copy=3, pod="pod-1")
+
+
+@pytest.mark.parametrize(
+    ("judged", "pairs", "expected"),
+    [
+        ([Verdict(COPY, Word.DIFFERS, counts=COUNTS)], [], [("state-differs", "critical", "confirmed")]),
+        ([Verdict(KILLED, Word.DIFFERS, counts=COUNTS)], [], [("state-differs", "warning", "suspected")]),
+        ([], [(COPY, OTHER)], [("replicas-differ", "critical", "confirmed")]),
+        ([], [(OTHER, KILLED)], [("replicas-differ", "warning", "suspected")]),
+        # the changelog shows which of the two is wrong
+        ([Verdict(OTHER, Word.DIFFERS, counts=COUNTS)], [(COPY, OTHER)], [("state-differs", "critical", "confirmed")]),
+        ([Verdict(COPY, Word.EQUAL, counts=COUNTS), Verdict(OTHER, Word.PARTLY, counts=COUNTS)], [], []),
+    ],
+)  # fmt: skip
+def test_what_is_reported_of_copies_that_differ(judged, pairs, expected):
+    """Critical and confirmed, but for a copy whose difference may have another cause."""
+    differences = [(Pair(one, other, (0,)), COUNTS) for one, other in pairs]
+    rows = findings(judged, differences, [], "b:9092")
+    assert [(row["detector"], row["severity"], row["confidence"]) for row in rows] == expected
+    assert all(row["status"] == "open" and row["resolved_at"] is None for row in rows)
