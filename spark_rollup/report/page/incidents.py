@@ -115,9 +115,8 @@ def section(data: PageData, links: Links) -> str:
     ordered = in_order(data)
     cards = ordered[:INCIDENTS]
     for incident, html in zip(cards, _cards(cards, data, links), strict=True):
-        is_remark = incident.severity is Severity.INFO
-        over = incident.status is Status.RESOLVED
-        groups["Resolved" if over else "Remarks" if is_remark else ""].append(html)
+        kind = "Remarks" if incident.severity is Severity.INFO else ""
+        groups["Resolved" if incident.status is Status.RESOLVED else kind].append(html)
     parts = [paged(groups[""], "incidents") if groups[""] else _nothing(data)]
     for title, noun in (("Remarks", "remarks"), ("Resolved", "resolved incidents")):
         if found := groups[title]:

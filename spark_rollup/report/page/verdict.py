@@ -195,7 +195,7 @@ def read(data: PageData) -> str:
 
 def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
-    alive = [x.severity for x in data.open_incidents()]
+    alive = [x.severity.value for x in data.open_incidents()]
     cells = [
         (
             word if word in alive else "none",
