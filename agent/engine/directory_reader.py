@@ -154,7 +154,8 @@ class DirectoryReader:
 
     def _reduce(self, reading: Observation) -> list[Transition]:
         self.outcomes[reading.unseen.value if reading.unseen else SEEN] += 1
-        self.refusals.note(reading.place, reading.unseen, reading.at_us)
+        if reading.unseen is not None or self.refusals.open:
+            self.refusals.note(reading.place, reading.unseen, reading.at_us)
         if reading.unseen is Unseen.VANISHED:
             self.refusals.forget_below(reading.place.path, reading.at_us)
         if self._absence is not None and reading.source is Source.BASELINE:

@@ -22,27 +22,25 @@ class UnreadablePaths:
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
-        self._open: dict[str, BlindInterval] = {}
+        self.open: dict[str, BlindInterval] = {}  # to read only
         self._inside: dict[str, set[str]] = {}  # directory -> what is open of its entries
 
     def note(
         self, place: StatePath, unseen: Unseen | None, at_us: int, what: str = "", *, listed: bool = False
     ) -> None:
         """Take what a reading of a place came to, or (`listed`) a listing of it; None = it was seen."""
-        if unseen is None and not self._open:
-            return
         key = f"{place.path}/." if listed else place.path
-        known = self._open.get(key)
-        if unseen in _REFUSALS and not {place.path, f"{place.path}/."} & self._open.keys():
+        known = self.open.get(key)
+        if unseen in _REFUSALS and not {place.path, f"{place.path}/."} & self.open.keys():
             detail = f"at {place.path or 'the state directory'!r}{what}"
             interval = BlindInterval(
                 at_us, f"{unseen}", None, place.application, place.task, detail, place=place.path
             )
             self._inventory.blind.append(interval)
-            self._open[key] = interval
+            self.open[key] = interval
         elif unseen not in _REFUSALS and known is not None:
             close_blind(self._inventory, known, at_us)
-            del self._open[key]
+            del self.open[key]
 
     def note_listing(self, place: StatePath, entries: tuple[Entry, ...] | Unseen, at_us: int) -> None:
         """Take what was found in a directory of applications or tasks: a link is not followed, nothing is known of it.
@@ -66,7 +64,7 @@ class UnreadablePaths:
     def note_content(self, place: StatePath, database: Database | None, at_us: int) -> None:
         """Take what a reading of a database could not read; None = it is not there."""
         key = f"{place.path}/"
-        known = self._open.get(key)
+        known = self.open.get(key)
         lasting = () if database is None else database.lasting_problems(at_us, for_us=LASTS_US)
         problems = [x for x in lasting if problem_kind(x) not in KNOWN_GAPS]
         cause = _cause(problems)
@@ -74,7 +72,7 @@ class UnreadablePaths:
             cause = "store-being-read"
         if known is not None and not (problems and known.cause == cause):
             close_blind(self._inventory, known, at_us)
-            del self._open[key]
+            del self.open[key]
             known = None
         if not problems or database is None:
             return
@@ -84,15 +82,15 @@ class UnreadablePaths:
                 since_us, cause, None, place.application, place.task, "", place.store, place=place.path
             )
             self._inventory.blind.append(known)
-            self._open[key] = known
+            self.open[key] = known
         more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
         segment = f", segment {place.segment}" if place.segment else ""
         known.detail = f"store {place.store}{segment}: {problems[0]}{more}"
 
     def forget_below(self, path: str, at_us: int) -> None:
         """End what is open for a place that is gone, and for all below it."""
-        for known in [x for x in self._open if x == path or x.startswith(f"{path}/")]:
-            close_blind(self._inventory, self._open.pop(known), at_us)
+        for known in [x for x in self.open if x == path or x.startswith(f"{path}/")]:
+            close_blind(self._inventory, self.open.pop(known), at_us)
 
 
 def _cause(problems: list[str]) -> str:

@@ -138,7 +138,7 @@ class Task:
     @property
     def database_paths(self) -> list[str]:
         """Their directories."""
-        return [database.path for database in self.databases]
+        return [database.path for store in self.stores.values() for database in store.databases.values()]
 
     @property
     def is_global(self) -> bool:

@@ -277,12 +277,11 @@ def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition
         CheckpointFact(reading.mtime_us, reading.at_us, offsets, foreign, task.incarnation, bool(task.held)),
         CHECKPOINTS_KEPT,
     )
+    puts = {name: store.puts_at(reading.mtime_us) for name, store in task.stores.items()}
     for name, offset in offsets.items():
-        _mark(task, name, offset, reading.mtime_us)
+        _mark(task, name, offset, reading.mtime_us, puts.get(name, 0))
     note_commit(task, task.checkpoints[-1])
-    puts = 0
     for store in task.stores.values():  # also one of which a source topic speaks, and no entry by its name
-        puts += store.puts_at(reading.mtime_us)
         if store.sessions:
             settle_close(task, store, store.sessions[-1])
     written = change_of(
@@ -291,7 +290,7 @@ def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition
         offsets=reading.entries,
         offset_before=max(before.values(), default=None),
         offset_after=max(offsets.values(), default=None),
-        puts=puts,
+        puts=sum(puts.values()),
         occurred_at_us=reading.mtime_us,
         task_incarnation=task.incarnation,
         held=task.held,
@@ -300,7 +299,7 @@ def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition
     return [written]
 
 
-def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
+def _mark(task: Task, store_name: str, offset: int, written_us: int, puts: int) -> None:
     store = task.stores.get(store_name)
     if store is None or not store.sessions:
         return
@@ -312,7 +311,7 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int) -> None:
     if written_us < session.opened_us or is_replaced or is_over:
         return
     unsure = max([x.undated_us for x in store.databases.values()], default=0) > written_us
-    mark = CheckpointClaim(written_us, offset, store.puts_at(written_us), unsure)
+    mark = CheckpointClaim(written_us, offset, puts, unsure)
     session.first = session.first or mark
     session.last = mark
 

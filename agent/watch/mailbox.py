@@ -74,7 +74,8 @@ class Mailbox:
             return MailboxCounters(self._coalesced, self._dropped, len(self._waiting))
 
     def _put(self, hint: Hint) -> None:
-        key = _key(hint)
+        is_file = hint.kind in _COALESCED and not hint.is_directory
+        key = hint.path if is_file else _key(hint)
         replaced = None if key is None else self._latest.get(key)
         if replaced is not None:
             del self._waiting[replaced]
@@ -97,8 +98,6 @@ class Mailbox:
 
 def _key(hint: Hint) -> str | None:
     """Name what a hint can be replaced by; None if it must be kept."""
-    if hint.kind in _COALESCED:
-        return None if hint.is_directory else hint.path
     if hint.kind is HintKind.RESCAN:
         return f"{hint.path}\0{hint.cause}"  # no path has a NUL
     return _CANARY if hint.kind is HintKind.CANARY else None

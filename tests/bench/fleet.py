@@ -98,16 +98,8 @@ def write(
     """Write the fleet's events as JSON lines, and `truth.jsonl` beside them (application, scenario).
 
     `events/wave=0` is what arrived until half time, `events/wave=1` the rest. Files are named as Spark names them.
-
-    Args:
-        spark: The session.
-        size: How large and how bad.
-        target: Directory to write to.
-        idle: With the idle pods; else they are left to `fill`.
-        begins_s: The idle pods have told so much (seconds) already, and go on.
-
-    Returns:
-        Shapes of idle pods' events, for `fill`.
+    Without `idle` the idle pods are left to `fill`, which takes what is given back: the shapes of their events. They
+    have told for `begins_s` seconds already, and go on.
     """
     recorded = tuple(dict.fromkeys((*BUGS, *BENIGN, CLONE_OF, ZOMBIE_OF, CHURN_OF)))
     with tempfile.TemporaryDirectory(prefix="statewarden-templates-") as work:
@@ -133,14 +125,9 @@ def write(
 
 
 def fill(spark: SparkSession, shapes: DataFrame, size: Size, bronze: Path, wave: int) -> None:
-    """Put the idle pods' events straight into bronze, without raw lines: where JSON would take hours.
+    """Put the idle pods' events of a delivery straight into bronze, without raw lines: where JSON would take hours.
 
-    Args:
-        spark: The session.
-        shapes: What `write` returned.
-        size: The same as `write` was given; doubled events are dropped, as `ingest` would.
-        bronze: A bronze directory that `ingest` made.
-        wave: Which delivery.
+    `size` as `write` was given; doubled events are dropped, as `ingest` would.
     """
     once = replace(size, doubled=0.0)
     rows = _disturbed(_idle(spark, shapes, once), once).where(F.col("wave") == wave)

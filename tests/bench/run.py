@@ -48,11 +48,7 @@ MEMORY = Path("/dev/shm")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the chosen benchmarks.
-
-    Returns:
-        Exit code, always 0: numbers are not judged.
-    """
+    """Run the chosen benchmarks; always 0, as numbers are not judged."""
     parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)} (default: all)"

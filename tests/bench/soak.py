@@ -93,11 +93,7 @@ class Outcome:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it.
-
-    Returns:
-        1 if something was lost or grew for certain.
-    """
+    """Run it; 1 if something was lost or grew for certain."""
     parser = argparse.ArgumentParser(prog="soak", description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument(
         "minutes", nargs="?", type=float, default=60.0, help="how long it is judged (default: 60)"

@@ -127,6 +127,11 @@ def test_a_store_is_read_before_the_checkpoint_that_follows_it() -> None:
     run.play(*checkpoint(1.01, 41))
     changes = run.changes()
     assert changes.index("store-created 0_0") < changes.index("checkpoint-written 0_0")
+    current = "app/0_0/rocksdb/s/CURRENT"
+    run.play(
+        Operation(second(3), "open_w", current), Operation(second(3), "close_w", current), *checkpoint(3, 42)
+    )
+    assert not run.pipeline.looker._settling.due
 
 
 def test_a_deletion_is_seen_as_it_happens() -> None:

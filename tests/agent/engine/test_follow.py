@@ -37,9 +37,11 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-def _steady(tempo_us: int, fault: Fault, steps: int = 40) -> tuple[Scenario, int]:
+def _steady(
+    tempo_us: int, fault: Fault = lambda run, app: None, steps: int = 40, guarantee: str = "at_least_once"
+) -> tuple[Scenario, int]:
     """Let a checkpoint move on three times a second, drop a fault into that, and count the steps that waited."""
-    run = Scenario(release="2.5.1")
+    run = Scenario("2.5.1", guarantee)
     assert run.world.pipeline is not None
     follow = run.world.pipeline.follow = Follow(run.world.pipeline.settings, tempo_us)
     waited = 0
@@ -76,13 +78,14 @@ def test_faults_in_a_steady_run_are_loud() -> None:
 
 def test_a_run_is_judged_every_ten_seconds() -> None:
     """Its first step that waits says when."""
-    run, _ = _steady(TEMPO_US, lambda run, app: None, steps=80)
+    run, _ = _steady(TEMPO_US, steps=80)
     runs = run.world.pipeline.stats["torn-store"].runs if run.world.pipeline else 0
     assert 10 < runs < 30
 
 
 def test_what_is_no_run_is_judged_at_once() -> None:
-    """Checkpoints that come seldom, or jump."""
+    """Checkpoints that come seldom, or jump, or under exactly-once."""
+    assert _steady(TEMPO_US, guarantee="exactly_once")[1] == 0
     run = Scenario(release="2.5.1")
     app, pipeline = run.start(), run.world.pipeline
     assert pipeline is not None

@@ -171,6 +171,9 @@ def test_what_is_wrong_is_sorted_by_what_it_hides(bench: Bench) -> None:
     bench.made[0].wrong = {"watch-refused": "a", "watch-limit": "b"}
     assert bench.keeper.blind() == {"watch-refused": "a"}
     assert bench.keeper.slow() == {"watch-limit": "b"}
+    assert not bench.keeper.polls
+    bench.made[0].count.unwatched = 1
+    assert bench.keeper.polls
 
 
 @pytest.mark.parametrize("make", [None, lambda cause, since_us: ScriptedSource(cause, since_us)])
