@@ -122,7 +122,7 @@ def grades(*segments: Segment, oldest: bool = False) -> dict[str, Grade]:
     return {name: loss.grade for name, loss in found.items()}
 
 
-POSSIBLE, LIKELY, CERTAIN = Grade.POSSIBLE, Grade.LIKELY, Grade.CERTAIN
+POSSIBLE, LIKELY, CERTAIN = sorted(Grade)
 NEW = segment(60, born=20, offset=99, offset_us=25)
 EMPTY = segment(60, born=10, data=False)
 PAST: dict[str, Any] = {"offset": 50, "status": CLOSED, "flushed_us": 19}
@@ -173,8 +173,9 @@ REPLAYED = segment(0, opened=10, offset=50, data=False, status=CLOSED)
     ],
 )
 def test_newest_answers(old, new, lost):
-    """4.3.1 asks the newest segment first."""
+    """4.3.1 asks the newest segment first; the grades are in order."""
     assert grades(old, new) == lost
+    assert [x.name for x in (POSSIBLE, LIKELY, CERTAIN)] == ["POSSIBLE", "LIKELY", "CERTAIN"]
 
 
 FLUSHED = segment(60, born=10, offset=50, flushed_us=20)
