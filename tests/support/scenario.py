@@ -72,6 +72,7 @@ class Scenario:
         dark = set(hidden)
         known = {k: v for k, v in settings.items() if v is not None and k not in dark and "*" not in dark}
         self.world = World(known, watched=watched, detectors=detectors)
+        self.app = App(self)  # the newest process
         self._identities = 0
 
     @property
@@ -83,9 +84,9 @@ class Scenario:
         """Start a process; another release than before is an upgrade or downgrade."""
         self.release = release or self.release
         self.transactional = self.transactional if transactional is None else transactional
-        app = App(self)
-        app.begins()
-        return app
+        self.app = App(self)
+        self.app.begins()
+        return self.app
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""

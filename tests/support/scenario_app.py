@@ -149,9 +149,12 @@ class App:
 
     # -- data -------------------------------------------------------------------------------------------
 
-    def _databases(self, task_id: str, store: str | None = None) -> list[SimDatabase]:
+    def _databases(
+        self, task_id: str, store: str | None = None, segment: int | None = None
+    ) -> list[SimDatabase]:
         found = self.run.task(task_id).databases.items()
-        return [database for (name, _), database in found if store in (None, name)]
+        of_store = [(part, x) for (name, part), x in found if store in (None, name)]
+        return [x for part, x in of_store if segment is None or part == str(segment)]
 
     def puts(
         self, task_id: str, count: int, *, store: str | None = None, segment: int = 0, deletions: int = 0
@@ -166,9 +169,9 @@ class App:
                 self._open_database(self._new_database(task, *key))
             task.databases[key].put(count, deletions=deletions)
 
-    def flushes(self, task_id: str, store: str | None = None) -> None:
+    def flushes(self, task_id: str, store: str | None = None, segment: int | None = None) -> None:
         """Memtables become SST files."""
-        for database in self._databases(task_id, store):
+        for database in self._databases(task_id, store, segment):
             database.flush()
 
     def compacts(self, task_id: str, store: str | None = None) -> None:
@@ -337,6 +340,10 @@ class App:
                 database.close()
             self.run.wait(0.02)
 
+    def is_refused(self, task_id: str) -> None:
+        """4.3+: Kafka Streams refuses every store of a task that says open, the first of them each time."""
+        self._databases(task_id)[0].refuse()
+
     # -- deleting ---------------------------------------------------------------------------------------
 
     def wipes(self, task_id: str, *, store: str | None = None, again: bool = True) -> None:
@@ -353,9 +360,7 @@ class App:
                     self._wipe_store(task_id, name, kind)
             return
         self._close_stores(task_id)
-        self.held.discard(task_id)
-        if self.habits.task_lock:
-            self.world.unlock(f"{self.run.task(task_id).path}/.lock")
+        self.unlocks(task_id)
         self.run.wait(0.005)
         self.deletes_directory(task_id)
         if again:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from agent.contract.events import Confidence, Severity
-from agent.inventory.model import Application, CheckpointFact, ProcessLife, Shape
+from agent.inventory.model import Application, CheckpointFact, Database, Inventory, ProcessLife, Shape
+from agent.judging.base import TaskCase
 from tests.support.scenario_case import (
     at,
     case,
@@ -15,244 +15,225 @@ from tests.support.scenario_case import (
     mark,
     past,
     session,
-    severities,
     store,
     task,
 )
+from tests.support.tables import PROVED, QUIET, SUSPECTED, UNKNOWN, said, table
 
 ID = "resurrected-checkpoint"
+OLD = {"release": "2.1.1"}
+EOS = {**OLD, "guarantee": "exactly_once"}
+WIPED_WHOLE = "one process wiped all of the directory and made it anew (2.6 and later)"
+FULL = "restored in full: its puts come with its offset"
+YOUNG = "a young segment of a windowed store"
 
 
-def deleted(*, offset: int = 2050, puts: int = 50, prior: int = 2000, created: float = 30, **settings):
-    """Deleted at 25 s at offset 2000, recreated at `created`; its first checkpoint holds `offset` and `puts`."""
-    one = store(
-        [database(puts=puts, born=created)],
-        [session(created, created=True, first=mark(created + 5, offset, puts))],
-    )
+def deleted(
+    offset: int = 2050,
+    puts: int = 50,
+    *,
+    prior: int = 2000,
+    created: float = 30,
+    old: int | None = 2000,
+    **settings,
+) -> TaskCase:
+    """Deleted at 25 s at offset `old`, recreated at `created`; its first checkpoint holds `offset` and `puts`."""
+    new = session(created, created=True, first=mark(created + 5, offset, puts))
+    one = store([database(puts=puts, born=created)], [new])
     one.past += (past(25, puts=prior),)
-    chosen = {"release": "2.0.1", "guarantee": "at_least_once", **settings}
-    return case(task(one, checkpoints=[checkpoint(10, 2000, ended=24, deleted=True, in_walk=True)]), **chosen)
+    fact = checkpoint(10, old, ended=24, deleted=True, in_walk=True)
+    return case(
+        task(one, checkpoints=[fact]), **{"release": "2.0.1", "guarantee": "at_least_once", **settings}
+    )
 
 
-WIPED_WHOLE = pytest.mark.twin_of(
-    ID, "one process wiped all of the directory and made it anew (2.6 and later)"
-)
-ONE_LIFE = (ProcessLife(at(1)),)
-TWO_LIVES = (ProcessLife(at(1), at(27)), ProcessLife(at(28)))
+@table(ID, "more, expected", {
+    "a few puts more than the advance are noise": ({"puts": 52}, PROVED),
+    "clearly more are a restoration": ({"puts": 53}, FULL),
+    "one in a hundred of a long advance": ({"offset": 3000, "puts": 1010}, PROVED),
+    "more than that": ({"offset": 3000, "puts": 1011}, FULL),
+    "it holds less than was there": ({"prior": 63}, PROVED),
+    "it holds most of what was there": ({"prior": 62}, FULL),
+    "below the old offset: a restoration under way": ({"offset": 1999, "puts": 0}, FULL),
+    "at the old offset": ({"offset": 2000, "puts": 0}, PROVED),
+    "a minute after the deletion: the same pass of the cleaner": ({"created": 85}, PROVED),
+    "later": ({"created": 85.1}, SUSPECTED),
+    "a release that is not affected": ({"release": "3.9.2"}, SUSPECTED),
+    "a release that is not known": ({"release": None}, SUSPECTED),
+    "the old offset was 0": ({"old": 0}, FULL),
+    "the old offset was unknown": ({"old": -4}, FULL),
+    "there was no old offset": ({"old": None}, FULL),
+})  # fmt: skip
+def test_carried_in_memory(more, expected):
+    assert said(ID, deleted(**more)) == expected
+    asked = ("kafka_streams_version",) if more.get("release", "") is None else ()
+    assert [x.missing_facts for x in judge(ID, deleted(**more))] == [asked] * len(expected)
 
 
-@pytest.mark.parametrize(
-    ("more", "found"),
-    [
-        pytest.param({}, [], marks=WIPED_WHOLE),
-        pytest.param({"release": None}, [], marks=WIPED_WHOLE),
-        ({"release": "2.5.1"}, [Severity.CRITICAL]),  # a wipe takes the store only
-        (
-            {"lives": TWO_LIVES},
-            [Severity.CRITICAL],
-        ),  # killed in its wipe: the next process read what was left
-        ({"lives": ()}, [Severity.CRITICAL]),
-        ({"shape": Shape.CLEANER_WALK}, [Severity.CRITICAL]),
-        ({"deleted": False}, [Severity.CRITICAL]),
-    ],
-)
-def test_a_process_that_wiped_its_directory_finds_no_checkpoint_in_it(more, found):
-    """On a busy machine the checkpoint's removal can be read before the others, and the new store before both."""
-    chosen = {"release": "4.1.0", "lives": ONE_LIFE, "shape": Shape.OWNER_WALK, "deleted": True, **more}
+def wiped_whole(
+    *lives: ProcessLife, shape: Shape = Shape.OWNER_WALK, gone: bool = True, release: str | None = "4.1.0"
+):
+    """Deleted at 25 s by its owner, recreated at 30 s; the checkpoint's removal was read at 24.5 s."""
     one = store([database(puts=50, born=30)], [session(30, created=True, offset_at_open=121)])
-    one.past += (past(25, shape=chosen["shape"], puts=200),)
-    gone = checkpoint(24, 121, ended=24.5 if chosen["deleted"] else None, deleted=chosen["deleted"])
+    one.past += (past(25, shape=shape, puts=200),)
+    fact = checkpoint(24, 121, ended=24.5 if gone else None, deleted=gone)
     app = Application("app", exists=True, first_seen_us=at(0))
-    app.lives += chosen["lives"]
-    wiped = case(task(one, checkpoints=[gone]), release=chosen["release"], application=app)
-    assert severities(ID, wiped) == found
+    app.lives += lives
+    return case(task(one, checkpoints=[fact]), release=release, application=app)
 
 
-def test_puts_must_not_explain_the_offset():
-    """A few puts more than the advance are noise, clearly more are a restoration."""
-    assert severities(ID, deleted(offset=2050, puts=52)) == [Severity.CRITICAL]
-    assert severities(ID, deleted(offset=2050, puts=53)) == []
-    assert severities(ID, deleted(offset=3000, puts=1010)) == [Severity.CRITICAL]
-    assert severities(ID, deleted(offset=3000, puts=1011)) == []
+ONE = ProcessLife(at(1))
 
 
-def test_store_must_have_lost_something():
-    """A new store that holds most of what was there before lost nothing."""
-    assert severities(ID, deleted(offset=2050, puts=50, prior=63)) == [Severity.CRITICAL]
-    assert severities(ID, deleted(offset=2050, puts=50, prior=62)) == []
-
-
-def test_offset_must_not_have_fallen():
-    """A first checkpoint below the old offset is a restoration that is under way."""
-    assert severities(ID, deleted(offset=1999, puts=0)) == []
-    assert severities(ID, deleted(offset=2000, puts=0)) == [Severity.CRITICAL]
-
-
-def test_hand_over_within_a_minute_is_sure():
-    """Later than one pass of the cleaner it is only suspected."""
-    assert judge(ID, deleted(created=85))[0].confidence is Confidence.CONFIRMED
-    assert judge(ID, deleted(created=85.1))[0].confidence is Confidence.SUSPECTED
-
-
-@pytest.mark.parametrize(("release", "missing"), [("3.9.2", ()), (None, ("kafka_streams_version",))])
-def test_other_releases_are_suspected(release, missing):
-    """A release that is not affected, or not known, is never convicted by this rule."""
-    verdict = judge(ID, deleted(release=release))[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    assert verdict.missing_facts == missing
-
-
-@pytest.mark.parametrize("offset", [0, -4, None])
-def test_only_a_real_old_offset_counts(offset):
-    """An entry of 0, unknown, or none at all was no state."""
-    one = deleted()
-    one.task.checkpoints[-1].offsets.clear()
-    if offset is not None:
-        one.task.checkpoints[-1].offsets["s"] = offset
-    assert judge(ID, one) == []
+@table(ID, "one, expected", {
+    "one life wiped and made it anew": (wiped_whole(ONE), WIPED_WHOLE),
+    "so it is where the release is unknown": (wiped_whole(ONE, release=None), WIPED_WHOLE),
+    "a wipe of 2.5 takes the store only": (wiped_whole(ONE, release="2.5.1"), PROVED),
+    "killed in its wipe: the next one read what was left": (
+        wiped_whole(ProcessLife(at(1), at(27)), ProcessLife(at(28))), PROVED),
+    "no life was seen": (wiped_whole(), PROVED),
+    "a cleaner took it": (wiped_whole(ONE, shape=Shape.CLEANER_WALK), PROVED),
+    "the checkpoint is still there": (wiped_whole(ONE, gone=False), PROVED),
+})  # fmt: skip
+def test_a_process_that_wiped_its_directory_finds_no_checkpoint_in_it(one, expected):
+    """On a busy machine the checkpoint's removal can be read before the others, and the new store before both."""
+    assert said(ID, one) == expected
 
 
 def on_disk(
-    offset_at_open: int | None, *, segmented: bool = False, shape: Shape | None = None, wiped: bool = False
-):
-    """A store made at 30 s with this entry in force, written at 10 s."""
-    name = "w.0" if segmented else None
-    opened = session(30, created=True, offset_at_open=offset_at_open)
+    offset: int | None = 3000,
+    *facts: CheckpointFact,
+    segmented: bool = False,
+    shape: Shape | None = None,
+    wiped: bool = False,
+    started: float = 0,
+    **settings,
+) -> TaskCase:
+    """A store made at 30 s with this entry in force, written at 10 s; the agent watches since `started`."""
+    opened = session(30, created=True, offset_at_open=offset)
     opened.wiped = wiped
-    one = store([database(born=30, segment=name)], [opened], segmented=segmented)
-    if shape is not None:
-        one.past += (past(20, shape=shape),)
-    return case(task(one, checkpoints=[checkpoint(10, 3000)]), release="3.9.2", guarantee="at_least_once")
-
-
-@pytest.mark.parametrize(("offset", "said"), [(3000, 1), (1, 1), (0, 0), (-4, 0), (None, 0)])
-def test_entry_in_force(offset, said):
-    """Only an entry above 0 is trusted to anybody's loss."""
-    assert len(judge(ID, on_disk(offset))) == said
-
-
-@pytest.mark.parametrize(
-    ("release", "guarantee", "started", "said"),
-    [
-        ("2.1.1", "exactly_once", 9, Severity.CRITICAL),
-        ("2.1.1", "exactly_once", 11, Severity.WARNING),
-        ("2.1.1", "exactly_once", 31, Severity.CRITICAL),
-        ("2.1.1", "at_least_once", 11, Severity.CRITICAL),
-        ("2.1.1", None, 11, Severity.WARNING),
-        ("2.8.1", "exactly_once", 11, Severity.CRITICAL),
-    ],
-)
-def test_wipe_that_no_one_saw(release, guarantee, started, said):
-    """An agent that starts between the checkpoint and the new store may have missed the wipe of its owner."""
-    made = store([database(born=30)], [session(30, created=True, offset_at_open=2000)])
-    one = case(task(made, checkpoints=[checkpoint(10, 2000)]), release=release, guarantee=guarantee)
-    one.inventory.started_us = at(started)
-    assert severities(ID, one) == [said]
-
-
-@pytest.mark.twin_of(ID, "wiped by its owner under its lock (carried-checkpoint)")
-def test_wiped_session_is_not_this_bug():
-    """A wipe under the lock is judged by `carried-checkpoint`."""
-    assert judge(ID, on_disk(3000, wiped=True)) == []
-
-
-@pytest.mark.twin_of(ID, "a young segment of a windowed store")
-def test_segments_need_a_cleaner():
-    """Segments count only where a cleaner's walk took those before."""
-    assert len(judge(ID, on_disk(3000, segmented=True, shape=Shape.CLEANER_WALK))) == 1
-    for shape in (Shape.OWNER_WALK, Shape.VANISHED_UNSEEN, None):
-        assert judge(ID, on_disk(3000, segmented=True, shape=shape)) == []
-
-
-def left_behind(
-    *, written: float = 10, born: float = 50, puts: int = 10, reopened: tuple[float, ...] = (), **settings
-):
-    """No session was seen: a checkpoint written at `written` beside a store born at `born`."""
-    files = database(puts=puts, flushed=[(puts, born + 1)] if puts else [], born=born)
-    files.manifest, files.reopened_us = 5, tuple(at(x) for x in reopened)
+    one = store([database(born=30, segment="w.0" if segmented else None)], [opened], segmented=segmented)
+    one.past += () if shape is None else (past(20, shape=shape),)
     chosen = {"release": "3.9.2", "guarantee": "at_least_once", **settings}
-    return case(task(store([files]), checkpoints=[checkpoint(written, 3000)]), **chosen)
+    made = case(task(one, checkpoints=facts or [checkpoint(10, 3000)]), **chosen)
+    made.inventory.started_us = at(started)
+    return made
 
 
-def test_left_behind():
-    """Under at-least-once nothing but a torn deletion does this; dated by the birth of the store that lies."""
-    (verdict,) = judge(ID, left_behind())
-    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
-    assert [step.at_us for step in verdict.evidence] == [at(10), at(50)]
-    assert (verdict.subject, verdict.opened_at_us) == ("identity-1", at(50))
-    assert "40 s later" in verdict.summary
-    assert severities(ID, left_behind(written=50, born=50)) == []
+NOT_NAMED = "a new topology added it: no checkpoint names it"
 
 
-def test_left_behind_under_unknown_guarantee():
-    """Where the release may wipe a store beside its checkpoint, an old checkpoint alone is a suspicion."""
-    assert severities(ID, left_behind(release="2.1.1", guarantee=None)) == [Severity.WARNING]
-    assert severities(ID, left_behind(release="2.1.1", guarantee="at_least_once")) == [Severity.CRITICAL]
-    assert severities(ID, left_behind(release="3.9.2", guarantee=None)) == [Severity.CRITICAL]
-
-
-@pytest.mark.twin_of(ID, "a process opened the task since")
-def test_copied_times_decide_nothing():
-    """N25: IDENTITY and checkpoint within seconds, but data from long before: the times are those of a copy."""
-    one = left_behind(written=50, born=51)
-    one.task.stores["s"].databases[""].oldest_data_us -= 1_000_000
-    verdict = judge(ID, one)[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
-    one.task.stores["opened"] = store([database()], [session(60)], name="opened")
-    assert judge(ID, one) == []
-    assert severities(ID, left_behind(written=50, born=51)) == [Severity.CRITICAL]
-
-
-@pytest.mark.parametrize(
-    ("born", "reopened", "copied"),
-    [
-        (14.9, (9.8,), True),
-        (14.9, (9.9,), False),
-        (14.9, (9.91,), False),
-        (14.9, (9.8, 9.91), True),
-        (100, (9.8,), True),
-        (14.9, (), False),
-    ],
-)
-def test_copied_volume_by_its_opens(born, reopened, copied):
-    """A store that was opened long before it was made was copied; asked where no file says how old its data is."""
-    one = left_behind(born=born, reopened=reopened)
-    one.task.stores["s"].databases[""].oldest_data_us = 0
-    verdict = judge(ID, one)[0]
-    assert (verdict.severity is Severity.INFO) is copied
-    assert verdict.confidence is (Confidence.UNKNOWN if copied else Confidence.SUSPECTED)
-
-
-@pytest.mark.parametrize(("oldest", "copied"), [(10, True), (29, True), (30, False), (32, False)])
-def test_copied_volume_by_its_data(oldest, copied):
-    """Data that is older than its store, by its own word: the store's name card has the time of a copy."""
-    one = left_behind(born=30, reopened=(31,))
-    one.task.stores["s"].databases[""].oldest_data_us = at(oldest)
-    verdict = judge(ID, one)[0]
-    assert (verdict.severity is Severity.INFO) is copied
-    assert ("oldest data" in verdict.evidence[0].what) is copied
-
-
-def test_empty_store_under_a_checkpoint():
-    """Nothing was ever written, yet an offset is claimed: suspected, whatever the times say."""
-    one = left_behind(born=5, puts=0)
-    verdict = judge(ID, one)[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    assert (verdict.subject, verdict.opened_at_us) == ("identity-1", at(10))
-    assert judge(ID, left_behind(born=5)) == []
-    unread = left_behind(born=5, puts=0)
-    unread.task.stores["s"].databases[""].manifest = None
-    assert judge(ID, unread) == []
+@table(ID, "more, expected", {
+    "an old offset": ({}, PROVED),
+    "the lowest offset that is one": ({"offset": 1}, PROVED),
+    "offset 0": ({"offset": 0}, NOT_NAMED),
+    "an unknown offset": ({"offset": -4}, NOT_NAMED),
+    "no entry": ({"offset": None}, NOT_NAMED),
+    "wiped by its owner": ({"wiped": True}, "wiped by its owner under its lock (carried-checkpoint)"),
+    "segments that a cleaner took": ({"segmented": True, "shape": Shape.CLEANER_WALK}, SUSPECTED),
+    "segments that their owner took": ({"segmented": True, "shape": Shape.OWNER_WALK}, YOUNG),
+    "segments that went unseen": ({"segmented": True, "shape": Shape.VANISHED_UNSEEN}, YOUNG),
+    "a first segment": ({"segmented": True}, YOUNG),
+    # An agent that starts between the checkpoint and the new store may have missed the wipe of its owner.
+    "the agent saw the checkpoint written": ({**EOS, "started": 9}, PROVED),
+    "the agent began between checkpoint and store": ({**EOS, "started": 11}, SUSPECTED),
+    "it began after both": ({**EOS, "started": 31}, PROVED),
+    "nobody wipes under at-least-once": ({**OLD, "started": 11}, PROVED),
+    "the guarantee is not known": ({**OLD, "guarantee": None, "started": 11}, SUSPECTED),
+    "2.8 wipes the checkpoint, too": ({**EOS, "release": "2.8.1", "started": 11}, PROVED),
+})  # fmt: skip
+def test_entry_in_force(more, expected):
+    assert said(ID, on_disk(**more)) == expected
 
 
 def test_checkpoint_that_is_no_longer_remembered():
     """The history is bounded: the verdict rests on the session, the chain on what is left."""
-    new = session(30, created=True, offset_at_open=2000)
+    for one, steps in ((on_disk(), [at(10), at(30)]), (on_disk(), [at(30)])):
+        one.task.checkpoints = one.task.checkpoints if len(steps) > 1 else ()
+        (verdict,) = judge(ID, one)
+        assert ([step.at_us for step in verdict.evidence], verdict.subject) == (steps, "identity-1")
 
-    def chain(*facts: CheckpointFact) -> list[int]:
-        one = case(task(store([database(born=30)], [new]), checkpoints=facts), release="3.9.2")
-        return [step.at_us for step in judge(ID, one)[0].evidence]
 
-    assert chain() == [at(30)]
-    assert chain(checkpoint(10, 2000)) == [at(10), at(30)]
-    assert [x.subject for x in judge(ID, on_disk(3000))] == ["identity-1"]
+# -- no session was seen -----------------------------------------------------------------------------------------
+
+
+def left_behind(
+    born: float = 50,
+    written: float = 10,
+    *,
+    puts: int = 10,
+    reopened: tuple[float, ...] = (),
+    oldest: float | None = -1,
+    manifest: int | None = 5,
+    opened: bool = False,
+    **settings,
+) -> TaskCase:
+    """A checkpoint written at `written` beside a store born at `born`; its oldest data, -1 = as old as it, or None."""
+    files = database(puts=puts, flushed=[(puts, born + 1)] if puts else [], born=born)
+    files.manifest, files.reopened_us = manifest, tuple(at(x) for x in reopened)
+    if oldest != -1:
+        files.oldest_data_us = 0 if oldest is None else at(oldest)
+    other = [store([database()], [session(60)], name="opened")] if opened else []
+    chosen = {"release": "3.9.2", "guarantee": "at_least_once", **settings}
+    return case(task(store([files]), *other, checkpoints=[checkpoint(written, 3000)]), **chosen)
+
+
+@table(ID, "more, expected", {
+    "a checkpoint from before its store": ({}, PROVED),
+    "as old as its store": ({"written": 50}, "its store was there before"),
+    "2.1 may have wiped the store": ({**OLD, "guarantee": None}, SUSPECTED),
+    "not under at-least-once": (OLD, PROVED),
+    "3.9 never does": ({"guarantee": None}, PROVED),
+    "N25: data from long before the store": ({"written": 50, "born": 51, "oldest": 50}, UNKNOWN),
+    "a process opened the task since": (
+        {"written": 50, "born": 51, "oldest": 50, "opened": True}, "a process opened the task since"),
+    "as old as its data": ({"written": 50, "born": 51}, PROVED),
+    "oldest data of the checkpoint's time": ({"born": 30, "reopened": (31,), "oldest": 10}, UNKNOWN),
+    "oldest data just before the store": ({"born": 30, "reopened": (31,), "oldest": 29}, UNKNOWN),
+    "oldest data as old as the store": ({"born": 30, "reopened": (31,), "oldest": 30}, PROVED),
+    "oldest data after the store": ({"born": 30, "reopened": (31,), "oldest": 32}, PROVED),
+    # A store that was opened long before it was made was copied; asked where no file says how old its data is.
+    "opened long before it was made": ({"born": 14.9, "reopened": (9.8,), "oldest": None}, UNKNOWN),
+    "opened as it was made": ({"born": 14.9, "reopened": (9.9,), "oldest": None}, SUSPECTED),
+    "opened before, and as it was made": ({"born": 14.9, "reopened": (9.8, 9.91), "oldest": None}, UNKNOWN),
+    "opened very long before": ({"born": 100, "reopened": (9.8,), "oldest": None}, UNKNOWN),
+    "no opening is known": ({"born": 14.9, "oldest": None}, SUSPECTED),
+    "nothing was ever written": ({"born": 5, "puts": 0}, SUSPECTED),
+    "an older store with data": ({"born": 5}, "its store was there before"),
+    "its manifest was not read": ({"born": 5, "puts": 0, "manifest": None}, QUIET),
+})  # fmt: skip
+def test_one_look(more, expected):
+    """Under at-least-once nothing but a torn deletion leaves a checkpoint that is older than its store."""
+    assert said(ID, left_behind(**more)) == expected
+
+
+def test_chain_of_one_look():
+    """Dated by the birth of the store that lies; of an empty one by the checkpoint."""
+    (verdict,) = judge(ID, left_behind())
+    assert [step.at_us for step in verdict.evidence] == [at(10), at(50)]
+    assert (verdict.subject, verdict.opened_at_us) == ("identity-1", at(50))
+    assert "40 s later" in verdict.summary
+    (empty,) = judge(ID, left_behind(5, puts=0))
+    assert (empty.subject, empty.opened_at_us) == ("identity-1", at(10))
+    (copy,) = judge(ID, left_behind(30, oldest=10))
+    assert "oldest data" in copy.evidence[0].what
+
+
+EMPTY = {"files": 0}
+FULL_FILE: dict[str, Any] = {"files": 1, "puts": 10}
+
+
+@table(ID, "known, written, expected", {
+    "no file": (EMPTY, 1, SUSPECTED),
+    "no entry": ({"files": 1, "entries_high": 0}, 1, SUSPECTED),
+    "sequence numbers that a compaction set to 0": ({"files": 1, "entries_low": 5000, "entries_high": 5000}, 1, QUIET),
+    "entries that are not known": ({"files": 1}, 1, QUIET),
+    "a manifest that was not read": ({"manifest_problem": "too-large"}, 1, QUIET),
+    "a store that is damaged": ({"problems": ("MANIFEST-000005: corrupt: checksum",)}, 1, QUIET),
+    "an older checkpoint, and nothing tells the store from a copy": (FULL_FILE, -1, SUSPECTED),
+})  # fmt: skip
+def test_what_a_store_ever_held(known, written, expected):
+    """Beside a checkpoint with an offset; nothing of the application is known."""
+    one = task(store([Database("app/0_0/rocksdb/s", None, identity="i", born_us=at(0), manifest=5, **known)]))
+    one.checkpoints = (checkpoint(written, 4999),)
+    assert said(ID, TaskCase(Inventory(), at(1000), Application("app", tasks={"0_0": one}), one)) == expected

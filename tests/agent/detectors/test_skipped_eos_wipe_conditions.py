@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import note_blind
+from agent.inventory.model import CheckpointFact, Shape
 from agent.inventory.observations import StoreOffsets
-from agent.judging.base import AgentCase
+from agent.judging.base import TaskCase
 from tests.support.scenario_case import (
     PLAIN,
     TIMESTAMPED,
@@ -17,357 +19,303 @@ from tests.support.scenario_case import (
     database,
     judge,
     mark,
+    past,
     session,
-    severities,
     store,
     task,
 )
+from tests.support.tables import LIKELY, PROVED, QUIET, REMARKED, SUSPECTED, said, table
 
 ID = "skipped-eos-wipe"
 
 
 def dossier(
-    *,
     advance: int | None = None,
     applied: int = 0,
+    *,
     now: float = 100,
     worked: float | None = 60,
     work: int = 40_000,
+    ends: tuple[float, bool | None] | None = None,
+    other: int | None = None,
+    next_at: float | None = None,
+    clock_set: tuple[float, float] | None = None,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+    files: dict[str, Any] | None = None,
     **settings,
-):
+) -> TaskCase:
     """A crash at 20 s with 1,000 puts flushed beyond offset 2,000; reopened at 30 s; first checkpoint at 40 s.
 
-    New work is flushed at `worked`, more than 10,000 records of any kind: the restoration had ended.
+    New work is flushed at `worked`, more than 10,000 records of any kind: the restoration had ended. `ends`: when the
+    second session ended, closed or not; `other`: offset of another store; `next_at`: when another checkpoint came.
     """
     base = mark(10, 2000, 2000)
-    first = None if advance is None else mark(40, 2000 + advance, 3000 + applied)
-    before = session(0, 20, puts=3000, last=base)
-    after = session(30, first=first, offset_at_open=1)
-    checkpoints = [checkpoint(10, 2000, ended=31, deleted=True)]
-    checkpoints += [] if first is None else [checkpoint(40, first.offset)]
-    flushed = [(3000, 15)] if worked is None else [(3000, 15), (3000 + applied + work, worked)]
-    families, entries = settings.pop("families", TIMESTAMPED), settings.pop("entries", None)
-    files = database(puts=flushed[-1][0], flushed=flushed, families=families, entries=entries)
-    one = store([files], [before, after])
-    return case(task(one, checkpoints=checkpoints), now=now, **settings)
+    first = None if advance is None else mark(40, advance if advance < 0 else 2000 + advance, 3000 + applied)
+    crashed, opened = session(0, 20, puts=3000, last=base), session(30, first=first, offset_at_open=1)
+    if ends is not None:
+        opened.released_us, opened.closed = at(ends[0]), ends[1]
+    facts = [checkpoint(10, 2000, ended=31, deleted=True)]
+    facts += [] if first is None else [checkpoint(40, first.offset, ended=next_at)]
+    facts += [] if next_at is None else [checkpoint(next_at, 4000)]
+    for fact in facts:
+        fact.offsets.update({} if other is None else {"other": other})
+    flushed = [(3000, 15)] + ([] if worked is None else [(3000 + applied + work, worked)])
+    made = database(puts=flushed[-1][0], flushed=flushed, families=settings.pop("families", TIMESTAMPED),
+                    entries=settings.pop("entries", None))  # fmt: skip
+    for one, changes in ((crashed, before), (opened, after), (made, files)):
+        for name, value in (changes or {}).items():
+            setattr(one, name, value)
+    judged = case(task(store([made], [crashed, opened]), checkpoints=facts), now=now, **settings)
+    if clock_set is not None:
+        note_blind(judged.inventory, at(clock_set[0]), at(clock_set[1]), "clock-step")
+    return judged
 
 
-def said(one: AgentCase) -> list[tuple[Severity, Confidence]]:
-    return [(x.severity, x.confidence) for x in judge(ID, one)]
+STANDS = {"advance": 0, "worked": None}
+LONG = {"commit_interval_ms": 30_000}
+SECOND = {"commit_interval_ms": 1000}
+OTHER = {
+    "other": 9000,
+    "told": LONG,
+    "now": 140,
+    "files": {"flushed": ((3000, at(15)), (43_000, at(60)), (43_001, at(125)))},
+}
+VERSIONED = {"families": PLAIN, "entries": 500}
+RANGES = {"families": PLAIN}
+NO_MARK = {"first": None, "last": None}
+NO_ENTRY = {"offset_at_open": None}
+KEPT = {"offsets": StoreOffsets(status=0)}
+MOVED = {"offsets": StoreOffsets(status=0, offsets=(("app-s-changelog-0", 2000, 0),))}
+NONE_MOVED = "moved to 4.3 without an offset"
 
 
-PROVED = [(Severity.CRITICAL, Confidence.CONFIRMED)]
-LIKELY = [(Severity.CRITICAL, Confidence.SUSPECTED)]
-NOT_PROVED = [(Severity.WARNING, Confidence.SUSPECTED)]
-
-
-def test_advance_is_compared_with_the_puts():
-    """Fewer offsets than puts is proof, as many is not: an entry may be the next offset or the last."""
-    assert said(dossier(advance=998, applied=998)) == PROVED
-    assert said(dossier(advance=999, applied=999)) == NOT_PROVED
-
-
-@pytest.mark.parametrize(
-    ("families", "entries", "release", "enough"),
-    [
-        (TIMESTAMPED, None, "4.1.2", 998),
-        (PLAIN, None, "3.4.1", 998),  # there were no versioned stores yet
-        (
-            PLAIN,
-            500,
-            "4.1.2",
-            448,
-        ),  # versioned perhaps: two puts an update, a hundred segments dropped at once
-        (PLAIN, None, "4.1.2", 298),  # and ranges deleted since: three
-    ],
-)
-def test_puts_per_record_by_kind_of_store(families, entries, release, enough):
-    """A versioned store puts twice or three times a record: 3,000 committed updates are 6,000 puts."""
-    told = {"families": families, "entries": entries, "release": release}
-    assert said(dossier(advance=enough, applied=enough, **told)) == PROVED
-    assert said(dossier(advance=enough + 1, applied=enough + 1, **told)) == NOT_PROVED
-
-
-def test_unknown_kind_never_proves():
-    """What may be in upgrade mode puts when it is read, too."""
-    assert said(dossier(advance=0, families=())) == NOT_PROVED
-
-
-def test_upgrade_mode_never_proves():
-    """A timestamped store that still holds plain values puts when it is read, too."""
-    one = dossier(advance=0)
-    one.task.stores["s"].databases[""].families_in_use = TIMESTAMPED
-    assert said(one) == NOT_PROVED
-
-
-def test_unknown_offset_is_no_advance():
-    """A first checkpoint of -4 says that nothing was given back."""
-    one = dossier(advance=0)
-    last = one.task.stores["s"].sessions[-1]
-    last.first = last.last = mark(40, -4, 3000)
-    one.task.checkpoints[-1].offsets["s"] = -4
-    assert said(one) == PROVED
-
-
-def test_checkpoint_that_only_stays():
-    """A paused restoration leaves such a file, too: suspected, and only after minutes or at an end without a close."""
-    assert said(dossier(advance=0, worked=None, now=339.9)) == NOT_PROVED
-    assert said(dossier(advance=0, worked=None, now=340)) == LIKELY
-    ended = dossier(advance=0, worked=None)
-    last = ended.task.stores["s"].sessions[-1]
-    last.released_us, last.closed = at(50), False
-    assert said(ended) == LIKELY
-    last.released_us = at(49.9)
-    assert said(ended) == NOT_PROVED
-
-
-def test_minutes_that_the_clock_was_set_by():
-    """It was set forward by 200 s, from 50 s on: no restoration has been paused for five minutes yet."""
-    for now_s, expected in ((539.9, NOT_PROVED), (540, LIKELY)):
-        one = dossier(advance=0, worked=None, now=now_s)
-        note_blind(one.inventory, at(50), at(250), "clock-step")
-        assert said(one) == expected
-
-
-@pytest.mark.parametrize(
-    ("work", "worked", "expected"),
-    [(10_001, 89.8, PROVED), (10_000, 89.8, LIKELY), (10_001, 89.9, LIKELY), (100, 60, LIKELY)],
-)
-def test_what_a_resumed_restoration_could_flush(work, worked, expected):
-    """A restoration that was paused flushes, too, when it goes on; beyond 10,000 a commit would write a checkpoint."""
-    assert said(dossier(advance=0, work=work, worked=worked)) == expected
-
-
-def test_without_the_interval_no_commit_is_missed():
-    """More than 10,000 records may go by between two commits."""
-    told = {"commit_interval_ms": 30_000}
-    assert said(dossier(advance=0, worked=60, now=129, told=told)) == LIKELY
-    assert said(dossier(advance=0, worked=60, now=130, told=told)) == PROVED
-
-
-def test_checkpoint_of_the_first_commit():
-    """The first commit after an opening writes one however little was restored: more may be left than it says."""
-    one = dossier(advance=9000, work=100, worked=50, now=69.9)
-    assert said(one) == NOT_PROVED  # many offsets
-    for seconds, expected in ((69.9, NOT_PROVED), (70, LIKELY)):
-        one = dossier(advance=0, work=100, worked=50, now=seconds)
-        for fact in one.task.checkpoints:
-            fact.offsets["other"] = 9000
-        assert said(one) == expected
-
-
-def test_commits_that_the_clock_jumped_over():
-    """A commit may have written the checkpoint: flushes at 60 s and 125 s show that two more went by, in real time."""
-    for is_set, expected in ((False, PROVED), (True, LIKELY)):
-        one = dossier(advance=0, worked=60, now=140, told={"commit_interval_ms": 30_000})
-        for fact in one.task.checkpoints:
-            fact.offsets["other"] = 9000
-        files = one.task.stores["s"].databases[""]
-        files.flushed += ((files.puts + 1, at(125)),)
-        if is_set:
-            note_blind(one.inventory, at(61), at(121), "clock-step")
-        assert said(one) == expected
-
-
-def test_only_the_last_checkpoint_can_be_the_end():
-    """One that was followed by another was written on the way, however long it stood."""
-    one = dossier(advance=100)
-    one.task.checkpoints[-1].ended_us = at(80)
-    one.task.checkpoints += (checkpoint(80, 4000),)
-    assert said(one) == NOT_PROVED
-
-
-def test_before_there_was_a_pause():
-    """On 2.6 a copy that warms up, and that no setting announces, writes at its first commit, and has a way to go."""
-    assert said(dossier(advance=0, worked=None, release="2.6.1")) == LIKELY
-
-
-def test_orderly_close_further_on():
-    """A close tells how far it came: of a task that ran, or of a restoration that went on after a pause."""
-    one = dossier(advance=0, worked=None)
-    last = one.task.stores["s"].sessions[-1]
-    last.released_us, last.closed, last.last = at(60), True, mark(59.9, 2700, 3000)
-    one.task.checkpoints[-1].ended_us = at(59.9)
-    assert said(one) == LIKELY
-    last.last = mark(59.9, 2000, 3000)
-    assert said(one) == LIKELY
-
-
-def test_flush_of_the_checkpoint_itself_is_no_work():
-    """A flush that a checkpoint follows at once belongs to that one."""
-    one = dossier(advance=0, worked=60)
-    one.task.checkpoints[-1].ended_us = at(60.5)
-    assert said(one) == NOT_PROVED
-
-
-def test_aborted_offsets_are_suspected():
-    """Offsets that nobody applied were aborted, or compacted away meanwhile; asked of 2.6.0 and 2.6.1 only."""
-    told = {"commit_interval_ms": 1000}
-    # 40 s at a marker a second, and two: 42 markers
-    assert said(dossier(advance=1041, told=told, release="2.6.1")) == NOT_PROVED
-    assert said(dossier(advance=1042, told=told, release="2.6.1")) == LIKELY
-    for release in ("3.4.1", "4.1.2"):
-        assert said(dossier(advance=5000, release=release)) == NOT_PROVED
-
-
-@pytest.mark.twin_of(ID, "it kept its offsets in the store (4.3+)")
-def test_store_that_keeps_its_offsets():
-    """After an upgrade to 4.3 the told release may be that of yesterday; the session that ended says what it was."""
-    one = dossier(advance=0, release="4.2.1")
-    assert said(one) == PROVED
-    for each in one.task.stores["s"].sessions:
-        each.kept_offsets = True
-    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=0)
-    assert said(one) == []
-
-
-def test_orderly_end():
-    """A session that closed in order left nothing uncommitted, whatever was flushed after its checkpoint was read."""
-    one = dossier(advance=0)
-    one.task.stores["s"].sessions[0].closed = True
-    assert said(one) == []
-
-
-def test_ten_seconds_after_the_reopening():
-    """Without a checkpoint the reopening counts once a wipe would have come."""
-    assert judge(ID, dossier(now=39.999)) == []
-    assert severities(ID, dossier(now=40)) == [Severity.WARNING]
-
-
-def test_release_of_the_second_session_counts_from_then():
-    """A session that was released before a wipe was due is judged ten seconds after its release."""
-    one = dossier(now=45)
-    one.task.stores["s"].sessions[-1].released_us = one.now_us - 9_000_000
-    assert judge(ID, one) == []
-
-
-def test_another_incarnation_is_no_reopening():
-    """The store was replaced between the two sessions."""
-    one = dossier(advance=0)
-    one.task.stores["s"].sessions[-1].identities = frozenset({"identity-2"})
-    assert judge(ID, one) == []
-
-
-@pytest.mark.twin_of(ID, "moved to 4.3 without an offset")
-def test_upgrade_of_a_task_that_ran():
-    """Up to 4.2 an active task has no checkpoint: the start-up pass of 4.3 opens its store, the assignment wipes it."""
-    one = dossier(release="4.3.1")
-    before, after = one.task.stores["s"].sessions
-    before.first = before.last = after.offset_at_open = None
-    assert len(said(one)) == 1
-    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=1)
-    assert said(one) == []
-
-
-@pytest.mark.parametrize("at_open", [None, -4])
-def test_upgrade_of_a_task_whose_checkpoint_moves_nothing(at_open):
-    """It was deleted when the task ran (4.2.2), or says "unknown": the pass keeps the store, the assignment wipes it.
-
-    An offset in the store of which nobody saw the origin was moved there, though: nothing will be wiped.
-    """
-    one = dossier(release="4.3.1")
-    one.task.stores["s"].sessions[1].offset_at_open = at_open
-    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=0)
-    assert said(one) == []
-    moved = (("app-s-changelog-0", 2000, 0),)
-    one.task.stores["s"].databases[""].offsets = StoreOffsets(status=0, offsets=moved)
-    assert len(said(one)) == 1
-
-
-@pytest.mark.twin_of(ID, "let go by a process that lived on")
-def test_orderly_release_in_a_living_process():
-    """The process outlived the release: it closed the task, it did not crash."""
-    one = dossier(advance=0)
-    one.task.stores["s"].sessions[0].outlived = True
-    assert judge(ID, one) == []
-
-
-def test_wiped_afterwards():
-    """An owner that wiped the store in the second session did its duty."""
-    one = dossier(advance=0)
-    one.task.stores["s"].sessions[-1].wiped = True
-    assert judge(ID, one) == []
-
-
-@pytest.mark.twin_of(ID, "killed in a restoration of up to 2.5")
-def test_half_restored_old_store():
-    """Up to 2.5 a wiped store with one of two bulk-load reopens was killed while it restored committed records."""
-    one = dossier(advance=0, release="2.1.1", guarantee="exactly_once")
-    before = one.task.stores["s"].sessions[0]
-    before.first = before.last = None
-    assert len(judge(ID, one)) == 1
-    before.wiped, before.reopens = True, 1
-    assert judge(ID, one) == []
+@table(ID, "more, expected", {
+    # fewer offsets than puts is proof, as many is not: an entry may be the next offset or the last
+    "one offset less than was flushed, and one of slack": ({"advance": 998, "applied": 998}, PROVED),
+    "as many offsets": ({"advance": 999, "applied": 999}, SUSPECTED),
+    "3.4 had no versioned stores": ({"advance": 998, "applied": 998, **RANGES, "release": "3.4.1"}, PROVED),
+    "versioned perhaps: two puts an update": ({"advance": 448, "applied": 448, **VERSIONED}, PROVED),
+    "versioned perhaps, one more": ({"advance": 449, "applied": 449, **VERSIONED}, SUSPECTED),
+    "and ranges deleted since: three": ({"advance": 298, "applied": 298, **RANGES}, PROVED),
+    "and ranges deleted since, one more": ({"advance": 299, "applied": 299, **RANGES}, SUSPECTED),
+    "a store that may be in upgrade mode puts when it is read": ({"advance": 0, "families": ()}, SUSPECTED),
+    "a store in upgrade mode": ({"advance": 0, "files": {"families_in_use": TIMESTAMPED}}, SUSPECTED),
+    "a first checkpoint of -4 gave nothing back": ({"advance": -4}, PROVED),
+    # a paused restoration leaves such a file, too
+    "it only stands": ({**STANDS, "now": 339.9}, SUSPECTED),
+    "it stands for five minutes": ({**STANDS, "now": 340}, LIKELY),
+    "the clock was set by 200 s of them": ({**STANDS, "now": 539.9, "clock_set": (50, 250)}, SUSPECTED),
+    "five minutes beside what the clock was set by": ({**STANDS, "now": 540, "clock_set": (50, 250)}, LIKELY),
+    "it ended unclosed ten seconds later": ({**STANDS, "ends": (50, False)}, LIKELY),
+    "it ended unclosed before": ({**STANDS, "ends": (49.9, False)}, SUSPECTED),
+    "2.6 knows no pause": ({**STANDS, "release": "2.6.1"}, LIKELY),
+    "closed further on": (
+        {**STANDS, "next_at": 59.9, "ends": (60, True), "after": {"last": mark(59.9, 2700, 3000)}}, LIKELY),
+    "closed where it stood": (
+        {**STANDS, "next_at": 59.9, "ends": (60, True), "after": {"last": mark(59.9, 2000, 3000)}}, LIKELY),
+    # beyond 10,000 records a commit would have written a checkpoint
+    "more than a resumed restoration flushes": ({"advance": 0, "work": 10_001, "worked": 89.8}, PROVED),
+    "as much as one may flush": ({"advance": 0, "work": 10_000, "worked": 89.8}, LIKELY),
+    "no commit since": ({"advance": 0, "work": 10_001, "worked": 89.9}, LIKELY),
+    "little work": ({"advance": 0, "work": 100}, LIKELY),
+    "long commits: none was missed yet": ({"advance": 0, "now": 129, "told": LONG}, LIKELY),
+    "long commits: two were missed": ({"advance": 0, "now": 130, "told": LONG}, PROVED),
+    # the first commit after an opening writes one however little was restored
+    "many offsets": ({"advance": 9000, "work": 100, "worked": 50, "now": 69.9}, SUSPECTED),
+    "many offsets of another store": ({"advance": 0, "other": 9000, "work": 100, "worked": 50, "now": 69.9}, SUSPECTED),
+    "for twenty seconds": ({"advance": 0, "other": 9000, "work": 100, "worked": 50, "now": 70}, LIKELY),
+    "two commits went by between two flushes": ({"advance": 0, **OTHER}, PROVED),
+    "the clock jumped over them": ({"advance": 0, **OTHER, "clock_set": (61, 121)}, LIKELY),
+    "another checkpoint followed": ({"advance": 100, "next_at": 80}, SUSPECTED),
+    "a flush that belongs to the next checkpoint": ({"advance": 0, "next_at": 60.5}, SUSPECTED),
+    # 40 s at a marker a second, and two: 42 markers; asked of 2.6.0 and 2.6.1 only
+    "aborted, or markers": ({"advance": 1041, "told": SECOND, "release": "2.6.1"}, SUSPECTED),
+    "more than markers": ({"advance": 1042, "told": SECOND, "release": "2.6.1"}, LIKELY),
+    "3.4 is not asked": ({"advance": 5000, "release": "3.4.1"}, SUSPECTED),
+    "4.1 is not asked": ({"advance": 5000, "release": "4.1.2"}, SUSPECTED),
+    # what it may be else
+    "kept by 4.3": ({"advance": 0, "release": "4.2.1", "before": {"kept_offsets": True}},
+                    "it kept its offsets in the store (4.3+)"),
+    "closed in order": ({"advance": 0, "before": {"closed": True}}, "closed in order"),
+    "its process lived on": ({"advance": 0, "before": {"outlived": True}}, "let go by a process that lived on"),
+    "nothing was flushed": ({"advance": 0, "before": {"puts_at_release": 2000}},
+                            "nothing was flushed beyond the checkpoint"),
+    "a wipe may still come": ({"now": 39.999}, QUIET),
+    "no wipe came": ({"now": 40}, SUSPECTED),
+    "released before a wipe was due": ({"now": 45, "ends": (36, None)}, QUIET),
+    "another store was there": ({"advance": 0, "after": {"identities": frozenset({"identity-2"})}}, QUIET),
+    "wiped afterwards": ({"advance": 0, "after": {"wiped": True}}, QUIET),
+    # up to 4.2 an active task has no checkpoint: the start-up pass of 4.3 opens its store, the assignment wipes it
+    "an upgrade that was not looked into": ({"release": "4.3.1", "before": NO_MARK, "after": NO_ENTRY}, SUSPECTED),
+    "an upgrade of a task that ran": (
+        {"release": "4.3.1", "before": NO_MARK, "after": NO_ENTRY, "files": KEPT}, NONE_MOVED),
+    "its checkpoint was deleted as it ran": ({"release": "4.3.1", "after": NO_ENTRY, "files": KEPT}, NONE_MOVED),
+    "its checkpoint says unknown": (
+        {"release": "4.3.1", "after": {"offset_at_open": -4}, "files": KEPT}, NONE_MOVED),
+    "an offset was moved into it": ({"release": "4.3.1", "after": NO_ENTRY, "files": MOVED}, SUSPECTED),
+    # up to 2.5 one of two reopens of bulk loading
+    "2.1, killed": ({"advance": 0, "release": "2.1.1", "before": NO_MARK}, PROVED),
+    "2.1, killed in a restoration after a wipe": (
+        {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "wiped": True, "reopens": 1}},
+        "killed in a restoration of up to 2.5"),
+})  # fmt: skip
+def test_limits(more, expected):
+    assert said(ID, dossier(**more)) == expected
 
 
 def test_ignores_the_global_task():
     """Global stores have no transactions."""
-    one = dossier(advance=0)
+    one = dossier(0)
     one.task.id = "global"
     assert judge(ID, one) == []
 
 
-def on_the_way(*checkpoints, standbys: int = 0, now: float = 400, release: str = "4.1.2"):
-    """A crash at 20 s with 30,000 puts flushed beyond offset 2,000; reopened at 30 s; then these checkpoints."""
+def on_the_way(
+    *checkpoints: CheckpointFact,
+    standbys: int = 0,
+    now: float = 400,
+    release: str = "4.1.2",
+    work: int = 0,
+    released: float | None = None,
+    other: int | None = None,
+) -> TaskCase:
+    """A crash at 20 s with 30,000 puts flushed beyond offset 2,000; reopened at 30 s; then these; work at 33 s."""
     before = session(0, 20, puts=32_000, last=mark(10, 2000, 2000))
-    after = session(30, first=mark(31, 2000, 32_000), offset_at_open=2000)
-    one = store([database(puts=32_000, flushed=[(32_000, 15)])], [before, after])
+    after = session(30, released, first=mark(31, 2000, 32_000), offset_at_open=2000)
+    files = database(puts=32_000, flushed=[(32_000, 15)] + ([(32_000 + work, 33)] if work else []))
+    if other is not None:
+        checkpoints[-1].offsets["other"] = other
     history = [checkpoint(10, 2000, ended=30.1, deleted=True), *checkpoints]
-    return case(task(one, checkpoints=history), now=now, standbys=standbys, release=release)
+    one = task(store([files], [before, after]), checkpoints=history)
+    return case(one, now=now, standbys=standbys, release=release)
 
 
-def test_checkpoint_that_a_restoration_leaves_behind_is_no_proof():
-    """A standby that becomes active writes what it has, and deletes it right after (seen live on 4.2.1)."""
-    passing = on_the_way(checkpoint(31, -4, ended=31.26, deleted=True), checkpoint(33, 32_100))
-    assert severities(ID, passing) == [Severity.WARNING]
-    assert severities(ID, on_the_way(checkpoint(31, -4), now=41)) == [Severity.WARNING]
-    assert severities(ID, on_the_way(checkpoint(31, -4))) == [Severity.CRITICAL]
+PASSED = checkpoint(31, -4, ended=31.26, deleted=True)
+BESIDE: dict[str, Any] = {"standbys": 1, "work": 1000}
 
 
-def test_checkpoint_of_the_commit_timer_is_no_proof():
-    """A long restoration writes one whenever it has moved by more than 10,000 offsets, over all stores."""
-    assert severities(ID, on_the_way(checkpoint(31, 12_001))) == [Severity.WARNING]
-    assert severities(ID, on_the_way(checkpoint(31, 12_000))) == [Severity.CRITICAL]
-    two = on_the_way(checkpoint(31, 8000))
-    two.task.checkpoints[-1].offsets["other"] = 5000
-    assert severities(ID, two) == [Severity.WARNING]
+@table(ID, "one, expected", {
+    # seen live on 4.2.1: a standby that becomes active writes what it has, and deletes it right after
+    "a restoration left one behind": (on_the_way(PASSED, checkpoint(33, 32_100)), SUSPECTED),
+    "one that just stands": (on_the_way(checkpoint(31, -4), now=41), SUSPECTED),
+    "one that stands long": (on_the_way(checkpoint(31, -4)), LIKELY),
+    # a long restoration writes one whenever it has moved by more than 10,000 offsets, over all stores
+    "of the commit timer": (on_the_way(checkpoint(31, 12_001)), SUSPECTED),
+    "too few for the commit timer": (on_the_way(checkpoint(31, 12_000)), LIKELY),
+    "enough of two stores": (on_the_way(checkpoint(31, 8000), other=5000), SUSPECTED),
+    # where a task becomes a standby, or the other way round, its initialisation deletes what was written before
+    "of a change of roles": (on_the_way(checkpoint(31, 2500, ended=41, deleted=True), **BESIDE), SUSPECTED),
+    "replaced, and not deleted": (on_the_way(checkpoint(31, 2500, ended=41), **BESIDE), LIKELY),
+    "the first commit of a standby": (on_the_way(checkpoint(31, 10_001), now=4000, **BESIDE), SUSPECTED),
+    # found by the hunt: a standby of 4.2.2 wrote its checkpoint half way, went on behind it, and was killed
+    "4.2.1 keeps it": (on_the_way(checkpoint(31, 2500), **BESIDE), LIKELY),
+    "4.2.2 keeps none: a standby's": (on_the_way(checkpoint(31, 2500), release="4.2.2", **BESIDE), REMARKED),
+    # found by the hunt: the first commit of a standby of 3.2.3 wrote the offset that it had before
+    "where nothing pauses": (on_the_way(checkpoint(31, 5001), standbys=1, release="3.2.3", other=5001), REMARKED),
+    "but for more than 10,000": (
+        on_the_way(checkpoint(31, 5001), standbys=1, release="3.2.3", now=4000, work=61_000), PROVED),
+    "of a close on the way": (on_the_way(checkpoint(49.9, 2500), released=50), SUSPECTED),
+})  # fmt: skip
+def test_whose_checkpoint_it_is(one, expected):
+    assert said(ID, one) == expected
 
 
-def test_checkpoint_of_a_change_of_roles_is_no_proof():
-    """Where a task becomes a standby, or the other way round, its initialisation deletes what was written before."""
-    for deleted, said_then in ((True, Severity.WARNING), (False, Severity.CRITICAL)):
-        one = on_the_way(checkpoint(31, 2500, ended=41, deleted=deleted), standbys=1)
-        one.task.stores["s"].databases[""].flushed += ((33_000, at(33)),)
-        assert severities(ID, one) == [said_then]
+# -- up to 2.5: what a restoration gave back ----------------------------------------------------------------------
 
 
-def test_first_commit_of_a_standby():
-    """Beside standbys a checkpoint that the commit timer may have written ends nothing, however long it stands."""
-    one = on_the_way(checkpoint(31, 10_001), standbys=1, now=4000)
-    one.task.stores["s"].databases[""].flushed += ((33_000, at(33)),)
-    assert severities(ID, one) == [Severity.WARNING]
+def old(
+    restored: int = 2000,
+    *,
+    reopens: int = 2,
+    released: float | None = 60,
+    release: str = "2.0.0",
+    entries: int | None = 7609,
+    begins: int = 0,
+    wiped: tuple[bool, int] = (False, 0),
+    other: tuple[float, Shape] | None = None,
+    now: float = 100,
+) -> TaskCase:
+    """7,609 puts flushed by 20 s, killed; opened again at 30 s, and a restoration gave `restored` puts back.
+
+    `wiped`: the session before was wiped, with so many reopens; `other`: when another store went, and how.
+    """
+    before, after = session(0, 20, puts=7609), session(30, released, offset_at_open=begins)
+    before.entries_at_release, (before.wiped, before.reopens) = entries, wiped
+    after.reopens, after.restored_puts = reopens, 7609 + restored
+    stores = [store([database(puts=7609 + restored)], [before, after])]
+    if other is not None:
+        stores.append(store(name="t"))
+        stores[-1].past += (past(other[0], shape=other[1]),)
+    return case(task(*stores), now=now, release=release, guarantee="exactly_once")
 
 
-@pytest.mark.parametrize(("release", "said_then"), [("4.2.1", Severity.CRITICAL), ("4.2.2", Severity.INFO)])
-def test_where_no_checkpoint_is_kept_one_that_stays_is_a_standbys(release, said_then):
-    """Found by the hunt: a standby of 4.2.2 wrote its checkpoint half way, went on behind it, and was killed."""
-    one = on_the_way(checkpoint(31, 2500), standbys=1, release=release)
-    one.task.stores["s"].databases[""].flushed += ((33_000, at(33)),)
-    assert severities(ID, one) == [said_then]
+WIPES = {"restored": 0, "released": None}
 
 
-def test_first_commit_of_a_standby_where_nothing_pauses():
-    """Found by the hunt: a standby of 3.2.3 was killed, and its first commit wrote the offset that it had before."""
-    two = on_the_way(checkpoint(31, 5001), standbys=1, release="3.2.3")
-    two.task.checkpoints[-1].offsets["other"] = 5001
-    assert severities(ID, two) == [Severity.INFO]
-    three = on_the_way(checkpoint(31, 5001), standbys=1, release="3.2.3", now=4000)
-    three.task.stores["s"].databases[""].flushed += ((93_000, at(33)),)
-    assert severities(ID, three) == [Severity.CRITICAL]
+@table(ID, "more, expected", {
+    "one put less than live entries": ({"restored": 7608}, PROVED),
+    "nothing came back": ({"restored": 0}, PROVED),
+    "all came back": ({"restored": 7609}, SUSPECTED),
+    "it went on from an entry": ({"begins": 1}, SUSPECTED),
+    "a compacted changelog": ({"entries": 2000}, SUSPECTED),
+    "entries that nobody counted": ({"entries": None}, SUSPECTED),
+    "one reopen is the beginning of a restoration": ({"reopens": 1}, SUSPECTED),
+    "two are its end, and more may come": ({"reopens": 3}, PROVED),
+    "4.1 has no bulk loading": ({"release": "4.1.2"}, SUSPECTED),
+    "another store was just wiped, this may be next": (
+        {**WIPES, "other": (95, Shape.OWNER_WALK), "now": 104.9}, "the stores of its task are being wiped"),
+    "ten seconds ago": ({**WIPES, "other": (95, Shape.OWNER_WALK), "now": 105}, PROVED),
+    "before the opening": ({**WIPES, "other": (29, Shape.OWNER_WALK), "now": 96}, PROVED),
+    "by another hand": ({**WIPES, "other": (95, Shape.CLEANER_WALK), "now": 96}, PROVED),
+    "killed in a restoration after a wipe": ({"wiped": (True, 1)}, "killed in a restoration of up to 2.5"),
+    "killed after it": ({"wiped": (True, 2)}, PROVED),
+    "one reopen without a wipe": ({"wiped": (False, 1)}, PROVED),
+})  # fmt: skip
+def test_what_a_whole_replay_gave_back(more, expected):
+    """Compaction keeps each key: what the changelog does not give back was never committed."""
+    assert said(ID, old(**more)) == expected
 
 
-def test_checkpoint_of_a_close_is_no_proof():
-    """A task that is closed while it restores writes how far it came."""
-    one = on_the_way(checkpoint(49.9, 2500))
-    one.task.stores["s"].sessions[-1].released_us = at(50)
-    assert severities(ID, one) == [Severity.WARNING]
+def plain(release: str | None = "4.1.2", offset: int | None = 1, *, named: bool = False, **more) -> TaskCase:
+    """500 puts beyond no checkpoint, killed, and opened again with this entry in force."""
+    sessions = [session(0, 20, puts=500), session(30, 60, offset_at_open=offset)]
+    facts = [checkpoint(61, 7)] if named else []
+    return case(task(store([database(puts=500)], sessions), checkpoints=facts), release=release, **more)
+
+
+@table(ID, "release, offset, named, expected", {
+    "4.1": ("4.1.2", None, False, "a store without a changelog"),
+    "4.1, the entry in force was not seen": ("4.1.2", None, True, 1),
+    "4.1, an unknown offset": ("4.1.2", -4, False, 1),
+    "2.5.1": ("2.5.1", None, False, "a store without a changelog"),
+    "2.5.0 skips the wipe": ("2.5.0", None, False, 1),
+    "any release": (None, None, False, 1),
+})  # fmt: skip
+def test_opened_without_an_entry(release, offset, named, expected):
+    """Where no bug skips the wipe, only a store without a changelog is opened so."""
+    assert len(judge(ID, plain(release, offset, named=named))) == (expected or 0)
+
+
+@pytest.mark.parametrize(
+    ("release", "standbys", "says", "missing"),
+    [
+        ("4.1.2", 0, False, ()),
+        ("4.1.2", 1, True, ()),
+        ("4.1.2", None, True, ("num_standby_replicas",)),
+        ("2.0.0", None, False, ()),
+    ],
+)
+def test_role_is_asked_for_where_it_matters(release, standbys, says, missing):
+    """Up to 2.5 the checkpoint tells it."""
+    (verdict,) = judge(ID, plain(release, standbys=standbys))
+    assert (verdict.missing_facts, "role unknown" in verdict.summary) == (missing, says)
+
+
+def test_chain_in_order():
+    """Opening, checkpoint of the session or its absence, release, reopening."""
+    (verdict,) = judge(ID, old())
+    assert [step.at_us for step in verdict.evidence] == [at(0), at(0), at(20), at(30)]
+    assert verdict.opened_at_us == at(30)
+    (nothing,) = judge(ID, dossier(-4))
+    assert "advanced by 0" in nothing.evidence[-1].what

@@ -2,316 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from tests.support.scenario import TIMESTAMPED, WINDOWED, App, Scenario
-from tests.support.scenario_case import (
-    at,
-    case,
-    checkpoint,
-    database,
-    judge,
-    mark,
-    session,
-    severities,
-    store,
-    task,
-)
+from agent.inventory.observations import StoreOffsets
+from agent.judging.base import TaskCase
+from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
+from tests.support.scenario_case import at, case, checkpoint, database, judge, mark, session, store, task
+from tests.support.scenario_script import play
+from tests.support.tables import LIKELY, PROVED, QUIET, REMARKED, SUSPECTED, WARNED, heard, said, table
 
 ID = "stale-eos-checkpoint"
 EOS = "exactly_once_v2"
+BEYOND = "nothing was flushed beyond the checkpoint"
+MAY_COME = "a close or a commit may be about to write the checkpoint"
 
 
-def restored(
-    release: str = "4.1.2", guarantee: str = EOS, standbys: int | None = 0, **more
-) -> tuple[Scenario, App]:
+def restored(release: str = "4.1.2", guarantee: str = EOS, standbys: int | None = 0, **more) -> Scenario:
     """A task that has just been restored: its checkpoint is there, nothing was flushed beyond it."""
-    run = Scenario(release, guarantee, standbys, **more)
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 1999, puts=2000)
-    run.wait(3)
-    return run, app
+    return play(Scenario(release, guarantee, standbys, **more), "start, opens, restores 1999 puts=2000, 3 s")
+
+
+def suspended(release: str) -> Scenario:
+    """Where a restoration writes none, a suspension does; the task is resumed."""
+    return play(Scenario(release, "exactly_once", 0), "start, opens, 1 s, puts 2000, checkpoints 1999, 1 s")
+
+
+def made_just_now(release: str) -> Scenario:
+    """A new task's checkpoint may come before the look at its new store has settled (recorded: 70 ms)."""
+    return play(Scenario(release, EOS, 0), "start, opens, 0.05 s, checkpoints -4, 1 s")
+
+
+FLUSHES = "puts 500, flushes, 2 s"
 
 
 @pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.0.2", "4.1.2", "4.2.1"])
 def test_fires_on_a_flush_beyond_the_checkpoint(release):
     """Data flushed while the checkpoint of the restoration stays is an exposure."""
-    run, app = restored(release)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
+    run = play(restored(release), FLUSHES)
     finding = run.only(ID)
-    assert (finding.level, finding.severity, finding.confidence) == (
-        Level.EXPOSURE,
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-    )
-    assert (finding.task_id, finding.affected, finding.upstream) == ("0_0", Affected.YES, ("KAFKA-20685",))
+    assert heard(ID, run) == SUSPECTED
+    assert (finding.level, finding.task_id, finding.affected) == (Level.EXPOSURE, "0_0", Affected.YES)
+    assert finding.upstream == ("KAFKA-20685",)
     assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
     assert "500 puts" in finding.summary
 
 
+@table(ID, "life, more, expected", {
+    "a checkpoint milliseconds after the store": (made_just_now, {"release": "4.1.2"}, SUSPECTED),
+    # recorded on 4.0.2
+    "a segment younger than the checkpoint": (restored, {"release": "4.0.2", "stores": {"w": WINDOWED}}, SUSPECTED),
+    # a checkpoint that moved by less than 10,000 and stands ends an active task's restoration, or is of a pause
+    "beside standbys": (restored, {"standbys": 1}, SUSPECTED),
+    "standbys not told": (restored, {"standbys": None}, SUSPECTED),
+    "the release is not known": (restored, {"hidden": ("kafka_streams_version",)}, SUSPECTED),
+    "KAFKA-10362: 2.6.1 keeps the one of a suspension": (suspended, {"release": "2.6.1"}, SUSPECTED),
+    "2.5 deletes it": (suspended, {"release": "2.5.1"}, QUIET),
+    "2.6.2 deletes it": (suspended, {"release": "2.6.2"}, QUIET),
+    "3.4 deletes it": (suspended, {"release": "3.4.1"}, QUIET),
+    "3.7 deletes it": (suspended, {"release": "3.7.2"}, QUIET),
+    "4.3 has none": (suspended, {"release": "4.3.1"}, QUIET),
+    "at-least-once": (restored, {"guarantee": "at_least_once"}, QUIET),
+    "the guarantee is not known": (restored, {"hidden": ("processing_guarantee",)}, QUIET),
+})  # fmt: skip
+def test_who_keeps_a_checkpoint(life, more, expected):
+    run = play(life(**more), f"puts 500 segment={60_000 if 'stores' in more else 0}, flushes, 20 s")
+    assert heard(ID, run) == expected
+    affected = Affected.POSSIBLY if more.get("hidden") else Affected.YES
+    issue = "KAFKA-10362" if more.get("release") == "2.6.1" else "KAFKA-20685"
+    assert {(x.affected, x.upstream, x.missing_facts) for x in run.findings(ID)} <= {(affected, (issue,), ())}
+
+
 def test_waits_for_the_flush_and_a_second():
     """Neither puts in the memtable nor a flush that a close may be about to checkpoint is a finding."""
-    run, app = restored()
-    app.puts("0_0", 500)
-    run.wait(20)
+    run = play(restored(), "compacts, puts 500, 20 s")  # a compaction makes new files, but no new data
     assert run.findings(ID) == []
-    app.flushes("0_0")
-    run.wait(0.8)
-    assert run.findings(ID) == []
-    run.wait(1.5)
+    assert play(run, "flushes, 0.8 s").findings(ID) == []
+    assert play(run, "1.5 s").only(ID).status is Status.OPEN
+
+
+@table(ID, "then, status", {
+    "a new checkpoint covers what was flushed": ("checkpoints 2499", Status.RESOLVED),
+    "a wipe removes what could have been trusted": ("wipes", Status.RESOLVED),
+    "after an unclean end it is still on disk": ("crash", Status.OPEN),
+})  # fmt: skip
+def test_what_ends_it(then, status):
+    run = play(restored(), FLUSHES)
     assert run.only(ID).status is Status.OPEN
-
-
-def test_checkpoint_milliseconds_after_the_store_was_made():
-    """A new task's checkpoint may come before the look at its new store has settled (recorded: 70 ms)."""
-    run = Scenario("4.1.2", EOS, 0)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(0.05)
-    app.checkpoints("0_0", -4)
-    run.wait(1)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
-    assert run.only(ID).severity is Severity.WARNING
-
-
-def test_says_so_for_a_suspended_task_of_2_6():
-    """2.6.0 and 2.6.1 keep the checkpoint of a suspension when the task is resumed."""
-    run = Scenario("2.6.1", "exactly_once", 0)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(1)
-    app.puts("0_0", 2000)
-    app.checkpoints("0_0", 1999)
-    run.wait(1)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
-    finding = run.only(ID)
-    assert (finding.severity, finding.upstream) == (Severity.WARNING, ("KAFKA-10362",))
-
-
-@pytest.mark.parametrize("release", ["2.5.1", "2.6.2", "3.4.1", "3.7.2", "4.3.1"])
-def test_quiet_on_other_releases(release):
-    """Releases that delete the checkpoint, or have none, are not accused."""
-    run = Scenario(release, "exactly_once", 0)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(1)
-    app.puts("0_0", 2000)
-    app.checkpoints("0_0", 1999)
-    run.wait(1)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(20)
-    assert run.findings(ID) == []
-
-
-@pytest.mark.parametrize(("guarantee", "hidden"), [("at_least_once", ()), (EOS, ("processing_guarantee",))])
-def test_quiet_without_exactly_once(guarantee, hidden):
-    """Under at-least-once, and while the guarantee is unknown, nothing is said."""
-    run, app = restored(guarantee=guarantee, hidden=hidden)
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    run.wait(20)
-    assert run.findings(ID) == []
-
-
-@pytest.mark.twin_of(ID, "nothing was flushed beyond the checkpoint")
-def test_quiet_for_a_clean_close():
-    """A clean close flushes and then writes the checkpoint within milliseconds."""
-    run, app = restored()
-    app.puts("0_0", 500)
-    app.closes("0_0", 2499)
-    run.wait(20)
-    assert run.findings(ID) == []
-
-
-def test_quiet_for_compaction():
-    """A compaction makes new files, but no new data."""
-    run, app = restored()
-    app.compacts("0_0")
-    run.wait(20)
-    assert run.findings(ID) == []
-
-
-def test_clears_when_the_checkpoint_is_written_again():
-    """A new checkpoint covers what was flushed."""
-    run, app = restored()
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
-    assert run.only(ID).status is Status.OPEN
-    app.checkpoints("0_0", 2499)
-    run.wait(1)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-def test_clears_when_the_task_is_wiped():
-    """A wipe removes what could have been trusted."""
-    run, app = restored()
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
-    app.wipes("0_0")
-    run.wait(2)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-def test_stays_after_the_crash():
-    """After an unclean end the exposure is still on disk."""
-    run, app = restored()
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
-    app.crash()
-    run.wait(5)
-    assert run.only(ID).status is Status.OPEN
-
-
-@pytest.mark.parametrize(
-    ("standbys", "puts", "severity", "missing"),
-    [
-        (0, 500, Severity.WARNING, ()),
-        (1, 500, Severity.INFO, ()),
-        (1, 10_000, Severity.INFO, ()),
-        (1, 10_001, Severity.WARNING, ()),
-        (None, 500, Severity.WARNING, ("num_standby_replicas",)),
-        (None, 10_001, Severity.WARNING, ()),
-    ],
-)
-def test_role_decides_how_severe_it_is(standbys, puts, severity, missing):
-    """After a checkpoint that moved by more than 10,000 only as many records again prove an active task."""
-    verdict = judge(ID, dossier(puts=puts, offset=11_999, now=60, standbys=standbys, later=49))[0]
-    assert (verdict.severity, verdict.missing_facts) == (severity, missing)
-    assert (verdict.confidence is Confidence.CONFIRMED) == (puts > 10_000)
-
-
-@pytest.mark.parametrize(
-    ("later", "severity"), [(None, Severity.INFO), (20.1, Severity.INFO), (20.2, Severity.WARNING)]
-)
-def test_standby_that_is_frozen_writes_none(later, severity):
-    """Forty seconds without a commit, and without any other sign of life, are no commits that were missed."""
-    one = dossier(puts=12_000, offset=11_999, now=60, standbys=1, later=later)
-    assert [x.severity for x in judge(ID, one)] == [severity]
-
-
-def test_sign_of_life_of_another_task():
-    """What the process flushes to another task shows that it is at work; what comes just now, only that it goes on."""
-    for at_s, severity in ((30, Severity.WARNING), (49.9, Severity.WARNING), (50.1, Severity.INFO)):
-        one = dossier(puts=12_000, offset=11_999, now=60, standbys=1)
-        other = store([database(puts=5, flushed=[(5, at_s)])], [session(0)])
-        one.application.tasks["0_1"] = task(other, task_id="0_1")
-        assert [x.severity for x in judge(ID, one)] == [severity]
-
-
-@pytest.mark.parametrize(
-    ("flushed", "killed", "severity"),
-    [
-        (39.9, 70, Severity.WARNING),  # the brokers were away: nothing to restore, and nothing to flush
-        (40, 70, Severity.CRITICAL),
-        (60, 70, Severity.CRITICAL),
-        (60.1, 70, Severity.WARNING),  # it had been frozen, went on, and was killed
-    ],
-)
-def test_restoration_that_stalled_and_was_killed(flushed, killed, severity):
-    """Half a minute at one offset ends a restoration only while the process does something: here it flushes at 20 s."""
-    one = dossier(puts=500, offset=11_999, now=killed + 60, later=flushed)
-    kept = one.task.stores["s"]
-    kept.sessions[-1].released_us, kept.sessions[-1].puts_at_release = at(killed), 2501
-    assert [x.severity for x in judge(ID, one)] == [severity]
-
-
-@pytest.mark.parametrize("standbys", [0, 1, None])
-def test_checkpoint_of_an_active_task(standbys):
-    """A checkpoint that moved by less than 10,000 and stands ends an active task's restoration, or is of a pause."""
-    run, app = restored(standbys=standbys)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence, finding.missing_facts) == (
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-        (),
-    )
-
-
-def test_unknown_release_is_only_suspected():
-    """From the RocksDB version alone the release is a range, and the finding says possibly."""
-    run, app = restored(hidden=("kafka_streams_version",))
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(2)
-    finding = run.only(ID)
-    assert (finding.affected, finding.confidence) == (Affected.POSSIBLY, Confidence.SUSPECTED)
-
-
-def test_segment_created_after_the_checkpoint():
-    """A windowed store flushes into a segment that is younger than the checkpoint (recorded on 4.0.2)."""
-    run, app = restored("4.0.2", stores={"w": WINDOWED})
-    app.puts("0_0", 300, segment=60_000)
-    app.flushes("0_0")
-    run.wait(2)
-    assert run.only(ID).severity is Severity.WARNING
-
-
-def test_one_finding_for_two_stores():
-    """Two stores of a task are one exposure; the loudest decides."""
-    one = dossier(puts=10, offset=11_999, now=60, standbys=1)
-    loud = dossier(puts=12_000, offset=11_999, later=49).task.stores["s"]
-    loud.name = "b"
-    one.task.stores["b"] = loud
-    verdicts = judge(ID, one)
-    assert [x.severity for x in verdicts] == [Severity.WARNING]
-    assert "store b" in verdicts[0].summary
-
-
-def dossier(*, puts: int = 500, offset: int = 1999, later: float | None = None, **settings: Any) -> Any:
-    """`puts` flushed at 20 s beyond a checkpoint of 10 s; one more put is flushed `later`."""
-    more = [] if later is None else [(2001 + puts, later)]
-    files = database(puts=2000 + puts, flushed=[(2000, 9), (2000 + puts, 20), *more])
-    one = session(0, first=mark(10, offset, 2000))
-    return case(task(store([files], [one]), checkpoints=[checkpoint(10, offset)]), **settings)
-
-
-@pytest.mark.parametrize(
-    ("standbys", "release", "offset", "severity"),
-    [
-        (0, "4.1.2", 1999, Severity.CRITICAL),
-        (None, "4.1.2", 1999, Severity.CRITICAL),  # by its checkpoint an active task, whatever is told
-        (None, "4.1.2", 11_999, Severity.WARNING),  # its role is assumed
-        (1, "4.1.2", 11_999, Severity.INFO),
-        (0, None, 1999, Severity.WARNING),  # perhaps not affected
-    ],
-)
-def test_dead_and_not_started_again(standbys, release, offset, severity):
-    """A minute after an unclean end the next start still loses nothing if the directory goes first."""
-    one = dossier(standbys=standbys, release=release, offset=offset, now=90)
-    last = one.task.stores["s"].sessions[-1]
-    last.released_us, last.puts_at_release = at(30), 2500
-    verdict = judge(ID, one)[0]
-    assert (verdict.severity, verdict.confidence) == (severity, Confidence.SUSPECTED)
-    assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
-    early = judge(ID, replace(one, now_us=at(89.9)))[0]
-    assert early.severity is not Severity.CRITICAL
-
-
-@pytest.mark.parametrize("standbys", [0, 1, None])
-def test_dead_with_more_than_ten_thousand_is_confirmed(standbys):
-    """Whatever paused it: a standby or a restoration writes a checkpoint at the next commit after 10,000 records."""
-    one = dossier(puts=10_001, later=49, standbys=standbys, now=120)
-    last = one.task.stores["s"].sessions[-1]
-    last.released_us, last.puts_at_release = at(60), 12_002
-    assert [(x.severity, x.confidence) for x in judge(ID, one)] == [(Severity.CRITICAL, Confidence.CONFIRMED)]
+    assert play(run, f"{then}, 3 s").only(ID).status is status
 
 
 @pytest.mark.parametrize("release", ["3.8.1", "3.9.2", "4.1.2", "4.2.1"])
@@ -320,77 +101,212 @@ def test_dead_with_more_than_ten_thousand_is_confirmed(standbys):
 def test_restoration_or_standby_that_was_paused_is_not_sure(release, standbys, paused_at, then):
     """Paused, resumed, flushed and killed: nothing but committed records was ever on disk. It looks the same."""
     run = Scenario(release, EOS, standbys, stores={"s": TIMESTAMPED}, told={"commit_interval_ms": 100})
-    app = run.start()
-    app.opens("0_0")
-    run.wait(1)
-    if paused_at > 0:
-        app.puts("0_0", paused_at + 1)
-    app.checkpoints("0_0", paused_at)
-    run.wait(5)
-    app.puts("0_0", then)
-    app.flushes("0_0")
-    run.wait(2)
+    first = f"puts {paused_at + 1}, " if paused_at > 0 else ""
+    play(run, f"start, opens, 1 s, {first}checkpoints {paused_at}, 5 s, puts {then}, flushes, 2 s")
     assert run.only(ID).confidence is Confidence.SUSPECTED
-    app.crash()
-    run.wait(130)
+    play(run, "crash, 130 s")
     finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.CRITICAL, Confidence.SUSPECTED)
+    assert heard(ID, run) == LIKELY
     assert "paused" in finding.summary
     assert "uncommitted records may stay in the store" in finding.next_action
-    app = run.start()
-    app.opens("0_0")
-    run.wait(130)
+    play(run, "start, opens, 130 s")
     assert {x.confidence for x in run.loud()} == {Confidence.SUSPECTED}
     assert {x.severity for x in run.loud() if x.detector == "skipped-eos-wipe"} == {Severity.WARNING}
 
 
-def test_every_segment_that_was_flushed_has_expired():
-    """Those that are left hold nothing on disk yet: no time of a flush is known, and nothing breaks."""
-    one = dossier()
-    one.task.stores["s"].databases[""].flushed = ()
-    one.task.stores["s"].retired_puts, one.task.stores["s"].databases[""].puts = 2500, 0
-    verdict = judge(ID, one)[0]
-    assert (verdict.severity, verdict.opened_at_us) == (Severity.WARNING, at(10))
+# -- the exact limits -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.twin_of(ID, "a close or a commit may be about to write the checkpoint")
-def test_second_is_counted_from_the_flush():
-    """The finding comes exactly one second after the flush, and is dated to it."""
-    assert judge(ID, dossier(now=20.999)) == []
-    assert (
-        judge(ID, dossier(now=21))[0].opened_at_us == dossier().task.stores["s"].databases[""].flushed[-1][1]
+def dossier(
+    puts: int = 500,
+    offset: int = 1999,
+    *,
+    later: float | None = None,
+    killed: float | None = None,
+    left: int | None = None,
+    sibling: float | None = None,
+    older: int | None = None,
+    changes: dict[str, Any] | None = None,
+    **settings: Any,
+) -> TaskCase:
+    """`puts` flushed at 20 s beyond a checkpoint of 10 s; one more put is flushed `later`; perhaps `killed` then.
+
+    `left`: puts that the killed process left; `sibling`: another task flushed then; `older`: the checkpoint before.
+    """
+    more = [] if later is None else [(2001 + puts, later)]
+    files = database(puts=2000 + puts, flushed=[(2000, 9), (2000 + puts, 20), *more])
+    one = session(0, killed, first=mark(10, offset, 2000), puts=(left or 2000 + puts) if killed else 0)
+    for name, value in (changes or {}).items():
+        setattr(one if hasattr(one, name) else files, name, value)
+    facts = [] if older is None else [checkpoint(5, older, ended=10)]
+    judged = task(store([files], [one]), checkpoints=[*facts, checkpoint(10, offset)])
+    siblings = []
+    if sibling is not None:
+        siblings.append(task(store([database(puts=5, flushed=[(5, sibling)])], [session(0)]), task_id="0_1"))
+    return case(judged, *siblings, **settings)
+
+
+MOVED: dict[str, Any] = {"offset": 11_999, "now": 60}
+"""It moved by more than 10,000: the commit timer may have written it."""
+WORKED: dict[str, Any] = {**MOVED, "later": 49}
+MANY = {**MOVED, "puts": 12_000, "standbys": 1}
+STALLED = {"offset": 11_999, "now": 130, "killed": 70, "left": 2501}
+DEAD: dict[str, Any] = {"killed": 30, "now": 90}
+
+
+@table(ID, "more, expected", {
+    "a second after the flush": ({"now": 20.999}, MAY_COME),
+    "the whole second": ({"now": 21}, SUSPECTED),
+    "4.1 may be any of it": ({"release": "4.1"}, SUSPECTED),
+    # after a checkpoint that moved by more than 10,000 only as many records again prove an active task
+    "no standbys": ({**WORKED, "standbys": 0}, SUSPECTED),
+    "standbys": ({**WORKED, "standbys": 1}, REMARKED),
+    "standbys, ten thousand": ({**WORKED, "standbys": 1, "puts": 10_000}, REMARKED),
+    "standbys, more": ({**WORKED, "standbys": 1, "puts": 10_001}, WARNED),
+    "standbys not told": ({**WORKED, "standbys": None}, SUSPECTED),
+    "not told, more": ({**WORKED, "standbys": None, "puts": 10_001}, WARNED),
+    # forty seconds without a commit, and without any other sign of life, are no commits that were missed
+    "a frozen standby writes none": (MANY, REMARKED),
+    "at work too early": ({**MANY, "later": 20.1}, REMARKED),
+    "at work when a commit had been due": ({**MANY, "later": 20.2}, WARNED),
+    "a sibling was at work": ({**MANY, "sibling": 30}, WARNED),
+    "a sibling, as late as a commit may be": ({**MANY, "sibling": 49.9}, WARNED),
+    "a sibling goes on just now": ({**MANY, "sibling": 50.1}, REMARKED),
+    # half a minute at one offset ends a restoration only while the process does something: it flushes at 20 s
+    "the brokers were away: nothing to flush": ({**STALLED, "later": 39.9}, SUSPECTED),
+    "it was at work half a minute later": ({**STALLED, "later": 40}, LIKELY),
+    "it was at work long after": ({**STALLED, "later": 60}, LIKELY),
+    "it had been frozen, went on, and was killed": ({**STALLED, "later": 60.1}, SUSPECTED),
+    # a minute after an unclean end the next start still loses nothing if the directory goes first
+    "dead for a minute": (DEAD, LIKELY),
+    "dead for less": ({**DEAD, "now": 89.9}, SUSPECTED),
+    "by its checkpoint an active task, whatever is told": ({**DEAD, "standbys": None}, LIKELY),
+    "dead, its role assumed": ({**DEAD, "standbys": None, "offset": 11_999}, SUSPECTED),
+    "dead beside standbys": ({**DEAD, "standbys": 1, "offset": 11_999}, REMARKED),
+    "dead, perhaps not affected": ({**DEAD, "release": None}, SUSPECTED),
+    # whatever paused it: a standby or a restoration writes a checkpoint at the next commit after 10,000 records
+    "dead, and 10,000 beyond": ({"puts": 10_001, "later": 49, "killed": 60, "left": 12_002, "now": 120}, PROVED),
+    "so beside standbys": (
+        {"puts": 10_001, "later": 49, "killed": 60, "left": 12_002, "now": 120, "standbys": 1}, PROVED),
+    "so if not told": (
+        {"puts": 10_001, "later": 49, "killed": 60, "left": 12_002, "now": 120, "standbys": None}, PROVED),
+    # one that moved by more than 10,000 offsets may not be the last: only when it stands for long it is
+    "on the way of a restoration": ({**MOVED, "offset": 12_000, "now": 49}, MAY_COME),
+    "half a minute on": ({**MOVED, "offset": 12_000, "now": 50}, SUSPECTED),
+    "moved by ten thousand": ({**MOVED, "offset": 12_000, "older": 2000, "now": 49}, SUSPECTED),
+    "moved by more": ({**MOVED, "offset": 12_000, "older": 1999, "now": 49}, MAY_COME),
+    "moved by more, half a minute on": ({**MOVED, "offset": 12_000, "older": 1999, "now": 50}, SUSPECTED),
+    # what is there
+    "no checkpoint of this session": (
+        {"changes": {"first": None, "last": None}}, "no checkpoint of it was written since it was opened"),
+    "released with nothing beyond": ({"killed": 100, "left": 2000}, BEYOND),
+    "released with some": ({"killed": 100, "left": 2500}, SUSPECTED),
+    "every segment that was flushed has expired": ({"changes": {"flushed": ()}}, SUSPECTED),
+})  # fmt: skip
+def test_limits(more, expected):
+    assert said(ID, dossier(**more)) == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "missing"),
+    [({"standbys": 1}, ()), ({"standbys": None}, ("num_standby_replicas",)), ({"puts": 10_001}, ())],
+)
+def test_asks_for_the_standbys_where_they_decide(more, missing):
+    """They are not told, or told to be there."""
+    (verdict,) = judge(ID, dossier(**{**WORKED, "standbys": None, **more}))
+    assert verdict.missing_facts == missing
+
+
+def at_rest(flushed: float | None = 20, offset: int | None = 1999, **settings) -> TaskCase:
+    """One look at a store that nobody held since: 2,000 puts at 9 s, 500 more at `flushed`; checkpoint of 10 s."""
+    files = database(puts=2500, flushed=[] if flushed is None else [(2000, 9), (2500, flushed)])
+    return case(task(store([files]), checkpoints=[checkpoint(10, offset)]), **settings)
+
+
+COPY = "its file times may be those of a copy"
+
+
+@table(ID, "one, expected", {
+    "flushed after the checkpoint": (at_rest(), LIKELY),
+    "half a second after it": (at_rest(10.5), LIKELY),
+    "a volume copied without its times": (at_rest(10.499), COPY),
+    "flushed before it": (at_rest(9.5), BEYOND),
+    "the checkpoint does not name it": (at_rest(offset=None), "the checkpoint does not name it"),
+    "no file": (at_rest(None), QUIET),
+    # a restoration that was killed leaves the like within seconds: what is flushed later was processed
+    "a checkpoint that no commit wrote": (at_rest(offset=10_000), LIKELY),
+    "a checkpoint that a commit may have written": (at_rest(offset=10_001), SUSPECTED),
+    "and work half a minute later": (at_rest(40, offset=10_001), LIKELY),
+})  # fmt: skip
+def test_file_times(one, expected):
+    """Without any history the times of the files say it."""
+    assert said(ID, one) == expected
+
+
+NOT_TRUSTED: dict[str, Callable[[TaskCase], Any]] = {
+    "global stores have no transactions": lambda one: setattr(one.task, "id", "global"),
+    "it keeps its offsets": lambda one: setattr(
+        one.task.stores["s"].databases[""], "offsets", StoreOffsets(status=1)),
+    "the store is gone": lambda one: one.task.stores["s"].databases.clear(),
+    "the checkpoint is gone": lambda one: setattr(one.task.checkpoints[-1], "ended_us", one.now_us),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", NOT_TRUSTED.values(), ids=NOT_TRUSTED)
+@pytest.mark.parametrize("more", [{}, {"killed": 30, "left": 2500}, None], ids=["held", "dead", "one look"])
+def test_what_no_start_trusts(more, change):
+    one = at_rest() if more is None else dossier(**more)
+    assert len(judge(ID, one)) == 1
+    change(one)
+    assert judge(ID, one) == []
+
+
+def two(*ones: TaskCase) -> TaskCase:
+    """One task with the stores of these."""
+    for number, one in enumerate(ones):
+        held = one.task.stores.pop("s")
+        held.name = f"s{number}"
+        ones[0].task.stores[held.name] = held
+        ones[0].task.checkpoints[-1].offsets[held.name] = 11_999
+    return ones[0]
+
+
+@table(ID, "one, speaks", {
+    "the loudest decides": (two(dossier(10, **MOVED, standbys=1), dossier(12_000, 11_999, later=49)), 1),
+    "of two equals the first speaks": (two(dossier(), dossier()), 0),
+    "one in order before": (two(dossier(0), dossier()), 1),
+    "one in order behind": (two(dossier(), dossier(0)), 0),
+})  # fmt: skip
+def test_two_stores_are_one_exposure(one, speaks):
+    (verdict,) = judge(ID, one)
+    assert verdict.severity is Severity.WARNING
+    assert f"store s{speaks} " in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("one", "says", "steps"),
+    [
+        (dossier(), "a crash would", [0, 10, 20]),
+        (dossier(**DEAD), "ended uncleanly", [0, 10, 20]),
+        (at_rest(), "ended uncleanly", [10, 20]),
+    ],
+    ids=["held", "dead", "one look"],
+)
+def test_what_a_verdict_carries(one, says, steps):
+    """The chain begins at the opening, or at the checkpoint; the finding is dated to the flush."""
+    (verdict,) = judge(ID, one)
+    assert says in verdict.summary
+    assert [step.at_us for step in verdict.evidence] == [at(x) for x in steps]
+    assert verdict.opened_at_us == at(20)
+    before = verdict.next_action.startswith(
+        "BEFORE the next start: keep a copy of the task directory app/0_0"
     )
+    assert before == (says == "ended uncleanly")
 
 
-@pytest.mark.twin_of(ID, "no checkpoint of it was written since it was opened")
-def test_needs_a_checkpoint_of_the_session():
-    """One from before the opening does not cover what was put since; without one there is nothing to be trusted."""
-    one = dossier()
-    one.task.stores["s"].sessions[-1].first = one.task.stores["s"].sessions[-1].last = None
-    assert judge(ID, one) == []
-    one = dossier()
-    one.task.checkpoints[-1].ended_us = one.now_us
-    assert judge(ID, one) == []
-
-
-def test_ignores_the_global_task():
-    """Global stores have no transactions."""
-    one = dossier()
-    one.task.id = "global"
-    assert judge(ID, one) == []
-
-
-def test_counts_up_to_the_release():
-    """After the release only what was flushed before it counts."""
-    one = dossier()
-    ended = one.task.stores["s"].sessions[-1]
-    ended.released_us, ended.puts_at_release = one.now_us, 2000
-    assert judge(ID, one) == []
-    ended.puts_at_release = 2500
-    assert severities(ID, one) == [Severity.WARNING]
-
-
-def test_conflicting_profile_is_not_sure():
-    """A release that is possibly affected gives no confirmed finding."""
-    assert judge(ID, dossier(release="4.1"))[0].confidence is Confidence.SUSPECTED
-    assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY
+@pytest.mark.parametrize(
+    ("release", "issue"), [("2.6.1", "KAFKA-10362"), ("4.1.2", "KAFKA-20685"), (None, "KAFKA-20685")]
+)
+def test_names_the_issue_of_the_release(release, issue):
+    """The older issue is named only where the newer one is excluded."""
+    assert judge(ID, at_rest(release=release))[0].upstream == (issue,)

@@ -4,43 +4,38 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level, Severity, Status
 from agent.inventory.observations import StoreOffsets
-from tests.support.scenario import WINDOWED, App, Scenario
-from tests.support.scenario_case import at, case, database, judge, session, severities, store, task
+from agent.judging.base import TaskCase
+from tests.support.scenario import WINDOWED, Scenario
+from tests.support.scenario_case import at, case, database, judge, session, store, task
+from tests.support.scenario_script import play
+from tests.support.tables import NOTED, QUIET, REMARKED, WARNED, heard, said, table
 
 ID = "stale-segment-offset"
 
 
-def two_segments(release: str = "4.3.0", **more) -> tuple[Scenario, App]:
+def two_segments(release: str = "4.3.0", **more) -> Scenario:
     """The first segment stored offset 599 with its last data, the second is at 3599."""
     run = Scenario(release, stores={"w": WINDOWED}, **more)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 600, segment=0)
-    app.commits("0_0", 599)
-    app.flushes("0_0")
-    run.wait(2)
-    app.puts("0_0", 3000, segment=60_000)
-    task = run.task("0_0")
-    newest = task.databases["w", "60000"]
+    play(run, "start, opens, puts 600 segment=0, commits 599, flushes, 2 s, puts 3000 segment=60000")
+    newest = run.task("0_0").databases["w", "60000"]
     newest.put_offset("app-w-changelog-0", 3599)
     newest.flush()
     run.wait(2)
-    return run, app
+    return run
 
 
 def test_info_while_it_runs_and_warning_after_a_crash():
     """On 4.3.0 this is normal while the task runs; after an unclean end the restoration begins there."""
-    run, app = two_segments()
+    run = two_segments()
     before = run.only(ID)
     assert (before.level, before.severity, before.status) == (Level.EXPOSURE, Severity.INFO, Status.OPEN)
     assert (before.store, before.affected, before.upstream) == ("w", Affected.YES, ("KAFKA-20663",))
     assert before.lasting  # nothing is to do at once
     assert "599" in before.summary
     assert "3599" in before.summary
-    app.crash()
-    run.wait(5)
+    play(run, "crash, 5 s")
     normal, warning = run.findings(ID)
     assert (normal.severity, normal.status) == (Severity.INFO, Status.RESOLVED)
     assert (warning.severity, warning.status, warning.lasting) == (Severity.WARNING, Status.OPEN, False)
@@ -48,64 +43,68 @@ def test_info_while_it_runs_and_warning_after_a_crash():
 
 def test_clears_with_a_clean_close():
     """A clean close writes the offset into every segment."""
-    run, app = two_segments()
-    app.closes("0_0", 3599)
-    run.wait(5)
+    run = play(two_segments(), "closes 3599, 5 s")
     assert run.only(ID).status is Status.RESOLVED
 
 
-@pytest.mark.parametrize("release", ["4.3.1", "4.2.1"])
-def test_quiet_on_other_releases(release):
-    """4.3.1 has the same picture and restores from the right offset."""
-    run, app = two_segments(release) if release != "4.2.1" else (Scenario(release), None)
-    if app is not None:
-        app.crash()
-    run.wait(5)
-    assert run.findings(ID) == []
+def test_quiet_on_4_3_1():
+    """It has the same picture and restores from the right offset."""
+    run = play(two_segments("4.3.1"), "crash, 5 s")
+    assert heard(ID, run) == QUIET
 
 
-def dossier(old: int = 599, new: int = 3599, *, segments: int = 2, closed: bool | None = False, **settings):
-    """Segments with these offsets; the last session ended unclean, clean, or (None) goes on."""
-    files = [database(segment=f"w.{n}", born=n, identity=f"id-{n}") for n in range(segments)]
-    for one, offset in zip(files, (old, new), strict=False):
-        one.offsets = StoreOffsets(offsets=(("app-w-changelog-0", offset, 5),))
-    last = session(0, None if closed is None else 50)
-    last.closed = bool(closed)
-    return case(task(store(files, [last], segmented=True, name="w")), **{"release": "4.3.0", **settings})
+def dossier(
+    *offsets: int | None,
+    ends: tuple[bool | None, ...] = (False,),
+    topics: tuple[int, ...] = (),
+    segmented: bool = True,
+    release: str | None = "4.3.0",
+) -> TaskCase:
+    """Segments with these offsets, oldest first, read at 90 s; sessions that ended closed or not, or (None) last.
+
+    `topics`: the first segment holds these offsets, of as many topics.
+    """
+    files = [database(segment=f"w.{n}", born=n, identity=f"id-{n}") for n in range(len(offsets))]
+    for one, offset in zip(files, offsets, strict=True):
+        one.seen_us = at(90)
+        held = topics if one is files[0] and topics else () if offset is None else (offset,)
+        one.offsets = (
+            StoreOffsets(offsets=tuple((f"t{n}", x, 5) for n, x in enumerate(held))) if held else None
+        )
+    sessions = [session(10 * n, None if closed is None else 10 * n + 5) for n, closed in enumerate(ends)]
+    for ended, closed in zip(sessions, ends, strict=True):
+        ended.closed = closed
+    return case(task(store(files, sessions, segmented=segmented, name="w")), release=release)
 
 
-@pytest.mark.twin_of("stale-segment-offset", "the oldest segment is hardly behind the newest")
-def test_a_hundred_records_are_noise():
-    """The distance must be more than a hundred."""
-    assert judge(ID, dossier(3499, 3599)) == []
-    assert severities(ID, dossier(3498, 3599)) == [Severity.WARNING]
+HARDLY = "the oldest segment is hardly behind the newest"
 
 
-@pytest.mark.parametrize(
-    ("closed", "severity"), [(None, Severity.INFO), (True, Severity.INFO), (False, Severity.WARNING)]
-)
-def test_only_an_unclean_end_is_a_warning(closed, severity):
-    """A task that runs, or was closed, is no reason to worry."""
-    assert severities(ID, dossier(closed=closed)) == [severity]
+@table(ID, "one, expected", {
+    "more than a hundred behind": (dossier(3498, 3599), WARNED),
+    "a hundred behind": (dossier(3499, 3599), HARDLY),
+    "the newest lags": (dossier(3599, 599), HARDLY),
+    "the first record has offset zero": (dossier(0, 3599), WARNED),
+    "an unknown offset": (dossier(-1, 3599), QUIET),
+    "an offset that says unknown": (dossier(-4, 3599), QUIET),
+    "one segment": (dossier(599), QUIET),
+    "one segment with an offset": (dossier(None, 599, None), QUIET),
+    "no offsets": (dossier(None, None), QUIET),
+    "no windowed store": (dossier(599, 3599, segmented=False), QUIET),
+    "of several topics the highest": (dossier(599, 3599, topics=(599, 3599)), HARDLY),
+    "it runs": (dossier(599, 3599, ends=(None,)), NOTED),
+    "closed": (dossier(599, 3599, ends=(True,)), NOTED),
+    "an unclean end before a clean one is history": (dossier(599, 3599, ends=(False, True)), NOTED),
+    "an unclean end after a clean one": (dossier(599, 3599, ends=(True, False)), WARNED),
+    "4.3 may be 4.3.1": (dossier(599, 3599, release="4.3"), REMARKED),
+})  # fmt: skip
+def test_limits(one, expected):
+    assert said(ID, one) == expected
 
 
-def test_unknown_release_is_suspected():
-    """4.3 without a patch number may be 4.3.1."""
-    verdict = judge(ID, dossier(release="4.3"))[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.SUSPECTED)
-
-
-def test_needs_two_segments_with_offsets():
-    """One segment, an unknown offset, or no offsets at all: nothing to compare."""
-    assert judge(ID, dossier(segments=1)) == []
-    assert judge(ID, dossier(-4, 3599)) == []
-    one = dossier()
-    one.task.stores["w"].segmented = False
-    assert judge(ID, one) == []
-
-
-def test_oldest_is_by_birth():
-    """The oldest segment is the one that was made first; a newest one that lags is no such thing."""
-    assert judge(ID, dossier(3599, 599)) == []
-    assert judge(ID, dossier())[0].identity == "id-0"
-    assert judge(ID, dossier())[0].opened_at_us == at(50)
+@pytest.mark.parametrize(("ends", "opened", "says"), [((True, False), 15, True), ((True,), 90, False)])
+def test_what_it_names(ends, opened, says):
+    """The oldest by birth that holds an offset, against the highest; dated to the end, or to the reading."""
+    (verdict,) = judge(ID, dossier(None, 599, 3599, 1000, ends=ends))
+    assert (verdict.identity, verdict.evidence[0].what) == ("id-1", "offset 599 against 3599")
+    assert (verdict.opened_at_us, "unclean end" in verdict.summary) == (at(opened), says)

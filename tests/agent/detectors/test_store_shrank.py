@@ -8,248 +8,134 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status
+from agent.contract.events import Affected, Level, Status
 from agent.judging.base import TaskCase
-from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful, said
-from tests.support.scenario import KEY_VALUE, App, Scenario
+from tests.support.laws import ALOS, EOS, UNHEARD_OF, broken, lawful
+from tests.support.laws import said as only
+from tests.support.scenario import KEY_VALUE, Scenario
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
+from tests.support.scenario_script import play
+from tests.support.tables import NOTED, QUIET, SUSPECTED, heard, said, table
 
 ID = "store-shrank"
-
-
-def at_3000(release: str, guarantee: str = ALOS, **more) -> Scenario:
-    """A stopped application whose store holds 3,000 entries at offset 3000."""
-    run = lawful(release, guarantee, **more)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(2)
-    app.puts("0_0", 3000)
-    app.stops({"0_0": 3000})
-    run.wait(60)
-    return run
-
-
-def returns(run: Scenario) -> App:
-    """A cleaner takes the directory, and the task comes back."""
-    app = run.start()
-    app.cleaner.deletes("0_0")
-    run.wait(5)
-    app.opens("0_0")
-    return app
-
-
-# -- it speaks ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("release", ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1"])
-def test_an_offset_that_was_carried_in_memory(release):
-    """The new store holds what came since, and claims what the old one had."""
-    run = at_3000(release)
-    app = returns(run)
-    app.puts("0_0", 50)
-    app.checkpoints("0_0", 3050)
-    run.wait(5)
-    finding = said(run, ID)
-    assert (finding.level, finding.severity, finding.confidence, finding.status, finding.affected) == (
-        Level.DAMAGE,
-        Severity.WARNING,
-        Confidence.SUSPECTED,
-        Status.OPEN,
-        Affected.POSSIBLY,
-    )
-    assert (finding.task_id, finding.store, finding.upstream) == ("0_0", "s", ())
-    assert "held 3000 entries or more at offset 3000; at offset 3050" in finding.summary
-
-
-@pytest.mark.parametrize("release", ["4.3.1", UNHEARD_OF])
-def test_an_offset_in_the_store(release):
-    """4.3 and releases that nobody knows: the store itself claims it."""
-    run = at_3000(release)
-    app = returns(run)
-    run.wait(2)
-    app.puts("0_0", 50)
-    app.stops({"0_0": 3050})
-    run.wait(20)
-    assert said(run, ID).severity is Severity.WARNING
-
-
-def test_a_restoration_that_brought_too_little():
-    """Far more offsets than entries since: each key would have been put once at least, or its deletion."""
-    run = at_3000("4.1.2")
-    app = returns(run)
-    app.restores("0_0", 20_000, puts=900)
-    run.wait(30)
-    assert "been recreated since, 900 puts in all" in said(run, ID).summary
-
-
-def test_it_ends_with_the_store():
-    """Removed, and restored in full."""
-    run = at_3000("4.1.2")
-    app = returns(run)
-    app.puts("0_0", 50)
-    app.stops({"0_0": 3050})
-    run.wait(60)
-    assert run.only(ID).status is Status.OPEN
-    app = returns(run)
-    app.restores("0_0", 3050)
-    run.wait(30)
-    assert run.only(ID).status is Status.RESOLVED
-
-
-# -- it is silent ---------------------------------------------------------------------------------------------
-
 RELEASES = ["2.0.1", "2.4.1", "2.8.2", "3.9.2", "4.2.1", "4.3.1", UNHEARD_OF]
 
 
+def at_3000(release: str = "4.1.2", guarantee: str = ALOS, **more) -> Scenario:
+    """A stopped application whose store holds 3,000 entries at offset 3000."""
+    return play(lawful(release, guarantee, **more), "start, opens, 2 s, puts 3000, stops 3000, 60 s")
+
+
+RETURNS = "start, deletes, 5 s, opens"
+"""A cleaner takes the directory, and the task comes back."""
+CONTINUES = f"{RETURNS}, 2 s, puts 50, checkpoints 3050"
+"""The new store holds what came since, and claims what the old one had."""
+CONTINUES_IN_STORE = f"{RETURNS}, 2 s, puts 50, stops 3050"
+# far more offsets than entries since: each key would have been put once at least, or its deletion
+TOO_LITTLE = f"{RETURNS}, restores 20000 puts=900"
+RESTORES = f"{RETURNS}, restores 3050, 5 s, stops 3050"
+COMPACTED = f"{RETURNS}, restores 3050 puts=3000, 5 s, stops 3050"
+DELETES = "start, opens, puts 2900 deletions=2900, checkpoints 5900, flushes, compacts, stops 5900, 30 s"
+HALF_WAY = f"{RETURNS}, puts 900, checkpoints 900, flushes, 30 s"
+# new changelogs, and a topology that keeps ten keys: the old offset is passed with few entries
+RESET = "start, cleans_up, 5 s, opens, puts 4000 deletions=3990, stops 4000"
+
+
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("puts", [3050, 3000])
-@pytest.mark.twin_of(
-    "store-shrank", "the store was made since, and has put all that its changelog can have held"
-)
-def test_restored(release, puts):
-    """In full, or from a changelog that was compacted."""
+def test_an_offset_that_came_without_its_data(release):
+    """It speaks on every release, those that nobody knows included, and ends with the store."""
     run = at_3000(release)
-    app = returns(run)
-    app.restores("0_0", 3050, puts=puts)
-    run.wait(5)
-    app.stops({"0_0": 3050})
-    run.wait(30)
-    assert broken(run) == []
+    play(run, f"{CONTINUES_IN_STORE if run.habits.offsets_in_store else CONTINUES}, 20 s")
+    finding = only(run, ID)
+    assert heard(ID, run) == SUSPECTED
+    assert (finding.level, finding.affected, finding.upstream) == (Level.DAMAGE, Affected.POSSIBLY, ())
+    assert (finding.task_id, finding.store, finding.status) == ("0_0", "s", Status.OPEN)
+    assert "held 3000 entries or more at offset 3000; at offset 3050" in finding.summary
+    play(run, f"60 s, {RETURNS}, restores 3050, 30 s")
+    assert run.only(ID).status is Status.RESOLVED
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_deletions_and_compaction(release):
-    """2,900 keys are deleted, and compaction drops them and their deletions."""
-    run = at_3000(release)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 2900, deletions=2900)
-    app.checkpoints("0_0", 5900)
-    app.flushes("0_0")
-    app.compacts("0_0")
-    app.stops({"0_0": 5900})
-    run.wait(30)
-    app = returns(run)
-    app.restores("0_0", 5900, puts=3000)
-    app.stops({"0_0": 5900})
-    run.wait(30)
-    assert broken(run) == []
+@table(ID, "script, expected", {
+    "restored": (RESTORES, "the store was made since, and has put all that its changelog can have held"),
+    "restored from a compacted changelog": (COMPACTED, QUIET),
+    "2,900 keys are deleted, and compaction drops them and their deletions": (
+        f"{DELETES}, {RETURNS}, restores 5900 puts=3000, stops 5900", QUIET),
+    "in the middle of a restoration": (HALF_WAY, "the store's offset went back"),
+    "an application that was reset": (RESET, QUIET),
+})  # fmt: skip
+def test_it_is_silent(release, script, expected):
+    assert broken(play(at_3000(release), f"{script}, 30 s")) == expected
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.twin_of("store-shrank", "the store's offset went back")
-def test_in_the_middle_of_a_restoration(release):
-    """What it says on its way is below what it had."""
-    run = at_3000(release)
-    app = returns(run)
-    app.puts("0_0", 900)
-    app.checkpoints("0_0", 900)
-    app.flushes("0_0")
-    run.wait(60)
-    assert broken(run) == []
+SHORT = {"told": {"delete_retention_ms": 50_000}}
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("guarantee", [ALOS, EOS])
-def test_an_application_that_was_reset(release, guarantee):
-    """New changelogs, and a topology that keeps ten keys: the old offset is passed with few entries."""
-    run = at_3000(release, guarantee)
-    app = run.start()
-    app.cleans_up()
-    run.wait(5)
-    app.opens("0_0")
-    app.puts("0_0", 4000, deletions=3990)
-    app.stops({"0_0": 4000})
-    run.wait(30)
-    assert broken(run) == []
+@table(ID, "script, more, expected", {
+    "a restoration that brought too little": (TOO_LITTLE, {}, [ID]),
+    "away for longer than deletions are kept": (TOO_LITTLE, SHORT, "nothing proves it"),
+    # they look the same, and drop ranges of keys
+    "a release with versioned stores": (CONTINUES, {"release": "3.9.2", "stores": {"s": KEY_VALUE}}, QUIET),
+    "before there were any": (CONTINUES, {"release": "3.4.1", "stores": {"s": KEY_VALUE}}, [ID]),
+    "reset under exactly-once": (RESET, {"guarantee": EOS}, QUIET),
+    "reset under exactly-once, 4.3": (RESET, {"guarantee": EOS, "release": "4.3.1"}, QUIET),
+})  # fmt: skip
+def test_what_else_decides(script, more, expected):
+    run = play(at_3000(**more), f"{script}, 30 s")
+    assert broken(run) == expected
+    says = "been recreated since, 900 puts in all" if script is TOO_LITTLE else ""
+    assert all(says in x.summary for x in run.findings(ID))
 
 
 def test_what_was_never_committed():
     """Flushed, killed, wiped: the changelog never had it."""
-    run = lawful("4.1.2", EOS)
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 100, puts=100)
-    run.wait(5)
-    app.puts("0_0", 5000)
-    app.flushes("0_0")
-    app.crash()
-    run.wait(5)
-    app = run.start()
-    app.opens("0_0")
-    app.wipes("0_0")
-    app.restores("0_0", 6000, puts=100)
-    run.wait(30)
-    assert broken(run) == []
+    run = play(
+        lawful("4.1.2", EOS), "start, opens, restores 100 puts=100, 5 s, puts 5000, flushes, crash, 5 s"
+    )
+    assert broken(play(run, "start, opens, wipes, restores 6000 puts=100, 30 s")) == []
 
 
-@pytest.mark.twin_of("store-shrank", "nothing proves it")
-def test_deletions_that_expired():
-    """The task was away for longer than deletions are kept: fewer puts bring it back."""
-    run = at_3000("4.1.2", told={"delete_retention_ms": 50_000})
-    app = returns(run)
-    app.restores("0_0", 20_000, puts=900)
-    run.wait(30)
-    assert broken(run) == []
-
-
-def test_a_plain_store_of_a_release_with_versioned_ones():
-    """They look the same, and drop ranges of keys; before there were any, it is counted."""
-    for release, laws in (("3.9.2", []), ("3.4.1", [ID])):
-        run = at_3000(release, stores={"s": KEY_VALUE})
-        app = returns(run)
-        app.puts("0_0", 50)
-        app.checkpoints("0_0", 3050)
-        run.wait(5)
-        assert broken(run) == laws
-
-
-def shrunk(**more: Any) -> TaskCase:
+def shrunk(
+    entries: int | None = 2400,
+    *,
+    forgets: bool = False,
+    problem: str | None = None,
+    release: str | None = "4.2.1",
+    task_id: str = "0_0",
+) -> TaskCase:
     """The same incarnation with fewer entries at the same offset."""
     before = session(0, 10, puts=3000, last=mark(9, 3000, 3000))
     before.entries_at_release, before.counted_at_release, before.closed = 2500, 3000, True
     after = session(20, puts_at_open=3000, last=mark(30, 3000, 3000))
     made = database(puts=3000)
     made.manifest, made.counted_puts, made.seen_us = 5, 3000, at(40)
-    made.entries_low, made.entries_high = 2000, more.pop("entries", 2400)
-    made.forgets = more.pop("forgets", False)
-    made.manifest_problem = more.pop("problem", None)
-    return case(task(store([made], [before, after])), **more)
+    made.entries_low, made.entries_high = 2000, entries
+    made.forgets, made.manifest_problem = forgets, problem
+    return case(task(store([made], [before, after]), task_id=task_id), release=release)
 
 
-@pytest.mark.parametrize("release", ["2.1.1", "4.2.1", UNHEARD_OF, None])
-def test_the_same_store_with_fewer_entries(release):
-    """Nothing was put since, and 98 entries are gone for sure."""
-    (verdict,) = judge(ID, shrunk(release=release))
-    assert "held 2500 entries or more at offset 3000; at offset 3000 it has 2400 live" in verdict.summary
+OLD: dict[str, Any] = {"release": "2.1.1"}
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"entries": 2499},
-        {"entries": None},
-        {"problem": "MANIFEST-000005: cut"},
-    ],
-)
-def test_silent_where_it_may_hold_what_it_must(more):
-    """One step before, and what was not read."""
-    assert judge(ID, shrunk(**more)) == []
-
-
-def test_what_rocksdb_itself_drops_is_a_remark():
-    """FIFO compaction, a compaction filter: as the application wants it, so nothing more is said of that store."""
-    (verdict,) = judge(ID, shrunk(forgets=True))
-    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.CONFIRMED)
-    assert "drops entries of store s by configuration" in verdict.summary
-    assert "FIFO" in verdict.summary
-
-
-def test_global_stores():
-    """Their changelog is a source topic, which may be cut by time."""
-    one = shrunk()
-    one.task.id = "global"
-    assert judge(ID, one) == []
+@table(ID, "one, expected", {
+    "98 entries are gone for sure": (shrunk(), SUSPECTED),
+    "so on 2.1": (shrunk(**OLD), SUSPECTED),
+    "so on what nobody knows": (shrunk(release=UNHEARD_OF), SUSPECTED),
+    "so if the release is not told": (shrunk(release=None), SUSPECTED),
+    "one may have been counted twice": (shrunk(2499), QUIET),
+    "entries that were not counted": (shrunk(None), QUIET),
+    "a manifest that is cut": (shrunk(problem="MANIFEST-000005: cut"), QUIET),
+    "FIFO compaction, a compaction filter: as the application wants it": (shrunk(forgets=True), NOTED),
+    "the changelog of a global store is a source topic, which may be cut by time": (shrunk(task_id="global"), QUIET),
+})  # fmt: skip
+def test_the_same_store_with_fewer_entries(one, expected):
+    assert said(ID, one) == expected
+    says = (
+        "drops entries of store s by configuration (FIFO"
+        if expected == NOTED
+        else "at offset 3000 it has 2400 live"
+    )
+    assert all(says in x.summary for x in judge(ID, one))
 
 
 @settings(max_examples=25, deadline=None)
@@ -261,33 +147,28 @@ def test_global_stores():
 )
 def test_no_life_without_a_fault_breaks_a_law(release, steps):
     """Puts, deletions, flushes, compactions, restarts and moves with a full restoration, in any order."""
-    run = lawful(release)
-    app = run.start()
-    app.opens("0_0")
+    run = play(lawful(release), "start, opens")
     offset = live = 0
     for step in steps:
         run.wait(1)
         if step == "put":
-            app.puts("0_0", 500)
+            run.app.puts("0_0", 500)
             offset, live = offset + 500, live + 500
         elif step == "delete":
-            app.puts("0_0", live, deletions=live)
+            run.app.puts("0_0", live, deletions=live)
             offset, live = offset + live, 0
         elif step == "flush":
-            app.flushes("0_0")
+            run.app.flushes("0_0")
         elif step == "compact":
-            app.flushes("0_0")
-            app.compacts("0_0")
+            play(run, "flushes, compacts")
         elif step == "checkpoint":
-            app.checkpoints("0_0", offset)
+            run.app.checkpoints("0_0", offset)
         else:
-            app.stops({"0_0": offset})
-            run.wait(20)
-            app = run.start()
+            play(run, f"stops {offset}, 20 s, start")
             if step == "move":
-                app.cleaner.deletes("0_0")
-            app.opens("0_0")
+                run.app.cleaner.deletes("0_0")
+            run.app.opens("0_0")
             if step == "move":
-                app.restores("0_0", offset)
+                run.app.restores("0_0", offset)
     run.wait(30)
     assert broken(run) == []

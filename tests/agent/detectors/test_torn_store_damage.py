@@ -6,18 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.contract.events import Affected, Confidence, Severity, Status
+from agent.contract.events import Affected, Severity, Status
 from agent.inventory.disk import LockState
-from tests.agent.detectors.test_torn_store import two_files
+from agent.judging.base import TaskCase
+from tests.agent.detectors.test_torn_store import ID, STORE, two_files
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, database, judge, store, task
+from tests.support.scenario_script import play
+from tests.support.tables import QUIET, SUSPECTED, WARNED, heard, said, table
 
-ID, BLIND = "torn-store", "auditor-blind"
-STORE = "app/0_1/rocksdb/s"
-Damage = Callable[[Scenario], None]
+BLIND = "auditor-blind"
+HELD_STORE = "app/0_0/rocksdb/s"
+Damage = Callable[[Scenario, str], None]
 
 
-def named(run: Scenario, word: str, place: str = STORE) -> str:
+def named(run: Scenario, word: str, place: str) -> str:
     """Path of the last file of a store with this word in its name."""
     return f"{place}/{max(name for name, _ in run.world.children(place) if word in name)}"
 
@@ -28,10 +31,10 @@ def content(run: Scenario, path: str) -> bytes:
     return found
 
 
-def rewritten(word: str, change: Callable[[bytes], bytes], place: str = STORE) -> Damage:
-    """The file has another content now."""
+def rewritten(word: str, change: Callable[[bytes], bytes]) -> Damage:
+    """The last such file of a store has another content now."""
 
-    def damage(run: Scenario) -> None:
+    def damage(run: Scenario, place: str = STORE) -> None:
         path = named(run, word, place)
         run.world.replace(path, change(content(run, path)), f"{place}/temporary")
 
@@ -48,233 +51,173 @@ REFUSED: dict[str, Damage] = {
     "sst without footer": rewritten(".sst", lambda data: data[:-53] + bytes(53)),
     "sst with a flipped bit in its properties": rewritten(".sst", lambda data: flipped(data, len(data) - 90)),
     "empty CURRENT": rewritten("CURRENT", lambda data: b""),
-    "no manifest": lambda run: run.world.play("unlink", named(run, "MANIFEST")),
+    "no manifest": lambda run, place: run.world.play("unlink", named(run, "MANIFEST", place)),
     "empty manifest": rewritten("MANIFEST", lambda data: b""),
     "manifest without its first edit": rewritten("MANIFEST", lambda data: data[:20]),
     "manifest with a flipped bit": rewritten("MANIFEST", lambda data: flipped(data, len(data) // 2)),
 }
-CUT = rewritten("MANIFEST", lambda data: data[:-3])
+# a record that is cut off may be what a crash of the node left: RocksDB opens it
+DAMAGES = {**REFUSED, "cut manifest": rewritten("MANIFEST", lambda data: data[:-3])}
 
 
-@pytest.mark.parametrize("damage", REFUSED)
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
 def test_reported_as_damaged(damage, release):
     """What RocksDB refuses is damage, confirmed at the second look, and the agent says that it is blind there."""
-    run, _ = two_files(release)
-    REFUSED[damage](run)
+    run = two_files(release)
+    DAMAGES[damage](run, STORE)
     run.wait(130)
     finding = run.only(ID)
-    assert (finding.severity, finding.confidence, finding.status) == (
-        Severity.WARNING,
-        Confidence.CONFIRMED,
-        Status.OPEN,
+    assert heard(ID, run) == (WARNED if damage in REFUSED else SUSPECTED)
+    assert (finding.task_id, finding.store, finding.status) == ("0_1", "s", Status.OPEN)
+    assert (finding.upstream, finding.affected) == ((), Affected.NO)
+    assert ("is damaged" in finding.summary, "opens it without" in finding.summary) == (
+        True,
+        damage not in REFUSED,
     )
-    assert (finding.task_id, finding.store) == ("0_1", "s")
-    assert "is damaged" in finding.summary
-    assert (finding.mechanism, finding.upstream, finding.affected) == ("damaged-files", (), Affected.NO)
-    blind = run.only(BLIND)
-    assert "app/0_1/s (store-damaged" in blind.summary
+    assert finding.mechanism == ("damaged-files" if damage in REFUSED else "offset-without-data")
+    if damage in REFUSED:
+        assert "app/0_1/s (store-damaged" in run.only(BLIND).summary
     assert {x.detector for x in run.loud()} == {ID, BLIND}
 
 
 @pytest.mark.parametrize("damage", REFUSED)
 def test_reported_by_an_agent_that_comes_later(damage):
     """Who never saw the store whole says the same, and never that nothing was written to it."""
-    run, _ = two_files()
-    REFUSED[damage](run)
+    run = two_files()
+    REFUSED[damage](run, STORE)
     run.world = run.world.attached_at(len(run.world.operations))
     run.wait(70)
-    assert run.only(ID).confidence is Confidence.CONFIRMED
+    assert heard(ID, run) == WARNED
     assert "store-damaged" in run.only(BLIND).summary
 
 
-def test_cut_manifest_is_suspected():
-    """A record that is cut off may be what a crash of the node left: RocksDB opens it."""
-    run, _ = two_files()
-    CUT(run)
-    run.wait(130)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    assert "opens it without" in finding.summary
-
-
-def test_fixed():
-    """When the volume has come to itself, or the copy is back, both findings end."""
-    run, _ = two_files()
-    whole = content(run, named(run, "MANIFEST"))
-    REFUSED["manifest with a flipped bit"](run)
+@pytest.mark.parametrize("end", ["the copy is back", "the directory is removed"])
+def test_ends(end):
+    """When the volume has come to itself, or by the mitigation, both findings end."""
+    run = two_files()
+    whole = content(run, named(run, "MANIFEST", STORE))
+    REFUSED["manifest with a flipped bit"](run, STORE)
     run.wait(130)
     assert run.only(ID).status is Status.OPEN
-    rewritten("MANIFEST", lambda data: whole)(run)
+    if end == "the copy is back":
+        rewritten("MANIFEST", lambda data: whole)(run, STORE)
+    else:
+        run.app.deletes_directory("0_1")
     run.wait(400)
-    assert run.only(ID).status is Status.RESOLVED
-    assert run.only(BLIND).status is Status.RESOLVED
-
-
-def test_ends_with_the_directory():
-    """The mitigation ends both."""
-    run, app = two_files()
-    REFUSED["sst of 0 bytes"](run)
-    run.wait(130)
-    app.deletes_directory("0_1")
-    run.wait(400)
-    assert run.only(ID).status is Status.RESOLVED
-    assert run.only(BLIND).status is Status.RESOLVED
-
-
-# -- what only looks like it ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("damage", [*REFUSED.values(), CUT], ids=[*REFUSED, "cut"])
-@pytest.mark.parametrize("place", [STORE, "app/0_0/rocksdb/s"], ids=["free", "held"])
-def test_passing(damage, place):
-    """What is whole again within seconds was a writer at work, or a volume that shows it late."""
-    run, _ = two_files()
-    before = {path: content(run, path) for path in run.everything(STORE)}
-    damage(run)
-    run.wait(3)
-    for path, data in before.items():
-        if not run.world.has(path) or content(run, path) != data:
-            run.world.replace(path, data, f"{STORE}/temporary")
-    run.wait(400)
-    assert run.findings(ID) == []
-    assert run.findings(BLIND) == []
-
-
-def test_busy_writer():
-    """A manifest that ends inside another record at every look is being written, for however long."""
-    run, app = two_files()
-    held = "app/0_0/rocksdb/s"
-    for length in range(1, 40):
-        app.puts("0_0", 10)
-        app.flushes("0_0")
-        whole = content(run, named(run, "MANIFEST", held))
-        path = named(run, "MANIFEST", held)
-        run.world.replace(path, whole[: -3 * length], f"{held}/temporary")
-        run.wait(4)
-        run.world.replace(path, whole, f"{held}/temporary")
-    run.wait(70)
-    assert run.findings(ID) == []
-    assert run.findings(BLIND) == []
-
-
-def test_slow_deletion():
-    """A cleaner that has removed the manifest and not yet CURRENT is no damage, and blinds nobody."""
-    run, app = two_files()
-    names = sorted(name for name, _ in run.world.children(STORE))
-    for name in sorted(names, key=lambda name: (name == "CURRENT", not name.startswith("MANIFEST"))):
-        run.world.play("unlink", f"{STORE}/{name}")
-        run.wait(1.5)
-    app.delete_tree("app/0_1")
-    run.wait(400)
-    assert run.findings(ID) == []
-    assert run.findings(BLIND) == []
+    assert run.only(ID).status is run.only(BLIND).status is Status.RESOLVED
 
 
 @pytest.mark.parametrize("damage", ["sst of 0 bytes", "sst without footer", "manifest with a flipped bit"])
 def test_held_store_is_suspected_after_a_minute(damage):
     """What a process works on may be shown late by the volume; after a minute it is not."""
-    run, app = two_files()
-    held = "app/0_0/rocksdb/s"
-    app.puts("0_0", 5)
-    app.flushes("0_0")
-    run.wait(5)
-    path = named(run, ".sst" if "sst" in damage else "MANIFEST", held)
-    data = content(run, path)
-    size = len(data)
-    bad = {
-        "sst of 0 bytes": b"",
-        "sst without footer": data[:-53] + bytes(53),
-        "manifest with a flipped bit": flipped(data, size // 2),
-    }[damage]
-    run.world.replace(path, bad, f"{held}/temporary")
+    run = play(two_files(), "puts 5, flushes, 5 s")
+    REFUSED[damage](run, HELD_STORE)
     run.wait(50)
     assert run.findings(ID) == []
     run.wait(90)
-    finding = run.only(ID)
-    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.SUSPECTED)
-    assert "stop this instance first" in finding.next_action
+    assert heard(ID, run) == SUSPECTED
+    assert "stop this instance first" in run.only(ID).next_action
+
+
+# -- what only looks like it ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("place", [STORE, HELD_STORE], ids=["free", "held"])
+def test_passing(damage, place):
+    """What is whole again within seconds was a writer at work, or a volume that shows it late."""
+    run = two_files()
+    before = {path: content(run, path) for path in run.everything(place)}
+    damage(run, place)
+    run.wait(3)
+    for path, data in before.items():
+        if not run.world.has(path) or content(run, path) != data:
+            run.world.replace(path, data, f"{place}/temporary")
+    run.wait(400)
+    assert (run.findings(ID), run.findings(BLIND)) == ([], [])
+
+
+def busy_writer(run: Scenario) -> None:
+    """A manifest that ends inside another record at every look is being written, for however long."""
+    for length in range(1, 40):
+        play(run, "puts 10, flushes")
+        path = named(run, "MANIFEST", HELD_STORE)
+        whole = content(run, path)
+        run.world.replace(path, whole[: -3 * length], f"{HELD_STORE}/temporary")
+        run.wait(4)
+        run.world.replace(path, whole, f"{HELD_STORE}/temporary")
+
+
+def slow_deletion(run: Scenario) -> None:
+    """A cleaner that has removed the manifest and not yet CURRENT is no damage, and blinds nobody."""
+    names = sorted(name for name, _ in run.world.children(STORE))
+    for name in sorted(names, key=lambda name: (name == "CURRENT", not name.startswith("MANIFEST"))):
+        run.world.play("unlink", f"{STORE}/{name}")
+        run.wait(1.5)
+    run.app.delete_tree("app/0_1")
+
+
+@pytest.mark.parametrize("life", [busy_writer, slow_deletion])
+def test_at_work(life):
+    run = two_files()
+    life(run)
+    run.wait(400)
+    assert (run.findings(ID), run.findings(BLIND)) == ([], [])
 
 
 # -- the exact condition ---------------------------------------------------------------------------------------
 
-REFUSED_FILE = "000007.sst: corrupt: file is too short"
+SHORT = "000007.sst: corrupt: file is too short"
+HELD, UNKNOWN = LockState.HELD, LockState.UNKNOWN
+LATE = "a process is at it, and a volume may show late what it writes"
+ONCE = "no two readings five seconds apart found it"
 
 
-def damaged(*problems: str, since: float = 90, seen: float = 95, lock: LockState | None = LockState.FREE):
-    """A store whose problems were first found at `since` and last at `seen`."""
-    one = database(puts=5, lock=lock)
-    one.problems, one.seen_us = problems, at(seen)
-    one.problem_since_us = dict.fromkeys(problems, at(since))
-    return case(task(store([one])))
+def damaged(
+    *problems: str,
+    since: float = 90,
+    seen: float = 95,
+    lock: LockState | None = LockState.FREE,
+    segments: tuple[str | None, ...] = (None,),
+) -> TaskCase:
+    """A store whose problems were first found at `since` and last at `seen`, in each of its segments."""
+    parts = [database(puts=5, lock=lock, segment=x) for x in segments]
+    for one in parts:
+        one.problems, one.seen_us = problems, at(seen)
+        one.problem_since_us = dict.fromkeys(problems, at(since))
+    return case(task(store(parts, segmented=segments != (None,))))
 
 
-@pytest.mark.twin_of("torn-store", "no two readings five seconds apart found it")
-def test_two_readings_five_seconds_apart():
-    """One look proves nothing, and neither do two in a row."""
-    assert len(judge(ID, damaged(REFUSED_FILE))) == 1
-    assert judge(ID, damaged(REFUSED_FILE, seen=94.9)) == []
-    assert judge(ID, damaged(REFUSED_FILE, since=90, seen=90)) == []
+@table(ID, "one, expected", {
+    "two readings five seconds apart": (damaged(SHORT), WARNED),
+    "two in a row": (damaged(SHORT, seen=94.9), ONCE),
+    "one look": (damaged(SHORT, since=90, seen=90), ONCE),
+    "held for less than a minute": (damaged(SHORT, since=41, lock=HELD), LATE),
+    "held for a minute": (damaged(SHORT, since=40, lock=HELD), SUSPECTED),
+    "nobody can be asked": (damaged(SHORT, since=41, lock=UNKNOWN), LATE),
+    "nobody can be asked for a minute": (damaged(SHORT, since=40, lock=UNKNOWN), SUSPECTED),
+    "two segments are two findings": (damaged(SHORT, segments=("w.0", "w.60000")), WARNED * 2),
+    # only what a start finds damaged is told as damage
+    "a block that the agent cannot read": (damaged("000007.sst: unsupported: compressed block (kind 7)"), QUIET),
+    "a file that it may not read": (damaged("000007.sst: denied"), QUIET),
+    "a file that just went": (damaged("000007.sst: vanished"), QUIET),
+    "a long manifest": (damaged("MANIFEST-000005: too-large: more than one reading takes in, the rest follows"), QUIET),
+    "a value of a later release": (damaged("offsets: unsupported: entry status: 5 bytes instead of 8"), QUIET),
+})  # fmt: skip
+def test_limits(one, expected):
+    assert said(ID, one) == expected
+    assert len({x.subject for x in judge(ID, one)}) == len(expected)
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [
-        "000007.sst: unsupported: compressed block (kind 7)",
-        "000007.sst: elsewhere: it is on another path of the database (db_paths, cf_paths)",
-        "000007.sst: denied",
-        "000007.sst: vanished",
-        "MANIFEST-000005: too-large: more than one reading takes in, the rest follows",
-        "offsets: unsupported: entry status: 5 bytes instead of 8",
-    ],
-)
-def test_what_the_agent_cannot_read_is_no_damage(problem):
-    """Only what a start finds damaged is told as damage."""
-    assert [x for x in judge(ID, damaged(problem)) if x.severity is not Severity.INFO] == []
-
-
-@pytest.mark.parametrize("lock", [LockState.HELD, LockState.UNKNOWN])
-@pytest.mark.twin_of("torn-store", "a process is at it, and a volume may show late what it writes")
-def test_confirmed_only_when_no_process_holds_it(lock):
-    """Where somebody holds it, or nobody can be asked, it takes a minute and is suspected."""
-    assert judge(ID, damaged(REFUSED_FILE, since=41, seen=95, lock=lock)) == []
-    assert [x.confidence for x in judge(ID, damaged(REFUSED_FILE, since=40, lock=lock))] == [
-        Confidence.SUSPECTED
-    ]
+def test_files_elsewhere_are_a_remark():
+    """They are no damage."""
+    one = damaged("000007.sst: elsewhere: it is on another path of the database (db_paths, cf_paths)")
+    assert [x.severity for x in judge(ID, one)] == [Severity.INFO]
 
 
 def test_says_how_many():
     """The first one is named, the others are counted; the opening is when it was first found."""
-    verdict = judge(ID, damaged(REFUSED_FILE, "CURRENT: corrupt: it names no manifest", since=80))[0]
+    (verdict,) = judge(ID, damaged(SHORT, "CURRENT: corrupt: it names no manifest", since=80))
     assert "000007.sst: corrupt: file is too short and 1 more" in verdict.summary
     assert verdict.opened_at_us == at(80)
-
-
-def test_stores_are_distinguished():
-    """Two damaged segments of a task are two findings."""
-    one = damaged(REFUSED_FILE)
-    assert one.task is not None
-    parts = [database(segment="w.0"), database(segment="w.60000")]
-    for each in parts:
-        each.problems, each.seen_us = (REFUSED_FILE,), at(95)
-        each.problem_since_us = {REFUSED_FILE: at(90)}
-    one.task.stores = {"w": store(parts, segmented=True, name="w")}
-    assert len({x.subject for x in judge(ID, one)}) == 2
-
-
-@pytest.mark.parametrize("content", [None, b"", bytes(36)])
-@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
-def test_whole_without_identity(release, content):
-    """CURRENT, the manifest and the files that it names decide: a remark, also of an agent that comes later."""
-    run, _ = two_files(release)
-    path = f"{STORE}/IDENTITY"
-    if content is None:
-        run.world.play("unlink", path)
-    else:
-        run.world.replace(path, content, f"{STORE}/temporary")
-    run.world = run.world.attached_at(len(run.world.operations))
-    run.wait(130)
-    assert run.loud() == []
-    (finding,) = run.findings(ID)
-    assert (finding.severity, finding.affected, finding.upstream) == (Severity.INFO, Affected.NO, ())
-    assert "RocksDB opens it and makes a new IDENTITY" in finding.summary

@@ -1,92 +1,123 @@
-"""Detector `torn-store`: a checkpoint without its store, and which life counts."""
+"""Detector `torn-store`: a checkpoint names stores that are not on disk, on dossiers built by hand."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from agent.contract.events import Confidence, Severity
+from agent.contract.events import Affected
 from agent.inventory.blindness import note_blind
 from agent.inventory.model import Application, Deletion, ProcessLife, Remains, Shape, Store
+from agent.judging.base import TaskCase
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
+from tests.support.tables import LIKELY, PROVED, QUIET, SUSPECTED, UNKNOWN, WARNED, said, table
 
 ID = "torn-store"
+CLAIMS_NOTHING = "the entry of a checkpoint claims nothing"
+DELETING = "a deletion may go on"
+MAY_COME = "the store may be about to be made, or copied to its place"
 
 
-def gone(*ended: float, **more):
-    """The checkpoint names `s`, which has no directory; its incarnations ended at these times."""
-    one = store()
+def gone(
+    *ended: float,
+    offset: int | None = 999,
+    held: bool = False,
+    release: str | None = "3.9.2",
+    known: bool = True,
+    clock_set: tuple[float, float] | None = None,
+    blind: str = "clock-step",
+    walk: tuple[float, float] | None = None,
+    lives: tuple[ProcessLife, ...] = (),
+    removed: float | None = None,
+) -> TaskCase:
+    """The checkpoint names `s`, which has no directory; its incarnations ended at these times.
+
+    `walk`: a deletion that was seen between these; `removed`: when the checkpoint went.
+    """
+    one, app = store(), Application("app", exists=True)
     one.past += tuple(past(x) for x in ended)
-    return case(task(one, checkpoints=[checkpoint(10, 999)]), **{"release": "3.9.2", **more})
+    app.lives += lives
+    judged = task(*([one] if known else []), checkpoints=[checkpoint(10, offset, ended=removed)])
+    judged.held = held
+    if walk is not None:
+        judged.walk = Deletion(at(walk[0]), at(walk[1]), Shape.OWNER_WALK, held=False)
+    made = case(judged, release=release, application=app)
+    if clock_set is not None:
+        note_blind(made.inventory, at(clock_set[0]), at(clock_set[1]), blind)
+    return made
 
 
-def test_known_store_is_reported_with_its_consequence():
-    """A store that was seen before is gone for sure; the moment is the end of its newest incarnation."""
-    verdict = judge(ID, gone(20, 30, 50))[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.WARNING, Confidence.CONFIRMED)
-    assert verdict.opened_at_us == at(50)
-    assert "would trust it" in verdict.summary
-    assert "custom store" not in verdict.summary
+WALK: dict[str, Any] = {"clock_set": (69, 99), "walk": (60, 68)}
+SAYS = ("would trust it for an empty store", "would move it into an empty store", "custom store")
+LIVES = (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
 
 
-def test_unknown_store_is_reported_as_such():
-    """A store that was never seen may be none of RocksDB's; the moment is the look."""
-    for one in (gone(), case(task(checkpoints=[checkpoint(10, 999)]), release="3.9.2")):
-        verdict = judge(ID, one)[0]
-        assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
-        assert verdict.opened_at_us == at(10)
-        assert "custom store" in verdict.summary
-        assert "would trust it" not in verdict.summary
+@table(ID, "one, expected", {
+    "it was there until a moment ago": (gone(20, 30, 50), WARNED),
+    # the last moment: nobody has taken it, and a start would trust the offset
+    "for less than a minute": (gone(20, 30, 41), WARNED),
+    "for a minute": (gone(20, 30, 40), PROVED),
+    "the clock was set forward since: 40 s": (gone(20, 30, 40, clock_set=(50, 70)), WARNED),
+    "it was set before": (gone(20, 30, 40, clock_set=(10, 35)), PROVED),
+    "it was set beyond now": (gone(20, 30, 40, clock_set=(90, 110)), PROVED),
+    "it was never seen": (gone(), UNKNOWN),
+    "nothing of it is known": (gone(known=False), UNKNOWN),
+    "no entry": (gone(50, offset=None), QUIET),
+    "offset 0": (gone(50, offset=0), CLAIMS_NOTHING),
+    "an unknown offset": (gone(50, offset=-4), CLAIMS_NOTHING),
+    "a holder may be about to make it": (
+        gone(50, held=True), "a process holds the task, and may be about to make the store"),
+    "the checkpoint went": (gone(50, removed=60), QUIET),
+    "4.3 moves what 4.2 left into an empty store": (gone(50, release="4.3.1"), SUSPECTED),
+    "any release": (gone(50, release=None), WARNED),
+    # five seconds without a removal end a deletion, or the end of its process
+    "the clock was set in a deletion": (gone(68, **WALK), DELETING),
+    "the agent was stalled in it": (gone(68, **WALK, blind="agent-stalled"), WARNED),
+    "its process ended": (gone(walk=(96, 96.5), lives=LIVES), UNKNOWN),
+    "the next one is at it": (gone(walk=(97.6, 98), lives=LIVES), DELETING),
+    "the next one ended": (gone(walk=(97.6, 98), lives=(LIVES[0], ProcessLife(at(97.5), at(98)))), UNKNOWN),
+})  # fmt: skip
+def test_store_that_was_there(one, expected):
+    assert said(ID, one) == expected
 
 
-def windowed(shape: Shape, task_incarnation: int = 1):
+@pytest.mark.parametrize(
+    ("one", "opened", "says"),
+    [
+        (gone(20, 30, 50), 50, SAYS[0]),
+        (gone(50, release="4.3.1"), 50, SAYS[1]),
+        (gone(), 10, SAYS[2]),
+    ],
+    ids=["seen", "4.3", "never seen"],
+)
+def test_what_a_verdict_carries(one, opened, says):
+    """The moment is the end of its newest incarnation, or the look; the consequence only where it is known."""
+    (verdict,) = judge(ID, one)
+    assert verdict.opened_at_us == at(opened)
+    assert [x for x in SAYS if x in verdict.summary] == [says]
+    assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
+    assert judge(ID, gone(50, release=None))[0].affected is Affected.POSSIBLY
+
+
+def windowed(shape: Shape, task_incarnation: int = 1) -> TaskCase:
     """The checkpoint names a windowed store that has no segment any more; its last one ended so."""
     one = store(segmented=True)
-    ended = past(20, shape=shape, segment="0")
-    ended.task_incarnation = task_incarnation
-    one.past += (ended,)
+    one.past += (replace(past(20, shape=shape, segment="0"), task_incarnation=task_incarnation),)
     return case(task(one, checkpoints=[checkpoint(10, 999)]), release="2.0.1")
 
 
-def test_windowed_store_may_have_no_segment():
-    """Records that the changelog dropped, or that expired, leave a windowed store without a directory.
-
-    Seen live on 2.0.1: the task came back, every record of its windows had expired, and the close wrote the end.
-    """
-    for one in (windowed(Shape.OWNER_WALK), windowed(Shape.CLEANER_WALK, task_incarnation=0)):
-        verdict = judge(ID, one)[0]
-        assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
-        assert "expired" in verdict.summary
-    verdict = judge(ID, windowed(Shape.CLEANER_WALK))[0]
-    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
-
-
-def test_last_moment_before_the_start():
-    """A minute later nobody has taken it, and a start would trust the offset: critical, with the one thing to do."""
-    assert judge(ID, gone(20, 30, 41))[0].severity is Severity.WARNING
-    verdict = judge(ID, gone(20, 30, 40))[0]
-    assert verdict.severity is Severity.CRITICAL
-    assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
-
-
-def test_a_minute_that_the_clock_was_set_by_is_no_minute():
-    """It was set forward by 20 s since: 40 s have passed. What it was set by before, or back, changes nothing."""
-    one = gone(20, 30, 40)
-    note_blind(one.inventory, at(50), at(70), "clock-step")
-    assert judge(ID, one)[0].severity is Severity.WARNING
-    for began, ended in ((10, 35), (90, 110)):
-        one = gone(20, 30, 40)
-        note_blind(one.inventory, at(began), at(ended), "clock-step")
-        assert judge(ID, one)[0].severity is Severity.CRITICAL
-
-
-def test_deletion_that_the_clock_was_set_in_is_not_over():
-    """Five seconds without a removal end it; here the clock was set by 30 s, and 2 s have passed."""
-    for name, said in (("clock-step", 0), ("agent-stalled", 1)):
-        one = gone(68)
-        note_blind(one.inventory, at(69), at(99), name)
-        one.task.walk = Deletion(at(60), at(68), Shape.OWNER_WALK, held=False)
-        assert len(judge(ID, one)) == said
+@table(ID, "one, expected", {
+    # seen live on 2.0.1: the task came back, every record of its windows had expired, and the close wrote the end
+    "its owner took the last segment": (windowed(Shape.OWNER_WALK), UNKNOWN),
+    "a cleaner, in an earlier life of the task": (windowed(Shape.CLEANER_WALK, 0), UNKNOWN),
+    "a cleaner": (windowed(Shape.CLEANER_WALK), PROVED),
+})  # fmt: skip
+def test_windowed_store_may_have_no_segment(one, expected):
+    assert said(ID, one) == expected
+    assert ("expired" in judge(ID, one)[0].summary) == (expected == UNKNOWN)
 
 
 def test_entries_in_order_hide_no_other():
@@ -94,23 +125,15 @@ def test_entries_in_order_hide_no_other():
     fact = checkpoint(10, 999, name="z")
     fact.offsets.clear()
     fact.offsets.update({"there": 5, "left": 5, "empty": 0, "z": 999})
-    left = store(name="left")
+    left, there = store(name="left"), store([database()], name="there")
     left.remains[""] = Remains("app/0_0/rocksdb/left", at(99), 2)
-    one = case(task(store([database()], name="there"), left, checkpoints=[fact]), release="3.9.2")
-    assert [x.store for x in judge(ID, one)] == ["z"]
-
-
-def test_a_deletion_dies_with_its_process():
-    """The end of a life ends a walk that came before it, whoever runs now; of one that came later it says nothing."""
-    app = Application("app", exists=True)
-    app.lives += (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
-    one = task(store(), checkpoints=[checkpoint(10, 999)])
-    one.walk = Deletion(at(96), at(96.5), Shape.CLEANER_WALK, held=False)
-    assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1
-    one.walk = Deletion(at(97.6), at(98), Shape.CLEANER_WALK, held=False)
-    assert judge(ID, case(one, application=app, release="3.9.2")) == []
-    app.lives[-1].ended_us = at(98)
-    assert len(judge(ID, case(one, application=app, release="3.9.2"))) == 1
+    assert [x.store for x in judge(ID, case(task(there, left, checkpoints=[fact]), release="3.9.2"))] == ["z"]
+    left.remains[""] = Remains("app/0_0/rocksdb/left", at(50), 2)
+    found = judge(ID, case(task(there, left, checkpoints=[fact]), release="3.9.2"))
+    assert sorted((x.store, "2 data files are left" in x.summary) for x in found) == [
+        ("left", True),
+        ("z", False),
+    ]
 
 
 # -- one reading, and what its neighbours show ------------------------------------------------------------------
@@ -118,137 +141,96 @@ def test_a_deletion_dies_with_its_process():
 
 def beside(*stores: Store, task_id: str = "0_1", exists: bool = True) -> Application:
     """An application with another task that has these stores."""
-    app, other = Application("app", exists=True), task(*stores)
-    other.id, other.exists = task_id, exists
+    app, other = Application("app", exists=True), task(*stores, task_id=task_id, exists=exists)
     app.tasks[task_id] = other
     return app
 
 
-def alone(*in_task: str, bare: float | None = None, application: Application | None = None, now: float = 100):
+def alone(
+    *in_task: str,
+    bare: float | None = None,
+    application: Application | None = None,
+    now: float = 100,
+    unread: bool = False,
+) -> TaskCase:
     """The checkpoint names `s`, of which nothing was ever seen; `in_task`: names in the task's directory."""
     one = task(checkpoints=[checkpoint(10, 999)])
     one.names = frozenset({".checkpoint", *in_task})
     if bare is not None:
         one.bare = {"s": at(bare)}
-    return case(one, application=application, release="3.9.2", now=now)
+    made = case(one, application=application, release="3.9.2", now=now)
+    if unread:
+        note_blind(made.inventory, at(5), at(5), "denied", "app", "0_0").ended_us = None
+    return made
+
+
+def global_task(
+    *stores: Store, in_task: tuple[str, ...] = (), offset: int = 4999, bare: str = "", unread: bool = False
+) -> TaskCase:
+    """The directory of the global stores; its checkpoint names topics."""
+    fact = checkpoint(10, None)
+    fact.foreign = (OffsetEntry("customers", 0, offset), OffsetEntry("customers", 1, min(offset, 7)))
+    one = task(*stores, checkpoints=[fact], task_id="global")
+    one.path, one.names = "app/global", frozenset({".checkpoint", ".lock", *in_task})
+    one.bare = {bare: at(10)} if bare else {}
+    made = case(one, release="3.9.2")
+    if unread:
+        note_blind(made.inventory, at(5), at(5), "denied", "app", "global").ended_us = None
+    return made
 
 
 KEY_VALUE, WINDOWED = store([database()]), store([database(segment="s.0")], segmented=True)
-
-
-@pytest.mark.parametrize(
-    ("one", "confidence", "says"),
-    [
-        (
-            alone(application=beside(KEY_VALUE)),
-            Confidence.SUSPECTED,
-            "has no directory, and task 0_1 has that store",
-        ),
-        (alone("rocksdb", application=beside(KEY_VALUE)), Confidence.SUSPECTED, "task 0_1 has that store"),
-        (alone(application=beside(WINDOWED)), Confidence.SUSPECTED, "task 0_1 has that store"),
-        (
-            alone("s", application=beside(WINDOWED)),
-            Confidence.SUSPECTED,
-            "unless all of its records have expired",
-        ),
-        (
-            alone("s.position"),
-            Confidence.SUSPECTED,
-            "has no directory, and s.position shows that it was put to",
-        ),
-        (alone("s", "s.position"), Confidence.SUSPECTED, "has no segment, and s.position shows"),
-        (alone("rocksdb", bare=10), Confidence.CONFIRMED, "has an empty directory"),
-    ],
-)
-def test_neighbours_show_that_it_was_there(one, confidence, says):
-    """The start would make an empty store and trust the offset: nothing else will ever say so."""
-    (verdict,) = judge(ID, one)
-    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, confidence)
-    assert says in verdict.summary
-    assert "would trust it for an empty store" in verdict.summary
-
-
-@pytest.mark.parametrize(
-    "one",
-    [
-        alone("s"),
-        alone("s", application=beside(store([database()], name="t"))),
-        alone("t.position", "rocksdb", application=beside(store([database()], name="t"))),
-        alone(application=beside(store())),
-        alone(application=beside(KEY_VALUE, exists=False)),
-        alone(application=beside(KEY_VALUE, task_id="global")),
-    ],
-)
-def test_custom_store_stays_a_remark(one):
-    """Neither another store, nor a task that is gone, shows what this one is kept in."""
-    (verdict,) = judge(ID, one)
-    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
-    assert "would trust it" not in verdict.summary
-
-
-def test_what_could_not_be_read_is_not_gone():
-    """A link that is not followed, a directory that may not be listed: nobody knows what is in it."""
-    one = alone("rocksdb", application=beside(KEY_VALUE))
-    note_blind(one.inventory, at(5), at(5), "denied", "app", "0_0").ended_us = None
-    (verdict,) = judge(ID, one)
-    assert (verdict.severity, verdict.confidence) == (Severity.INFO, Confidence.UNKNOWN)
-    assert "was not read" in verdict.summary
-
-
-@pytest.mark.twin_of(ID, "the directory of the global stores cannot be read now")
-def test_global_stores_that_cannot_be_read():
-    """Which store an entry means, only the files show."""
-    one = global_task()
-    note_blind(one.inventory, at(5), at(5), "denied", "app", "global").ended_us = None
-    assert judge(ID, one) == []
-
-
-@pytest.mark.twin_of("torn-store", "the store may be about to be made, or copied to its place")
-def test_not_before_it_is_settled():
-    """It may be about to be made, or copied to its place."""
-    for one in (alone(application=beside(KEY_VALUE), now=14.9), alone("rocksdb", bare=12, now=16.9)):
-        assert judge(ID, one) == []
-    (verdict,) = judge(ID, alone("rocksdb", bare=12, now=17))
-    assert (verdict.severity, verdict.opened_at_us) == (Severity.WARNING, at(12))
-
-
-def global_task(*stores: Store, in_task: tuple[str, ...] = (), offset: int = 4999, bare: str = ""):
-    """The directory of the global stores; its checkpoint names topics."""
-    fact = checkpoint(10, None)
-    fact.foreign = (OffsetEntry("customers", 0, offset), OffsetEntry("customers", 1, 7))
-    one = task(*stores, checkpoints=[fact])
-    one.id, one.path, one.names = "global", "app/global", frozenset({".checkpoint", ".lock", *in_task})
-    one.bare = {bare: at(10)} if bare else {}
-    return case(one, release="3.9.2")
-
-
-REMOVED = store(name="g")
+OTHER, GLOBAL, REMOVED = (store([database()], name=x) for x in "thg")
+REMOVED.databases.clear()
 REMOVED.past += (past(20),)
+PUT_TO = "s.position shows that it was put to"
 
 
-@pytest.mark.parametrize(
-    ("one", "confidence", "says"),
-    [
-        (global_task(), Confidence.SUSPECTED, "a global store, which is not on disk, and nothing else is"),
-        (global_task(in_task=("rocksdb",)), Confidence.SUSPECTED, "nothing else is"),
-        (global_task(in_task=("g.position",)), Confidence.SUSPECTED, "store g, which has no directory, and g.position"),
-        (global_task(store([database()], name="h"), in_task=("rocksdb", "g.position", "h.position")),
-         Confidence.SUSPECTED, "store g, which has no directory, and g.position"),
-        (global_task(REMOVED), Confidence.CONFIRMED, "store g, which has no directory: "),
-        (global_task(in_task=("rocksdb",), bare="g"), Confidence.CONFIRMED, "store g, which has an empty directory"),
-    ],
-)  # fmt: skip
-def test_global_store_that_vanished(one, confidence, says):
-    """Its checkpoint names a topic, and the next start reads on from there."""
-    (verdict,) = judge(ID, one)
-    assert (verdict.severity, verdict.confidence) == (Severity.CRITICAL, confidence)
-    assert says in verdict.summary
-
-
-def test_global_stores_that_say_nothing():
-    """One is there; nothing was read yet; a custom one has its own directory: a remark at most."""
-    assert judge(ID, global_task(store([database()], name="g"), in_task=("rocksdb", "g.position"))) == []
-    nothing = global_task()
-    nothing.task.checkpoints[-1].foreign = (OffsetEntry("customers", 0, 0),)
-    assert judge(ID, nothing) == []
-    assert judge(ID, global_task(in_task=("lucene",)))[0].severity is Severity.INFO
+@table(ID, "one, says, expected", {
+    # the start would make an empty store and trust the offset: nothing else will ever say so
+    "another task has it": (
+        alone(application=beside(KEY_VALUE)), "has no directory, and task 0_1 has that store", LIKELY),
+    "another task has it, this one others": (
+        alone("rocksdb", application=beside(KEY_VALUE)), "task 0_1 has that store", LIKELY),
+    "another task has its segments": (alone(application=beside(WINDOWED)), "task 0_1 has that store", LIKELY),
+    "all of its own may have expired": (
+        alone("s", application=beside(WINDOWED)), "unless all of its records have expired", LIKELY),
+    "its position": (alone("s.position"), f"has no directory, and {PUT_TO}", LIKELY),
+    "its position, and no segment": (alone("s", "s.position"), f"has no segment, and {PUT_TO}", LIKELY),
+    "its empty directory": (alone("rocksdb", bare=10), "has an empty directory", PROVED),
+    # neither another store, nor a task that is gone, shows what this one is kept in
+    "a directory": (alone("s"), "custom store", UNKNOWN),
+    "another task has another store": (alone("s", application=beside(OTHER)), "custom store", UNKNOWN),
+    "the position of another store": (
+        alone("t.position", "rocksdb", application=beside(OTHER)), "custom store", UNKNOWN),
+    "another task lacks it, too": (alone(application=beside(store())), "custom store", UNKNOWN),
+    "a task that is gone had it": (alone(application=beside(KEY_VALUE, exists=False)), "custom store", UNKNOWN),
+    "a global store of the name": (alone(application=beside(KEY_VALUE, task_id="global")), "custom store", UNKNOWN),
+    # a link that is not followed, a directory that may not be listed
+    "what could not be read": (
+        alone("rocksdb", application=beside(KEY_VALUE), unread=True), "was not read", UNKNOWN),
+    # it may be about to be made, or copied to its place
+    "seconds after the checkpoint": (alone(application=beside(KEY_VALUE), now=14.9), "", MAY_COME),
+    "seconds after the directory": (alone("rocksdb", bare=12, now=16.9), "", MAY_COME),
+    "five seconds": (alone("rocksdb", bare=12, now=17), "has an empty directory", WARNED),
+    # a global checkpoint names a topic, and the next start reads on from there
+    "no global store": (global_task(), "a global store, which is not on disk, and nothing else is", LIKELY),
+    "an empty directory of global stores": (global_task(in_task=("rocksdb",)), "nothing else is", LIKELY),
+    "the position of a global store": (
+        global_task(in_task=("g.position",)), "store g, which has no directory, and g.position", LIKELY),
+    "one of two global stores": (
+        global_task(GLOBAL, in_task=("rocksdb", "g.position", "h.position")),
+        "store g, which has no directory, and g.position", LIKELY),
+    "a global store that was seen": (global_task(REMOVED), "store g, which has no directory: ", PROVED),
+    "an empty directory of one": (
+        global_task(in_task=("rocksdb",), bare="g"), "store g, which has an empty directory", PROVED),
+    "a global store of another kind": (global_task(in_task=("lucene",)), "custom store", UNKNOWN),
+    "the global store is there": (global_task(GLOBAL, in_task=("rocksdb", "h.position")), "", QUIET),
+    "nothing was read of the topic yet": (global_task(offset=0), "", QUIET),
+    "global stores that cannot be read": (
+        global_task(unread=True), "", "the directory of the global stores cannot be read now"),
+})  # fmt: skip
+def test_neighbours_show_that_it_was_there(one, says, expected):
+    found = judge(ID, one)
+    assert [(x.severity, x.confidence) for x in found] == expected
+    assert all(says in x.summary and ("would trust it" in x.summary) == (expected != UNKNOWN) for x in found)

@@ -4,312 +4,297 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.events import Affected, Level, Severity
 from tests.evaluate.run import TRACES, replay_pod
 from tests.support.scenario import UNLOGGED, WINDOWED, Scenario
+from tests.support.scenario_database import SimDatabase
+from tests.support.scenario_script import play
+from tests.support.tables import table
 
 T = "enable_transactional_statestores"
 SKIPPED = "skipped-eos-wipe"
+EOS = "exactly_once_v2"
+Loud = list[tuple[Severity, Level]]
+BEFORE: Loud = [(Severity.CRITICAL, Level.EXPOSURE)]
+"""The last moment at which removing the directory saves everything."""
+KEPT: Loud = [(Severity.CRITICAL, Level.DAMAGE)]
+PERHAPS: Loud = [(Severity.WARNING, Level.EXPOSURE)]
+QUIET: Loud = []
 
 
-def transactional(**more) -> Scenario:
-    """An application of 4.4.0 under exactly-once with transactional stores, which the agent knows."""
-    return Scenario("4.4.0", "exactly_once_v2", told={T: "true", "commit_interval_ms": 500}, **more)
-
-
-def committed(run: Scenario, *, transactional: bool = True, records: int = 500):
-    """Start, process, commit, flush."""
-    app = run.start(transactional=transactional)
-    app.opens("0_0")
-    app.puts("0_0", records)
-    app.commits("0_0", records)
-    app.flushes("0_0")
-    run.wait(2)
-    return app
-
-
-def corrupted(run: Scenario, app, *, uncommitted: int) -> None:
-    """A corrupted task commits its buffer without an offset and is closed; its process is killed before the wipe."""
-    if uncommitted:
-        app.puts("0_0", uncommitted)
-    for database in run.task("0_0").databases.values():
-        database.drop_offset("app-s-changelog-0")
-        database.put_position()
-    app.closes_dirty("0_0")
-    app.crash()
-
-
-# -- N1: a corrupted task, killed between its close and its wipe
-
-
-@pytest.mark.twin_of(SKIPPED, "a process holds it, or just let it go")
-def test_corrupted_and_killed_is_critical_before_the_next_start():
-    """The last moment at which removing the directory saves everything."""
-    run = transactional()
-    corrupted(run, committed(run), uncommitted=300)
-    run.wait(50)
-    assert run.findings(SKIPPED) == []  # it may be about to be started again, or wiped
-    run.wait(20)
-    finding = run.only(SKIPPED)
-    assert (finding.severity, finding.level, finding.confidence) == (
-        Severity.CRITICAL,
-        Level.EXPOSURE,
-        Confidence.SUSPECTED,
-    )
-    assert "BEFORE the next start" in finding.next_action
-    assert "app/0_0" in finding.next_action
-
-
-def test_corrupted_and_kept_is_damage():
-    """The next start restores over it and keeps it."""
-    run = transactional()
-    corrupted(run, committed(run), uncommitted=300)
-    run.wait(5)
-    app = run.start()
-    app.startup_pass()
-    app.opens("0_0")
-    app.puts("0_0", 500)
-    app.commits("0_0", 900)
-    run.wait(30)
-    finding = run.only(SKIPPED)
-    assert (finding.severity, finding.level, finding.affected) == (
-        Severity.CRITICAL,
-        Level.DAMAGE,
-        Affected.YES,
-    )
-
-
-def test_corrupted_without_uncommitted_records_is_quiet():
-    """An empty buffer leaves nothing: the newest data belongs to the commit before."""
-    run = transactional()
-    corrupted(run, committed(run), uncommitted=0)
-    run.wait(100)
-    assert run.findings(SKIPPED) == []
-
-
-def test_corrupted_without_transactional_stores_is_quiet():
-    """The next start finds data without an offset and wipes it."""
-    run = Scenario("4.4.0", "exactly_once_v2")
-    corrupted(run, committed(run, transactional=False), uncommitted=300)
-    run.wait(100)
-    assert run.loud() == []
-
-
-# -- N2: an upgrade of what an older release left without a checkpoint
-
-
-def killed_on_4_2_2(seconds_after_the_flush: float = 0.5, **more) -> Scenario:
-    """4.2.2 flushes records of an open transaction, and is killed; the agent knows what comes next."""
-    run = transactional(**more)
-    app = run.start("4.2.2", transactional=False)
-    app.opens("0_0")
-    app.puts("0_0", 100)
-    run.wait(1)
-    app.stops({"0_0": 99})
-    run.wait(5)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(seconds_after_the_flush)
-    app.crash()
+def of_4_4(told: str | None = "true", *, transactional: bool = True, **more) -> Scenario:
+    """An application of 4.4.0 under exactly-once; what the operator says of transactional stores, and what they are."""
+    run = Scenario("4.4.0", EOS, told={T: told, "commit_interval_ms": 500}, **more)
+    run.transactional = transactional
     return run
 
 
-def test_upgrade_is_critical_before_the_start():
-    """Exactly-once of 4.2.2 would wipe it; transactional stores do not."""
-    run = killed_on_4_2_2()
-    run.wait(70)
-    assert (run.only(SKIPPED).severity, run.only(SKIPPED).level) == (Severity.CRITICAL, Level.EXPOSURE)
+COMMITTED = "start, opens, puts 500, commits 500, flushes, 2 s"
+BEFORE_4_3 = "start 4.2.2, opens, puts 100, 1 s, stops 99, 5 s, start, opens"
+KILLED = f"{BEFORE_4_3}, puts 5000, flushes"
+"""4.2.2 flushes records of an open transaction."""
+RESTARTED = "start 4.4.0, startup_pass, opens"
+GOES_ON = f"{RESTARTED}, puts 500, commits 1000, flushes, 30 s"
+"""4.4.0 with transactional stores opens the task, restores, commits."""
 
 
-def test_upgrade_is_damage_after_the_start():
-    """The store goes on with what was never committed."""
-    run = killed_on_4_2_2()
-    run.wait(5)
-    app = run.start("4.4.0", transactional=True)
-    app.startup_pass()
-    app.opens("0_0")
-    app.puts("0_0", 100)
-    app.commits("0_0", 700)
-    app.flushes("0_0")
-    run.wait(30)
-    finding = run.only(SKIPPED)
-    assert (finding.severity, finding.level) == (Severity.CRITICAL, Level.DAMAGE)
+def drops_offset(run: Scenario, topic_partition: str = "app-s-changelog-0") -> None:
+    """A commit without an offset."""
+    database = run.task("0_0").databases["s", ""]
+    database.drop_offset(topic_partition)
+    database.put_position()
 
 
-def test_upgrade_after_commits_went_by_is_a_warning():
-    """What was flushed long before the kill was committed meanwhile, unless commits failed."""
-    run = killed_on_4_2_2(seconds_after_the_flush=60)
-    run.wait(70)
-    assert run.only(SKIPPED).severity is Severity.WARNING
+def corrupted(
+    told: str | None = "true", puts: int = 300, *, release: str = "", transactional: bool = True
+) -> Scenario:
+    """A corrupted task commits its buffer without an offset and is closed; its process is killed before the wipe.
+
+    Without transactional stores 4.4.0 puts uncommitted records into the store as it goes. `release`: what is told.
+    """
+    run = of_4_4(told, transactional=transactional)
+    if release:
+        run.world.settings["kafka_streams_version"] = release
+        run.world.watch()
+    play(run, f"{COMMITTED}, puts {puts}")
+    drops_offset(run)
+    run.transactional = True
+    return play(run, "closes_dirty, crash")
 
 
-def test_upgrade_without_transactional_stores_is_quiet():
-    """The first start wipes the task."""
-    run = Scenario("4.4.0", "exactly_once_v2", told={T: "false"})
-    app = run.start("4.2.2")
-    app.opens("0_0")
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    app.crash()
+def killed_on_4_2_2(seconds_after_the_flush: float = 0.5, **more) -> Scenario:
+    """The agent knows what comes next."""
+    return play(of_4_4(**more), f"{KILLED}, {seconds_after_the_flush} s, crash")
+
+
+def killed_after_a_restoration() -> Scenario:
+    """4.2.2 writes the checkpoint at the end of a restoration, and deletes it at once."""
+    run = play(of_4_4(), f"{BEFORE_4_3}, 1 s, checkpoints 499")
+    run.world.play("unlink", "app/0_0/.checkpoint")
+    return play(run, "puts 5000, flushes, 1 s, crash")
+
+
+def lost_its_source_topic_offset() -> Scenario:
+    """What a table lacks that reads its source topic again was committed there."""
+    run = play(of_4_4(), "start, opens, puts 500")
+    database = run.task("0_0").databases["s", ""]
+    database.put_offset("input-0", 500)
+    database.put_position()
+    play(run, "flushes, 2 s, puts 300")
+    drops_offset(run, "input-0")
+    return play(run, "closes_dirty, crash")
+
+
+def lost_its_changelog() -> Scenario:
+    """It was switched off: the first commit takes the offset away, and the store goes on."""
+    run = play(of_4_4(), f"{COMMITTED}, stops, start, opens, puts 300")
+    drops_offset(run)
+    for _ in range(5):
+        run.app.puts("0_0", 10)
+        run.task("0_0").databases["s", ""].put_position()
+    return play(run, "stops")
+
+
+def looked_at_once(script: str) -> Scenario:
+    """A start of 4.2.2 took the checkpoint away, and flushed nothing: one reading shows only committed data."""
+    run = play(of_4_4(watched=False), f"{script}, 100 s")
+    run.world.watch()
+    return run
+
+
+BESIDE = {"s": "key-value", "u": UNLOGGED}
+WIPES = "without transactional stores the next start wipes it"
+
+
+@table(SKIPPED, "life, expected", {
+    "a corrupted task, killed before its wipe": (corrupted, BEFORE),
+    "corrupted without transactions, then switched on": (lambda: corrupted(transactional=False), BEFORE),
+    "its buffer was empty: the newest data is committed": (lambda: corrupted(puts=0), QUIET),
+    "the next start wipes it, for stores are not transactional": (
+        lambda: corrupted(None, transactional=False), QUIET),
+    "transactional stores are switched off": (lambda: corrupted("false"), WIPES),
+    "the application goes back to 4.3.1": (lambda: corrupted(None, release="4.3.1"), WIPES),
+    "an upgrade of what 4.2.2 left": (killed_on_4_2_2, BEFORE),
+    "so after a restoration": (killed_after_a_restoration, BEFORE),
+    "commits went by since its flush": (lambda: killed_on_4_2_2(60), PERHAPS),
+    "an upgrade without transactional stores": (lambda: killed_on_4_2_2(told="false"), QUIET),
+    # nothing of it is ever committed, and nothing would bring it back
+    "a store without a changelog beside it": (
+        lambda: play(of_4_4(stores=BESIDE), BEFORE_4_3.partition(", start,")[0]), QUIET),
+    "an offset of a source topic": (lost_its_source_topic_offset, QUIET),
+    "a changelog that was switched off": (lost_its_changelog, QUIET),
+    "one look at an empty store": (
+        lambda: looked_at_once("start 4.2.2, opens, 1 s, stops -1, 5 s, start, opens, 300 s, crash"),
+        "nothing is in it"),
+    "one look at what was restored": (
+        lambda: looked_at_once(f"{BEFORE_4_3}, 300 s, crash"), "it holds what was restored, no more"),
+    "one look at what has an offset": (
+        lambda: looked_at_once(BEFORE_4_3.partition(", start,")[0]), "it has an offset"),
+})  # fmt: skip
+def test_before_the_next_start(life, expected):
+    run = life()
     run.wait(100)
-    assert [x for x in run.loud() if x.detector == SKIPPED] == []
+    assert [(x.severity, x.level) for x in run.findings(SKIPPED)] == expected
+    assert expected or run.loud() == []
+    for finding in run.findings(SKIPPED) if expected == BEFORE else ():
+        assert "BEFORE the next start" in finding.next_action
+        assert "app/0_0" in finding.next_action
 
 
-def test_upgrade_of_a_store_without_a_changelog_is_quiet():
-    """Nothing of it is ever committed, and nothing would bring it back."""
-    run = transactional(stores={"s": "key-value", "u": UNLOGGED})
-    app = run.start("4.2.2", transactional=False)
-    app.opens("0_0")
-    app.puts("0_0", 100)
-    run.wait(1)
-    app.stops({"0_0": 99})
-    run.wait(100)
+@pytest.mark.twin_of(SKIPPED, "a process holds it, or just let it go")
+def test_a_minute_after_the_kill():
+    """It may be about to be started again, or wiped. The start-up pass keeps nothing: the assignment decides."""
+    run = play(corrupted(), "50 s")
     assert run.findings(SKIPPED) == []
-
-
-# -- N3: the status that transactional stores refuse for ever
+    assert len(play(run, "20 s").findings(SKIPPED)) == 1
+    play(run, "start, startup_pass, 100 s")
+    assert [x.level for x in run.findings(SKIPPED)] == [Level.EXPOSURE]
 
 
 @pytest.mark.parametrize(
-    ("told", "severity", "words"),
+    ("life", "pause", "expected"),
     [
-        ("true", Severity.WARNING, "does not start"),
-        (None, Severity.INFO, "with enable.transactional.statestores no start would get past it"),
+        (corrupted, 5, KEPT),
+        (killed_on_4_2_2, 5, KEPT),
+        (lambda: corrupted(transactional=False), 100, BEFORE + KEPT),
     ],
+    ids=["corrupted", "an upgrade", "corrupted without transactions"],
 )
-def test_open_status(told, severity, words):
-    """Before the switch it is a blocker; where nothing says whether it comes, the setting is named."""
-    run = Scenario("4.4.0", "exactly_once_v2", told={T: told})
-    app = committed(run, transactional=False)
-    app.crash()
-    run.wait(5)
-    finding = run.only("unopenable-task")
-    assert (finding.level, finding.severity) == (Level.EXPOSURE, severity)
-    assert words in finding.summary
-    assert finding.missing_facts == (() if told else (T,))
-    assert "Start once with enable.transactional.statestores=false" in finding.next_action
+def test_kept_by_the_next_start(life, pause, expected):
+    """It restores over what was never committed, and goes on with it."""
+    run = play(life(), f"{pause} s, {GOES_ON}")
+    assert [(x.severity, x.level) for x in run.findings(SKIPPED)] == expected
+    assert run.findings(SKIPPED)[-1].affected is Affected.YES
 
 
-@pytest.mark.parametrize(("guarantee", "told"), [("at_least_once", "true"), ("exactly_once_v2", "false")])
-def test_open_status_harms_nothing_otherwise(guarantee, told):
-    """At-least-once opens such a store whatever its status says; without the setting it is wiped and restored."""
-    run = Scenario("4.4.0", guarantee, told={T: told})
-    app = committed(run, transactional=False)
-    app.crash()
-    run.wait(5)
-    assert run.findings("unopenable-task") == []
+def test_upgrade_under_an_agent_that_starts_with_its_pod():
+    """It sees no life of the older release, and first of all the start-up pass."""
+    run = play(killed_on_4_2_2(1, watched=False), "2 s")
+    run.world.watch()
+    play(run, f"1 s, {RESTARTED}, puts 6000, commits 12000, flushes, 30 s")
+    damage = [x for x in run.findings(SKIPPED) if x.level is Level.DAMAGE]
+    assert [x.severity for x in damage] == [Severity.WARNING]
 
 
-# -- N4: segments
+def test_a_store_without_a_changelog_is_never_to_be_removed():
+    """It has no checkpoint after an orderly stop, either, and nothing would bring it back."""
+    run = play(of_4_4(stores={"u": UNLOGGED}), "start 4.2.2, opens, puts 500, flushes, 5 s, crash, 100 s")
+    finding = run.only(SKIPPED)
+    assert finding.severity is Severity.WARNING
+    assert "Remove nothing" in finding.next_action
+    play(run, f"{RESTARTED}, 30 s")
+    assert {x.level for x in run.loud() if x.detector == SKIPPED} == {Level.EXPOSURE}
 
 
-def crashed_between_flushes(run: Scenario, *, transactional: bool) -> None:
+# -- other detectors ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "told", "severity", "words"),
+    [
+        (EOS, "true", Severity.WARNING, "does not start"),
+        (EOS, None, Severity.INFO, "with enable.transactional.statestores no start would get past it"),
+        ("at_least_once", "true", None, ""),
+        (EOS, "false", None, ""),
+    ],
+    ids=["told", "not told", "at-least-once opens it", "not switched on"],
+)
+def test_open_status(guarantee, told, severity, words):
+    """Before the switch a status that says open is a blocker; where nothing says whether it comes, it is asked."""
+    run = play(Scenario("4.4.0", guarantee, told={T: told}), f"{COMMITTED}, crash, 5 s")
+    found = run.findings("unopenable-task")
+    assert [(x.level, x.severity) for x in found] == ([(Level.EXPOSURE, severity)] if severity else [])
+    for finding in found:
+        assert words in finding.summary
+        assert finding.missing_facts == (() if told else (T,))
+        assert "Start once with enable.transactional.statestores=false" in finding.next_action
+
+
+def test_step_beside_a_store_without_a_changelog():
+    """The start that wipes the task would take it for good."""
+    run = play(of_4_4(transactional=False, stores=BESIDE), f"{COMMITTED}, crash, 5 s")
+    steps = {x.next_action for x in run.findings("unopenable-task")}
+    assert steps
+    assert all("u may have no changelog" in step for step in steps)
+
+
+def between_flushes(run: Scenario) -> SimDatabase:
     """The older segment is never flushed; the newer one takes the offset of both."""
-    app = run.start(transactional=transactional)
-    app.opens("0_0")
-    app.puts("0_0", 50, store="w", segment=1)
-    run.wait(1)
-    app.puts("0_0", 500, store="w", segment=2)
+    play(run, "start, opens, puts 50 store=w segment=1, 1 s, puts 500 store=w segment=2")
     newest = run.task("0_0").databases["w", "2"]
     newest.put_offset("app-w-changelog-0", 549)
-    newest.flush()
-    run.wait(1)
-    app.crash()
-    run.wait(70)
+    return newest
 
 
-@pytest.mark.parametrize(("on", "loud"), [(True, True), (False, False)])
-def test_lost_segment_under_exactly_once(on, loud):
+@pytest.mark.parametrize(("on", "expected"), [(True, [Severity.CRITICAL]), (False, [])])
+def test_lost_segment_under_exactly_once(on, expected):
     """Without transactional stores the status is open, and the task is wiped."""
-    run = Scenario("4.4.0", "exactly_once_v2", stores={"w": WINDOWED}, told={T: str(on).lower()})
-    crashed_between_flushes(run, transactional=on)
-    found = [x.severity for x in run.findings("lost-segment")]
-    assert found == ([Severity.CRITICAL] if loud else [])
+    run = of_4_4(str(on).lower(), transactional=on, stores={"w": WINDOWED})
+    between_flushes(run).flush()
+    play(run, "1 s, crash, 70 s")
+    assert [x.severity for x in run.findings("lost-segment")] == expected
 
 
 def test_sibling_that_has_no_offset_is_wiped_with_the_whole_task():
     """Kill inside a close: the windowed store is closed, its sister, which has a changelog, flushed nothing yet."""
-    run = Scenario("4.4.0", "exactly_once_v2", stores={"w": WINDOWED, "s": "key-value"}, told={T: "false"})
-    app = run.start()
-    app.opens("0_1")
-    app.puts("0_1", 10)
-    app.stops({"0_1": 9})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 50, store="w", segment=1)
-    run.wait(1)
-    app.puts("0_0", 500, store="w", segment=2)
-    newest = run.task("0_0").databases["w", "2"]
-    newest.put_offset("app-w-changelog-0", 549)
+    run = of_4_4("false", transactional=False, stores={"w": WINDOWED, "s": "key-value"})
+    newest = between_flushes(play(run, "start, opens 0_1, puts 0_1 10, stops 0_1 9"))
     newest.put_status(0)
     newest.close()
-    app.crash()
-    run.wait(70)
+    play(run, "crash, 70 s")
     assert [x.severity for x in run.findings("lost-segment") if x.severity is not Severity.INFO] == []
 
 
-# -- what disk shows
+def test_standby_of_transactional_stores_that_are_switched_off():
+    """What it had read ahead of its offset was committed; the start-up pass puts the same offset again."""
+    run = of_4_4("false", standbys=1)
+    play(run, "start, opens, puts 500, commits 500, puts 20000, flushes, 5 s, crash, 5 s")
+    run.transactional = False
+    play(run, "start, startup_pass 500, 60 s")
+    assert [x for x in run.loud() if x.detector == "data-beyond-changelog"] == []
 
 
 def test_disk_shows_transactional_stores():
-    """An offset without a status, or behind an old one, is of a transactional store."""
-    run = Scenario("4.4.0", "exactly_once_v2")
-    committed(run, transactional=True)
-    facts = _facts(run)
-    assert facts.transactional is True
+    """An offset without a status, or behind an old one: the status of the life before stays, newer offsets follow."""
+    run = Scenario("4.4.0", EOS)
 
+    def shown(script: str) -> bool | None:
+        play(run, script)
+        assert run.world.pipeline is not None
+        application = run.world.pipeline.inventory.applications["app"]
+        offsets = application.tasks["0_0"].stores["s"].databases[""].offsets
+        return offsets.transactional if offsets is not None else None
 
-def test_disk_shows_the_switch():
-    """The status of the life before stays, and newer offsets lie behind it."""
-    run = Scenario("4.4.0", "exactly_once_v2")
-    app = committed(run, transactional=False)
-    assert _facts(run).transactional is False
-    app.stops({"0_0": 501})
-    assert _facts(run).transactional is False
-    committed(run, transactional=True)
-    assert _facts(run).transactional is True
-
-
-def _facts(run: Scenario):
-    assert run.world.pipeline is not None
-    application = run.world.pipeline.inventory.applications["app"]
-    return application.tasks["0_0"].stores["s"].databases[""].offsets
+    assert shown(COMMITTED) is False
+    assert shown("stops 501") is False
+    run.transactional = True
+    assert shown(COMMITTED) is True
+    run = of_4_4(None)
+    assert shown(COMMITTED) is True
 
 
 # -- recordings
 
 
-DAMAGED = {
-    "kafka-20685-upgraded-3.9.2-to-4.4.0": SKIPPED,
-    "lost-segment-eos-txn-4.4.0": "lost-segment",
-    "txn-interrupted-wipe-4.4.0": SKIPPED,
-}
-BENIGN = ("benign-corrupt-kill-4.4.0", "benign-standby-txn-eos-4.4.0")
-KNOWN: dict[str, object] = {"processing_guarantee": "exactly_once_v2", "kafka_streams_version": "4.4.0"}
-
-
-def loud(scenario: str, settings: dict[str, object]) -> set[tuple[str, Severity]]:
-    """Replay all pods of a recording."""
+@pytest.mark.parametrize(
+    ("scenario", "detector"),
+    [
+        ("kafka-20685-upgraded-3.9.2-to-4.4.0", SKIPPED),
+        ("lost-segment-eos-txn-4.4.0", "lost-segment"),
+        ("txn-interrupted-wipe-4.4.0", SKIPPED),
+        ("benign-corrupt-kill-4.4.0", None),
+        ("benign-standby-txn-eos-4.4.0", None),
+    ],
+)
+def test_recorded_without_the_setting(scenario, detector):
+    """Replay all pods: the disk shows it. Damage is critical, and benign lives are quiet."""
     faults: list[str] = []
-    found = [
+    known: dict[str, object] = {"processing_guarantee": EOS, "kafka_streams_version": "4.4.0"}
+    loud = {
         (x.detector, x.severity)
         for trace in sorted((TRACES / scenario).glob("trace-*.jsonl.gz"))
-        for x in replay_pod(trace, settings, faults, 0)
+        for x in replay_pod(trace, known, faults, 0)
         if x.severity is not Severity.INFO
-    ]
+    }
     assert faults == []
-    return set(found)
-
-
-@pytest.mark.parametrize("scenario", DAMAGED)
-def test_recorded_damage_is_critical_without_the_setting(scenario):
-    """The disk shows them."""
-    assert (DAMAGED[scenario], Severity.CRITICAL) in loud(scenario, KNOWN)
-
-
-@pytest.mark.parametrize("scenario", BENIGN)
-def test_recorded_benign_is_quiet_without_the_setting(scenario):
-    """Nothing at warning or above."""
-    assert loud(scenario, KNOWN) == set()
+    assert ((detector, Severity.CRITICAL) in loud) if detector else loud == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Confidence, Severity
 from agent.judging.decision import ASKED, GUARANTEE, STANDBYS
 from tests.support.scenario import Scenario
+from tests.support.scenario_script import play
 
 ID = "undecided"
 
@@ -12,15 +13,7 @@ ID = "undecided"
 def killed(*hidden: str) -> Scenario:
     """A crash with uncommitted data under 4.1.2; `hidden` settings are not told."""
     run = Scenario("4.1.2", "exactly_once_v2", hidden=list(hidden))
-    app = run.start()
-    app.opens("0_0")
-    app.commits("0_0", 100)
-    app.puts("0_0", 500)
-    app.flushes("0_0")
-    run.wait(5)
-    app.crash()
-    run.wait(130)
-    return run
+    return play(run, "start, opens, commits 100, puts 500, flushes, 5 s, crash, 130 s")
 
 
 def test_the_agent_asks_and_settles():
@@ -49,9 +42,5 @@ def test_nothing_is_asked_where_everything_is_told():
 
 def test_what_changes_nothing_is_not_asked():
     """An application that runs on, nothing told: no question."""
-    run = Scenario("4.1.2", "at_least_once", hidden=list(ASKED))
-    app = run.start()
-    app.opens("0_0")
-    app.commits("0_0", 100)
-    run.wait(130)
+    run = play(Scenario("4.1.2", "at_least_once", hidden=list(ASKED)), "start, opens, commits 100, 130 s")
     assert run.findings(ID) == []

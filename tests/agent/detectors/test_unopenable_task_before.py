@@ -6,102 +6,87 @@ from dataclasses import replace
 
 import pytest
 
-from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.contract.events import Affected
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database
 from agent.inventory.observations import StoreOffsets
+from agent.judging.base import TaskCase
 from agent.layout.profile import Truth
 from tests.support.scenario_case import at, case, database, judge, store, task
+from tests.support.tables import NOTED, QUIET, WARNED, said, table
 
 ID = "unopenable-task"
+FREE, GLOBAL = LockState.FREE, {"task_id": "global", "release": "4.3.1"}
 
 
-def left_open(
-    segment: str | None = None,
-    *,
-    status: int | None = 1,
-    lock: LockState | None = LockState.FREE,
-    since: float = 50,
+def database_left_open(
+    segment: str | None, status: int | None, lock: LockState | None, since: float
 ) -> Database:
-    """A database whose status says open; its lock is free since then, and it was read at 60 s."""
+    """A database with this status; its lock is free since then, and it was read at 60 s."""
     files = database(segment=segment, identity=f"id-{segment}", lock=lock)
     files.offsets = StoreOffsets(status=status, status_sequence=7)
     files.lock_since_us, files.seen_us = at(since) if since else 0, at(60)
     return files
 
 
-@pytest.mark.parametrize(
-    ("status", "lock", "number"),
-    [
-        (1, LockState.FREE, 1),
-        (0, LockState.FREE, 0),
-        (None, LockState.FREE, 0),
-        (1, LockState.HELD, 0),
-        (1, LockState.UNKNOWN, 0),
-        (1, None, 0),
-    ],
-)
-def test_open_and_free(status, lock, number):
-    """Both must be known: the status, and that nobody holds it. Whether the stores are transactional is not."""
-    found = judge(ID, case(task(store([left_open(status=status, lock=lock)])), release="4.4.0"))
-    assert len(found) == number
-    for one in found:
-        assert (one.severity, one.confidence) == (Severity.INFO, Confidence.CONFIRMED)
-        assert one.missing_facts == ("enable_transactional_statestores",)
+def left_open(
+    status: int | None = 1,
+    lock: LockState | None = FREE,
+    *,
+    since: float = 50,
+    release: str = "4.4.0",
+    transactional: bool = False,
+    task_id: str = "0_0",
+    **settings,
+) -> TaskCase:
+    """A store left so; `transactional`: the operator says that stores are."""
+    told = {"enable_transactional_statestores": "true"} if transactional else None
+    judged = task(store([database_left_open(None, status, lock, since)]), task_id=task_id)
+    one = case(judged, release=release, told=told, **settings)
+    return replace(one, profile=replace(one.profile, transactional=Truth.YES)) if transactional else one
 
 
-def test_without_the_guarantee_it_is_asked_for():
-    """Transactional stores are configured; whether a start refuses the store depends on the guarantee."""
-    told = {"enable_transactional_statestores": "true"}
-    one = case(task(store([left_open()])), release="4.4.0", guarantee=None, told=told)
-    one = replace(one, profile=replace(one.profile, transactional=Truth.YES))
-    (found,) = judge(ID, one)
-    assert (found.severity, found.missing_facts) == (Severity.INFO, ("processing_guarantee",))
-    assert "under exactly-once" in found.summary
-
-
-WIPED = pytest.mark.twin_of(ID, "without transactional stores the next start wipes the store")
-
-
-@pytest.mark.parametrize("release", ["4.2.1", pytest.param("4.3.1", marks=WIPED)])
-def test_a_release_without_transactional_stores_wipes_it(release):
-    """Kafka Streams handles it: no finding."""
-    assert judge(ID, case(task(store([left_open()])), release=release)) == []
-
-
-@pytest.mark.parametrize(
-    ("guarantee", "then"),
-    [
-        ("exactly_once_v2", "the application fails at every start"),
-        (None, "under exactly-once the application fails"),
-    ],
-)
-def test_a_global_store_is_never_wiped(guarantee, then):
-    """KAFKA-21034: under exactly-once its directory must be removed by hand."""
-    one = case(task(store([left_open()]), task_id="global"), release="4.3.1", guarantee=guarantee)
-    (found,) = judge(ID, one)
-    assert then in found.summary
-    assert (found.level or Level.EXPOSURE, found.affected) == (Level.EXPOSURE, Affected.YES)
-    assert "remove that directory only" in found.next_action
-
-
-def test_a_global_store_under_at_least_once():
-    """It is opened whatever its status says."""
-    one = case(task(store([left_open()]), task_id="global"), release="4.3.1", guarantee="at_least_once")
-    assert judge(ID, one) == []
+@table(ID, "more, missing, says, expected", {
+    # both must be known: the status, and that nobody holds it
+    "open, and free": ({}, "enable_transactional_statestores", "with enable.transactional.statestores no start", NOTED),
+    "closed": ({"status": 0}, "", "", QUIET),
+    "no status": ({"status": None}, "", "", QUIET),
+    "held": ({"lock": LockState.HELD}, "", "", QUIET),
+    "who holds it is not known": ({"lock": LockState.UNKNOWN}, "", "", QUIET),
+    "no lock was read": ({"lock": None}, "", "", QUIET),
+    "transactional stores": ({"transactional": True}, "", "transactional stores refuse it", WARNED),
+    "transactional, the guarantee is asked for": (
+        {"transactional": True, "guarantee": None}, "processing_guarantee", "under exactly-once", NOTED),
+    "4.2 wipes it": ({"release": "4.2.1"}, "", "", QUIET),
+    "4.3 wipes it": ({"release": "4.3.1"}, "", "", "without transactional stores the next start wipes the store"),
+    "KAFKA-21034: a global store is never wiped": (GLOBAL, "", "the application fails at every start", NOTED),
+    "a global store, the guarantee is not known": (
+        {**GLOBAL, "guarantee": None}, "", "under exactly-once the application fails", NOTED),
+    "a global store under at-least-once": ({**GLOBAL, "guarantee": "at_least_once"}, "", "", QUIET),
+})  # fmt: skip
+def test_open_and_free(more, missing, says, expected):
+    one = left_open(**more)
+    assert said(ID, one) == expected
+    for verdict in judge(ID, one):
+        assert verdict.missing_facts == ((missing,) if missing else ())
+        assert says in verdict.summary
+        if one.task.is_global:
+            assert verdict.affected is Affected.YES
+            assert "remove that directory only" in verdict.next_action
 
 
 @pytest.mark.parametrize(("since", "dated"), [(50, 50), (0, 60)])
 def test_dated_to_the_release_of_the_lock(since, dated):
     """The moment is when the lock became free; of one that was free from the first reading on it is the reading."""
-    (verdict,) = judge(ID, case(task(store([left_open(since=since)])), release="4.4.0"))
+    (verdict,) = judge(ID, left_open(since=since))
     assert verdict.opened_at_us == at(dated)
     assert [step.at_us for step in verdict.evidence] == [at(60), at(dated)]
 
 
 def test_one_segment_answers_for_its_store():
     """Segments that were closed do not hide an open one; of two open ones one is named; every store is judged."""
-    segments = [left_open("w.0", status=0), left_open("w.1"), left_open("w.2")]
-    windowed = store(segments, segmented=True, name="w")
-    verdicts = judge(ID, case(task(windowed, store([left_open()], name="s")), release="4.4.0"))
+    parts = [database_left_open(f"w.{n}", status, FREE, 50) for n, status in enumerate((0, 1, 1))]
+    windowed = store(parts, segmented=True, name="w")
+    other = store([database_left_open(None, 1, FREE, 50)], name="s")
+    verdicts = judge(ID, case(task(windowed, other), release="4.4.0"))
     assert [(x.store, x.identity) for x in verdicts] == [("w", "id-w.1"), ("s", "id-None")]

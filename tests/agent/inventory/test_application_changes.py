@@ -27,35 +27,26 @@ LOCK = "app/.lock"
 def test_seen_and_gone():
     """A directory appears and disappears, each reported once; not being allowed to look is not absence."""
     one = Reducing()
-    assert one.see(application_look(1)) == []
-    assert one.see(application_look(1, unseen=Unseen.DENIED)) == []
-    assert one.application.exists
-    assert one.see(application_look(2, unseen=GONE)) == ["application-gone"]
-    assert one.see(application_look(3, unseen=GONE)) == []
-    assert one.see(application_look(4)) == ["application-seen"]
+    looks = (None, Unseen.DENIED, GONE, GONE, None)
+    said = [one.see(application_look(n, unseen=unseen)) for n, unseen in enumerate(looks, start=1)]
+    assert said == [[], [], ["application-gone"], [], ["application-seen"]]
     nobody = Inventory()
     assert reduce_observation(nobody, application_look(1, unseen=GONE)) == []
     assert nobody.applications == {}
 
 
 def test_lives_of_the_process():
-    """A held lock is a life, a free one its end; a query that failed is no end."""
+    """A held lock is a life, a free one its end; one that was never held ends none, nor does a query that failed."""
     one = Reducing()
+    assert one.see(application_look(0.5, FREE)) == []
+    assert (one.application.life, one.application.lock_ever_held) == (None, False)
     assert one.see(application_look(1, HELD)) == ["process-started"]
     assert one.see(application_look(2, HELD), lock_look(2, UNKNOWN, LOCK)) == []
     assert known(one.application.life).started_us == at(1)
     assert one.see(lock_look(9, FREE, LOCK)) == ["process-ended"]
-    assert one.application.life is None
-    assert one.application.lives[-1].ended_us == at(9)
+    assert (one.application.life, one.application.lives[-1].ended_us) == (None, at(9))
     assert one.see(lock_look(12, HELD, LOCK)) == ["process-started"]
     assert len(one.application.lives) == 2
-
-
-def test_free_lock_is_no_end():
-    """A lock that was never seen held ends no life."""
-    one = Reducing()
-    assert one.see(application_look(1, FREE)) == []
-    assert (one.application.life, one.application.lock_ever_held) == (None, False)
 
 
 @pytest.mark.parametrize(

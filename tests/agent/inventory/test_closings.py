@@ -48,49 +48,30 @@ def look(seconds: float, **given: object) -> DatabaseReading:
     return replace(reading, **read)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("held", "exact"),
-    [
-        (family(), True),
-        (family(sequence=1001, closed_at=1002), True),
-        (family(sequence=1000), False),  # put with the last data or before: a dirty close, or a kill
-        (family(sequence=0), False),  # a compaction took the order away
-        (family(closed_at=0), False),
-        (family(closed_at=1003), False),  # the status is older: opened again, or never closed
-        (family(status=1), False),
-        (family(offset=-4), False),
-        (replace(family(), offsets=()), False),
-        (replace(family(), offsets=((OWN, 999, 1003), ("app-t-changelog-0", 5, 1004))), False),
-        (None, False),
-    ],
-)
+OTHER = replace(family(), offsets=((OWN, 999, 1003), ("app-t-changelog-0", 5, 1004)))
+ENDS: dict[str, tuple[StoreOffsets | None, bool]] = {
+    "data, offset, status": (family(), True),
+    "one after the other": (family(sequence=1001, closed_at=1002), True),
+    "put with the last data or before: a dirty close, or a kill": (family(sequence=1000), False),
+    "a compaction took the order away": (family(sequence=0), False),
+    "and that of the status": (family(closed_at=0), False),
+    "the status is older: opened again, or never closed": (family(closed_at=1003), False),
+    "it says open": (family(status=1), False),
+    "an unknown offset": (family(offset=-4), False),
+    "no offset": (replace(family(), offsets=()), False),
+    "two offsets": (OTHER, False),
+    "no family": (None, False),
+}
+
+
+@pytest.mark.parametrize(("held", "exact"), ENDS.values(), ids=ENDS)
 def test_what_the_order_of_the_last_writes_says(held, exact):
-    """Data, offset, status: only then the files hold what the offset says and nothing later."""
+    """Only in this order the files hold what the offset says and nothing later; each segment flushes by itself."""
     assert is_exact(closed(held)) is exact
-
-
-def test_segments_are_not_exact_together():
-    """Each segment flushes by itself."""
     parts = [database(puts=1000, segment=f"s.{n}") for n in range(2)]
     for part in parts:
-        part.offsets = family()
+        part.offsets = held
     assert not is_exact(store(parts, segmented=True))
-
-
-@pytest.mark.parametrize(
-    ("one", "comparable"),
-    [
-        (closed(family()), True),
-        (closed(None), True),
-        (closed(family(topic="orders-0")), False),  # a table on its source topic
-        (closed(family(topic="app-t-changelog-0")), False),
-        (closed(family(), families=(*PLAIN, "offsets")), False),  # may be versioned
-        (store([database(segment="s.1")], segmented=True), False),
-    ],
-)
-def test_stores_that_follow_their_own_changelog(one, comparable):
-    """What else a store's content depends on makes copies at one offset differ with no fault anywhere."""
-    assert is_comparable(Task("app", "0_0", "app/0_0"), one) is comparable
 
 
 def plain(*, version: str | None = "7.1.2", **fields: object) -> Store:
@@ -100,20 +81,26 @@ def plain(*, version: str | None = "7.1.2", **fields: object) -> Store:
     return store([replace(one, **fields)])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("one", "comparable"),
-    [
-        (plain(version="6.29.4.1"), True),  # versioned stores came with 3.5, which has RocksDB 7
-        (plain(), False),
-        (plain(version=None), False),
-        (
-            plain(version="6.29.4.1", forgets=True),
-            False,
-        ),  # its options let RocksDB drop live entries by itself
-    ],
-)
-def test_a_plain_store_may_be_versioned(one, comparable):
-    """Of an old RocksDB it is not; a global store follows a topic that others cut."""
+COMPARABLE: dict[str, tuple[Store, bool]] = {
+    "it follows its own changelog": (closed(family()), True),
+    "up to 4.2": (closed(None), True),
+    "a table on its source topic": (closed(family(topic="orders-0")), False),
+    "another store's changelog": (closed(family(topic="app-t-changelog-0")), False),
+    "it may be versioned": (closed(family(), families=(*PLAIN, "offsets")), False),
+    "segments": (store([database(segment="s.1")], segmented=True), False),
+    "versioned stores came with 3.5, which has RocksDB 7": (plain(version="6.29.4.1"), True),
+    "plain, of RocksDB 7": (plain(), False),
+    "plain, of a RocksDB that is not known": (plain(version=None), False),
+    "its options let RocksDB drop live entries by itself": (plain(version="6.29.4.1", forgets=True), False),
+}
+
+
+@pytest.mark.parametrize(("one", "comparable"), COMPARABLE.values(), ids=COMPARABLE)
+def test_stores_that_may_be_compared(one, comparable):
+    """What else a store's content depends on makes copies at one offset differ with no fault anywhere.
+
+    A global store follows a topic that others cut.
+    """
     assert is_comparable(Task("app", "0_0", "app/0_0"), one) is comparable
     assert not is_comparable(Task("app", "global", "app/global"), one)
 

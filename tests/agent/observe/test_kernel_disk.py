@@ -294,19 +294,25 @@ def open_count() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-NO_DIRECTORY = ["app/link", "app/fifo", "app/gone", "app/../app", "a\0b", ""]
-NO_FILE = ["app/file-link", "app/fifo", "app/gone", "app/0_1", "app/../app", "a\0b", ""]
+NEITHER = ["app/fifo", "app/gone", "app/../app", "a\0b", ""]
 
 
-@pytest.mark.parametrize("path", NO_DIRECTORY)
-def test_what_is_no_directory_is_not_kept_open(root: Path, path: str) -> None:
-    """A link is not followed, a FIFO not opened; what is kept open ends with the reading."""
-    disk = KernelDisk(root)
+@pytest.mark.parametrize(
+    ("stay", "path"),
+    [
+        *(("stay_in", x) for x in ("app/link", *NEITHER)),
+        *(("stay_on", x) for x in ("app/file-link", "app/0_1", *NEITHER)),
+    ],
+)
+def test_what_is_none_is_not_kept_open(root: Path, stay: str, path: str) -> None:
+    """A link is not followed, a FIFO not opened, and every look says so by itself; what is kept open ends with it."""
+    disk, good = KernelDisk(root), "app/0_1" if stay == "stay_in" else "app/0_1/.checkpoint"
     before = open_count()
-    with disk.stay_in(path):
+    with getattr(disk, stay)(path):
         assert open_count() == before
-        assert isinstance(disk.stat(f"{path}/.checkpoint"), Unseen)
-    with disk.stay_in("app/0_1"):
+        below = path if stay == "stay_on" else f"{path}/.checkpoint"
+        assert isinstance(disk.read_at(below, 0, 1), Unseen)
+    with getattr(disk, stay)(good):
         assert open_count() == before + 1
         assert {disk.stat(f"app/0_1/{name}") for name in ("..", ".", "")} == {Unseen.VANISHED}
     assert open_count() == before
@@ -325,16 +331,3 @@ def test_a_file_that_is_kept_open_is_read_as_it_was(root: Path) -> None:
         assert disk.read_at("app/0_1/.checkpoint", 12, 100) == b"42\n"
         assert disk.read_at("app/0_1/other", 0, 100) == b"other"
     assert disk.read_at("app/0_1/.checkpoint", 0, 100) == b"new"
-
-
-@pytest.mark.parametrize("path", NO_FILE)
-def test_what_is_no_file_is_not_kept_open(root: Path, path: str) -> None:
-    """A link is not followed, a FIFO not opened, and every reading says so by itself; nothing stays open."""
-    disk = KernelDisk(root)
-    before = open_count()
-    with disk.stay_on(path):
-        assert open_count() == before
-        assert isinstance(disk.read_at(path, 0, 1), Unseen)
-    with disk.stay_on("app/0_1/.checkpoint"):
-        assert open_count() == before + 1
-    assert open_count() == before

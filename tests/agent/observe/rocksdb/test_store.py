@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent.inventory.disk import Unseen
 from agent.observe.rocksdb import sst
@@ -291,31 +289,6 @@ def test_wrong_size(encodings, change):
     facts = read(disk, "s")
     assert [problem.split(" ")[1] for problem in facts.problems] == ["corrupt:"]
     assert name not in {path for path, _, _ in disk.reads}
-
-
-@pytest.mark.parametrize("name", ["xxh3", "format-5", "no-checksum", "format-6-two-level"])
-@given(data=st.data())
-def test_damaged_files(encodings, name, data):
-    """Flipped bytes in any SST give facts, possibly with problems, never an error, never a huge read."""
-    disk = in_memory(encodings, name)
-    target = data.draw(st.sampled_from(sorted(path for path in disk.files if path.endswith(".sst"))))
-    content = bytearray(disk.files[target])
-    for _ in range(data.draw(st.integers(1, 4))):
-        # the end of the file is where lengths and places are
-        place = -data.draw(st.integers(1, min(len(content), 1500)))
-        content[place] = data.draw(st.integers(0, 255))
-    is_changed = bytes(content) != disk.files[target]
-    disk.files[target] = bytes(content)
-    read(disk, "s")
-    assert all(len(piece) <= sst.MAX_BLOCK_BYTES + 5 for _, _, piece in disk.reads)
-    assert len(disk.reads) <= 20 * sst.MAX_BLOCKS
-    assert is_changed or not read(disk, "s").problems
-
-
-@given(content=st.binary(min_size=5, max_size=5))
-def test_garbage_file(content):
-    """A file of garbage is corrupt."""
-    assert read(FilesDisk(store_of(small(7), {7: content})), "s").problems
 
 
 def test_position_is_decoded(recorded):
