@@ -358,9 +358,7 @@ class App:
                     self._wipe_store(task_id, name, kind)
             return
         self._close_stores(task_id)
-        self.held.discard(task_id)
-        if self.habits.task_lock:
-            self.world.unlock(f"{self.run.task(task_id).path}/.lock")
+        self.unlocks(task_id)
         self.run.wait(0.005)
         self.deletes_directory(task_id)
         if again:

@@ -23,12 +23,10 @@ STORE = "app/0_1/rocksdb/s"
 
 def two_files(release: str = "3.9.2") -> Scenario:
     """A closed store with two SST files beside a task that works."""
-    run = Scenario(release)
-    run.start()
+    run = play(Scenario(release), "start")
     for task_id in ("0_0", "0_1"):
-        play(run, f"opens {task_id}, 0.5 s")
-        for _ in range(2):
-            play(run, f"puts {task_id} 500, flushes {task_id}")
+        twice = f"puts {task_id} 500, flushes {task_id}, " * 2
+        play(run, f"opens {task_id}, 0.5 s, {twice}")
     return play(run, "5 s, closes 0_1 999, 60 s")
 
 
@@ -109,53 +107,36 @@ def test_files_that_go_for_a_reason(release, life, expected):
 # -- 4.3: single segments -----------------------------------------------------------------------------------------
 
 
-def half_deleted(
-    guarantee: str = "at_least_once", *, ends: bool = True, killed_at: int | None = None
-) -> Scenario:
-    """Of a window store's two segments one went while nobody held the task; `killed_at`: at this offset."""
-    run = play(Scenario("4.3.1", guarantee, stores={"w": WINDOWED}), "start, opens")
-    for number in (0, 60_000):
-        play(run, f"puts 100 segment={number}, 2 s")
-    if killed_at != 0:
-        run.app.checkpoints("0_0", 200)
-    run.app.flushes("0_0")
-    if ends:
-        run.app.crash() if killed_at is not None else run.app.stops({"0_0": 200})
-        play(run, "60 s, delete_tree app/0_0/w/w.0")
-    else:
-        run.app.drops_segment("0_0", "w", 0)
-    run.wait(20)
-    return run
+ALOS, EOS = "at_least_once", "exactly_once_v2"
+MADE = "start, opens, puts 100 segment=0, 2 s, puts 100 segment=60000, 2 s"
+WRITTEN = f"{MADE}, checkpoints 200, flushes"
+TAKEN = "60 s, delete_tree app/0_0/w/w.0, 20 s"
+"""One of two segments goes while nobody holds the task."""
 
 
-EOS = {"guarantee": "exactly_once_v2"}
-
-
-@table(ID, "more, expected", {
-    "what is left has an offset": ({}, SUSPECTED),
-    "what is left has an offset, exactly-once": (EOS, SUSPECTED),
-    "it expired: its owner took it": ({"ends": False}, QUIET),
-    "killed": ({**EOS, "killed_at": 200}, "exactly-once wipes the segments that say open"),
-    "killed before the first offset": ({"killed_at": 0}, "no offset of the segments that are left is trusted"),
+@table(ID, "guarantee, script, expected", {
+    "what is left has an offset": (ALOS, f"{WRITTEN}, stops 200, {TAKEN}", SUSPECTED),
+    "what is left has an offset, exactly-once": (EOS, f"{WRITTEN}, stops 200, {TAKEN}", SUSPECTED),
+    "it expired: its owner took it": (ALOS, f"{WRITTEN}, drops_segment w 0, 20 s", QUIET),
+    "killed": (EOS, f"{WRITTEN}, crash, {TAKEN}", "exactly-once wipes the segments that say open"),
+    "killed before the first offset": (
+        ALOS, f"{MADE}, flushes, crash, {TAKEN}", "no offset of the segments that are left is trusted"),
 })  # fmt: skip
-def test_segments_that_a_killed_deletion_took(more, expected):
+def test_segments_that_a_killed_deletion_took(guarantee, script, expected):
     """The next start trusts the offset of what is left for the whole store; or the slow deletion takes that, too."""
-    run = half_deleted(**more)
+    run = play(Scenario("4.3.1", guarantee, stores={"w": WINDOWED}), script)
     assert heard(ID, run) == expected
     says = "w.0 went while no process held it; a start would read on from offset 200"
     assert all(x.status is Status.OPEN and says in x.summary for x in run.findings(ID))
-    run.start().delete_tree("app/0_0")
-    run.wait(20)
+    play(run, "start, delete_tree app/0_0, 20 s")
     assert all(x.status is Status.RESOLVED for x in run.findings(ID))
 
 
 @pytest.mark.parametrize(("held", "number"), [(True, 0), (False, 1)])
 def test_expired_segment_that_was_half_deleted(held, number):
     """While later segments are held only an expired one is taken away; without a holder it is a torn deletion."""
-    run = play(Scenario("4.4.0", "at_least_once", stores={"w": WINDOWED}), "start, opens")
-    for segment in (10, 20):
-        run.app.puts("0_0", 100, store="w", segment=segment)
-    play(run, "commits 199, flushes, 2 s")
+    run = Scenario("4.4.0", ALOS, stores={"w": WINDOWED})
+    play(run, "start, opens, puts 100 segment=10, puts 100 segment=20, commits 199, flushes, 2 s")
     oldest = run.task("0_0").databases.pop(("w", "10"))
     if held:
         oldest.close()
@@ -163,11 +144,8 @@ def test_expired_segment_that_was_half_deleted(held, number):
         play(run, "stops 200, 5 s")
     for name in ("CURRENT", "IDENTITY"):
         run.world.play("unlink", f"{oldest.path}/{name}")
-    run.wait(0.5)
-    if held:
-        run.app.crash()
-    run.wait(100)
-    assert len([x for x in run.findings("torn-store") if "data file" in x.summary]) == number
+    play(run, f"0.5 s, {'crash, ' * held}100 s")
+    assert len([x for x in run.findings(ID) if "data file" in x.summary]) == number
 
 
 # -- the exact limits ---------------------------------------------------------------------------------------------

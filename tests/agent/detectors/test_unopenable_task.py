@@ -31,9 +31,10 @@ def killed(release: str = "4.4.0", guarantee: str = EOS, *, task: str = "0_0", *
     return play(run, f"start, opens {task}, puts {task} 500, flushes {task}, 5 s, crash, 5 s")
 
 
-LOOP = "start, 3 s, is_refused 20"
+REFUSED = "is_refused, 0.35 s, "
+LOOP = f"start, 3 s, {REFUSED * 20}"
 """A process whose start-up pass is refused, and then the assigned task, again and again."""
-TWICE = "start, 3 s, is_refused 2, deletes_directory, 1 s, opens"
+TWICE = f"start, 3 s, {REFUSED * 2}deletes_directory, 1 s, opens"
 """Refused by the start-up pass and by the task, then wiped."""
 
 
@@ -43,9 +44,9 @@ TWICE = "start, 3 s, is_refused 2, deletes_directory, 1 s, opens"
 @pytest.mark.twin_of(ID, "a store of its task is refused already")
 def test_a_store_that_is_refused_without_end():
     """The fifth refusal decides; nothing is said of the fourth. Restarted for ever, with pauses: one finding."""
-    run = play(killed(), "start, 3 s, is_refused 4")
+    run = play(killed(), f"start, 3 s, {REFUSED * 4}")
     assert heard(run) == []
-    play(run, "is_refused")
+    play(run, REFUSED)
     finding = only(run)
     assert heard(run) == PROVED
     assert (finding.level, finding.status, finding.task_id) == (Level.EXPOSURE, Status.OPEN, "0_0")
@@ -92,10 +93,10 @@ def test_what_is_less_sure(more, script, missing, expected):
 
 def test_an_agent_that_comes_late():
     """It sees the openings of before on disk, and further ones under the lock of the process."""
-    run = play(killed(watched=False), "start, is_refused 20")
+    run = play(killed(watched=False), f"start, {REFUSED * 20}")
     run.world.watch()
     assert heard(run) == SUSPECTED
-    assert heard(play(run, "is_refused 5")) == PROVED
+    assert heard(play(run, REFUSED * 5)) == PROVED
 
 
 def test_a_release_without_transactional_stores():
@@ -136,7 +137,8 @@ def test_a_windowed_store():
 def test_global_stores(starts, expected):
     """KAFKA-21034: each process is refused once and fails; nothing wipes them on any release."""
     run = play(
-        killed("4.3.1", task="global"), "30 s, start, 1 s, is_refused global, crash, " * starts + "10 s"
+        killed("4.3.1", task="global"),
+        "30 s, start, 1 s, is_refused global, 0.35 s, crash, " * starts + "10 s",
     )
     assert heard(run) == expected
     for finding in about_openings(run):
@@ -149,7 +151,7 @@ def test_global_stores(starts, expected):
 
 def looped_at_rest(**more) -> Scenario:
     """Met by an agent that comes later: starts do not follow so closely."""
-    run = play(killed(watched=False, **more), "start, 1.5 s, is_refused every_ms=100, crash, " * 20)
+    run = play(killed(watched=False, **more), "start, 1.5 s, is_refused, 0.1 s, crash, " * 20)
     run.world.watch()
     return run
 
@@ -173,7 +175,7 @@ KILLED_ALOS = {"guarantee": "at_least_once"}
     **{f"refused twice, then wiped, {x}": (lambda x=x: killed(x), TWICE, BY_DESIGN)
        for x in ("4.3.0", "4.3.1", "4.4.0")},
     # each process ends before it gets the task: its start-up pass is refused once
-    "a crash loop without a broker": (killed, "start, 3 s, is_refused, crash, 10 s, " * 20, QUIET),
+    "a crash loop without a broker": (killed, f"start, 3 s, {REFUSED}crash, 10 s, " * 20, QUIET),
     "the same at rest": (looped_at_rest, "", QUIET),
     "the same at rest, nothing told": (lambda: looped_at_rest(**UNKNOWN), "", QUIET),
     # closed in order and opened again, as long as the process lives; flushed in between
@@ -183,7 +185,7 @@ KILLED_ALOS = {"guarantee": "at_least_once"}
     # a crash loop, and with transactional stores a status that nobody writes any more
     "at-least-once, 4.3": (lambda: killed("4.3.1", **KILLED_ALOS), LOOP, ALOS),
     "at-least-once, 4.4": (lambda: killed("4.4.0", **KILLED_ALOS), LOOP, ALOS),
-    "no process lives: an operator reads the store": (killed, "is_refused 20 every_ms=100", QUIET),
+    "no process lives: an operator reads the store": (killed, "is_refused, 0.1 s, " * 20, QUIET),
     "readers of a running store": (read_while_it_runs, "", QUIET),
 })  # fmt: skip
 def test_it_is_silent(life, script, expected):

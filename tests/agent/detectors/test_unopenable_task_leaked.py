@@ -10,7 +10,6 @@ from tests.support.openings import ID, only
 from tests.support.openings import said as about_openings
 from tests.support.scenario import WINDOWED, Scenario
 from tests.support.scenario_script import play
-from tests.support.scenario_tasks import delete_tree
 from tests.support.tables import QUIET, SUSPECTED, WARNED, table
 
 LAW = "deleted-while-held"
@@ -74,30 +73,21 @@ def test_the_next_processes_bring_nothing_back():
     assert run.findings(LAW) == []
 
 
-def ends_within_the_second() -> Scenario:
-    """Nothing lasts."""
-    return play(leaked(), "0.3 s, crash")
+CLOSED = "start, opens, puts 100, puts 100 segment=60000, flushes, 5 s, stops 99, 5 s"
 
 
-def deleted_by_another_hand() -> Scenario:
-    """Closed in order before, opened in full: no segment was refused."""
-    run = Scenario("4.4.0", EOS, stores={"w": WINDOWED})
-    play(run, "start, opens, puts 100, puts 100 segment=60000, flushes, 5 s, stops 99, 5 s, start, opens")
-    play(run, "5 s")
-    delete_tree(run.world, "app/0_0")
-    return run
-
-
-@table(ID, "life, by_law, expected", {
+@table(ID, "life, script, by_law, expected", {
     "the guarantee is not configured: at-least-once refuses nothing": (
-        lambda: leaked(hidden=("*",)), False, SUSPECTED),
-    "a process that ends within the second": (ends_within_the_second, False, "the process may be about to end"),
-    "at-least-once leaks nothing: whoever deleted it": (lambda: leaked("at_least_once"), True, QUIET),
-    "another hand deletes what is open": (deleted_by_another_hand, True, QUIET),
+        lambda: leaked(hidden=("*",)), "", False, SUSPECTED),
+    "a process that ends within the second": (leaked, "0.3 s, crash", False, "the process may be about to end"),
+    "at-least-once leaks nothing: whoever deleted it": (lambda: leaked("at_least_once"), "", True, QUIET),
+    # closed in order before, opened in full: no segment was refused
+    "another hand deletes what is open": (
+        lambda: Scenario("4.4.0", EOS, stores={"w": WINDOWED}),
+        f"{CLOSED}, start, opens, 5 s, delete_tree app/0_0", True, QUIET),
 })  # fmt: skip
-def test_who_speaks(life, by_law, expected):
-    run = life()
-    run.wait(10)
+def test_who_speaks(life, script, by_law, expected):
+    run = play(life(), f"{script}, 10 s")
     assert [(x.severity, x.confidence) for x in about_openings(run)] == expected
     assert {x.missing_facts for x in about_openings(run)} <= {("processing_guarantee",)}
     assert bool(run.findings(LAW)) is by_law
