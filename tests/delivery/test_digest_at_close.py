@@ -127,7 +127,7 @@ def test_the_event_is_the_line_that_the_command_writes(
     assert tree(closed) == before
     output = tmp_path / "line.jsonl"
     assert main(["digest", str(state), "--output", str(output), "--pod", "orders-0", "--task", task]) == 0
-    wanted = json.loads(output.read_text())["data"]
+    wanted = json.loads(output.read_text())
     (event,) = digests(tmp_path)
     (said,), (by_hand,) = event["digests"], wanted["digests"]
     assert said["made_us"] <= event["observed_at_us"] <= by_hand["made_us"]
