@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import pytest
 
@@ -16,11 +15,6 @@ from tests.support.scenario_case import judge
 
 Told = Scenario | AgentCase | Callable[..., Scenario | AgentCase]
 """A life that was played, one look at a state directory, or what makes one of them."""
-
-
-def twin(detector: str, name: str, *values: Any) -> Any:
-    """A row that must reach this innocent (or unknown) of the detector."""
-    return pytest.param(*values, marks=pytest.mark.twin_of(detector, name))
 
 
 def cases(detector: str, *rows: tuple[str, Told, str]) -> pytest.MarkDecorator:
