@@ -176,9 +176,10 @@ def _continues(x: InMemory) -> Proof | None:
     """A new owner that waited for the lock makes the store soon after the deletion."""
     if x.carried is None or x.before is None:
         return None
+    heard = x.carried.deleted and (x.carried.ended_us or 0) < x.session.opened_us
     soon = x.session.opened_us - x.before.ended_us <= SAME_PASS_US
     why = "its first checkpoint continues from the old offset"
-    return Proof(why, certain=soon and x.affected is Affected.YES)
+    return Proof(why, certain=heard and soon and x.affected is Affected.YES)
 
 
 # What it says

@@ -251,7 +251,10 @@ class DirectoryReader:
         return changes + [y for x in again for y in self._database(classify(x.path), later_us, Source.RESCAN)]
 
     def read_task(self, task: Task, now_us: int, source: Source) -> list[Transition]:
-        """Read a known task: its stores, its checkpoint, then its lock and directory."""
+        """Read a known task: its stores, its checkpoint, then its lock and directory; all of a directory made anew."""
+        found = self._disk.stat(task.path)
+        if not isinstance(found, Unseen) and found.inode != task.inode:
+            return self._task_tree(classify(task.path), now_us, source)
         changes = self._read_databases(task.database_paths, now_us, source)
         changes += self._read_checkpoint(task.path, now_us, source)
         return changes + self._reduce(self.observer.task(classify(task.path), now_us, source))

@@ -91,7 +91,10 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         opened_us = reopens[0] if before else reopens[-1]
     else:
         opened_us = at_us
-    offset = offset_in_force(task, store.name, min(opened_us, at_us), max(released_us, store.forgotten_us))
+    # Nobody heard which came first, the new store or the end of the old checkpoint: `confirm_offset` may show it.
+    heard = not created or any(x.heard for x in store.databases.values())
+    known_us = max(released_us, store.forgotten_us)
+    offset = offset_in_force(task, store.name, min(opened_us, at_us), known_us) if heard else None
     # A volume that was replaced meanwhile holds another store, of which the earlier session says nothing.
     goes_on = before is not None and before.is_of(store.identities)
     # of its segments some may not have been read since
@@ -263,6 +266,20 @@ def offset_in_force(task: Task, store_name: str, opened_us: int, released_us: in
     if fact.deleted and (fact.ended_us or 0) < released_us:
         return None
     return fact.offsets.get(store_name)
+
+
+def confirm_offsets(task: Task) -> None:
+    """Take a checkpoint that is still there for the one in force when an incarnation that came unheard was made."""
+    for store in task.stores.values():
+        session = store.session
+        if (
+            store.past
+            and session
+            and session.created
+            and session.first is None
+            and session.offset_at_open is None
+        ):
+            session.offset_at_open = offset_in_force(task, store.name, session.opened_us, 0)
 
 
 def close_sessions(task: Task, reading: Observation) -> list[Store]:

@@ -159,7 +159,7 @@ def _begin(task: Task, store: Store, database: Database, reading: DatabaseReadin
         task.walk = None
     database.incarnation = store.incarnation
     database.identity, database.born_us = reading.identity, reading.identity_born_us
-    database.found_us = reading.at_us
+    database.found_us, database.heard = reading.at_us, reading.source is Source.INOTIFY
     before = store.past[-1] if store.past else None
     return change_of(
         Change.STORE_CREATED,

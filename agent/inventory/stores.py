@@ -121,6 +121,7 @@ class Database:
     deletes: bool | None = None
     offsets_unread: bool = False
     found_us: int = 0
+    heard: bool = False  # its making was announced, so what went before it was, too
     uncommitted_us: int = 0
     touched_us: int = 0
     seen_us: int = 0
@@ -172,7 +173,9 @@ class Session:
     opened_us: int  # when the store was opened (by `LOG.old.<us>` or `IDENTITY` where they show it)
     identities: frozenset[str]  # RocksDB identities when it was opened (one per segment)
     puts_at_open: int  # flushed before it
-    offset_at_open: int | None  # checkpoint entry in force then; None = there was none
+    offset_at_open: (
+        int | None
+    )  # checkpoint entry in force then; None = there was none, or it may have gone before
     created: bool  # the store was made by this session's opening
     attached: bool = False  # it was held at the agent's first reading: how it began is not known
     first: CheckpointClaim | None = None  # first checkpoint written in the session

@@ -21,7 +21,7 @@ from agent.inventory.model import (
 )
 from agent.inventory.observations import CheckpointReading, LockReading, Observation, Removal, TaskReading
 from agent.inventory.recent import recent
-from agent.inventory.sessions import settle_close
+from agent.inventory.sessions import confirm_offsets, settle_close
 from agent.inventory.store_changes import OWNER_DELETES_WITHIN_US, end_database, note_taken
 from agent.inventory.stores import NO_NUMBERS
 from agent.inventory.transitions import Transition, change_of
@@ -268,6 +268,7 @@ def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition
     offsets, foreign = _split(task, reading.entries)
     current = task.checkpoint
     if current is not None and current.written_us == reading.mtime_us and current.offsets == offsets:
+        confirm_offsets(task)
         return []
     before = task.checkpoints[-1].offsets if task.checkpoints else {}
     if current is not None:

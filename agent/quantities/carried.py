@@ -16,7 +16,7 @@ def continued_from(task: Task, store: Store, session: Session) -> CheckpointFact
     mark, fact = session.first, task.checkpoint_at(session.opened_us)
     if mark is None or fact is None or store.segmented or not session.created or not store.past:
         return None
-    if not fact.deleted or (fact.ended_us or 0) >= session.opened_us:
+    if session.offset_at_open is not None:
         return None
     old = fact.offsets.get(store.name)
     if old is None or not is_real(old) or mark.offset < old:

@@ -109,6 +109,38 @@ def test_first_start_of_4_3_after_a_torn_deletion(release, told, guarantee):
     assert heard(ID, run) == PROVED
 
 
+@pytest.mark.parametrize("numbered_anew", [True, False])
+@pytest.mark.parametrize("guarantee", [ALOS, EOS])
+@pytest.mark.parametrize("release", ["3.9.2", "4.2.1", "4.3.1", "4.4.0"])
+def test_a_directory_that_was_made_anew_between_two_visits(release, guarantee, numbered_anew):
+    """Nobody heard in which order checkpoint and store went and came; a file system may give the inode again."""
+    run = Scenario(
+        "4.2.1" if release >= "4.3" else release, guarantee, told={"kafka_streams_version": release}
+    )
+    play(run, "start, opens, 1 s, puts 3000, checkpoints 3000, 5 s, closes 3000, crash, 10 s")
+    run.start(release)
+    before = run.world.disk._find("app/0_0")
+    assert before is not None
+    with run.unheard():
+        play(run, "1 s, deletes_directory 0_0, 1 s, opens")
+        after = run.world.disk._find("app/0_0")
+        assert after is not None
+        after.inode = after.inode if numbered_anew else before.inode
+        play(run, "restores 4000 puts=4000, 1 s, checkpoints 4000, flushes, 1 s")
+    play(run, "60 s")
+    assert run.loud() == []
+
+
+def test_a_checkpoint_that_is_still_there_was_in_force():
+    """A torn deletion and the new store come between two visits: what is there afterwards shows the order."""
+    run = Scenario("3.9.2", ALOS)
+    play(run, "start, opens 0_1, 1 s, puts 0_1 3000, checkpoints 0_1 3000, 5 s, closes 0_1 3000, 10 s")
+    with run.unheard():
+        play(run, "deletes 0_1 stop_after=s/CURRENT, crash, 1 s, start, opens 0_1, 10 s")
+    play(run, "restores 0_1 4000 puts=1000, 2 s")
+    assert heard(ID, run) == PROVED
+
+
 # -- one look ---------------------------------------------------------------------------------------------------
 
 

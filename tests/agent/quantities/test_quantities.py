@@ -230,17 +230,20 @@ def carried(
     deleted: bool = True,
     gone: bool = True,
     written: int | None = 2000,
+    trusted: int | None = None,
 ) -> tuple[Task, Store, Session]:
     """A store of 2,000 puts was deleted at offset 2000; its successor's first checkpoint: 2050 with 50 puts."""
     new = session(30, created=created, first=None if offset is None else mark(35, offset, puts))
+    new.offset_at_open = trusted
     one = store([database(born=30)], [new], segmented=segmented, past=(past(25, puts=2000),) if gone else ())
     facts = [] if written is None else [checkpoint(10, written, ended=ended, deleted=deleted)]
     return task(one, checkpoints=facts), one, new
 
 
-def test_continued():
+@pytest.mark.parametrize("changes", [{}, {"deleted": False}, {"ended": 31.0}])
+def test_continued(changes):
     """About as many puts as offsets since the old checkpoint, and far fewer than the old store held."""
-    found = continued_from(*carried())
+    found = continued_from(*carried(**changes))
     assert found is not None
     assert found.written_us == at(10)
 
@@ -248,7 +251,7 @@ def test_continued():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"created": False}, {"segmented": True}, {"deleted": False}, {"ended": 30.0}, {"ended": 31.0},
+        {"created": False}, {"segmented": True}, {"trusted": 2000},
         {"offset": 1999}, {"puts": 53}, {"puts": 24}, {"offset": 3600, "puts": 1600},
         {"gone": False}, {"offset": None}, {"written": None}, {"written": 0},
     ],
