@@ -111,11 +111,12 @@ def _unused_until_read(case: TaskCase, store: Store) -> tuple[int, int] | None:
     return case.once(_times, application)[-1], max(database.seen_us for database in store.databases.values())
 
 
-def _unused_until_opened(case: TaskCase, store: Store) -> tuple[int, int] | None:
+def _unused_until_opened(case: TaskCase, store: Store, long_us: int) -> tuple[int, int] | None:
     """Return the same of a store of which no session before the first one that is known was seen; None = not known.
 
     What an opening and the work after it overwrite no longer shows when the session before it ended. So the store was
     read while it was free, or the checkpoint that a close writes is still known; from 4.3 on a close writes none.
+    Where its own times are within `long_us`, those of other tasks cannot make it longer.
     """
     session = store.session
     if session is None or len(store.sessions) > 1 or session.created or store.forgotten_us:
@@ -128,10 +129,12 @@ def _unused_until_opened(case: TaskCase, store: Store) -> tuple[int, int] | None
     opened = {x for database in store.databases.values() for x in database.reopened_us}
     if not was_free and not (by_checkpoint and session.opened_us in opened):
         return None
-    own = [x for x in _times_of(case.task, store) if x < session.opened_us]
+    own_us = max((x for x in _times_of(case.task, store) if x < session.opened_us), default=0)
+    if session.opened_us - own_us <= long_us:
+        return own_us, session.opened_us
     times = case.once(_times, case.application)
     before = bisect_right(times, case.once(_began_us, case.application) - 1)
-    return max(*own, times[before - 1] if before else 0, 0), session.opened_us
+    return max(own_us, times[before - 1] if before else 0), session.opened_us
 
 
 def _is_alive(application: Application) -> bool:
@@ -174,7 +177,8 @@ def _pauses(case: TaskCase) -> Iterator[Pause]:
             released_us = before.released_us or 0
             yield Reuse(case, store, released_us, after.opened_us, retention_ms, after, watched=True)
     for store in stores:
-        opened, read = _unused_until_opened(case, store), _unused_until_read(case, store)
+        opened = _unused_until_opened(case, store, retention_ms * 1_000)
+        read = _unused_until_read(case, store)
         if opened is not None:
             after = store.sessions[0]
             if after.offset_at_open is None:  # the first reading meets the stores before the checkpoint

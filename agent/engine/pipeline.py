@@ -273,12 +273,12 @@ class Pipeline:
                 body = summary_body(application, task, self.profiles.of(application))
                 self.emit(Record(Kind.SUMMARY, now_us, body))
             self.judges.judge_task(now_us, application, task, batch)
-            profile = self.profiles.of(application)
+            known = self.judges.know(application, batch)
             self.worlds.reconsider(
-                application, task, profile, now_us, at_once=self.ledger.read_once_us is not None
+                application, task, known, now_us, at_once=self.ledger.read_once_us is not None
             )
         for application in filter(whom, self.inventory.applications.values()):
-            self.worlds.decide(application, self.profiles.of(application), now_us)
+            self.worlds.decide(application, self.judges.know(application, batch), now_us)
             self._judge_application(application, now_us, batch)
 
     def _due(self, now_us: int, *, everything: bool) -> list[tuple[Application, Task]]:

@@ -14,7 +14,7 @@ from itertools import combinations, product
 from agent.contract.events import Severity
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
-from agent.engine.detector_runner import Batch, DetectorRunner
+from agent.engine.detector_runner import Batch, DetectorRunner, JudgementContext
 from agent.engine.profiles import Profiles
 from agent.engine.unchanged import Unchanged
 from agent.findings.ledger import Ledger
@@ -130,14 +130,14 @@ class Worlds:
         return list(self._decisions.values())
 
     def reconsider(
-        self, application: Application, task: Task, profile: Profile, now_us: int, *, at_once: bool
+        self, application: Application, task: Task, known: JudgementContext, now_us: int, *, at_once: bool
     ) -> None:
         """Note whether anything may be wrong with a task in some world: `decide` judges those only.
 
         An agent tries the two guarantees each time, and of the other worlds one after the other; `at_once`: all now.
         """
         suspects = self._suspects.setdefault(application.id, {})
-        possible = self._possible(application, profile)
+        possible = self._possible(application, known.profile)
         if not task.exists:
             suspects.pop(task.id, None)
             self._tried.pop(task.path, None)
@@ -155,7 +155,7 @@ class Worlds:
                 self.partly.add(application.id)
             guarantees = {tuple((k, v) for k, v in world.items() if k == GUARANTEE) for world in possible}
             tried = [*map(dict, sorted(guarantees)), possible[nth % len(possible)]]
-        if any(self._findings(application, [task], world, now_us) for world in tried):
+        if any(self._findings(application, [task], world, now_us, known) for world in tried):
             suspects[task.id] = task
 
     def _possible(self, application: Application, profile: Profile) -> list[World]:
@@ -165,24 +165,24 @@ class Worlds:
             known = self._known[application.id] = profile, found
         return known[1]
 
-    def decide(self, application: Application, profile: Profile, now_us: int) -> Decision | None:
+    def decide(self, application: Application, known: JudgementContext, now_us: int) -> Decision | None:
         """Judge the suspicious tasks of an application in every world; None = every world says the same."""
         if all(task.path in self._tried for task in application.tasks.values() if task.exists):
             self._decided.add(application.id)
-        decision = self._decide(application, profile, now_us)
+        decision = self._decide(application, known, now_us)
         if decision is None:
             self._decisions.pop(application.id, None)
         else:
             self._decisions[application.id] = decision
         return decision
 
-    def _decide(self, application: Application, profile: Profile, now_us: int) -> Decision | None:
+    def _decide(self, application: Application, known: JudgementContext, now_us: int) -> Decision | None:
         suspects = list(self._suspects.get(application.id, {}).values())
         if not suspects:
             return None
-        possible, said, asked = self._possible(application, profile), [], suspects[:MOST_TASKS]
-        for world in possible:
-            found = self._findings(application, asked, world, now_us)
+        profile, said, asked = known.profile, [], suspects[:MOST_TASKS]
+        for world in self._possible(application, profile):
+            found = self._findings(application, asked, world, now_us, known)
             if found is not None:
                 said.append((world, _outcome(found), found))
         outcomes = [outcome for _, outcome, _ in said]
@@ -205,15 +205,24 @@ class Worlds:
         )
 
     def _findings(
-        self, application: Application, tasks: Sequence[Task], world: World, now_us: int
+        self,
+        application: Application,
+        tasks: Sequence[Task],
+        world: World,
+        now_us: int,
+        known: JudgementContext,
     ) -> list[Finding] | None:
-        """List what is a warning or more in a world; None = disk shows that this world is none."""
+        """List what is a warning or more in a world; None = disk shows that this world is none.
+
+        What was asked once of the inventory holds in every world: of ten thousand tasks each would ask for all again.
+        """
         runner = self._runner(application, world)
         if RELEASE in world and runner.profiles.of(application).conflicts:
             return None
         runner.ledger = Ledger()
         runner.ledger.read_once_us = now_us
         batch: Batch = {}
+        runner.know(application, batch).answers = known.answers
         for task in tasks:
             runner.judge_task(now_us, application, task, batch)
         return [x for x in runner.ledger.findings() if x.severity is not Severity.INFO]
