@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from agent.cli.help_pages import PAGES as AGENT
-from agent.cli.lookup import of_alert
+from agent.cli.page_text import of_alert
 from agent.contract import buckets
 from agent.contract.exit_codes import Exit, codes_of
 from agent.contract.help_page import HelpPage
@@ -16,9 +16,9 @@ from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
 from agent.judging.base import DetectorMeta, Scope
 from agent.publish.catalogue import GROUPS
-from agent.publish.incident_rows import INCIDENTS_LISTED
+from agent.publish.exposition import severities, stays
 from agent.publish.metric import Metric
-from agent.publish.series_scope import severities, stays
+from agent.publish.rows import INCIDENTS_LISTED
 from spark_rollup.help_pages import PAGES as ROLLUP
 from spark_rollup.registry import NAMING, REFUTING
 from spark_rollup.report.metrics import CATALOGUE, FILE
@@ -43,7 +43,7 @@ _SERIES = SERIES_BUDGET + _OWN + _EACH
 _METRICS_HEAD = f"""\
 # Metrics
 
-<!-- generated from `agent/publish/families`; change it there -->
+<!-- generated from `agent/publish/catalogue.py`; change it there -->
 
 The agent serves these on `/metrics`, as Prometheus text or OpenMetrics. Every family is present from the first scrape.
 Series with known label values start at 0 if they can become anything else; applications without a task, disabled

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agent.cli.json_lines import VERSION
+from agent.cli.output import VERSION
 from agent.contract.codec import DATASCHEMA
 from agent.contract.events import Kind, Severity
 from agent.contract.exit_codes import Exit

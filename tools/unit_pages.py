@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from agent.cli.lookup import is_issue
+from agent.cli.page_text import is_issue
 from agent.contract.events import Level
 from agent.contract.runbooks import BY_PAGE, address_of, anchor_of
 from agent.detectors import BY_ID, DETECTORS

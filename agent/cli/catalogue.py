@@ -12,9 +12,17 @@ from pathlib import Path
 
 from agent.cli.incident_text import incident_text
 from agent.cli.known import Story, listing
-from agent.cli.lookup import exceptions_of, is_issue, of_alert, section_about, slug_of
 from agent.cli.output import width_of
-from agent.cli.page_text import page_text, section_of, sections_of
+from agent.cli.page_text import (
+    exceptions_of,
+    is_issue,
+    of_alert,
+    page_text,
+    section_about,
+    section_of,
+    sections_of,
+    slug_of,
+)
 from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.names import nearest

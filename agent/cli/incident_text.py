@@ -11,7 +11,7 @@ from agent.contract.codec import moment, printable, rfc3339
 from agent.contract.events import Affected, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 from agent.contract.wording import named
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural

@@ -15,7 +15,7 @@ from agent.contract.events import Severity, Status
 from agent.contract.finding import Evidence, Finding, read_back
 from agent.contract.grouping import Link, incident_of
 from agent.contract.incidents import Incident, gather
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 from agent.errors import UnreadError, UsageError
 
 Told = dict[str, object]

@@ -19,7 +19,7 @@ from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Incident
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 from agent.errors import UnreadError
 
 _TASK = re.compile(r"(__[A-Za-z0-9._-]+__/)?\d+_\d+|global", re.ASCII)

@@ -65,11 +65,10 @@ def verify(chosen: argparse.Namespace) -> int:
     # what verify needs beside the rest is loaded only where it is asked for
     from agent.ship.sinks.kafka import properties
     from agent.verify.changelog import Changelogs
-    from agent.verify.explain import notes_of
     from agent.verify.global_stores import GlobalComparison
     from agent.verify.report import exit_code, json_line, paragraph
     from agent.verify.stores import load
-    from agent.verify.verify import Comparison, verify_store
+    from agent.verify.verify import Comparison, notes_of, verify_store
     from agent.verify.view import more_descriptors, private_directory
 
     require_state_directory(KernelDisk(chosen.state_dir), chosen.state_dir)

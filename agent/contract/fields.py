@@ -9,7 +9,7 @@ from __future__ import annotations
 from agent.contract.buckets import DIGESTS
 from agent.contract.events import Affected, Change, Confidence, Kind, Level, Severity, Source, Status
 from agent.contract.field import Field, FieldType
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 
 _S, _L, _B = FieldType.STRING, FieldType.LONG, FieldType.BOOLEAN
 _TRANSITION, _FINDING, _SUMMARY = (Kind.TRANSITION,), (Kind.FINDING,), (Kind.SUMMARY,)

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from textwrap import shorten
 from typing import Any, Generic
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.grouping import CONFIRMS, OF_ONE_AGENT, REFUTES, F, Group, Link, Member, groups
 from agent.contract.mechanisms import ONLY_OF_DAMAGE, TITLES, comes_first
-from agent.contract.remedy import Remedy
-from agent.contract.wording import pods_of, sentence, step, weight
+from agent.contract.units import Remedy
+from agent.contract.wording import named, pods_of, sentence, step, weight
 
 Accepts = Callable[[str], Collection[str]]
 """Application -> detectors whose lasting exposures the operator accepted."""
@@ -309,3 +310,29 @@ def _of_tasks(one: Incident[Any]) -> list[_Place]:
 
 def _home(one: Incident[Any]) -> tuple[str, str]:
     return one.namespace, one.application_id
+
+
+SUMMARY_CHARACTERS, STEP_CHARACTERS = 300, 800
+"""The step of KAFKA-20685, with the proof before it and three more tasks after it, takes 700."""
+
+
+def where_to_read(incident_id: str) -> str:
+    """Say where an incident is whole."""
+    return f"`statewarden explain {incident_id} --events SOURCE`, the agent's page, or the newest report"
+
+
+def summary_of(incident: Incident[F]) -> str:
+    """Say what it is about, what names it by now, how sure that is, and what is wrong: one line for a chat."""
+    where = " ".join(x for x in (incident.application_id, named(incident.like_the_lead)) if x)
+    on = f" on {named(incident.pods)}" if incident.pods else ""
+    how = f"{incident.lead.detector}, {incident.confidence.value}"
+    return shorten(
+        f"{where or 'The agent'}{on} ({how}): {incident.sentence}", SUMMARY_CHARACTERS, placeholder=" ..."
+    )
+
+
+def step_of(incident: Incident[F]) -> str:
+    """Give the one step, whole or not at all: who follows half of it may lose what the other half would have saved."""
+    if len(incident.next_action) <= STEP_CHARACTERS:
+        return incident.next_action
+    return f"Too long for an alert. Read it whole before you remove or start anything: {where_to_read(incident.id)}."

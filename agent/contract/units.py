@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from agent.contract.events import Severity
+
+
+class Remedy(StrEnum):
+    """What becomes of the task's directory."""
+
+    RESTORE = "restore"
+    """Copy it, remove it, start: the task is restored from its changelog."""
+    CHECK_FIRST = "check-first"
+    """The same, once a person has made the check that the step names."""
+    KEEP = "keep"
+    """Nothing may be removed: it may be the only complete copy."""
+    OTHER = "other"
+    """Its removal is no part of the step."""
+
 
 WRONG_RESULTS = (
     "The store lacks records that the task believes it has. Wrong results go to output and changelog."

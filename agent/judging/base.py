@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.finding import Evidence as Evidence
 from agent.contract.mechanisms import Mechanism as Mechanism
-from agent.contract.remedy import Remedy as Remedy
+from agent.contract.units import Remedy as Remedy
 from agent.contract.units import Twin as Twin
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings

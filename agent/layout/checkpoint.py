@@ -40,8 +40,7 @@ def parse_checkpoint(content: bytes) -> tuple[OffsetEntry, ...]:
     Stricter than Kafka Streams in two points: a negative offset other than -4 and a partition that is listed
     twice are errors here, where Streams leaves the one out and lets the other overwrite.
 
-    Raises:
-        CheckpointFormatError: with the reason and the 1-based line.
+    Raises `CheckpointFormatError`: with the reason and the 1-based line.
 
     Source:
         OffsetCheckpoint.read (1.1 to 4.3): version line, count line, `topic partition offset` lines.

@@ -16,8 +16,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 def parse_process_file(content: bytes) -> str:
     """Read the process id in lower case from one JSON object; later releases may add fields.
 
-    Raises:
-        ProcessFileError: not JSON, not an object, or no UUID in it.
+    Raises `ProcessFileError`: not JSON, not an object, or no UUID in it.
 
     Source:
         StateDirectory.StateDirectoryProcessFile (2.6.2+, 2.7.1+, 2.8+).

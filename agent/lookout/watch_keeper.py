@@ -8,15 +8,15 @@ from pathlib import Path
 
 from agent.clock import Clock
 from agent.errors import WatchError
-from agent.home.canary_file import CanaryFile, number_of
+from agent.home.canary import Canary
 from agent.inventory.blind_causes import BY_SLUG
 from agent.inventory.hints import Hint, HintKind
 from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import enough_instances, instance_limit
 from agent.watch.mailbox import Mailbox
-from agent.watch.source import Cause, WatchCounters
 from agent.watch.tree_watch import TreeWatch
+from agent.watch.watches import Cause, WatchCounters
 
 LOG = logging.getLogger(__name__)
 
@@ -26,11 +26,6 @@ RESTART_MOST_S = 60.0
 STEADY_S = 300.0
 """A source that lived so long resets the pauses."""
 STOP_WAIT_S = 2.0
-
-EVERY_S = 5.0
-LATE_AFTER_S = 15.0
-"""A notification takes milliseconds; under full load the queue is read within a second or two."""
-
 
 Make = Callable[[Cause, int], InotifySource]
 """Makes a source from the cause of its first rescan and the time at which that loss began (0 = none).
@@ -52,74 +47,15 @@ def inotify_maker(root: Path, mailbox: Mailbox, clock: Clock, canary: Path | Non
     return make
 
 
-class Canary:
-    """Counts upwards; a number that came back proves that everything announced before it has come, too."""
-
-    def __init__(self, move: Callable[[int], bool]) -> None:
-        """Send with `move`, which gives the file its next number or says that it cannot."""
-        self._move = move
-        self._sent = self._seen = 0
-        self._waits_since_s: float | None = None
-        self._next_s = 0.0
-        self.missed = 0
-        self.is_stuck = False
-
-    def check(self, now_s: float) -> None:
-        """Send the next one if it is time and the last one is back."""
-        if self._waits_since_s is None and now_s >= self._next_s:
-            self._send(now_s)
-
-    def fence(self, now_s: float) -> int | None:
-        """Send one now: when `seen` has reached the number given, all that was announced before has been heard.
-
-        None = none can be sent.
-        """
-        self._send(now_s)
-        return None if self.is_stuck else self._sent
-
-    def receive(self, number: int) -> None:
-        """Take the announcement of a number."""
-        if number > self._seen:
-            self._seen = number
-        if self._seen >= self._sent:
-            self._waits_since_s = None
-
-    @property
-    def seen(self) -> int:
-        """Highest number that came back."""
-        return self._seen
-
-    def late_since(self, now_s: float) -> float | None:
-        """Return since when one is waited for that should have come back long ago; None = all is well."""
-        since_s = self._waits_since_s
-        return since_s if since_s is not None and now_s - since_s > LATE_AFTER_S else None
-
-    def give_up(self, now_s: float) -> None:
-        """Count the one that is late as missed, and wait for it no longer: the reader is restarted."""
-        self.missed += 1
-        self._waits_since_s = None
-        self._seen = self._sent
-        self._next_s = now_s + EVERY_S
-
-    def _send(self, now_s: float) -> None:
-        self.is_stuck = not self._move(self._sent + 1)
-        self._next_s = now_s + EVERY_S
-        if not self.is_stuck:
-            self._sent += 1
-            if self._waits_since_s is None:
-                self._waits_since_s = now_s
-
-
 class WatchKeeper:
     """The worker's view of the watch. Used by the worker's thread only, which gives it the time."""
 
-    def __init__(self, make: Make | None, canary: CanaryFile | None, polling: str = "") -> None:
-        """Keep what `make` makes (None = poll only); `polling` says why the volume has to be polled."""
+    def __init__(self, make: Make | None, canary: Canary | None) -> None:
+        """Keep what `make` makes; None = poll only."""
         self._make = make
-        self._polling = polling
+        self._polling = ""  # why the volume has to be polled
         self._source: InotifySource | None = None
-        self._file = canary
-        self._canary = Canary(canary.move) if canary is not None and make is not None else None
+        self.canary = canary if make is not None else None  # what proves that notifications come through
         self._before = WatchCounters()
         self._refusal = ""
         self._starts = 0
@@ -174,16 +110,16 @@ class WatchKeeper:
         if not source.is_alive():
             LOG.error("the watch died; restarting it: %s", source.failure())
             self._drop(source, Cause.WATCH_LOST, self._heard_us)
-        elif self._canary is not None:
-            late_since_s = self._canary.late_since(now_s)
+        elif self.canary is not None:
+            late_since_s = self.canary.late_since(now_s)
             if late_since_s is not None:
                 LOG.error("inotify did not report the canary; restarting the watch")
-                self._canary.give_up(now_s)
+                self.canary.give_up(now_s)
                 self._drop(source, Cause.CANARY_MISSED, now_us - round((now_s - late_since_s) * 1_000_000))
             elif source.watch.is_canary_watched():
-                self._canary.check(now_s)
-            elif self._file is not None:
-                self._file.restore()
+                self.canary.check(now_s)
+            else:
+                self.canary.restore()
 
     def rewatch(self, since_us: int) -> None:
         """Give the source up and restart: it has lost a directory without a word."""
@@ -208,9 +144,7 @@ class WatchKeeper:
         others = []
         for hint in hints:
             if hint.kind is HintKind.CANARY:
-                number = number_of(hint.path)
-                if self._canary is not None and number is not None:
-                    self._canary.receive(number)
+                if self.canary is not None and self.canary.receive(hint.path):
                     self._heard_us = now_us
             else:
                 others.append(hint)
@@ -219,22 +153,22 @@ class WatchKeeper:
 
     def fence(self, now_s: float) -> int | None:
         """Send a canary now; see `Canary.fence`. None = there is none to send."""
-        return self._canary.fence(now_s) if self._canary is not None and self._is_canary_watched else None
+        return self.canary.fence(now_s) if self.canary is not None and self._is_canary_watched else None
 
     @property
     def passed(self) -> int:
         """Highest canary that came back."""
-        return self._canary.seen if self._canary is not None else 0
+        return self.canary.seen if self.canary is not None else 0
 
     @property
     def canaries_missed(self) -> int:
         """Canaries that did not come back in time."""
-        return self._canary.missed if self._canary is not None else 0
+        return self.canary.missed if self.canary is not None else 0
 
     @property
     def has_canary(self) -> bool:
         """Whether a canary proves that notifications come through."""
-        return self._canary is not None and not self._canary.is_stuck and self._is_canary_watched
+        return self.canary is not None and not self.canary.is_stuck and self._is_canary_watched
 
     @property
     def _is_canary_watched(self) -> bool:

@@ -18,12 +18,11 @@ from agent.inventory.disk import ListableDisk, Unseen
 from agent.inventory.file_times import clock_sentence
 from agent.inventory.hints import Hint, HintKind
 from agent.inventory.transitions import Transition
-from agent.lookout.clock_watch import ClockWatch, Gap
 from agent.lookout.missed import MissedChanges, Suspect
-from agent.lookout.self_limits import SelfLimits
+from agent.lookout.self_limits import ClockWatch, Gap, SelfLimits
 from agent.lookout.walk import BUSY_SHARE, POLLING, WATCHING, Pace, Reconciler
 from agent.lookout.watch_keeper import WatchKeeper
-from agent.observe.memory import resident_bytes
+from agent.observe.process import resident_bytes
 from agent.observe.volume import find_mount, volume_kind
 from agent.watch.limits import read_limits
 from agent.watch.mailbox import Mailbox

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.inventory.observations import Flush, StoreOffsets
-from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.store import StoreFacts
 
 

@@ -33,8 +33,8 @@ from agent.layout.shape import is_application, leftovers
 from agent.layout.sharing import shared
 from agent.observe.content import of_content, of_unread
 from agent.observe.rocksdb.cache import SstCache
+from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.manifest import ManifestCache
-from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView, Origin
 from agent.observe.rocksdb.store import StoreFacts, read_store
 

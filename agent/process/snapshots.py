@@ -17,11 +17,10 @@ from agent.inventory.blind_causes import Step
 from agent.inventory.blindness import blind_seconds
 from agent.inventory.model import Application
 from agent.lookout.watch_loop import WatchLoop
-from agent.observe.memory import resident_bytes
-from agent.publish.incident_rows import counts, exposures, incident_rows
+from agent.observe.process import resident_bytes
 from agent.publish.kubernetes import KubernetesEvents
+from agent.publish.rows import TaskTable, counts, exposures, incident_rows, shown_findings, task_rows
 from agent.publish.snapshot import DigestMetrics, MetricsSnapshot, WatchMetrics
-from agent.publish.task_table import TaskTable, shown_findings, task_rows
 from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
 from agent.ship.values import SpoolStats

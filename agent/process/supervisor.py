@@ -24,7 +24,7 @@ from agent.engine.one_reading import strangers
 from agent.engine.pipeline import Pipeline
 from agent.errors import ConfigError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.home.baseline import BaselineKeeper, resume
-from agent.home.canary_file import make_canary
+from agent.home.canary import make_canary
 from agent.inventory.disk import LockState
 from agent.lookout.self_limits import Ceilings, SelfLimits
 from agent.lookout.walk import WATCHING
@@ -38,8 +38,7 @@ from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
-from agent.publish.page_cache import PageCache
-from agent.publish.page_data import PageData, make_page
+from agent.publish.page_data import PageCache, PageData, make_page
 from agent.publish.text import FindingLog
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.base import make_sink
@@ -195,7 +194,7 @@ class Supervisor:
         if self._digests is not None and self._lookout.is_ready:
             self._digests.turn()
         self._heartbeat_s = now_s
-        self._desk.serve(self._page)
+        self._desk.serve(self._page_data)
         self._snapshots.refresh(
             self._spool, self._shipper, self._baseline, self._events, self._preflight.levels, self._unspooled,
             lambda: self._digests.metrics() if self._digests is not None else None,
@@ -344,7 +343,7 @@ class Supervisor:
                 metrics=exposition.answer,
                 unhealthy=self._unhealthy,
                 unready=self._unready,
-                page=self._desk.page,
+                page=self._page,
                 findings=partial(self._desk.findings, self._origin),
                 runbook=self._runbook,
             ),
@@ -352,7 +351,12 @@ class Supervisor:
             int(port),
         )
 
-    def _page(self) -> PageData:
+    def _page(self) -> str:
+        from agent.publish.page import render  # 1 MiB, for those who open it
+
+        return render(*self._desk.fetch())
+
+    def _page_data(self) -> PageData:
         return make_page(
             self._pipeline,
             self._config,

@@ -9,19 +9,18 @@ from __future__ import annotations
 import itertools
 import logging
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder, gzip_accepted
-from prometheus_client.samples import Exemplar
+from prometheus_client.samples import Exemplar, Sample
 
-from agent.judging.base import DetectorMeta
+from agent.contract.events import Severity
+from agent.judging.base import DetectorMeta, Kind, Scope
 from agent.publish.catalogue import CATALOGUE
 from agent.publish.http import Headers
 from agent.publish.metric import Exemplars, Metric, MetricKind, Series
-from agent.publish.series_scope import places, severities, stays
 from agent.publish.snapshot import MetricsSnapshot
 
 _LOG = logging.getLogger(__name__)
@@ -120,22 +119,13 @@ def _checked(metric: Metric, series: Series, exemplars: Exemplars) -> Rows:
 
 
 def _family(metric: Metric, rows: Rows) -> Family:
-    match metric.kind:
-        case MetricKind.INFO:
-            info = InfoMetricFamily(metric.name.removesuffix("_info"), metric.help)
-            for key in rows:
-                info.add_metric((), dict(zip(metric.labels, key, strict=True)))
-            return info
-        case MetricKind.COUNTER:
-            counter = CounterMetricFamily(metric.name, metric.help, labels=metric.labels, unit=metric.unit)
-            for key, (value, shown) in rows.items():
-                counter.add_metric(key, value, exemplar=Exemplar(dict(shown), 1.0) if shown else None)
-            return counter
-        case MetricKind.GAUGE:
-            gauge = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels, unit=metric.unit)
-            for key, (value, _) in rows.items():
-                gauge.add_metric(key, value)
-            return gauge
+    name = metric.name.removesuffix("_total").removesuffix("_info")
+    family = Family(name, metric.help, metric.kind.value, metric.unit)
+    for key, (value, shown) in rows.items():
+        labels = dict(zip(metric.labels, key, strict=True))
+        exemplar = Exemplar(dict(shown), 1.0) if shown else None
+        family.samples.append(Sample(metric.name, labels, value, None, exemplar))
+    return family
 
 
 def _printable(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -156,29 +146,39 @@ def _applications(snapshot: MetricsSnapshot) -> dict[str, bool | None]:
 
 
 def _zeros(metric: Metric, applications: Applications, detectors: Sequence[DetectorMeta]) -> Series:
-    """Make the series that exist whether or not anything happened; none if a label has no known values."""
-    if metric.kind is MetricKind.INFO or not metric.labels:
-        return {}  # one series at most, and its reader decides whether there is a value
-    if any(x not in metric.initial and x not in ("application_id", "detector") for x in metric.labels):
+    """Make the series that exist before anything was found: none that can never be more than zero.
+
+    None if a label has no known values, or the reader decides whether there is one series.
+    """
+    known: dict[str, Iterable[str]] = {**metric.initial, "application_id": applications, "detector": ()}
+    if metric.kind is MetricKind.INFO or not metric.labels or not known.keys() >= set(metric.labels):
         return {}
-    keys = (
-        itertools.product(*(known[label] for label in metric.labels))
-        for known in _known(metric, applications, detectors)
-    )
+    each = [known]
+    if "detector" in metric.labels:
+        each = [
+            {
+                **known, "application_id": places(meta, applications), "detector": (meta.id,),
+                "severity": severities(meta),
+            }
+            for meta in detectors
+            if stays(meta) or not metric.only_open
+        ]  # fmt: skip
+    keys = (itertools.product(*(known[label] for label in metric.labels)) for known in each)
     return dict.fromkeys(itertools.chain.from_iterable(keys), 0.0)
 
 
-def _known(
-    metric: Metric, applications: Applications, detectors: Sequence[DetectorMeta]
-) -> Iterator[Mapping[str, Sequence[str]]]:
-    """Give what is known of a family's labels, once per detector where it is one of them."""
-    if "detector" not in metric.labels:
-        yield {**metric.initial, "application_id": tuple(applications)}
-        return
-    for meta in detectors:
-        if metric.only_open and not stays(meta):
-            continue
-        known = {"application_id": places(meta, applications), "detector": (meta.id,)}
-        if "severity" in metric.initial:
-            known["severity"] = severities(meta)
-        yield {**metric.initial, **known}
+def severities(meta: DetectorMeta) -> tuple[str, ...]:
+    """List those that a detector's findings can have."""
+    return tuple(x.value for x in Severity if x.rank <= meta.severity.rank)
+
+
+def stays(meta: DetectorMeta) -> bool:
+    """Return whether a detector's findings can be open: a moment's close at once."""
+    return meta.kind is not Kind.EVENT
+
+
+def places(meta: DetectorMeta, applications: Applications) -> list[str]:
+    """List the applications that a detector can report on; the empty name where it judges the agent itself."""
+    if meta.scope is Scope.AGENT:
+        return [""]
+    return [x for x, guarantee in applications.items() if meta.exactly_once in (None, guarantee)]

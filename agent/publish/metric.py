@@ -41,8 +41,8 @@ class Metric:
     stability: Stability = Stability.STABLE  # whether to build on it
     initial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Label -> values that exist, as zeros, from the first scrape. `detector` and `application_id` are filled in by the
-    exposition, as far as a series can become more (`reach`); a family with any other label that is not listed here
-    starts empty."""
+    exposition, as far as a series can become more; a family with any other label that is not listed here starts
+    empty."""
     only_open: bool = False  # it counts what is open: a detector whose findings close at once has no series
     exemplars: Callable[[MetricsSnapshot], Exemplars] | None = None
     """Reads exemplars by series, for scrapers that ask for OpenMetrics; counters only."""
@@ -71,9 +71,9 @@ def by(values: Mapping[str, float]) -> Series:
     return {(label,): value for label, value in values.items()}
 
 
-def flags(labels: Iterable[str]) -> Series:
-    """Make a series of value 1 for each of these values of the family's one label."""
-    return dict.fromkeys(((label,) for label in labels), 1.0)
+def flags(labels: Iterable[tuple[str, ...]]) -> Series:
+    """Make a series of value 1 for each of these values of the family's labels."""
+    return dict.fromkeys(labels, 1.0)
 
 
 def of_tasks(read: Callable[[TaskRow], float | None]) -> Callable[[MetricsSnapshot], Series]:

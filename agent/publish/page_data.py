@@ -1,15 +1,17 @@
-"""What the agent's page shows: made by the worker when somebody asks, bounded however big the directory is."""
+"""What the agent's page shows: made by the worker when somebody asks, and bounded however big the directory is."""
 
 from __future__ import annotations
 
 import heapq
+import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from agent import __version__
 from agent.config import Config
-from agent.contract.events import Severity, Status
+from agent.contract.codec import Encoder
+from agent.contract.events import Kind, Origin, Record, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Incident, gather
 from agent.engine.pipeline import Pipeline
@@ -20,6 +22,7 @@ TASKS_SHOWN = 200  # tasks with their own rows, the worst first; the rest is a n
 INCIDENTS_SHOWN = 100
 APPLICATIONS_SHOWN = 50
 BLIND_SHOWN = 50
+WAIT_S = 3.0  # how long a request waits for the worker, whose loop turns at least once a second
 
 Worst = Mapping[Key, Severity]
 
@@ -135,3 +138,50 @@ def _application(
 def _blind(inventory: Inventory) -> tuple[BlindInterval, ...]:
     rows = sorted(inventory.blind, key=lambda x: (x.ended_us is not None, -x.started_us))
     return tuple(replace(x) for x in rows[:BLIND_SHOWN])
+
+
+class PageCache:
+    """A request waits for the worker to complete a turn.
+
+    Nothing is computed without a request. The inventory belongs to the worker; a reader gets an immutable value, and
+    if the worker does not complete a turn, the last one and the reason.
+    """
+
+    def __init__(self, unhealthy: Callable[[], str | None]) -> None:
+        self._unhealthy = unhealthy
+        self._fresh = threading.Condition()
+        self.is_asked = False
+        self._served = 0
+        self._data: PageData | None = None
+
+    def findings(self, origin: Origin) -> str | None:
+        """Give what was found as lines of the event contract; called by threads of the server.
+
+        None = it is not known now: the worker does not answer, or has not finished its first walk.
+        """
+        data, trouble = self.fetch()
+        if data is None or trouble or not data.ready:
+            return None
+        encoder = Encoder(origin)
+        records = (Record(Kind.FINDING, data.at_us, x.body()) for x in data.findings)
+        return "".join(f"{encoder.encode(record, n)}\n" for n, record in enumerate(records, 1))
+
+    def fetch(self) -> tuple[PageData | None, str | None]:
+        """Ask the worker; return what there is, and why it is not of now. Called by threads of the server."""
+        with self._fresh:
+            served = self._served
+            self.is_asked = True
+            came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
+            data = self._data
+        trouble = None if came else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
+        return data, trouble
+
+    def serve(self, make: Callable[[], PageData]) -> None:
+        """Answer if there is a request; called by the worker at every turn."""
+        if not self.is_asked:
+            return
+        data = make()
+        with self._fresh:
+            self._data, self.is_asked = data, False
+            self._served += 1
+            self._fresh.notify_all()

@@ -25,8 +25,7 @@ def severity_rank(body: Mapping[str, object]) -> tuple[int, int]:
 class FindingLog:
     """Remembers the rank of each open finding when it was last logged."""
 
-    def __init__(self, logger: logging.Logger = _LOG) -> None:
-        self._logger = logger
+    def __init__(self) -> None:
         self._logged: dict[str, tuple[int, int]] = {}
 
     def write(self, record: Record) -> None:
@@ -44,7 +43,7 @@ class FindingLog:
         extra |= {"change": word, "finding_level": record.body["level"]}
         extra["observed_at_us"] = record.observed_at_us
         level = logging.INFO if word == "resolved" else _LEVELS[Severity(str(record.body["severity"]))]
-        self._logger.log(level, "%s", record.body["summary"], extra=extra)
+        _LOG.log(level, "%s", record.body["summary"], extra=extra)
 
     def _news(self, body: Mapping[str, object]) -> str | None:
         finding_id = str(body["finding_id"])

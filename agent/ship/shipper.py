@@ -54,16 +54,15 @@ class Shipper:
         *,
         jitter: random.Random | None = None,
         base_delay_s: float = BASE_DELAY_S,
-        max_delay_s: float = MAX_DELAY_S,
     ) -> None:
         """Connect spool and sink.
 
         `jitter`: spreads the retries of many agents; seeded in tests. `base_delay_s`: wait after the first failure
-        in a row; doubles with each further one. `max_delay_s`: longest wait, unless the sink asks for a longer one.
+        in a row; doubles with each further one, up to `MAX_DELAY_S` unless the sink asks for more.
         """
         self._spool, self._sink = spool, sink
         self._jitter = jitter or random.Random()  # noqa: S311 - spreads load, guards nothing
-        self._base_delay_s, self._max_delay_s = base_delay_s, max_delay_s
+        self._base_delay_s = base_delay_s
         self._failures_in_a_row = 0
         self.not_before_s = float("-inf")  # monotonic time before which nothing is attempted
         self._shipped_segments = self._shipped_records = 0
@@ -141,7 +140,7 @@ class Shipper:
     def _failed(self, outcome: Outcome, name: str, error: Exception, now_s: float, delay_s: float) -> Outcome:
         self._spool.release()
         self._count(outcome)
-        backoff_s = min(self._max_delay_s, self._base_delay_s * 2.0 ** min(self._failures_in_a_row, 30))
+        backoff_s = min(MAX_DELAY_S, self._base_delay_s * 2.0 ** min(self._failures_in_a_row, 30))
         self._failures_in_a_row += 1
         wait_s = max(delay_s, backoff_s * self._jitter.uniform(0.5, 1.0))
         self.not_before_s = now_s + wait_s

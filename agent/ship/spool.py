@@ -139,8 +139,7 @@ class Spool:
     def acknowledge(self, parcel: Parcel) -> None:
         """Forget a segment that the sink has.
 
-        Raises:
-            SpoolError: the disk fails. On a full one it is deleted later; only a kill before that ships it again.
+        Raises `SpoolError`: the disk fails. On a full one it is deleted later; only a kill before that ships it again.
         """
         with self._guarded("forget a shipped segment in"):
             self._writer.in_flight = None

@@ -12,7 +12,7 @@ from agent.errors import LayoutError
 from agent.inventory.disk import Disk, LockState, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_IDENTITY_BYTES, parse_identity
-from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.verify.buckets import Buckets

@@ -144,8 +144,7 @@ class InotifyQueue:
     def add(self, directory: int, role: PathRole) -> int:
         """Watch an open directory, which may be closed afterwards; the same watch as before for one that has it.
 
-        Raises:
-            OSError: ENOSPC = watch limit, EACCES = not readable, or anything else.
+        Raises `OSError`: ENOSPC = watch limit, EACCES = not readable, or anything else.
         """
         return self._add(directory, MASKS[role])
 

@@ -18,8 +18,7 @@ from agent.inventory.hints import WATCHED_EVENTS, Hint, HintKind
 from agent.layout import names
 from agent.layout.paths import classify, join
 from agent.watch.inotify import InotifyQueue, RawEvent
-from agent.watch.source import Cause, WatchCounters
-from agent.watch.watches import OPTIONAL, Watches
+from agent.watch.watches import OPTIONAL, Cause, WatchCounters, Watches
 
 REST_S = 1.0
 """Rest between two full walks: a queue that keeps overflowing must not keep the walk going."""

@@ -15,8 +15,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agent.contract.alert_text import step_of, summary_of
 from agent.contract.events import Severity
+from agent.contract.incidents import step_of, summary_of
 from agent.contract.wording import named
 from spark_rollup import __version__
 from spark_rollup.config import AGENT, FLEET

@@ -12,7 +12,7 @@ import pytest
 
 from agent.contract import events
 from agent.contract.fields import FIELDS
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 from agent.inventory.disk import Unseen
 from agent.inventory.stores import Shape
 

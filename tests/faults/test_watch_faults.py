@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from agent.home.canary import LATE_AFTER_S
 from agent.inventory.blind_causes import Missed
-from agent.lookout.watch_keeper import LATE_AFTER_S, Make
+from agent.lookout.watch_keeper import Make
 from agent.lookout.watch_loop import Mode
 from agent.watch.inotify import InotifyQueue
 from agent.watch.inotify_source import InotifySource
 from agent.watch.limits import read_limits
 from agent.watch.mailbox import Mailbox
-from agent.watch.source import Cause
 from agent.watch.tree_watch import TreeWatch
+from agent.watch.watches import Cause
 from tests.support.lookout_bench import (
     BRISK,
     BRISK_MODE,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.rocksdb.cache import SstCache
-from agent.observe.rocksdb.reading import Unread
+from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from tests.oracle.toolbox import Writer
 

@@ -6,8 +6,8 @@ import tracemalloc
 from pathlib import Path
 from random import Random
 
+from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.log_records import read_records
-from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, family, family_add, frame
 from tests.support.tree_disk import FilesDisk

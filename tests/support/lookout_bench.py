@@ -14,7 +14,7 @@ from agent.config import load_config
 from agent.contract.events import Kind, Record
 from agent.contract.finding import Finding
 from agent.engine.pipeline import Pipeline
-from agent.home.canary_file import CanaryFile
+from agent.home.canary import Canary
 from agent.inventory.hints import Hint
 from agent.inventory.model import Task
 from agent.lookout.self_limits import Ceilings, SelfLimits
@@ -86,7 +86,7 @@ class LiveLookout:
     def __post_init__(self) -> None:
         """Wire it as the supervisor does."""
         self.home.mkdir(parents=True, exist_ok=True)
-        self.canary = CanaryFile(self.home / "canary")
+        self.canary = Canary(self.home / "canary")
         self.mailbox = TimedMailbox(self.clock, self.capacity)
         disk = KernelDisk(self.root)
         self.pipeline = Pipeline(

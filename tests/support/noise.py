@@ -20,9 +20,8 @@ from agent.contract.incidents import gather
 from agent.detectors import BY_ID
 from agent.findings.alerts import AlertNames, waits
 from agent.judging.base import Kind
-from agent.publish.incident_rows import incident_rows
+from agent.publish.rows import EVENT_SHOWN_US, incident_rows
 from agent.publish.snapshot import INCIDENT_LABELS, IncidentRow
-from agent.publish.task_table import EVENT_SHOWN_US
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MINUTE_US = 60_000_000
@@ -62,7 +61,7 @@ class Fired:
 
 
 def incident_spans(told: Iterable[Told], end_us: int) -> list[Span]:
-    """Turn finding events into rows of `statewarden_incident_info`, as `agent/publish/incident_rows.py` shows them.
+    """Turn finding events into rows of `statewarden_incident_info`, as `agent/publish/rows.py` shows them.
 
     What is open when the recording ends stays open to the end of the time: an alert has every chance to fire.
     """

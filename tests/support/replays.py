@@ -21,7 +21,7 @@ from agent.detectors import DETECTORS
 from agent.engine.pipeline import Pipeline
 from agent.inventory.settings import Setting, SettingsBook
 from agent.judging.base import Detector
-from agent.publish.task_table import task_rows
+from agent.publish.rows import task_rows
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.run import first_time_us, replay
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.observe.rocksdb.crc32c import masked_crc32c
+from agent.observe.rocksdb.checksum import masked_crc32c
 
 BLOCK_BYTES = 32768
 SNAPSHOT_KEY, OTHER_KEY = b"private-key-a", b"private-key-z"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agent.observe.rocksdb.crc32c import masked_crc32c
+from agent.observe.rocksdb.checksum import masked_crc32c
 from tests.support.rocksdb_writer import varint
 
 _MAGIC = 0x88E241B785F4CFF7

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.contract.alert_text import where_to_read
 from agent.contract.events import Level, Severity
+from agent.contract.incidents import where_to_read
 from agent.contract.units import Twin
 from agent.findings.alerts import alerted, wait_m
 from agent.judging.base import DetectorMeta, Scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agent.observe.rocksdb.crc32c import masked_crc32c
+from agent.observe.rocksdb.checksum import masked_crc32c
 
 _BLOCK_BYTES = 32768  # log_format.h kBlockSize
 _HEADER_BYTES = 7  # checksum 4, length 2, type 1

@@ -5,9 +5,8 @@ from __future__ import annotations
 from agent.inventory.disk import Files, FileStat, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_CURRENT_BYTES, parse_current
-from agent.observe.rocksdb.coding import DamagedError, UnsupportedError
+from agent.observe.rocksdb.coding import DamagedError, Unread, UnsupportedError
 from agent.observe.rocksdb.log_records import End, LogContent, read_records
-from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView, Replay, manifest_name
 from agent.observe.rocksdb.version_edit import parse_edit
 

@@ -1,6 +1,6 @@
-"""The `offsets` family of a store (Kafka Streams 4.3+): changelog offsets, status and position.
+"""The `offsets` family of a store (Kafka Streams 4.3+): offsets and status, and of the position only that it is there.
 
-Source: KIP-1035, AbstractColumnFamilyAccessor and PositionSerde (4.3.0).
+Source: KIP-1035, AbstractColumnFamilyAccessor (4.3.0).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ _STATUS, _POSITION = b"status", b"position"
 _DELETION, _VALUE, _SINGLE_DELETION = 0, 1, 7  # dbformat.h ValueType
 _LONG_BYTES = 8
 _TRAILER_BYTES = 8  # sequence << 8 | type, little endian
-_MAX_TOPICS = 10_000
 _MAX_PROBLEMS = 20  # reported; a store with more is not better described by all of them
 
 
@@ -39,24 +38,13 @@ class StoredLong:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionEntry:
-    """How far one input partition was read into the store."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class OffsetsFacts:
     """What the family says, by the newest entry of each key."""
 
     status: StoredLong | None = None  # 1 = open, 0 = closed; None = no such entry
     # `<topic>-<partition>` -> last applied offset (-4 = unknown), sorted by name
     offsets: tuple[tuple[str, StoredLong], ...] = ()
-    # input positions; empty if there are none or they cannot be decoded
-    position: tuple[PositionEntry, ...] = ()
-    position_sequence: int | None = None  # sequence number of that entry; None = no such entry
+    position_sequence: int | None = None  # sequence number of the input positions; None = no such entry
     # sequence number of the newest deletion of a changelog offset that is on disk; 0 = none
     removed_sequence: int = 0
     problems: tuple[str, ...] = ()  # what could not be read, one sentence each; empty = everything was read
@@ -88,25 +76,19 @@ def summarize(records: Iterable[OffsetsRecord], problems: Iterable[str] = ()) ->
             newest[record.key] = record
     found = list(problems)
     longs: dict[bytes, StoredLong] = {}
-    position: tuple[PositionEntry, ...] = ()
+    position = newest.pop(_POSITION, None)
     for key, record in newest.items():
         if record.value is None:
             continue
         try:
-            if key == _POSITION:
-                position = decode_position(record.value)
-            else:
-                longs[key] = StoredLong(_decode_long(record.value), record.sequence, record.file_number)
+            longs[key] = StoredLong(_decode_long(record.value), record.sequence, record.file_number)
         except DamagedError as error:
             found.append(f"entry {_name(key)}: {error}")
     status = longs.pop(_STATUS, None)
-    stored_position = newest.get(_POSITION)
-    has_position = stored_position is not None and stored_position.value is not None
     return OffsetsFacts(
         status=status,
         offsets=tuple(sorted((_name(key), one) for key, one in longs.items())),
-        position=position,
-        position_sequence=stored_position.sequence if has_position and stored_position else None,
+        position_sequence=position.sequence if position and position.value is not None else None,
         removed_sequence=max((x.sequence for x in newest.values() if _is_removed_offset(x)), default=0),
         problems=tuple(found[:_MAX_PROBLEMS]),
     )
@@ -116,45 +98,6 @@ def _is_removed_offset(record: OffsetsRecord) -> bool:
     """A table that reads its source topic again keeps the offset of that topic: what it lacks was committed there."""
     topic = record.key.rpartition(b"-")[0]
     return record.value is None and topic.endswith(CHANGELOG_SUFFIX.encode())
-
-
-def decode_position(value: bytes) -> tuple[PositionEntry, ...]:
-    """Decode the `position` entry: version byte 0, then topics with (partition, offset) pairs, big endian.
-
-    Raises:
-        DamagedError: not of that form.
-    """
-    reader = _BigEndian(value)
-    if reader.number(1) != 0:
-        raise DamagedError("position of an unknown version")
-    found: list[PositionEntry] = []
-    for _ in range(_bounded(reader.number(4))):
-        topic = reader.read(reader.number(4)).decode("utf-8", "surrogateescape")
-        pairs = _bounded(reader.number(4))
-        found += [PositionEntry(topic, reader.number(4), reader.number(8)) for _ in range(pairs)]
-    return tuple(found)
-
-
-class _BigEndian:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def read(self, length: int) -> bytes:
-        piece = self._data[self._at : self._at + length] if length >= 0 else b""
-        if len(piece) != length:
-            raise DamagedError("position ends too early")
-        self._at += length
-        return piece
-
-    def number(self, length: int) -> int:
-        return int.from_bytes(self.read(length), "big", signed=True)
-
-
-def _bounded(count: int) -> int:
-    if not 0 <= count <= _MAX_TOPICS:
-        raise DamagedError(f"position with {count} elements")
-    return count
 
 
 def _decode_long(value: bytes) -> int:

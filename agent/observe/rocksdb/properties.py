@@ -18,9 +18,6 @@ class Properties:
     entries: int  # entries, deletions and merges included
     deletions: int  # deletions among them
     range_deletions: int  # deletions of whole key ranges
-    raw_key_bytes: int  # size of all keys, uncompressed
-    raw_value_bytes: int  # size of all values, uncompressed
-    data_blocks: int  # number of data blocks
     # time of the oldest data in it (flush: of the memtable), seconds since the epoch; 0 or None = unknown
     creation_time_s: int | None = None
     oldest_key_time_s: int | None = None  # as RocksDB knows it; 0 or None = unknown
@@ -57,9 +54,6 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
         entries=count(b"num.entries"),
         deletions=count(b"deleted.keys"),
         range_deletions=count(b"num.range-deletions"),
-        raw_key_bytes=count(b"raw.key.size"),
-        raw_value_bytes=count(b"raw.value.size"),
-        data_blocks=count(b"num.data.blocks"),
         creation_time_s=number(b"creation.time"),
         oldest_key_time_s=number(b"oldest.key.time"),
         file_creation_time_s=number(b"file.creation.time"),

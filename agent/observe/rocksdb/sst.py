@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from agent.inventory.disk import Files
 from agent.observe.rocksdb import checksum
 from agent.observe.rocksdb.block import TRAILER_BYTES, Handle, entries, index_handles, read_handle
-from agent.observe.rocksdb.coding import Cursor, DamagedError, RefusedError, UnsupportedError
+from agent.observe.rocksdb.checksum import masked_crc32c
+from agent.observe.rocksdb.coding import Cursor, DamagedError, RefusedError, UnsupportedError, read_exactly
 from agent.observe.rocksdb.properties import Properties, parse_properties
-from agent.observe.rocksdb.reading import read_exactly
+from agent.observe.rocksdb.version_edit import BLOB_FOOTER_BYTES, BLOB_HEADER_BYTES, BlobFile
 
 MAX_BLOCK_BYTES = 1 << 20
 """Read no larger block: properties have 1 to 2 KB, blocks of the `offsets` family less."""
@@ -207,3 +208,27 @@ def _require_sound(data: bytes, footer: Footer, handle: Handle) -> None:
         modifier = checksum.context_modifier(footer.base_checksum, handle.offset)
         if int.from_bytes(data[-4:], "little") != (computed + modifier) & 0xFFFFFFFF:
             raise RefusedError(f"checksum of the block at {handle.offset} is wrong")
+
+
+_BLOB_MAGIC, _BLOB_VERSION = 2_395_959, 1  # kMagicNumber, kVersion1
+_CRC_BYTES = 4
+
+
+def check_blob_file(disk: Files, path: str, file: BlobFile) -> None:
+    """Read header and footer of a file of the size that the manifest says. Raises as `open_table`.
+
+    Source:
+        BlobFileReader::ReadHeader and ReadFooter, BlobLogHeader and BlobLogFooter::DecodeFrom (6.18 to 11.9).
+    """
+    header = read_exactly(disk, path, 0, BLOB_HEADER_BYTES)
+    magic, version, family_id = (int.from_bytes(header[at : at + 4], "little") for at in (0, 4, 8))
+    has_ttl, expires = header[12] & 1, any(header[14:])
+    if magic != _BLOB_MAGIC or family_id != file.family_id or has_ttl or expires:
+        raise RefusedError("file does not begin like a blob file of its column family")
+    if version != _BLOB_VERSION:
+        raise UnsupportedError(f"blob file of version {version}")
+    footer = read_exactly(disk, path, file.size_bytes - BLOB_FOOTER_BYTES, BLOB_FOOTER_BYTES)
+    if int.from_bytes(footer[:4], "little") != _BLOB_MAGIC or any(footer[12:28]):
+        raise RefusedError("file does not end like a blob file")
+    if int.from_bytes(footer[-_CRC_BYTES:], "little") != masked_crc32c(footer[:-_CRC_BYTES]):
+        raise RefusedError("checksum of the footer is wrong")

@@ -9,15 +9,20 @@ from typing import TypeVar
 from agent.inventory.disk import EntryKind, Files, FileStat, Unseen
 from agent.layout import names
 from agent.layout.rocksdb_text import MAX_LOG_HEAD_BYTES, other_paths
-from agent.observe.rocksdb.blob import check_blob_file
 from agent.observe.rocksdb.cache import FileContent, SstCache
-from agent.observe.rocksdb.coding import DamagedError, RefusedError, UnsupportedError
+from agent.observe.rocksdb.coding import (
+    DamagedError,
+    MeteredDisk,
+    RefusedError,
+    Unread,
+    UnseenError,
+    UnsupportedError,
+)
 from agent.observe.rocksdb.manifest import ManifestCache, read_manifest
 from agent.observe.rocksdb.offsets import OffsetsFacts, OffsetsRecord, decode_records, summarize
 from agent.observe.rocksdb.properties import Properties
-from agent.observe.rocksdb.reading import MeteredDisk, Unread, UnseenError
 from agent.observe.rocksdb.replay import ManifestView, manifest_name
-from agent.observe.rocksdb.sst import Table, open_table, read_entries
+from agent.observe.rocksdb.sst import Table, check_blob_file, open_table, read_entries
 from agent.observe.rocksdb.version_edit import BlobFile, LiveFile
 
 MAX_FILES = 10_000

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.lookup import exceptions_of, section_about
-from agent.cli.page_text import sections_of
+from agent.cli.page_text import exceptions_of, section_about, sections_of
 
 
 def heading(page: str, asked: str) -> str | None:

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cli.json_lines import finding_line
-from agent.cli.output import Reading, Shown, exit_code, print_findings
+from agent.cli.output import Reading, Shown, exit_code, finding_line, print_findings
 from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.exit_codes import Exit
@@ -90,8 +89,8 @@ def test_the_size_grows_with_what_was_found() -> None:
 
 def test_no_list_is_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more findings, places, tasks and stores than anybody reads the worst are shown, and the others counted."""
-    monkeypatch.setattr("agent.cli.json_lines.MOST_FINDINGS", 3)
-    monkeypatch.setattr("agent.cli.json_lines.MOST_LISTED", 2)
+    monkeypatch.setattr("agent.cli.output.MOST_FINDINGS", 3)
+    monkeypatch.setattr("agent.cli.output.MOST_LISTED", 2)
     many = [replace(QUIET, id=f"{n:016x}", store=f"s{n}", task_id=f"0_{n}") for n in range(5)]
     out = io.StringIO()
     reading = Reading(

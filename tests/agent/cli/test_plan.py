@@ -19,7 +19,7 @@ import pytest
 from agent.contract.codec import Encoder
 from agent.contract.events import Affected, Confidence, Kind, Level, Origin, Record, Severity, Status
 from agent.contract.finding import Finding
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 
 SET = ["--set", "kafka_streams_version=4.1.2", "--set", "processing_guarantee=exactly_once_v2",
        "--set", "num_standby_replicas=0"]  # fmt: skip

@@ -12,7 +12,7 @@ from agent.cli.plan import refusal
 from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 from tests.agent.cli.test_plan import DAMAGE, records
 
 

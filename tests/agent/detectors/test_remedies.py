@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agent.contract.remedy import Remedy
+from agent.contract.units import Remedy
 from agent.detectors import DETECTORS
 from agent.judging.base import DetectorMeta
 

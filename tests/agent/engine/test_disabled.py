@@ -19,7 +19,7 @@ from agent.process.snapshots import take_snapshot
 from agent.publish.exposition import Exposition
 from agent.publish.page import render
 from agent.publish.page_data import make_page
-from agent.publish.task_table import TaskTable
+from agent.publish.rows import TaskTable
 from tests.agent.cli.commands import FACTS, plant
 
 NOW_US = 1_800_000_000_000_000

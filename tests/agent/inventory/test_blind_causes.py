@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.inventory.blind_causes import BY_SLUG, CAUSES, HIDING, SLOWING, Step
 from agent.inventory.disk import Unseen
 from agent.inventory.hints import LOSSES
-from agent.watch.source import Cause
+from agent.watch.watches import Cause
 
 
 def test_slugs_are_unique_and_every_cause_has_a_remedy() -> None:

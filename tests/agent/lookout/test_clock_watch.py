@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lookout.clock_watch import STALL_S, STEP_US, ClockWatch
+from agent.lookout.self_limits import STALL_S, STEP_US, ClockWatch
 
 T0_US = 1_700_000_000_000_000
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agent.errors import WatchLimitError
-from agent.home.canary_file import CanaryFile
+from agent.home.canary import LATE_AFTER_S, Canary
 from agent.inventory.hints import Hint, HintKind
-from agent.lookout.watch_keeper import LATE_AFTER_S, RESTART_MOST_S, RESTART_S, WatchKeeper
-from agent.watch.source import Cause, WatchCounters
+from agent.lookout.watch_keeper import RESTART_MOST_S, RESTART_S, WatchKeeper
+from agent.watch.watches import Cause, WatchCounters
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Bench:
     now_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.canary = CanaryFile(self.directory / "canary")
+        self.canary = Canary(self.directory / "canary")
         self.keeper = WatchKeeper(self._make, self.canary)
 
     def _make(self, cause, since_us):

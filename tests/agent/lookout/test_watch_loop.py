@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.home.canary import LATE_AFTER_S
 from agent.inventory.blind_causes import Step
 from agent.inventory.disk import Unseen
 from agent.inventory.hints import Hint, HintKind
 from agent.lookout import watch_loop as lookout
 from agent.lookout.self_limits import MEASURE_S, Ceilings
 from agent.lookout.walk import POLLING, WATCHING
-from agent.lookout.watch_keeper import LATE_AFTER_S
 from agent.lookout.watch_loop import LONG_BATCH_S, LONGEST_WAIT_S, Mode, why_polling
 from agent.observe.volume import Mount
 from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint

@@ -14,7 +14,7 @@ from agent.findings.ledger import Place
 from agent.judging.base import Verdict
 from agent.process import snapshots as module
 from agent.process.snapshots import EVERY_S, FULL_SHARE, Snapshots, take_snapshot
-from agent.publish.task_table import TaskTable
+from agent.publish.rows import TaskTable
 from tests.agent.engine.playing import Run, application, opening
 from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint
 

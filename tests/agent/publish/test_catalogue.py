@@ -15,9 +15,8 @@ from agent.engine.rows import StoreRow, TaskRow
 from agent.judging.base import Detector
 from agent.preflight.checks import CHECKS
 from agent.publish.catalogue import CATALOGUE, GROUPS
-from agent.publish.exposition import Exposition
+from agent.publish.exposition import Exposition, places, severities
 from agent.publish.metric import MetricKind
-from agent.publish.series_scope import places, severities
 from agent.publish.snapshot import MetricsSnapshot
 from tools.parts_of_pages import SERIES_BUDGET, SERIES_BUDGET_BY_STORE, render_metrics_page, series_of
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.contract.alert_text import STEP_CHARACTERS, SUMMARY_CHARACTERS
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
-from agent.contract.incidents import Configured, gather
-from agent.publish.incident_rows import INCIDENTS_LISTED, counts, exposures, incident_rows
+from agent.contract.incidents import STEP_CHARACTERS, SUMMARY_CHARACTERS, Configured, gather
+from agent.publish.rows import INCIDENTS_LISTED, counts, exposures, incident_rows
 
 EXPOSED = Finding(
     id="a" * 16, detector="stale-eos-checkpoint", level=Level.EXPOSURE, severity=Severity.WARNING,

@@ -8,7 +8,7 @@ from agent.contract.events import Confidence, Severity
 from agent.detectors import overlaid_store, stale_eos_checkpoint
 from agent.findings.ledger import Ledger, Place
 from agent.judging.base import DetectorMeta, Verdict
-from agent.publish.task_table import EVENT_SHOWN_US, GONE_SHOWN_US, ROWS_LISTED, TaskTable, task_rows
+from agent.publish.rows import EVENT_SHOWN_US, GONE_SHOWN_US, ROWS_LISTED, TaskTable, task_rows
 from tests.agent.engine.playing import Run, application, checkpoint, deletion, opening, operations_of, sets_of
 
 

@@ -24,7 +24,7 @@ def finding(
 
 def logged(caplog: pytest.LogCaptureFixture, records: list[Record]) -> list[tuple[str, str]]:
     """Write records and list level and change of what was logged."""
-    log = FindingLog(logging.getLogger("agent.findings"))
+    log = FindingLog()
     with caplog.at_level(logging.INFO, logger="agent.findings"):
         for record in records:
             log.write(record)

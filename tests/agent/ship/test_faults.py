@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import PermanentShipError, RetryableShipError
-from agent.publish.families.delivery import oldest_age
+from agent.publish.catalogue import oldest_age
 from agent.publish.snapshot import MetricsSnapshot
 from agent.ship.shipper import MAX_DELAY_S, Outcome, Shipper
 from agent.ship.spool import Spool

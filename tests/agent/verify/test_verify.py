@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 
 from agent.verify.changelog import Changelogs, Record
-from agent.verify.explain import notes_of
 from agent.verify.kinds import DEFAULT, TIMESTAMPED, WITH_HEADERS, big_endian, headers_bytes, varint
 from agent.verify.rule import Word
+from agent.verify.verify import notes_of
 from tests.agent.verify.changelog_double import (
     APP,
     AT_MS,

@@ -11,12 +11,11 @@ import pytest
 
 from agent.cli import main
 from agent.cli.incident_text import incident_text
-from agent.contract.alert_text import step_of
 from agent.contract.codec import Encoder
 from agent.contract.events import Affected, Confidence, Kind, Level, Origin, Record, Severity, Status
 from agent.contract.finding import Finding
-from agent.contract.incidents import Incident, gather
-from agent.contract.remedy import Remedy
+from agent.contract.incidents import Incident, gather, step_of
+from agent.contract.units import Remedy
 from agent.publish.page import render as agent_page
 from agent.publish.page_data import PageData as AgentData
 from spark_rollup.judging.incidents import FleetIncident

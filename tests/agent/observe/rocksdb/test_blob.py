@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.observe.rocksdb.cache import SstCache
-from agent.observe.rocksdb.crc32c import masked_crc32c
+from agent.observe.rocksdb.checksum import masked_crc32c
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from tests.support.rocksdb_writer import added, counters, frame, string, varint
 from tests.support.tree_disk import FilesDisk

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from agent.observe.rocksdb import checksum
-from agent.observe.rocksdb.crc32c import crc32c, masked_crc32c
-from agent.observe.rocksdb.xxh3 import xxh3_64
+from agent.observe.rocksdb.checksum import crc32c, masked_crc32c, xxh3_64
 from tests.support.every import every
 
 RAMP = bytes(range(200))

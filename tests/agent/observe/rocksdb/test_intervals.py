@@ -15,7 +15,7 @@ RUN = st.dictionaries(st.integers(0, 20), st.booleans(), min_size=1, max_size=15
 
 
 def properties(puts: int, deletions: int) -> Properties:
-    return Properties(puts + deletions, deletions, 0, 0, 0, 1)
+    return Properties(puts + deletions, deletions, 0)
 
 
 def file(number: int, level: int, sequence: int) -> LiveFile:

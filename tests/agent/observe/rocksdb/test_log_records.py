@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.observe.rocksdb import log_records
-from agent.observe.rocksdb.crc32c import masked_crc32c
+from agent.observe.rocksdb.checksum import masked_crc32c
 from agent.observe.rocksdb.log_records import End, read_records
 from tests.support.rocksdb_writer import BLOCK_BYTES, frame
 

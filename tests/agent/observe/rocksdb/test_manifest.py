@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from agent.inventory.disk import Unseen
 from agent.observe.rocksdb import replay
+from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.manifest import ManifestCache, parse_manifest, read_manifest
-from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView, Origin
 from tests.support.rocksdb_writer import (
     OTHER_KEY,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from agent.inventory.disk import FileStat, Unseen
 from agent.observe.rocksdb import manifest
+from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.manifest import ManifestCache, parse_manifest, read_manifest
-from agent.observe.rocksdb.reading import Unread
 from agent.observe.rocksdb.replay import ManifestView
 from tests.agent.observe.rocksdb.test_manifest import GOOD, db
 from tests.support.rocksdb_writer import added, counters, deleted, frame, string, varint

@@ -28,7 +28,6 @@ def test_all_known():
     }
     found = parse_properties(items.items())
     assert (found.entries, found.deletions, found.range_deletions) == (300, 50, 1)
-    assert (found.raw_key_bytes, found.raw_value_bytes, found.data_blocks) == (4000, 5000, 3)
     assert (found.creation_time_s, found.oldest_key_time_s) == (1_795_000_000, 1_794_000_000)
     assert found.file_creation_time_s == 1_795_000_001
     assert (found.index_type, found.index_delta_encoded) == (2, True)
@@ -48,7 +47,7 @@ def test_old_release():
         [(b"rocksdb.num.entries", b"\x80")],
         [(b"rocksdb.num.entries", b"")],
         [(b"rocksdb.num.entries", varint(2**48 + 1))],
-        [(b"rocksdb.num.entries", varint(1)), (b"rocksdb.raw.value.size", varint(2**63))],
+        [(b"rocksdb.num.entries", varint(1)), (b"rocksdb.deleted.keys", varint(2**63))],
     ],
 )
 def test_damage(items):

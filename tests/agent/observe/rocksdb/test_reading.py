@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.inventory.disk import Unseen
-from agent.observe.rocksdb.reading import MeteredDisk
+from agent.observe.rocksdb.coding import MeteredDisk
 from tests.support.tree_disk import FilesDisk
 
 

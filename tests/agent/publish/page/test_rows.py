@@ -17,10 +17,15 @@ from agent.engine.pipeline import Pipeline
 from agent.findings.ledger import Place
 from agent.inventory.model import Application, Task
 from agent.judging.base import Verdict
-from agent.publish import page_cache
 from agent.publish.page import render
-from agent.publish.page_cache import PageCache
-from agent.publish.page_data import APPLICATIONS_SHOWN, INCIDENTS_SHOWN, TASKS_SHOWN, PageData, make_page
+from agent.publish.page_data import (
+    APPLICATIONS_SHOWN,
+    INCIDENTS_SHOWN,
+    TASKS_SHOWN,
+    PageCache,
+    PageData,
+    make_page,
+)
 from agent.replay.memory_disk import MemoryDisk
 from tests.agent.publish.page.page_data import NOW_US, finding, page_data
 
@@ -105,7 +110,7 @@ def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None
     desk.serve(make)
     assert made == []
     pages: list[str] = []
-    reader = threading.Thread(target=lambda: pages.append(desk.page()))
+    reader = threading.Thread(target=lambda: pages.append(render(*desk.fetch())))
     reader.start()
 
     def is_answered() -> bool:
@@ -122,19 +127,19 @@ def test_the_worker_answers_who_asked(eventually: Callable[..., object]) -> None
 
 def test_a_worker_that_hangs_does_not_hang_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader gets what there is, with the reason."""
-    monkeypatch.setattr(page_cache, "WAIT_S", 0.01)
-    assert "the worker has not started" in PageCache(lambda: "the worker has not started").page()
+    monkeypatch.setattr("agent.publish.page_data.WAIT_S", 0.01)
+    assert "the worker has not started" in render(*PageCache(lambda: "the worker has not started").fetch())
 
 
 def test_findings_are_lines_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `explain` reads of a running agent: each finding as the agent ships it."""
-    monkeypatch.setattr(page_cache, "WAIT_S", 0.01)
+    monkeypatch.setattr("agent.publish.page_data.WAIT_S", 0.01)
     desk, origin = PageCache(lambda: None), Origin("uid", "boot", "pod-a")
     assert desk.findings(origin) is None
     known = finding("0123456789abcdef", application_id="orders", task_id="0_1")
     data = page_data(findings=(known,))
     desk.serve(lambda: data)
     assert desk.findings(origin) is None  # what was so before is no answer
-    monkeypatch.setattr(desk, "_fetch", lambda: (data, None))
+    monkeypatch.setattr(desk, "fetch", lambda: (data, None))
     (line,) = (desk.findings(origin) or "").splitlines()
     assert read_back(decode(line)) == replace(known, evidence=(), mechanism=known.detector)
