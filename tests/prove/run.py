@@ -1,7 +1,7 @@
 """The long proofs, by hand: `make prove`. Runs every part and tells at the end which failed.
 
-Parts: the evaluation with notifications followed late; short lives of a task, all judged (`tests/proof`); every
-recording replayed with less knowledge; every parser fuzzed; 2,000 damaged stores scanned and read by RocksDB itself;
+Parts: the evaluation with notifications followed late, and with none; short lives of a task, all judged
+(`tests/proof`); every recording replayed with less knowledge; every parser fuzzed; 2,000 damaged stores scanned and read by RocksDB itself;
 the fleet audit on recordings disturbed thousands of times, killed at random, on a standalone Spark cluster, and on
 Spark in a Kubernetes control plane; the heavy tests; alert noise over a simulated fleet; every Python and Spark that
 is promised (`tests/prove/matrix.py`); the image in containers; the charts in a Kubernetes control plane; stories of an
@@ -27,6 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         f"evaluation, up to {late} ms late": ("tests/evaluate/run.py", "--delay-ms", str(late))
         for late in (5, 20, 50, 100, 300)
     },
+    "evaluation, polled": ("tests/evaluate/polled.py",),
     "short lives": ("tests/proof/page.py",),
     "short lives: planted conditions": ("tests/proof/planted.py",),
     "less known": ("tests/prove/less_known.py",),
