@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from agent.cli.lookup import is_issue
 from agent.contract.events import Level
 from agent.contract.runbooks import BY_PAGE, address_of, anchor_of
 from agent.detectors import BY_ID, DETECTORS
@@ -26,15 +25,11 @@ _SECTION = re.compile(
 )
 _TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
 _SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
-_PROOF = f"""If suspected, [verify](../verify.md) first, beside the running application or on a stopped one:
+_PROOF = f"""Suspected? [Verify](../verify.md) first. `equal` or `behind` refutes it {WHILE_UNUSED}:
 
     {proof_command("APP", "TASK", "STORE")}
 
-`equal` or `behind` refutes it {WHILE_UNUSED}. Otherwise:
-
 """
-
-_WORDS = "First: [where to start](README.md), [a stopped pod's volume](../stopped-volume.md)."
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
@@ -77,9 +72,9 @@ def _head(name: str) -> str:
     meta = _meta(name)
     what = f"{meta.title}. Level {meta.level.value}, severity up to {meta.severity.value}."
     if isinstance(meta, RuleMeta):
-        return f"{what}\n\n{_WORDS}"
+        return what
     proof = _PROOF if can_be_proved(meta) else ""
-    return f"{what}\n\n{proof}**Next:** {meta.next_action}\n\n{_WORDS}"
+    return f"{what}\n\n{proof}**Next:** {meta.next_action}"
 
 
 def _signal(name: str) -> str:
@@ -117,8 +112,8 @@ LEVELS = {
 }
 """Level -> heading and what it means, the worst first."""
 
-Row = tuple[DetectorMeta | RuleMeta, str, Sequence[str]]
-"""A detector or rule, the name of its runbook, and what its upstream issues are called."""
+Row = tuple[DetectorMeta | RuleMeta, str]
+"""A detector or rule, and the name of its runbook."""
 
 _HEADS = (
     ("Detectors", "What an agent, `scan` or `replay` can report of one pod."),
@@ -132,8 +127,8 @@ MARKER = "<!-- generated from here (make docs) -->"
 
 def render_runbooks_list(page: str) -> str:
     """Write one table per level, in the order of the registries within a severity; what is before the marker stays."""
-    detectors: list[Row] = [(x.meta, x.meta.id, [issue.key for issue in x.meta.upstream]) for x in DETECTORS]
-    rules: list[Row] = [(meta, f"rules/{meta.id}", meta.upstream) for meta in NAMING]
+    detectors: list[Row] = [(x.meta, x.meta.id) for x in DETECTORS]
+    rules: list[Row] = [(meta, f"rules/{meta.id}") for meta in NAMING]
     parts = [page.partition(MARKER)[0], MARKER, "\n"]
     for (title, what), rows in zip(_HEADS, (detectors, rules), strict=True):
         parts += [f"\n## {title}\n\n{what}\n", *_tables(rows)]
@@ -148,9 +143,8 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _table(rows: Iterable[Row]) -> str:
-    lines = ["| runbook | up to | what it found | issues |", "|---|---|---|---|"]
-    for meta, name, issues in rows:
-        keys = ", ".join(filter(is_issue, issues))
+    lines = ["| runbook | up to | what it found |", "|---|---|---|"]
+    for meta, name in rows:
         address = address_of(name, ".md").removeprefix("runbooks/")
-        lines.append(f"| [{name}]({address}) | {meta.severity.value} | {meta.title} | {keys} |")
+        lines.append(f"| [{name}]({address}) | {meta.severity.value} | {meta.title} |")
     return "\n".join(lines) + "\n"
