@@ -28,7 +28,7 @@ lowers the risk; the runbook repairs the damage.
 _HARMLESS = """
 ## What loses nothing
 
-`tools/upstream/issues.toml` also lists what leaves nothing on disk.
+What detectors know of. `tools/upstream/issues.toml` has more that was read and does no harm.
 
 | issue | what goes wrong | affected | fixed | detector |
 |---|---|---|---|---|"""
@@ -76,7 +76,8 @@ def as_ranges(text: str) -> tuple[ReleaseRange, ...]:
 def render_affected_page(page: str) -> str:
     """Render the page below its first paragraphs."""
     bugs = harmful()
-    harmless = [issue for issue in load_issues() if not issue.harm]
+    named = named_upstream()
+    harmless = [issue for issue in load_issues() if not issue.harm and issue.key in named]
     lines = [
         f"{page.partition(_TABLE)[0].rstrip()}\n",
         _TABLE,

@@ -107,7 +107,11 @@ def render_metrics_page() -> str:
 
 def _metric(metric: Metric | RollupMetric) -> tuple[str, ...]:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
-    return f"`{metric.name}`", labels, metric.help + ("" if metric.stability == "stable" else " Experimental.")
+    return (
+        f"`{metric.name}`",
+        labels,
+        metric.help + ("" if metric.stability == "stable" else " Experimental."),
+    )
 
 
 def render_facts_page(page: str) -> str:
