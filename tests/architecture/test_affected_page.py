@@ -25,7 +25,7 @@ HARMLESS = {
 
 
 def lines_of_page() -> dict[str, str]:
-    """Row of each line of releases; one that stands for several is listed for its first and its last. With what any has."""
+    """Row of each line of releases, with that of any release; one for several is listed for its first and last."""
     rows = re.findall(r"^\| (\d\.\d)(?: to (\d\.\d))? (\|.*)", PAGE, flags=re.M)
     (everywhere,) = re.findall(r"^\| any \|.*", PAGE, flags=re.M)
     return {line: everywhere + row for first, last, row in rows for line in (first, last) if line}
