@@ -77,6 +77,8 @@ class Recorded:
                 self.unread[str(path)] = (
                     f"{error}; of a running agent ask its port: --events http://HOST:9464"
                 )
+        if not self.segments:
+            raise UsageError(f"{directory}: no events: no *.jsonl, *.jsonl.gz or {DATABASE_NAME} below it")
 
     def _unpacked(self, segments: Iterator[tuple[str, bytes | Path]]) -> Iterator[bytes]:
         for name, held in segments:

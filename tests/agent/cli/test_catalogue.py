@@ -234,6 +234,15 @@ def test_explain_reads_over_what_it_does_not_know(explained: Callable, tmp_path:
     assert told in nothing.complaint
 
 
+def test_explain_says_where_no_events_are(statewarden: Callable, tmp_path: Path) -> None:
+    """A directory that is not there, and one without a segment, are not one in which the incident is missing."""
+    assert (
+        "no such directory of events" in statewarden("explain", "a/0_0", "--events", tmp_path / "a").complaint
+    )
+    said = statewarden("explain", "a/0_0", "--events", tmp_path)
+    assert (said.code, "no events: no *.jsonl" in said.complaint) == (2, True)
+
+
 def test_explain_of_an_incident(explained: Callable) -> None:
     """Verdict and step first; each of its findings in its last state where the evidence is asked for."""
     early = {"finding_id": "b" * 16, "detector": "unowned-task", "severity": "info", "opened_at_us": 1}
