@@ -20,11 +20,6 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 from tools.affected_page import anchor_of_bug, harmful, name_of
 
-_SECTION = re.compile(
-    r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
-)
-_TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
-_SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
 _PROOF = f"""Suspected? [Verify](../verify.md) first. `equal` or `behind` refutes it {WHILE_UNUSED}:
 
     {proof_command("APP", "TASK", "STORE")}
@@ -41,23 +36,6 @@ def runbook_page(names: Sequence[str], page: str) -> str:
     """Render a page, and keep of it what is written by hand."""
     head = page.partition("<a id=")[0].rstrip() or "# Title"
     return "\n\n".join([head, *(_runbook(name, page) for name in names)]) + "\n"
-
-
-def as_markdown(docstring: str) -> str:
-    """Turn a module docstring into text with a bullet per section (`Fires when ...`, `Blind spots: ...`)."""
-    first, _, rest = docstring.strip().partition("\n")
-    lines = [_TITLE.sub("", first)]
-    for line in rest.splitlines():
-        words = line.strip()
-        if found := _SECTION.match(words):
-            before = [""] if lines[-1] and not lines[-1].startswith(("- ", "  ")) else []
-            lines += [*before, f"- **{found[0]}**{words[found.end() :]}"]
-        elif words and lines[-1].startswith(("- ", "  ")):
-            lines.append(f"  {words}")
-        else:
-            lines.append(words)
-    text = "\n".join(lines).strip()
-    return text[:1].upper() + text[1:]
 
 
 def _runbook(name: str, page: str) -> str:
@@ -82,10 +60,10 @@ def _signal(name: str) -> str:
     meta = _meta(name)
     is_rule = isinstance(meta, RuleMeta)
     module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
-    said = as_markdown(importlib.import_module(module).__doc__ or "").partition("\n")[2].strip()
-    shown = ("- **Fires", "- **Clears") if is_rule else ("- **Clears",)
-    parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.startswith(shown)]
-    rows = "\n".join(_SENTENCE.split(x)[0] for x in parts)
+    said = importlib.import_module(module).__doc__ or ""
+    shown = "Fires when|Fires|Clears when" if is_rule else "Clears when"
+    found = re.findall(rf"^({shown})\b(.*?\.)(?=\s+[A-Z]|\s*\Z)", said, re.MULTILINE | re.DOTALL)
+    rows = re.sub(r"\s+(?!- )", " ", "\n".join(f"- **{word}**{text}" for word, text in found))
     keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
     rows = f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
     return f"{rows}\n\n### Bugs\n\n{', '.join(map(_bug, keys))}." if keys else rows
