@@ -124,14 +124,12 @@ def _repeat_for(one: Finding, here: Sequence[str], elsewhere: Sequence[str]) -> 
         return asked
     parts = [asked]
     if len(here) > 1:
-        removes = one.remedy is not Remedy.KEEP and "remove t" in asked and "start" in asked
         tasks = f"for tasks {named(here)}"
-        if not removes:
-            parts.insert(0, f"This is {tasks}.")
-        elif one.remedy is Remedy.CHECK_FIRST:
-            parts.insert(0, f"This is {tasks} together. If you remove them: {_ORDER}")
-        else:
-            parts.insert(0, f"Do this {tasks} together: {_ORDER}")
+        order = {
+            Remedy.KEEP: f"This is {tasks}.",
+            Remedy.CHECK_FIRST: f"This is {tasks} together. If you remove them: {_ORDER}",
+        }.get(one.remedy, f"Do this {tasks} together: {_ORDER}")
+        parts.insert(0, order if "remove t" in asked and "start" in asked else f"This is {tasks}.")
     if elsewhere:
         # a command at the end stays one that can be copied
         parts[-1] = asked if asked.endswith(".") else f"{asked} ."
