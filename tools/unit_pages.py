@@ -104,25 +104,25 @@ MARKER = "<!-- generated from here (make docs) -->"
 
 
 def render_runbooks_list(page: str) -> str:
-    """Write one table per level, in the order of the registries within a severity; what is before the marker stays."""
+    """Write one list per level, the most severe first; what is before the marker stays."""
     detectors: list[Row] = [(x.meta, x.meta.id) for x in DETECTORS]
     rules: list[Row] = [(meta, f"rules/{meta.id}") for meta in NAMING]
     parts = [page.partition(MARKER)[0], MARKER, "\n"]
     for (title, what), rows in zip(_HEADS, (detectors, rules), strict=True):
-        parts += [f"\n## {title}\n\n{what}\n", *_tables(rows)]
+        parts += [f"\n## {title}\n\n{what}\n", *_levels(rows)]
     return "".join(parts)
 
 
-def _tables(rows: Sequence[Row]) -> Iterator[str]:
+def _levels(rows: Sequence[Row]) -> Iterator[str]:
     for level, (title, what) in LEVELS.items():
         chosen = sorted((x for x in rows if x[0].level is level), key=lambda x: -x[0].severity.rank)
         if chosen:
-            yield f"\n### {title}\n\n{what}\n\n{_table(chosen)}"
+            yield f"\n### {title}\n\n{what}\n\n{_list(chosen)}"
 
 
-def _table(rows: Iterable[Row]) -> str:
-    lines = ["| runbook | up to | what it found |", "|---|---|---|"]
+def _list(rows: Iterable[Row]) -> str:
+    lines = []
     for meta, name in rows:
         address = address_of(name, ".md").removeprefix("runbooks/")
-        lines.append(f"| [{name}]({address}) | {meta.severity.value} | {meta.title} |")
-    return "\n".join(lines) + "\n"
+        lines.append(f"- [{name}]({address}): {meta.title} ({meta.severity.value})\n")
+    return "".join(lines)
