@@ -132,7 +132,10 @@ def test_explain_takes_the_pages_that_runbooks_send_to(statewarden: Callable) ->
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith("# A stopped pod's volume\n")
     assert statewarden("explain", "detectors/stopped-volume").code == 2
-    assert statewarden("explain", "runbooks").out.startswith("# Runbooks\n")
+    runbooks = statewarden("explain", "runbooks").out
+    assert runbooks.startswith("# Runbooks\n")
+    assert "## Restore a task\n" in runbooks
+    assert "## How far a restoration repairs\n" in runbooks
     assert "did you mean stopped-volume" in statewarden("explain", "stoped-volume").complaint
 
 
