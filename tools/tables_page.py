@@ -112,11 +112,12 @@ def render_tables_page(page: str) -> str:
     """Render the tables; what is before them is written by hand."""
     parts = [f"{page.partition(f'## `{next(iter(TABLES))}`')[0].rstrip()}\n"]
     for name, (schema, grain) in TABLES.items():
-        rows = "\n".join(
-            f"| `{field.name}` | {field.dataType.simpleString().partition('<')[0]} | {MEANINGS.get(field.name, '')} |"
-            for field in schema.fields
-        )
+        types = {field.name: field.dataType.simpleString().partition("<")[0] for field in schema.fields}
+        rows = "\n".join(f"| `{x}` | {types[x]} | {MEANINGS[x]} |" for x in types if x in MEANINGS)
+        plain = ", ".join(f"`{x}` ({types[x]})" for x in types if x not in MEANINGS)
+        also = f"\nAlso {plain}.\n" if plain else ""
         parts.append(
-            f"\n## `{name}`\n\n{grain[0].upper()}{grain[1:]}.\n\n| column | type | meaning |\n|---|---|---|\n{rows}\n"
+            f"\n## `{name}`\n\n{grain[0].upper()}{grain[1:].rstrip('?')}.\n\n"
+            f"| column | type | meaning |\n|---|---|---|\n{rows}\n{also}"
         )
     return "".join(parts)

@@ -65,7 +65,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     parser.add_argument("state_dir", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    group = parser.add_argument_group("who this is", "Every event and metric carries it.")
+    group = parser.add_argument_group("identity", "Every event and metric carries it.")
     group.add_argument("--pod", metavar="NAME", help="pod (default: POD_NAME, else the host name)")
     group.add_argument("--pod-uid", metavar="UID", help="uid of the pod (default: POD_UID, else its name)")
     group.add_argument("--namespace", metavar="NAME", help="namespace (default: POD_NAMESPACE)")

@@ -139,7 +139,7 @@ def _unknown(asked: str) -> str:
     near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *_BESIDE, *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
-        f"nothing is called that{hint} Rules of the fleet audit are called rules/ID."
+        f"unknown name{hint} Rules of the fleet audit are called rules/ID."
         " For a finding, an incident or APPLICATION/TASK add --events SOURCE"
     )
 

@@ -64,7 +64,7 @@ def _row(cells: list[str], widths: list[int]) -> str:
     )
 
 
-_COMMENT = re.compile(r"^(?:<!--.*?-->|<a id=.*></a>)\n\n?", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^(?:<!--.*?-->|<a id=[^>]*></a>)\n\n?", re.MULTILINE | re.DOTALL)
 _ANCHOR = "\n<a id="
 _DEEPER = re.compile(r"^#(?=#+ )", re.MULTILINE)
 _BREAK_AFTER_COLON = re.compile(r"(?<=:)<br>")

@@ -28,7 +28,7 @@ def add_preflight(
     parser.add_argument("--json", action="store_true", help="one check per line")
     parser.add_argument(
         "--if", action="append", default=[], dest="assumed", metavar="[APP:]KEY=VALUE",
-        help="a setting that is to be changed: say first what of the state on disk is in the way; may be repeated",
+        help="a planned change of a setting: list the state on disk that is in its way; may be repeated",
     )  # fmt: skip
     add_settings(parser)
 

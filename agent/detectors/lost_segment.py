@@ -9,7 +9,6 @@ the one that answers, is still empty. A warning where it is not known whether th
 count all that it took may be on disk, and for stores that delete (sessions). Info while it runs under at-least-once:
 how many segments a kill would lose from.
 Clears when the segment expires or is wiped; before a start, when the directory is removed.
-Blind spots: late records of a segment that was past, unless the count is short; a loss before the first reading.
 
 Source:
     AbstractSegments.committedOffset, commit and close, RocksDBStore.openDB, StateDirectory.initializeStartupStores

@@ -193,12 +193,12 @@ def _loudness(x: Kept, proof: Proof | None) -> Loudness:
 
 def _summary(x: Kept, _: Proof | None) -> str:
     state = (
-        "a crash would make the next start trust them, committed or not"
+        "After a crash the next start would keep them, committed or not"
         if x.held
-        else "no process holds it, the last one ended uncleanly, and a start will trust them, committed or not"
+        else "No process holds it, and the last one ended uncleanly: the next start keeps them, committed or not"
     )
     return (
-        f"Task {x.task.id}: {x.beyond} puts of store {x.store.name} were flushed beyond its checkpoint;"
+        f"Task {x.task.id}: {x.beyond} puts of store {x.store.name} were flushed beyond its checkpoint."
         f" {state}{_ROLES.get(x.role, '')}."
     )
 

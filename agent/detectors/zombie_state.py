@@ -6,8 +6,6 @@ store whose keys are never deleted looks the same, and so does one whose task no
 Where no agent watched, the newest time below the application bounds the pause: of a volume at rest, before the
 start, and of one that was opened as it was. Info where file times are those of a copy (unknown), and before a start
 where `delete.retention.ms` is assumed.
-Blind spots: without a watch, a process that held its stores for so long, wrote nothing and was killed looks the same;
-4.3 and later, and exactly-once up to 3.7, leave no time of their last close once they are open again.
 
 Source:
     KAFKA-19943, KIP-1259; docs/state-format.md#kafka-19943.

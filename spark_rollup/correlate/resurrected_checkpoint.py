@@ -6,8 +6,6 @@ Fires when: the agent saw it; or the new store holds less than half of what a re
     and no more puts than offsets since P.
 Clears when: the agent's finding is resolved.
 Stays quiet when: a new store was restored (its puts cover the time before P).
-Blind spots: without a finding and without a replica nothing can be compared; after compaction puts are an upper
-    bound of what a store holds, so without entry counts the fleet's own evidence stays `suspected`.
 Source: KAFKA-8187 (up to 2.2.1); torn deletions (any release up to 4.2).
 """
 
