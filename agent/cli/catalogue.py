@@ -44,8 +44,8 @@ _RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/
 """An incident, a finding, or a task of an application."""
 
 _RECORDED = (
-    "add --events SOURCE: a running agent (http://localhost:9464), its spool, or where agents ship to (a directory,"
-    " s3://BUCKET/PREFIX). Its runbook: `statewarden explain DETECTOR`"
+    "add --events SOURCE: a running agent (http://localhost:9464), its spool, where agents ship to (a directory,"
+    " s3://BUCKET/PREFIX), or an audit's output. Its runbook: `statewarden explain DETECTOR`"
 )
 
 
@@ -120,7 +120,7 @@ def _sections(name: str) -> dict[str, str]:
 
 
 def _shown(section: str | None) -> str | None:
-    return None if section is None else page_text(section, {*names_to_explain()})
+    return None if section is None else page_text(section, {*names_to_explain()}, width_of(sys.stdout))
 
 
 def names_to_explain() -> list[str]:
