@@ -165,7 +165,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
         help="show each rule's judgement of this task (APPLICATION/TASK), and why it reports nothing",
     )
     parser.add_argument("--events", metavar="SOURCE",
-                        help="where the events are: http://HOST:9464 of a running agent, its spool, a directory, or"
-                        " s3://BUCKET/PREFIX")
+                        help="where the events are: http://HOST:9464 of a running agent, its spool, a directory,"
+                        " s3://BUCKET/PREFIX, or an audit's output")
     parser.add_argument("--evidence", action="store_true", help="with --events: every finding with its evidence")
     add_settings(parser)

@@ -38,8 +38,8 @@ def add_plan(parser: argparse.ArgumentParser, config_of: Callable[[argparse.Name
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
     parser.add_argument("source", nargs="?", metavar="SOURCE",
-                        help="where it is recorded: http://HOST:9464 of a running agent, its spool, a directory, or"
-                        " s3://BUCKET/PREFIX; without it the state directory is scanned")  # fmt: skip
+                        help="where it is recorded: http://HOST:9464 of a running agent, its spool, a directory,"
+                        " s3://BUCKET/PREFIX, or an audit's output (default: --state-dir)")  # fmt: skip
     parser.add_argument(
         "--state-dir", type=Path, metavar="DIR", help="Kafka Streams' state.dir on this machine"
     )

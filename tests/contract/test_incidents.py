@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from agent.contract import incidents
+from agent.contract.audited import gather as gather_rows
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Configured, EvidenceRole, Incident
 from agent.contract.wording import NAMED
-from spark_rollup.judging.incidents import gather as gather_rows
 
 WIPED = Finding(
     id="a" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL,
