@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from argparse import Namespace
 from operator import attrgetter
@@ -92,7 +93,8 @@ def _explain_recorded(chosen: Namespace, config: Config) -> int:
     shown = chosen.evidence or len(incident.findings) == 1
     width = width_of(sys.stdout)
     paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=chosen.events))
+    source = shlex.quote(chosen.events)
+    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=source))
     if not shown:
         sys.stdout.write(f"The {len(incident.findings)} findings behind it: use --evidence.\n")
     return 0

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from agent import __version__
@@ -91,7 +90,7 @@ def scan(
     closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
     if left_over := unused(pipeline.inventory, now_us):
         closing += f"\n{printable(left_over)}"
-    return _printed(pipeline, findings, pod, replace(shown, of_reading=True), fail_on, closing, config)
+    return _printed(pipeline, findings, pod, shown, fail_on, closing, config)
 
 
 def read_once(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent import __version__
-from agent.cli.arguments import add_settings
+from agent.cli.arguments import add_settings, same_settings
 from agent.cli.incident_text import is_past
 from agent.cli.known import Known, known_of
 from agent.config import Config
@@ -85,9 +85,7 @@ def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
         return ["http://localhost:9464", *words]
     if chosen.source and chosen.source.startswith("http"):
         words.insert(0, chosen.source)
-    words += [x for setting in chosen.sets for x in ("--set", setting)]
-    words += ["--properties", str(Path(chosen.properties).resolve())] if chosen.properties else []
-    return [*words, "--config", str(chosen.config.resolve())] if chosen.config else words
+    return [*words, *same_settings(chosen)]
 
 
 def script(known: Known, asked: list[str]) -> str:

@@ -101,7 +101,9 @@ def test_a_scan_says_how_the_agents_incident_is_found(
     torn: Path, clock: HandClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its id is of this reading; the address is what agent and scan have in common."""
-    offline.scan(torn, load_config(sets=PLAIN[1::2]), shown=Shown(), fail_on="critical", pause=no_pause)
+    offline.scan(
+        torn, load_config(sets=PLAIN[1::2]), shown=Shown(again="x"), fail_on="critical", pause=no_pause
+    )
     said = capsys.readouterr().out
     assert "torn-store  app/0_1" in said
     assert "    if an agent was running: statewarden explain app/0_1 --events SOURCE\n" in said

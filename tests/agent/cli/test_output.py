@@ -243,11 +243,11 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
 def test_a_reading_says_how_the_agents_incident_is_found() -> None:
     """The id of one reading is seldom that of an agent; the address is the same. A replay is what an agent was."""
     line = "    if an agent was running: statewarden explain {} --events SOURCE\n"
-    assert line.format("orders/0_3") in printed(FINDING, of_reading=True)
+    assert line.format("orders/0_3") in printed(FINDING, again="--state-dir state")
     whole = replace(FINDING, task_id=None, store=None)
-    assert line.format("orders") in printed(whole, of_reading=True)
+    assert line.format("orders") in printed(whole, again="--state-dir state")
     own = replace(FINDING, level=Level.SELF, missing_facts=())
-    for text in (printed(FINDING), printed(own, of_reading=True)):
+    for text in (printed(FINDING), printed(own, again="--state-dir state")):
         assert "if an agent was running" not in text
 
 

@@ -70,7 +70,7 @@ class Printed:
             if not known:
                 environment[name] = value
         return subprocess.run(
-            ["bash", "-c", text], env=environment, capture_output=True, text=True, check=False, timeout=60
+            ["bash", "-c", text], env=environment, capture_output=True, text=True, check=False, timeout=400
         )
 
     @property
@@ -109,9 +109,10 @@ def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
         x for x in statewarden("scan", state, "--json", *SET).rows
         if x["line"] == "incident" and x["severity"] == "critical"
     )  # fmt: skip
-    hint = f"    as a script: statewarden plan {one['id']} --state-dir DIR, same settings\n"
-    assert hint in statewarden("scan", state, *SET).out
-    said = statewarden("plan", one["id"], "--state-dir", state, *SET)
+    hint = statewarden("scan", state, *SET).out.partition("as a script: statewarden ")[2]
+    words = shlex.split(hint.partition("\n    if an agent")[0].replace(" \\\n", ""))
+    assert words == ["plan", one["id"], "--state-dir", str(state), *SET]
+    said = statewarden(*words)
     assert (said.code, said.err) == (0, "")
     program(tmp_path, "statewarden", f'printf "%s\\n" "$@" >"{tmp_path}/asked"\n')
     return printed(said.out, tmp_path, state, STOP="true", START=f"touch '{tmp_path}/started'")
