@@ -227,10 +227,7 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
         what = "not a directory" if directory.exists() else "no such directory"
         raise UsageError(f"{directory}: {what}; give Kafka Streams' state.dir")
     if entries is Unseen.DENIED:
-        raise UnreadError(
-            f"{directory}: permission denied; Kafka Streams makes its directories 0750, so run with the"
-            " application's group (in Kubernetes: the same runAsGroup)"
-        )
+        raise _denied(directory)
     if isinstance(entries, Unseen):
         raise UnreadError(f"{directory}: cannot be listed ({entries.value}); give Kafka Streams' state.dir")
     found = {entry.name for entry in entries}
@@ -259,10 +256,7 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
         elif not isinstance(inner, Unseen) and is_application({entry.name for entry in inner}):
             return
     if denied:
-        raise UnreadError(
-            f"{directory / denied[0]}: permission denied; Kafka Streams makes its directories 0750, so run with"
-            " the application's group (in Kubernetes: the same runAsGroup)"
-        )
+        raise _denied(directory / denied[0])
     if not children:
         raise UsageError(
             f"{directory}: no application has started here; give Kafka Streams' state.dir"
@@ -273,6 +267,13 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
     raise UsageError(
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"
         f" directories (such as 0_0), a .lock or kafka-streams-process-metadata{hint}"
+    )
+
+
+def _denied(place: Path) -> UnreadError:
+    return UnreadError(
+        f"{place}: permission denied; Kafka Streams makes its directories 0750, so run with the application's group"
+        " (in Kubernetes: the same runAsGroup)"
     )
 
 

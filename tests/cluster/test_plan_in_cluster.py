@@ -35,9 +35,7 @@ fi
 def namespace(cluster: Cluster) -> str:
     """Give a namespace in which four pods of a set run, each on its claim."""
     name = cluster.namespace("planned")
-    for number in range(PODS):
-        claim = f"data-app-{number}"
-        cluster.volume(f"planned-{claim}", claim=claim, namespace=name, mode="ReadWriteOnce")
+    cluster.volumes(name, *(f"data-app-{number}" for number in range(PODS)))
     cluster.do("apply", "--namespace", name, "-f", "-", stdin=json.dumps(stateful_set()))
     ready = "-o=jsonpath={.status.readyReplicas}"
     cluster.eventually(lambda: cluster.do("get", "-n", name, "statefulset", "app", ready) == str(PODS))

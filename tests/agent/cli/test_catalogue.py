@@ -245,17 +245,6 @@ def test_explain_of_an_incident(explained: Callable) -> None:
     assert whole.count("next:") == 1
 
 
-def test_explain_of_an_incident_has_the_step_for_all_its_tasks(explained: Callable) -> None:
-    """Who removes one directory and starts has made the data of the others final."""
-    step = (
-        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again."
-    )
-    two = [{"task_id": task, "finding_id": task[-1] * 16, "next_action": step} for task in ("0_1", "0_2")]
-    said = explained(INCIDENT_ID, *(event(n, **OF_ONE, **x) for n, x in enumerate(two, 1))).out
-    together = "Do this for tasks 0_1, 0_2 together: copy all directories, remove all, and only then start."
-    assert together in " ".join(said.split())
-
-
 @pytest.mark.parametrize(
     "exposure",
     [
