@@ -58,6 +58,9 @@ MEANINGS = {
     "lineage": "findings of one mechanism that have one of these in common are one incident while they last",
     "local_incidents": "agents' incidents that it is about: which, how (`is`, `confirms`, `refutes`, `explains`), of "
     "which mechanism, since when (microseconds since the epoch)",
+    "identity": "RocksDB IDENTITY of the store; of some rules what else tells their findings apart",
+    "remedy": "what its step does with the task's directory: `restore`, `check-first`, `keep` or `other`",
+    "seen_at": "RFC 3339, UTC: when the agent said it; null = a rule alone says it",
     "absorbed": "ids of agents' incidents in it: each leads here",
     "title": "the mechanism, for people",
     "cluster": "empty = not known; it is in `namespace`, too",

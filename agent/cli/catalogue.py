@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from argparse import Namespace
 from operator import attrgetter
@@ -44,8 +45,8 @@ _RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/
 """An incident, a finding, or a task of an application."""
 
 _RECORDED = (
-    "add --events SOURCE: a running agent (http://localhost:9464), its spool, or where agents ship to (a directory,"
-    " s3://BUCKET/PREFIX). Its runbook: `statewarden explain DETECTOR`"
+    "add --events SOURCE: a running agent (http://localhost:9464), its spool, where agents ship to (a directory,"
+    " s3://BUCKET/PREFIX), or an audit's output. Its runbook: `statewarden explain DETECTOR`"
 )
 
 
@@ -92,7 +93,8 @@ def _explain_recorded(chosen: Namespace, config: Config) -> int:
     shown = chosen.evidence or len(incident.findings) == 1
     width = width_of(sys.stdout)
     paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=chosen.events))
+    source = shlex.quote(chosen.events)
+    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=source))
     if not shown:
         sys.stdout.write(f"The {len(incident.findings)} findings behind it: use --evidence.\n")
     return 0
@@ -120,7 +122,7 @@ def _sections(name: str) -> dict[str, str]:
 
 
 def _shown(section: str | None) -> str | None:
-    return None if section is None else page_text(section, {*names_to_explain()})
+    return None if section is None else page_text(section, {*names_to_explain()}, width_of(sys.stdout))
 
 
 def names_to_explain() -> list[str]:

@@ -57,9 +57,9 @@ or the meaning of an exception or a line of the application's log.
 stopped pod. For an upstream issue it lists the detectors. With --events it
 prints what agents recorded: verdict and next step of a finding or an incident,
 or the list of incidents of an application or a task. SOURCE is a running agent
-(http://HOST:9464), its spool, a directory, or s3://BUCKET/PREFIX. With
---why-not it reads a state directory, or replays a trace, and shows why the
-rules report nothing for a task.""",
+(http://HOST:9464), its spool, a directory, s3://BUCKET/PREFIX, or an audit's
+output. With --why-not it reads a state directory, or replays a trace, and
+shows why the rules report nothing for a task.""",
         _READS,
         """\
 examples:
@@ -91,6 +91,7 @@ incident first) it prints none and says what to find out.""",
 examples:
   statewarden plan i-8e2475e90569 http://localhost:9464 > repair.sh
   statewarden plan i-8e2475e90569 s3://events/prod > repair.sh
+  statewarden plan i-8e2475e90569 audit-output > repair.sh
   statewarden plan i-8e2475e90569 --state-dir /var/lib/kafka-streams \\
       --set processing_guarantee=exactly_once_v2 > repair.sh
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from agent.cli import offline
 from agent.cli.arguments import add_settings
+from agent.cli.output import width_of
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.errors import ConfigError, UsageError
@@ -79,7 +80,8 @@ def print_results(results: Sequence[Result], *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write("".join(json.dumps(dataclasses.asdict(x)) + "\n" for x in results))
     else:
-        told = map(paragraph, sorted(results, key=lambda x: x.level.rank))
+        width = width_of(sys.stdout)
+        told = (paragraph(x, width) for x in sorted(results, key=lambda x: x.level.rank))
         sys.stdout.write("".join(told) + count(results) + "\n")
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
+from agent.contract.remedy import Remedy
 from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from spark_rollup.fleet.application import (
     NOISE_PUTS,
@@ -204,7 +205,7 @@ def _loudness(app: Application, task: Task, x: _Suspect, since_us: int, *, less:
         words["upstream"] = list(META.upstream)
     words["missing_facts"] = words.get("missing_facts") or []
     severity = Severity.CRITICAL.value if confidence == sure else words["severity"]
-    return words | {"severity": severity, "confidence": confidence}
+    return words | {"severity": severity, "confidence": confidence, "remedy": Remedy.RESTORE.value}
 
 
 def _steps(

@@ -67,9 +67,7 @@ def commands(namespace: str) -> list[str]:
 
 def test_one_pod_of_many_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
     namespace = cluster.namespace("stopped")
-    for number in range(PODS):
-        claim = f"data-app-{number}"
-        cluster.volume(f"stopped-{claim}", claim=claim, namespace=namespace, mode="ReadWriteOnce")
+    cluster.volumes(namespace, *(f"data-app-{number}" for number in range(PODS)))
     cluster.do("apply", "--namespace", namespace, "-f", "-", stdin=json.dumps(stateful_set()))
 
     def pods() -> dict[str, str]:

@@ -37,7 +37,7 @@ SCENARIOS = ("kafka-8187-stage2-2.0.1", "torn-clean-3.9.2", "kafka-20685-4.1.2")
 SPARK = Path(pyspark.__file__).parent
 MANIFEST = ROOT / "deploy" / "manifests" / "scheduled-spark-application.yaml"
 NAMESPACE = ACCOUNT = "statewarden-rollup"
-CLAIM, EXECUTORS = "bronze", 2
+CLAIM, EXECUTORS = "bronze-events", 2
 POLL_S = 0.3
 SUBMIT_S = 600.0
 _IN_NAMESPACE = """
@@ -223,7 +223,7 @@ def prepared(work: Path) -> Iterator[tuple[Cluster, Hands]]:
     plane.mkdir()
     with control_plane(plane) as cluster:
         cluster.namespace(NAMESPACE, level="baseline")
-        cluster.volume(CLAIM, claim=CLAIM, namespace=NAMESPACE)
+        cluster.volumes(NAMESPACE, CLAIM)
         claim = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",

@@ -1,4 +1,4 @@
-"""Incidents of the fleet: rows of the table `findings`, read back and grouped as agents group theirs. Not Spark."""
+"""Incidents of the fleet: rows of the table `findings`, read back and grouped as agents group theirs. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.contract import incidents
+from agent.contract.codec import parse_us
 from agent.contract.finding import Finding, words_of
 from agent.contract.grouping import Link, LocalIncident
 from agent.contract.incidents import Incident
 from agent.contract.mechanisms import TITLES
-from spark_rollup.clock import parse_us
-from spark_rollup.config import AGENT
 
 Row = Mapping[str, object]
-"""One row of the table `findings` (`schemas.FINDING`)."""
+"""One row of the table `findings` (`spark_rollup.schemas.FINDING`)."""
+
+FLEET, AGENT = "fleet", "agent"
+"""Values of `reported_by`: a rule of the fleet, or a single agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def read(row: Row) -> FleetFinding:
     namespace = str(row.get("namespace") or "")
     return FleetFinding(
         id=str(row["id"]),
-        identity=None,
+        identity=str(row["identity"]) if row.get("identity") else None,
         opened_at_us=parse_us(row["opened_at"]) or 0,
         resolved_at_us=parse_us(row.get("resolved_at")),
         link=Link(
