@@ -32,23 +32,14 @@ for path in sys.argv[1:]:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the kernel charges a container, MiB; of the kernel's own counters.
+    """What the kernel charges a container, MiB; of the kernel's own counters."""
 
-    Args of the dataclass:
-        usage: Everything: process, page cache, kernel memory (inotify watches, dentries, inodes).
-        highest: The most that usage ever was.
-        process: Anonymous memory of its processes.
-        cache: Page cache.
-        kernel: Kernel memory.
-        refused: Times that the limit was hit, which reclaimed page cache or worse.
-    """
-
-    usage: float
-    highest: float
-    process: float
-    cache: float
-    kernel: float
-    refused: int
+    usage: float  # everything: process, page cache, kernel memory (inotify watches, dentries, inodes)
+    highest: float  # the most that usage ever was
+    process: float  # anonymous memory of its processes
+    cache: float  # page cache
+    kernel: float  # kernel memory
+    refused: int  # times that the limit was hit, which reclaimed page cache or worse
 
 
 class SidecarPod:

@@ -28,25 +28,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything that a run is.
+    """Everything that a run is."""
 
-    Args of the dataclass:
-        seed: It was drawn from, together with release and guarantee; of a written play its name in the catalogue, and
-            after it what settings it has instead of its own.
-        stores: Kinds as `App.java` takes them.
-        partitions: Of the input topics.
-        pods: Instances at the beginning.
-        settings: Of Kafka Streams and `App.java`, beside the usual ones of a stage.
-        steps: In order; what is true is checked wherever one of them is `check`, and at the end.
-    """
-
+    # It was drawn from, together with release and guarantee; of a written play its name in the catalogue, and after
+    # it what settings it has instead of its own
     seed: int | str
     release: str
     guarantee: str
-    stores: tuple[str, ...]
-    partitions: int = 1
-    pods: tuple[str, ...] = ("a",)
+    stores: tuple[str, ...]  # kinds as `App.java` takes them
+    partitions: int = 1  # of the input topics
+    pods: tuple[str, ...] = ("a",)  # instances at the beginning
+    # Of Kafka Streams and `App.java`, beside the usual ones of a stage
     settings: Args = field(default_factory=dict)
+    # In order; what is true is checked wherever one of them is `check`, and at the end
     steps: tuple[Step, ...] = ()
 
     @property

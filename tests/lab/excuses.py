@@ -31,18 +31,13 @@ CHANGES = 6
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A word with all that is known around it.
-
-    Args of the dataclass:
-        saids: Every word of the run, quiet ones included.
-        asked: Of each look, in order.
-    """
+    """A word with all that is known around it."""
 
     run: Run
     said: Said
     timeline: Timeline
-    saids: Sequence[Said]
-    asked: Sequence[Asked] = ()
+    saids: Sequence[Said]  # every word of the run, quiet ones included
+    asked: Sequence[Asked] = ()  # of each look, in order
 
     @property
     def pod(self) -> str:

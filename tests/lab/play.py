@@ -31,13 +31,7 @@ from tests.support.shipped import shipped_records
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a run.
-
-    Args of the dataclass:
-        problem: Why it broke off; such a run has no verdict and is not counted.
-        failures: What ended by itself and was started again.
-        proof: What the application itself held.
-    """
+    """What came of a run."""
 
     run: Run
     seconds: float
@@ -46,10 +40,10 @@ class Result:
     saids: tuple[Said, ...] = ()
     healths: tuple[Health, ...] = ()
     marks: tuple[tuple[int, str], ...] = ()
-    failures: tuple[str, ...] = ()
-    problem: str = ""
+    failures: tuple[str, ...] = ()  # what ended by itself and was started again
+    problem: str = ""  # why it broke off; such a run has no verdict and is not counted
     asked: tuple[Asked, ...] = ()
-    proof: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ()  # what the application itself held
 
     @property
     def is_judged(self) -> bool:

@@ -71,23 +71,14 @@ def recordable(run: Run) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a recorded life was.
+    """What a recorded life was."""
 
-    Args of the dataclass:
-        verdict: `bug` or `benign`.
-        what: In a sentence.
-        pod: Of which the scenario tells.
-        task: Of it.
-        find: Expectations.
-        allow: Detectors that may speak beside them.
-    """
-
-    verdict: str
-    what: str
-    pod: str
-    task: str
-    find: Sequence[Mapping[str, str]] = ()
-    allow: Sequence[str] = ()
+    verdict: str  # `bug` or `benign`
+    what: str  # in a sentence
+    pod: str  # of which the scenario tells
+    task: str  # of it
+    find: Sequence[Mapping[str, str]] = ()  # expectations
+    allow: Sequence[str] = ()  # detectors that may speak beside them
 
 
 def expectations(result: Row, is_due: Callable[[Row], bool]) -> list[dict[str, str]]:

@@ -15,21 +15,14 @@ from typing import Any
 
 @dataclass
 class Collector:
-    """What was posted, and what to answer.
+    """What was posted, and what to answer."""
 
-    Args of the dataclass:
-        answers: Status codes for the next requests, in order; then 202.
-        headers: Added to every answer.
-        most_bytes: Longest body; above it the answer is 413.
-        requests: Headers of every request.
-        events: Events of every request that was answered with 202.
-    """
-
-    answers: list[int] = field(default_factory=list)
-    headers: dict[str, str] = field(default_factory=dict)
-    most_bytes: int = 1 << 30
+    answers: list[int] = field(default_factory=list)  # status codes for the next requests, in order; then 202
+    headers: dict[str, str] = field(default_factory=dict)  # added to every answer
+    most_bytes: int = 1 << 30  # longest body; above it the answer is 413
     url: str = ""
-    requests: list[dict[str, str]] = field(default_factory=list)
+    requests: list[dict[str, str]] = field(default_factory=list)  # headers of every request
+    # Events of every request that was answered with 202
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def answer(self, headers: dict[str, str], body: bytes) -> int:

@@ -13,21 +13,13 @@ _Key = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route.
+    """One route."""
 
-    Args of the dataclass:
-        receiver: Who is told.
-        matches: Label -> value that an alert must have.
-        group_by: Labels whose values make a group.
-        repeat_m: Minutes after which a group that goes on is sent again.
-        interval_m: Least minutes between two notifications of a group.
-    """
-
-    receiver: str
-    matches: Mapping[str, str]
-    group_by: tuple[str, ...]
-    repeat_m: int
-    interval_m: int
+    receiver: str  # who is told
+    matches: Mapping[str, str]  # label -> value that an alert must have
+    group_by: tuple[str, ...]  # labels whose values make a group
+    repeat_m: int  # minutes after which a group that goes on is sent again
+    interval_m: int  # least minutes between two notifications of a group
 
 
 @dataclass(slots=True)

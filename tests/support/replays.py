@@ -35,18 +35,12 @@ STATES_KEPT = 3
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What one replay gave.
+    """What one replay gave."""
 
-    Args of the dataclass:
-        findings: All findings of the ledger at the end.
-        records: All that the agent reported.
-        faults: (detector, error) of each detector that raised.
-        shown: (detector, severity) of every row that `statewarden_task_findings` had at any time.
-    """
-
-    findings: tuple[Finding, ...]
-    records: tuple[Record, ...]
-    faults: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]  # all findings of the ledger at the end
+    records: tuple[Record, ...]  # all that the agent reported
+    faults: tuple[tuple[str, str], ...]  # (detector, error) of each detector that raised
+    # (detector, severity) of every row that `statewarden_task_findings` had at any time
     shown: frozenset[tuple[str, str]]
 
 
