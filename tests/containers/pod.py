@@ -177,13 +177,9 @@ class SidecarPod:
 
 
 def java_command(name: str, home: Path, state: Path, mounts: Sequence[Path]) -> list[str]:
-    """Spell `podman run` for a JVM in a container: its own namespaces, the application's user, the shared volume.
+    """Spell `podman run` for a JVM in a container: its own namespaces, the application's user.
 
-    Args:
-        name: Of the container.
-        home: Scratch directory, mounted under its own path.
-        state: The state volume, mounted under its own path.
-        mounts: What else is mounted read-only under its own path: JVM, jars, classes.
+    Every directory is mounted under its own path; of `mounts` (JVM, jars, classes) nothing can be written.
     """
     java = Path(shutil.which("java") or "/usr/bin/java").resolve()
     # Debian keeps the JVM's settings in /etc and links to them

@@ -260,14 +260,12 @@ def place_of(name: str, work: Path) -> Iterator[Place]:
 
 
 def fetch_objects(service: servers.S3, folder: Path) -> Path:
-    """Copy a bucket into a directory."""
     from tests.delivery.conftest import fetched
 
     return fetched(service, "kills/", folder)
 
 
 def fetch_topic(broker: servers.Broker, folder: Path) -> Path:
-    """Copy a topic into a directory."""
     folder.mkdir()
     (folder / "topic.jsonl").write_bytes(b"".join(value + b"\n" for value in broker.values(TOPIC)))
     return folder
@@ -277,7 +275,6 @@ PLACES = ("directory", "moto", "versitygw", "kafka", "http")
 
 
 def table(accounts: Sequence[Account]) -> str:
-    """Lay accounts out for people."""
     head = "| sink | kills | boots | written | delivered | after ingest | lost | duplicates | beyond ledger |"
     lines = [head, "|---|" + "---:|" * 8]
     for x in accounts:

@@ -110,7 +110,6 @@ def _damaged(scenario: dict[str, object]) -> set[tuple[str, str]]:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Render the page of the laws."""
     damaged = [x for x in rows if x.damaged]
     seen = [x for x in damaged if x.told]
     lines = [

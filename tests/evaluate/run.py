@@ -54,8 +54,6 @@ def told_settings(settings: dict[str, object], told: Told) -> dict[str, object]:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one scenario gave."""
-
     scenario: str  # its id
     verdict: str  # what really happened: bug, exposure or benign
     told: Told = Told.ALL  # what the agent was told
@@ -125,15 +123,7 @@ def replay_pod(
     delay_ms: int,
     detectors: tuple[Detector, ...] = DETECTORS,
 ) -> list[Finding]:
-    """Replay one pod with the settings that an operator would give, or take what an earlier replay gave.
-
-    Args:
-        trace: The recording.
-        settings: What the operator says.
-        faults: Takes detectors that raised.
-        delay_ms: Longest time (seeded, random) until a notification is followed: a busy or throttled agent.
-        detectors: Only these.
-    """
+    """Replay one pod, see `replayed`; `faults` takes detectors that raised."""
     found = replayed(trace, settings, delay_ms=delay_ms, detectors=detectors)
     faults += [f"{trace.parent.name}: {detector}: {error}" for detector, error in found.faults]
     return list(found.findings)

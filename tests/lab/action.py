@@ -57,11 +57,9 @@ def delay_ms(dice: Dice, _run: Run) -> int:
 def drawn(
     fits: Callable[[Run], object] = lambda _run: True, **choices: Choice
 ) -> Callable[[Dice, Run], Drawn]:
-    """Draw arguments, in order.
+    """Draw arguments, in order, where it `fits` a run.
 
-    Args:
-        fits: Tells whether it can be done to a run.
-        choices: Of each argument: one of these, yes with this share, or what a function draws.
+    `choices` of each argument: one of these, yes with this share, or what a function draws.
     """
 
     def draw(dice: Dice, run: Run) -> Drawn:

@@ -80,12 +80,7 @@ def tells(done: Done, said: Said) -> bool:
 def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference, pod: str) -> str:
     """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none.
 
-    Args:
-        run: What was played.
-        timeline: Of it.
-        at_us: Of the look.
-        difference: What was found.
-        pod: Whose copy it is; empty: the active stores taken together.
+    `at_us`: of the look. `pod`: whose copy it is; empty: the active stores taken together.
     """
     if difference.store in IN_MEMORY:
         return "limits: a store in memory is not on disk"

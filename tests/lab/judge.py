@@ -81,7 +81,6 @@ class Health:
     exit_code: int | None  # None: it had to be killed
     peak_mib: float  # its resident memory at its highest
     errors: tuple[str, ...] = ()  # what it wrote to standard error, and lines of its log at level error
-    blind_s: float = 0.0  # time for which changes could go unseen, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +103,7 @@ class Judgement:
 
 
 def is_allowed(run: Run, done: Iterable[Step], difference: Difference) -> bool:
-    """Tell whether a difference is what the guarantee, or an action, allows.
-
-    Args:
-        run: With its guarantee.
-        done: Steps before the check.
-        difference: What was found.
-    """
+    """Tell whether a difference is what the guarantee, or one of the steps before the check, allows."""
     store = store_behind(difference.store)
     may: set[str] = set()
     for step in done:
@@ -131,15 +124,9 @@ def judge(
     marks: Sequence[tuple[int, str]],
     asked: Sequence[Asked] = (),
 ) -> tuple[Judgement, ...]:
-    """Compare.
+    """Compare all differences, allowed ones too, with the loudest word of each finding and of the rollup's verdicts.
 
-    Args:
-        run: What was played.
-        truths: All differences, allowed ones included.
-        saids: The loudest word of each finding and of each verdict of the rollup.
-        healths: Of each agent.
-        marks: The timeline of the run.
-        asked: Of each look, in order; none: only the active stores were compared.
+    `asked`: of each look, in order; none: only the active stores were compared.
     """
     loud = [_at_its_time(said, saids) for said in saids if said.is_loud]
     wrong = [truth for truth in truths if not truth.is_allowed]

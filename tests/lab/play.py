@@ -69,15 +69,7 @@ class Result:
 def play(
     broker: Broker, base: Path, run: Run, *, keep: bool = False, patience_s: float = CATCH_UP_S
 ) -> Result:
-    """Play one run, written or drawn, and judge it.
-
-    Args:
-        broker: A running one.
-        base: Directory for this run's directory.
-        run: What to play.
-        keep: Leave the directory.
-        patience_s: How long the application may take to catch up before the run breaks off.
-    """
+    """Play one run, written or drawn, below a directory, which is left if asked (`keep`), and judge it."""
     begun = time.monotonic()
     if run.label:
         return _play_written(broker, base, run, patience_s, keep=keep)

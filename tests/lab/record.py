@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +57,7 @@ def recordable(run: Run) -> Run:
         return run
     settings = {key: value for key, value in run.settings.items() if key != "hunt.volume.mib"}
     steps = [step for step in run.steps if step.action not in acts_disk.ACTIONS]
-    return Run(
-        run.seed,
-        run.release,
-        run.guarantee,
-        run.stores,
-        run.partitions,
-        run.pods,
-        settings,
-        tuple(steps),
-    )
+    return replace(run, settings=settings, steps=tuple(steps))
 
 
 @dataclass(frozen=True, slots=True)

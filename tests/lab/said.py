@@ -41,12 +41,7 @@ class Said:
 
 
 def loudest(records: Iterable[Data], marks: Sequence[tuple[int, str]]) -> list[Said]:
-    """Take each finding at its loudest.
-
-    Args:
-        records: Everything shipped.
-        marks: The driver's timeline.
-    """
+    """Take each finding at its loudest, out of everything shipped."""
     found: dict[tuple[str, str], Said] = {}
     is_open: dict[tuple[str, str], bool] = {}
     for data in records:

@@ -68,10 +68,7 @@ class Scenario:
     def planned(self, release: str, guarantee: str, twist: Mapping[str, str] | None = None) -> Plan:
         """Give the plan of one run.
 
-        Args:
-            release: Of Kafka Streams.
-            guarantee: `ALOS` or `EOS`.
-            twist: Settings instead of the scenario's, empty: without; `stores` are added to its own.
+        `twist`: settings instead of the scenario's, empty: without; `stores` are added to its own.
         """
         fields = dict(self.plan)
         settings: dict[str, str | None] = {key: value or None for key, value in (twist or {}).items()}

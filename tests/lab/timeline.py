@@ -51,12 +51,6 @@ class Timeline:
     """What the marks of a run tell."""
 
     def __init__(self, run: Run, marks: Marks) -> None:
-        """Read the marks.
-
-        Args:
-            run: What was played.
-            marks: In order.
-        """
         self._run = run
         self._marks = marks
         self._session_us = int(run.settings.get("session.timeout.ms") or SESSION_MS) * MS_US

@@ -34,7 +34,6 @@ class Play:
         return tuple(parse(clause) for clause in clauses if clause)
 
     def __call__(self, stage: Stage) -> None:
-        """Play it."""
         perform(stage, self.steps)
 
 

@@ -13,8 +13,6 @@ _Key = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route."""
-
     receiver: str  # who is told
     matches: Mapping[str, str]  # label -> value that an alert must have
     group_by: tuple[str, ...]  # labels whose values make a group
@@ -29,15 +27,10 @@ class _Group:
 
 
 def notified(routes: Sequence[Route], fired: Sequence[Sequence[Alert]], step_m: int) -> list[tuple[int, str]]:
-    """List notifications as (step, receiver).
+    """List notifications as (step, receiver), by what fires, step by step of so many minutes.
 
     A group is sent when it appears, when an alert joins it, and when it goes on for the repeat interval; that an alert
     ended is not counted. The first route that matches takes an alert.
-
-    Args:
-        routes: In order.
-        fired: What fires, step by step.
-        step_m: Minutes from one step to the next.
     """
     groups: dict[_Key, _Group] = {}
     sent: list[tuple[int, str]] = []
