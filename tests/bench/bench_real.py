@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import Any
 
 from tests.bench.measure import run_child
@@ -19,17 +18,15 @@ LOADS = {
 
 
 def run(options: Options) -> list[Measured]:
-    """Play each load to each version in turn, and tell which steps of the realistic load take the CPU."""
+    """Play each load to each version in turn."""
     told = {
         load: options.each(lambda version, words=words: drive(version, *words))  # type: ignore[misc]
         for load, words in LOADS.items()
     }
-    calls: dict[str, list[int]] = {}
-    for version in options.versions:
-        steps = drive(version, *LOADS["realistic load"], "sample")["steps_percent"]
-        shares = ", ".join(f"{step} {share:g}" for step, share in steps.items())
-        sys.stderr.write(f"steps of the realistic load, % of the CPU, {version.name}: {shares}\n")
-        calls[version.name] = [drive(version, *LOADS["realistic load"], "calls")["calls"]]
+    calls = {
+        version.name: [drive(version, *LOADS["realistic load"], "calls")["calls"]]
+        for version in options.versions
+    }
     lost = sum(x["last_offsets"] != x["written_offsets"] for one in told.values() for x in one["after"])
     real, *stress = told
     return [

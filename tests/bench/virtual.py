@@ -1,23 +1,21 @@
 """A load in virtual time: what the agent's own parts cost, which a busy machine moves little.
 
-    PYTHONPATH=CHECKOUT python tests/bench/virtual.py real|stress TASKS SECONDS [spool] [sample|calls]
+    PYTHONPATH=CHECKOUT python tests/bench/virtual.py real|stress TASKS SECONDS [spool] [calls]
 
 The agent's supervisor, inotify and files are the real ones; the clock is ours, and nobody waits. A process of its own
 plays the load up to the moment that it is told, and holds the locks. Only the CPU of the agent's thread is counted,
-only while it runs. Prints one JSON object; with `sample` also how the CPU divides among the agent's steps, with `calls`
-how many Python functions it called, which no load of the machine changes (and the CPU is that of counting, too).
+only while it runs. Prints one JSON object; with `calls` also how many Python functions it called, which no load of the
+machine changes (and the CPU is that of counting, too).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -27,17 +25,7 @@ HERE = Path(__file__).resolve().parents[2]
 LINGER_US = {"real": 5_000, "stress": 20_000}
 """How long the reader of the queue gathers notifications (`agent.watch.inotify_source`)."""
 RATE, SLICE_US = 3_000, 10_000
-WARM_S, SAMPLE_S = 10, 0.001
-STEPS = {
-    "agent.watch.inotify_source": "reader", "agent.watch.tree_watch": "reader", "agent.watch.inotify": "reader",
-    "agent.watch.mailbox": "reader", "agent.observe.observer": "read", "agent.inventory.reduce": "reduce",
-    "agent.engine.detector_runner": "judge", "agent.engine.worlds": "worlds", "agent.engine.schedule": "schedule",
-    "agent.engine.lock_polls": "locks", "agent.engine.directory_reader": "looker", "agent.engine.pipeline": "pipeline",
-    "agent.lookout.walk": "walk", "agent.lookout.watch_loop": "loop",
-    "agent.lookout.watch_keeper": "loop", "agent.lookout.missed": "loop", "agent.lookout.self_limits": "loop",
-    "agent.process.snapshots": "snapshot", "agent.process.supervisor": "supervisor", "agent.home.baseline": "baseline",
-}  # fmt: skip
-"""Module of the agent -> step that what it calls counts for, the innermost one."""
+WARM_S = 10
 TRACE = HERE / "tests" / "data" / "traces" / "benign-move-3.9.2" / "trace-pod-a.jsonl.gz"
 RECORDING = HERE / "tests" / "bench" / "data" / "real-4.2.2.jsonl.gz"
 
@@ -53,7 +41,6 @@ class Clock:
         return self.at_us
 
     def monotonic_s(self) -> float:
-        """Return seconds."""
         return (self.at_us - self.began_us) / 1e6
 
 
@@ -65,12 +52,12 @@ class World:
         self.sources: list[Any] = []
         self.next_us: float = float("inf")
         self.cpu_s = self.notifications = self.checkpoints = self._began_s = 0.0
-        self.is_agent = self.counts_calls = False
+        self.counts_calls = False
         self.calls = 0
 
     def begin(self) -> None:
         """The agent goes on."""
-        self.is_agent, self._began_s = True, time.thread_time()
+        self._began_s = time.thread_time()
         if self.counts_calls:
             sys.setprofile(self._count)
 
@@ -81,7 +68,6 @@ class World:
         """The agent waits."""
         sys.setprofile(None)
         self.cpu_s += time.thread_time() - self._began_s
-        self.is_agent = False
 
     def tell(self, until_us: float) -> None:
         """Let the load play up to a moment."""
@@ -142,7 +128,6 @@ def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
             flags = {"state_dir": str(root), "listen": "", "pod": "pod", "log_level": "ERROR", **place}
             agent: Any = Supervisor(load_config(flags=flags, environment={}), clock)
             agent._lookout.pause = world.wait
-            samples: Counter[str] = Counter()
             world.begin()
             agent._lookout.start()
             world.tell(clock.at_us)
@@ -152,11 +137,8 @@ def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
                 if not before[0] and clock.at_us >= warm_us:
                     before = world.cpu_s, world.notifications
                     world.counts_calls = "calls" in more
-                    if "sample" in more:
-                        _sample(samples, world)
                 agent._turn()
             world.end()
-            signal.setitimer(signal.ITIMER_PROF, 0)
             load.stdin.close() if load.stdin else None
             inventory = agent._pipeline.inventory
             offsets = [
@@ -171,23 +153,7 @@ def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
         "share_percent": 100 * cpu_s / seconds, "us_per_notification": 1e6 * cpu_s / count, "notifications": count,
         "last_offsets": sum(map(sum, offsets)), "written_offsets": world.checkpoints,
         "findings": len(agent._pipeline.ledger.open_findings()), "calls": world.calls,
-        "steps_percent": {step: round(100 * n / samples.total(), 1) for step, n in samples.most_common()},
     }  # fmt: skip
-
-
-def _sample(samples: Counter[str], world: World) -> None:
-    """Ask every few milliseconds of CPU which step of the agent is at work."""
-
-    def take(_: int, frame: FrameType | None) -> None:
-        while world.is_agent and frame is not None:
-            step = STEPS.get(frame.f_globals.get("__name__", ""))
-            if step is not None:
-                samples[step] += 1
-                return
-            frame = frame.f_back
-
-    signal.signal(signal.SIGPROF, take)
-    signal.setitimer(signal.ITIMER_PROF, SAMPLE_S, SAMPLE_S)
 
 
 def play(kind: str, root: Path, tasks: int, seconds: float) -> None:

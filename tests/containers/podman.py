@@ -92,7 +92,6 @@ def environment() -> dict[str, str]:
 
 
 def has_image(name: str) -> bool:
-    """Tell whether an image is there."""
     done = subprocess.run(["podman", "image", "exists", name], env=environment(), check=False)
     return done.returncode == 0
 
@@ -178,7 +177,6 @@ class Container:
     """A container that was started and is removed in the end."""
 
     def __init__(self, name: str, image: str, options: Sequence[object], command: Sequence[object]) -> None:
-        """Start it in the background."""
         self.name = name
         subprocess.run(
             ["podman", "rm", "-f", "-i", name], env=environment(), capture_output=True, check=False

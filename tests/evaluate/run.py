@@ -55,33 +55,20 @@ def told_settings(settings: dict[str, object], told: Told) -> dict[str, object]:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one scenario gave.
-
-    Args of the dataclass:
-        scenario: Its id.
-        verdict: What really happened: bug, exposure or benign.
-        told: What the agent was told.
-        found: (pod, finding), info included.
-        hits: Detectors of fulfilled expectations.
-        missed: Expectations that nothing fulfilled.
-        needing: The same where the detector names a fact that was not told: (detector, fact).
-        pending: Expectations whose detectors are not registered yet.
-        false_alarms: Findings of warning or above that nothing allows.
-        faults: Detectors that raised.
-        questions: Questions of which an answer does not decide, and those that nothing asks for.
-    """
-
-    scenario: str
-    verdict: str
-    told: Told = Told.ALL
-    found: list[tuple[str, Finding]] = field(default_factory=list)
-    hits: list[str] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
+    scenario: str  # its id
+    verdict: str  # what really happened: bug, exposure or benign
+    told: Told = Told.ALL  # what the agent was told
+    found: list[tuple[str, Finding]] = field(default_factory=list)  # (pod, finding), info included
+    hits: list[str] = field(default_factory=list)  # detectors of fulfilled expectations
+    missed: list[str] = field(default_factory=list)  # expectations that nothing fulfilled
+    # The same where the detector names a fact that was not told: (detector, fact)
     needing: list[tuple[str, str]] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
-    false_alarms: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    questions: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)  # expectations whose detectors are not registered yet
+    false_alarms: list[str] = field(default_factory=list)  # findings of warning or above that nothing allows
+    faults: list[str] = field(default_factory=list)  # detectors that raised
+    questions: list[str] = field(
+        default_factory=list
+    )  # an answer does not decide them, or nothing asks for them
 
 
 def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outcome:
@@ -184,15 +171,7 @@ def replay_pod(
     delay_ms: int,
     detectors: tuple[Detector, ...] = DETECTORS,
 ) -> list[Finding]:
-    """Replay one pod with the settings that an operator would give, or take what an earlier replay gave.
-
-    Args:
-        trace: The recording.
-        settings: What the operator says.
-        faults: Takes detectors that raised.
-        delay_ms: Longest time (seeded, random) until a notification is followed: a busy or throttled agent.
-        detectors: Only these.
-    """
+    """Replay one pod, see `replayed`; `faults` takes detectors that raised."""
     found = replayed(trace, settings, delay_ms=delay_ms, detectors=detectors)
     faults += [f"{trace.parent.name}: {detector}: {error}" for detector, error in found.faults]
     return list(found.findings)

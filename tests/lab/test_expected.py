@@ -19,7 +19,6 @@ INCIDENT = f"i-{ID[:12]}"
 def said(
     task: str = "0_0", agent: str = "a-told", incident: str = INCIDENT, severity: str = "critical"
 ) -> Said:
-    """One finding of an agent."""
     return Said(agent, "torn-store", task, "-", severity, "confirmed", "yes", "Broken.", "", 0, incident)
 
 

@@ -90,7 +90,6 @@ class Noise:
     truth: Truth
 
     def pages(self) -> set[Fired]:
-        """List pages."""
         return {one for one in self.fired if one.severity == Severity.CRITICAL.value}
 
     def wrong(self) -> set[Fired]:
@@ -125,7 +124,6 @@ def measure(spark: SparkSession, plan: Plan, work: Path, tell: Callable[[str], N
 
 
 def injected(raw: Path) -> Truth:
-    """Read what was injected."""
     rows = [json.loads(line) for line in (raw / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
     benign = frozenset(row["application"] for row in rows if row["scenario"] in fleet.BENIGN)
     loud = frozenset(
@@ -217,7 +215,6 @@ def _labels(name: str, labels: dict[str, str]) -> Labels:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure one fleet and tell."""
     parser = argparse.ArgumentParser(prog="alert_noise", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="half a minute on a quiet machine")
     chosen = parser.parse_args(arguments)

@@ -85,7 +85,6 @@ def without_stretch(events: Sequence[Event], dice: random.Random) -> list[Event]
 
 
 def with_clocks(events: Sequence[Event], dice: random.Random) -> list[Event]:
-    """Set each pod's clock wrong."""
     pods = sorted({event["pod"] for event in events})
     off_us = {pod: round(dice.uniform(-SKEW_S, SKEW_S) * S) for pod in pods}
     return [

@@ -46,7 +46,6 @@ class Cluster:
         return done.stdout
 
     def get(self, *arguments: object) -> list[Manifest]:
-        """Give objects."""
         found = json.loads(self.do("get", *arguments, "--output=json"))
         return found["items"] if found["kind"] == "List" else [found]
 
@@ -93,9 +92,7 @@ class Cluster:
 def control_plane(directory: Path, answers: Sequence[Manifest] = ()) -> Iterator[Cluster]:
     """Run a control plane until the block ends, the API server before what it needs.
 
-    Args:
-        directory: Where everything is kept.
-        answers: Objects of kwok that say where logs of containers are.
+    `answers`: objects of kwok that say where logs of containers are.
     """
     etcd, peers, api = free_port(), free_port(), free_port()
     pki = directory / "pki"

@@ -91,12 +91,9 @@ OF_OLD = {"OvertakenOwner": "2.6.3", "SwallowedFlush": "2.6.3"}
 
 
 def plays(programs: Sequence[str], releases: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Choose what is played.
+    """Choose what is played; no programs, no releases: all that is listed.
 
-    Args:
-        programs: Names; none: all.
-        releases: On which; none: on those that are listed. A program that is not listed on one is to end there as on
-            the last release before.
+    A program that is not listed on a release is to end there as on the last one before.
     """
     chosen = [x for x in PLAYS if not programs or x[0] in programs]
     if not releases:
