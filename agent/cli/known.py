@@ -18,6 +18,7 @@ from agent.contract.finding import Evidence, read_back
 from agent.contract.grouping import Link
 from agent.contract.incidents import Incident, gather
 from agent.contract.remedy import Remedy
+from agent.engine.one_reading import plural
 from agent.errors import UnreadError, UsageError
 
 Told = Mapping[str, object]
@@ -55,7 +56,9 @@ class Story:
         """Say what could not be read. Raises `UsageError`, or `UnreadError` where some was not: there is `nothing`."""
         unread = [*self._unread]
         if self._later:
-            unread.append(f"{len(self._later)} events were not read, the first: {next(iter(self._later))}")
+            unread.append(
+                f"{plural(len(self._later), 'event')} not read, the first: {next(iter(self._later))}"
+            )
         if nothing:
             missing = f"{asked}: no such finding, incident, application or task in {self._source}"
             if self._is_spool:

@@ -79,7 +79,11 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
     """Answer, and say what each part of it rests on. Raises: see `scan` and `explain`."""
     require_state_dir_name(config.agent.state_dir, "repaired --state-dir")
     said, state_dir = _Answer(), Path(config.agent.state_dir)
-    incident = Story(chosen.source, config).incident(chosen.id) if chosen.source else None
+    incident = None
+    if chosen.source:
+        story = Story(chosen.source, config)
+        incident = story.incident(chosen.id)
+        story.complain_of_unread(chosen.id, nothing=False)
     tasks = {(incident.application_id, x) for x in incident.tasks} if incident else set()
     tasks |= {_address(text) for text in chosen.task}
     if not tasks:

@@ -59,6 +59,8 @@ def test_a_mitigation_is_ordered_and_ends(name: str) -> None:
 def test_a_removal_comes_after_a_copy(name: str) -> None:
     """Nobody is told to remove a directory before he was told to keep a copy of it, nor more than one task's."""
     text = sections(name)["Mitigation"]
-    if "rm -r" in text:
-        assert 0 <= text.find("cp -a ") < text.find("rm -r")
-        assert set(re.findall(r"rm -r ([^`\s]+)", text)) == {"STATE/APP/TASK"}
+    removal = text.find("rm -r")
+    assert removal < 0 or 0 <= text.find("cp -a") < removal
+    if not name.startswith("rules/"):
+        assert "stop" in text.lower()
+        assert set(re.findall(r"rm -r ([^`\s]+)", text)) <= {"STATE/APP/TASK"}

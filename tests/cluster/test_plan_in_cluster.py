@@ -62,21 +62,16 @@ def test_one_pod_is_repaired_while_the_others_run_on(
     cluster: Cluster, namespace: str, script: Printed
 ) -> None:
     """Pod and set are there again, on the same claims; no other pod was touched, and no maintenance pod is left."""
-
-    def uids(kind: str) -> dict[str, str]:
-        found = cluster.get(kind, "--namespace", namespace)
-        return {x["metadata"]["name"]: x["metadata"]["uid"] for x in found}
-
-    pods, claims = uids("pods"), uids("pvc")
+    pods, claims = cluster.uids("pods", namespace), cluster.uids("pvc", namespace)
     refused = script.run(CLAIM="data-app-1")
     assert "app-2 does not mount data-app-1" in refused.stderr
-    assert (script.tasks, uids("pods")) == (["0_0", "0_1", "0_2"], pods)
+    assert (script.tasks, cluster.uids("pods", namespace)) == (["0_0", "0_1", "0_2"], pods)
     ran = script.run()
     assert ran.returncode == 0, ran.stderr
     assert (script.tasks, script.copies) == (["0_1"], ["0_0", "0_2"])
-    after = cluster.eventually(lambda: len(found := uids("pods")) == PODS and found)
+    after = cluster.eventually(lambda: len(found := cluster.uids("pods", namespace)) == PODS and found)
     assert {name for name in pods if after[name] != pods[name]} == {"app-2"}
-    assert uids("pvc") == claims
+    assert cluster.uids("pvc", namespace) == claims
     (made,) = cluster.get("statefulset", "--namespace", namespace)
     kept = ("replicas", "persistentVolumeClaimRetentionPolicy")
     assert [made["spec"][x] for x in kept] == [stateful_set()["spec"][x] for x in kept]

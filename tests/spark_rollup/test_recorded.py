@@ -16,6 +16,7 @@ import pytest
 from agent.cli import main as agent
 from agent.cli.known import Story
 from agent.config import load_config
+from agent.contract.remedy import Remedy
 from spark_rollup.cli import main as rollup
 from spark_rollup.correlate import RULES
 from tests.spark_rollup.support.fleet import damaged
@@ -170,6 +171,7 @@ def test_the_output_is_read_back_as_it_was_written(incidents, run):
             found = story.incident(id_)
             assert found is not None
             assert found.next_action == one["next_action"]
+            assert found.remedy in (Remedy.KEEP, Remedy.OTHER) or "remove" in found.next_action
 
 
 def test_a_bug_of_four_tasks_has_one_next_step(incidents, run, capsys):

@@ -49,6 +49,10 @@ class Cluster:
         found = json.loads(self.do("get", *arguments, "--output=json"))
         return found["items"] if found["kind"] == "List" else [found]
 
+    def uids(self, kind: str, namespace: str) -> dict[str, str]:
+        """Give the uid of each object of a kind, by its name."""
+        return {x["metadata"]["name"]: x["metadata"]["uid"] for x in self.get(kind, "--namespace", namespace)}
+
     def namespace(self, name: str, *, level: str = "restricted") -> str:
         """Make a namespace with a Pod Security level, and wait until pods can be made in it."""
         labels = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}

@@ -183,17 +183,6 @@ def test_explain_of_no_page(statewarden: Callable, asked: str, told: str) -> Non
     assert told in said.complaint
 
 
-def test_explain_without_the_pages(
-    statewarden: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the pages are not installed, the metadata speaks."""
-    monkeypatch.setattr(catalogue, "PAGES", tmp_path)
-    said = statewarden("explain", "unrestored-store")
-    assert said.code == 0
-    assert "- KAFKA-7672: affects 2.0.1 to 2.1.1; fixed: 2.2.0\n" in said.out
-    assert "Next: Stop this instance" in said.out
-
-
 @pytest.mark.parametrize("packed", [True, False])
 def test_explain_of_a_finding(statewarden: Callable, tmp_path: Path, packed: bool) -> None:
     """A finding's id gives its newest story, escaped, and its detector's page."""

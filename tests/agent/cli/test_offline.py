@@ -18,10 +18,6 @@ from agent.contract.events import Kind, Origin, Record
 from agent.errors import UsageError
 from tests.agent.cli.commands import PLAIN, plant
 
-KEYS_OF_A_FINDING = {
-    "id", "detector", "level", "severity", "confidence", "status", "application_id", "task_id", "store", "pod",
-    "opened_at", "upstream", "affected", "missing_facts", "summary", "evidence", "next_action",
-}  # fmt: skip
 CRASH = "kafka-20685-4.1.2"
 CRASH_APPLICATION = "kafka-20685-4-1-2-014328"
 
@@ -167,7 +163,7 @@ def test_durations() -> None:
 
 
 def test_json_rows_have_the_agreed_keys(statewarden: Callable, traces: Path, settings_of: Callable) -> None:
-    """One JSON line per finding with every key that other tools read, each finding once."""
+    """One JSON line per finding, each once, its evidence in order; the schema has the keys (`test_output`)."""
     said = statewarden(
         "replay", traces / CRASH / "trace-pod-a.jsonl.gz", "--json", "--pod", "pod-a", *settings_of(CRASH)
     )
@@ -176,7 +172,6 @@ def test_json_rows_have_the_agreed_keys(statewarden: Callable, traces: Path, set
     assert len({row["id"] for row in said.findings}) == len(said.findings)
     assert [row["upstream"] for row in said.findings if "eos" in row["detector"]] == [["KAFKA-20685"]] * 2
     for row in said.findings:
-        assert set(row) >= KEYS_OF_A_FINDING
         assert (row["pod"], row["application_id"]) == ("pod-a", CRASH_APPLICATION)
         assert all(set(step) == {"at", "what", "where"} for step in row["evidence"])
         assert [step["at"] for step in row["evidence"]] == sorted(step["at"] for step in row["evidence"])

@@ -192,6 +192,13 @@ def test_it_stops_where_a_directory_changes_while_it_is_copied(
     assert here.tasks == ["0_0", "0_1", "0_2"]
 
 
+def test_it_says_how_to_ask_again(here: Printed) -> None:
+    """As a command that can be run as it is, where nothing is proved in time."""
+    program(here.tmp_path, "statewarden", "exit 3\n")
+    said = here.run().stderr.partition("ask again: ")[2].splitlines()[0]
+    assert shlex.split(said)[-2:] == ["--state-dir", str(here.state)]
+
+
 def test_it_never_overwrites_a_copy(here: Printed) -> None:
     """A second run ends before it stops anything."""
     assert here.run().returncode == 0

@@ -106,7 +106,8 @@ def test_the_fleets_surfaces_have_the_same_step(
     assert STEP in plain(report.render(replace(data, restarts=told)))
     assert plain(" ".join(lines)).count(STEP) == 1
     (tmp_path / "incidents.jsonl").touch()
-    (tmp_path / "findings.jsonl").write_text("".join(f"{json.dumps(row(x))}\n" for x in TWO))
+    space = {"namespace": "eu-1/shop"}
+    (tmp_path / "findings.jsonl").write_text("".join(f"{json.dumps(row(x) | space)}\n" for x in TWO))
     assert main(["explain", one.id, "--events", str(tmp_path)]) == 0
     assert plain(capsys.readouterr().out).count(STEP) == 1
     assert main(["plan", TWO[1].id, str(tmp_path)]) == 0
