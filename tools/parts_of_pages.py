@@ -187,9 +187,10 @@ def render_alerts_page(page: str) -> str:
 
 def _alert_section(alert: Alert) -> str:
     meaning, _, steps = fill(alert.description, _WORDS_OF_ALERTS).partition(" Next: ")
+    meaning = meaning.removeprefix("The agent on pod NAMESPACE/POD: ")
     lasts = f", after {alert.for_m} {'minute' if alert.for_m == 1 else 'minutes'}" if alert.for_m else ""
     todo = f"Next: {steps}\n\n" if steps else ""
     return (
-        f"\n## {alert.name}\n\n{alert.summary} (severity {alert.severity}{lasts}).\n\n{meaning}\n\n{todo}"
+        f"\n## {alert.name}\n\n{alert.summary} ({alert.severity}{lasts}). {meaning[0].upper()}{meaning[1:]}\n\n{todo}"
         f"More: [{alert.runbook.partition('/')[2]}]({address_of(alert.runbook, '.md')})\n"
     )

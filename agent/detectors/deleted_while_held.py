@@ -37,8 +37,8 @@ META = DetectorMeta(
         " restored in full."
     ),
     consequence=(
-        "The store lives in open files only: it is gone with the process, or fails at its next open, and a second owner"
-        " may not be kept out."
+        "The store exists only in the process's open files. It is lost when the process ends, and a second process can"
+        " open the directory."
     ),
     twin=Twin(
         "N14, a fenced owner wiped all its tasks: it closed every store first", "benign-eos-fencing-4.1.2"

@@ -47,7 +47,7 @@ META = DetectorMeta(
         " was not killed still has those windows."
     ),
     consequence=(
-        "Windows are gone from the store or hold too little, now or from the next start on; no replay brings them back."
+        "Windows are missing or incomplete, now or after the next start; no replay brings them back."
     ),
     twin=Twin("N5, segments closed clean, all with the same offset", "control-20663-close-4.3.0"),
     silent_where=((Fact.SEGMENT_ANSWERS_FOR_STORE, Truth.NO),),

@@ -50,7 +50,7 @@ META = DetectorMeta(
         " task directory, remove it, start, and wait until it is restored from empty."
     ),
     consequence=(
-        "This copy lacks one record until its key is written again. An active task counts or joins on without it."
+        "This copy lacks one record until its key is written again. An active task counts and joins without it."
     ),
     twin=Twin(
         "N22, an upgrade with the offset at the end of the changelog: out of range, and all is replayed",
@@ -153,8 +153,8 @@ RULE = Rule[Upgrade](
         "how far the copy has come since": lambda x: x.mark is None,
     },
     summary=lambda x, _: (
-        f"Task {x.task.id}: after the upgrade store {x.store.name} goes on behind offset {x.offset}, which the old"
-        f" release had yet to read: {x.put} puts for {x.put + 1} records."
+        f"Task {x.task.id}: after the upgrade store {x.store.name} skipped the record at offset {x.offset}, which the"
+        f" old release had yet to read: {x.put} puts for {x.put + 1} records."
     ),
     evidence=_evidence,
 )

@@ -47,8 +47,7 @@ META = DetectorMeta(
         " nothing is lost yet: if you stop it, stop it cleanly, never with SIGKILL. Upgrade to a release with the fix."
     ),
     consequence=(
-        "What was flushed beyond the checkpoint may never have been committed, and a start after a crash or SIGKILL"
-        " trusts it."
+        "Data beyond the checkpoint may never have been committed. A start after a crash or SIGKILL keeps it."
     ),
     lowers_risk=(
         "Give the pods a termination grace period longer than a commit and head-room in memory, and never delete them"

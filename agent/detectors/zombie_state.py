@@ -223,13 +223,13 @@ def _evidence_of_reuse(x: Reuse, _: Proof | None) -> Iterator[Evidence]:
 def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
     lives = f"longer than tombstones live ({x.retention_ms / 1000:g} s)"
     what = (
-        f"nothing of this application was written for {seconds(x.until_us - x.since_us)}, {lives}"
+        f"this application wrote nothing for {seconds(x.until_us - x.since_us)}, {lives}"
         if x.is_long
         else f"it may have been unused for {lives}: its file times are those of a copy"
     )
     return (
-        f"Task {x.task.id}: {what}; a start goes on with store {x.store.name} at its old offset, and keys that other"
-        " instances deleted meanwhile would be back."
+        f"Task {x.task.id}: {what}. The next start uses store {x.store.name} at its old offset; keys that other"
+        " instances have deleted since would be back."
     )
 
 

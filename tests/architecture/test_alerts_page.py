@@ -29,7 +29,7 @@ def test_an_alert_about_watchers_says_what_it_means_and_what_to_do(
     printed = capsys.readouterr().out
     assert "\nNext: " in printed
     printed = " ".join(printed.split())
-    assert printed.startswith(f"# {alert.name} {alert.summary} (severity {alert.severity}, after ")
+    assert printed.startswith(f"# {alert.name} {alert.summary} ({alert.severity}, after ")
     assert alert.description.partition(" Next: ")[2].replace("<pod>", "NAMESPACE/POD") in printed
     assert f"statewarden explain {alert.runbook.removeprefix('detectors/')}" in printed
     assert "<" not in printed
