@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tarfile
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
@@ -30,45 +31,23 @@ COMMAND = (
     ("--set", "kafka_streams_version=4.1.2", "--set", "num_standby_replicas=0"),
 )
 
-_FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{
-  font: {char_height}px/{line_height}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
-}}
-.{unique_id}-title {{ font: bold 18px sans-serif; }}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>
-</clipPath>
-{lines}
-</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
-"""rich's own form asks a foreign host for its font."""
+_FOREIGN = re.compile(r"\s*(?:@font-face \{.*?\}|<!--.*?-->)", re.DOTALL)
+"""What rich writes that asks a foreign host for its font, or names one."""
 
 
 @cache
 def render_scan_picture() -> str:
     """Run the command and draw what it prints."""
     typed = " \\\n      ".join(" ".join(words) for words in COMMAND)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # lines break by the length of its name
         state = Path(folder) / "state"
         _unpack(state)
-        printed = _on_terminal([str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words])
+        words = [str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words]
+        printed = _on_terminal(words).replace(str(state.resolve()), "STATE_DIR")
     console = Console(record=True, width=WIDTH + 1, file=io.StringIO())
     console.print(Text.from_ansi(f"$ statewarden {typed}\n{printed.rstrip()}"), soft_wrap=True)
-    return console.export_svg(
-        title="statewarden", theme=DIMMED_MONOKAI, code_format=_FORMAT, unique_id="scan"
-    )
+    drawn = console.export_svg(title="statewarden", theme=DIMMED_MONOKAI, unique_id="scan")
+    return _FOREIGN.sub("", drawn)
 
 
 def _unpack(state: Path) -> None:

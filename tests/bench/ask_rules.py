@@ -301,14 +301,9 @@ def tell(
     out: Path,
     other: Path | None,
 ) -> None:
-    """Answer questions into files, compare them with another's answers, and print what it cost.
+    """Answer questions (name -> SQL) into files, compare them with another's answers, and print what it cost.
 
-    Args:
-        base: Where to ask.
-        questions: Name -> SQL.
-        seconds: What was done before, by name.
-        out: Where the answers go.
-        other: Where another's are; None = they are not compared.
+    `seconds`: what was done before, by name.
     """
     for name, question in questions.items():
         seconds[name] = timed(partial(base.execute, f"COPY ({question}) TO '{out}/{name}.parquet'"))

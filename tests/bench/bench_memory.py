@@ -77,7 +77,6 @@ class Owner:
         self._sequence = 1_000_000
 
     def write_checkpoint(self, number: int) -> None:
-        """Replace its checkpoint."""
         self._offset += 10
         replace_file(str(self._application / f"0_{number}" / ".checkpoint"), checkpoint(number, self._offset))
 
@@ -125,7 +124,6 @@ def fill(root: Path, tasks: int, chunk: int, agent: Agent) -> None:
 
 
 def _measure(tasks: int, chunk: int, version: Version) -> dict[str, Any]:
-    """Measure once."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as at:
         root, work = Path(at) / "state", Path(at) / "work"
         work.mkdir()

@@ -1,44 +1,27 @@
-"""What users pay: 100 tasks that do what tasks of a real application did; beside it the stress. In virtual time."""
+"""What users pay: 100 tasks that do what tasks of a real application did, in virtual time."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import Any
 
 from tests.bench.measure import run_child
 from tests.bench.report import Measured, Options, compared
 from tests.bench.versions import ROOT, Version
 
-LOADS = {
-    "realistic load": ("real", "100", "60"),
-    "stress": ("stress", "1000", "10"),
-    "stress with spool": ("stress", "1000", "10", "spool"),
-}
+LOAD = ("100", "60")
+"""Tasks, seconds."""
 
 
 def run(options: Options) -> list[Measured]:
-    """Play each load to each version in turn, and tell which steps of the realistic load take the CPU."""
-    told = {
-        load: options.each(lambda version, words=words: drive(version, *words))  # type: ignore[misc]
-        for load, words in LOADS.items()
-    }
-    calls: dict[str, list[int]] = {}
-    for version in options.versions:
-        steps = drive(version, *LOADS["realistic load"], "sample")["steps_percent"]
-        shares = ", ".join(f"{step} {share:g}" for step, share in steps.items())
-        sys.stderr.write(f"steps of the realistic load, % of the CPU, {version.name}: {shares}\n")
-        calls[version.name] = [drive(version, *LOADS["realistic load"], "calls")["calls"]]
-    lost = sum(x["last_offsets"] != x["written_offsets"] for one in told.values() for x in one["after"])
-    real, *stress = told
+    """Play the load to each version in turn."""
+    told = options.each(lambda version: drive(version, *LOAD))
+    calls = {version.name: [drive(version, *LOAD, "calls")["calls"]] for version in options.versions}
+    lost = sum(x["last_offsets"] != x["written_offsets"] for x in told["after"])
     return [
-        compared(f"{real}, % of a core", told[real], lambda x: x["share_percent"], "real"),
-        *(
-            compared(f"{load}, us per notification", told[load], lambda x: x["us_per_notification"])
-            for load in stress
-        ),
-        compared(f"{real}, Python calls", calls, float, digits=0),
+        compared("realistic load, % of a core", told, lambda x: x["share_percent"], "real"),
+        compared("realistic load, Python calls", calls, float, digits=0),
         Measured("lost in virtual time", [lost], goal="real-lost", digits=0),
     ]
 

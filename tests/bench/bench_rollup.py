@@ -117,7 +117,6 @@ def measure(spark: SparkSession, size: fleet.Size, work: Path, *, taken: bool = 
 
 
 def make(spark: SparkSession, size: fleet.Size, work: Path) -> None:
-    """Make the fleet's bronze."""
     events = size.pods * (size.tasks + 2) * size.hours * 60
     straight = events >= STRAIGHT_FROM
     shapes = fleet.write(spark, size, work / "raw", idle=not straight)

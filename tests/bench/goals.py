@@ -6,14 +6,11 @@ from typing import NamedTuple
 
 
 class Goal(NamedTuple):
-    """One promise."""
-
     text: str  # as the page says it
     limit: float  # the number
     is_least: bool = False  # the number must be reached; else it must not be exceeded
 
     def is_met(self, value: float) -> bool:
-        """Judge a result."""
         return value >= self.limit if self.is_least else value <= self.limit
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from agent.contract.audited import FLEET
 from spark_rollup import audit
-from spark_rollup.config import FLEET, AuditOptions
+from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import split_owner, unrestored_task
 from spark_rollup.judging.told import Told
 from spark_rollup.schemas import FINDING
@@ -38,14 +39,9 @@ RULES = {"unrestored-task": unrestored_task.RULE, "split-owner": split_owner.RUL
 def measure(
     spark: SparkSession, work: Path, timed: Timed, seconds: Mapping[str, float], limits: tuple[int, str]
 ) -> dict[str, float]:
-    """Find with both, from the same bronze; CPU seconds of each, and how many findings only one of the two has.
+    """Find with both, from `work/bronze`; CPU seconds of each, and how many findings only one of the two has.
 
-    Args:
-        spark: The session.
-        work: Directory that has `bronze`.
-        timed: Does something and notes what it cost in `seconds`.
-        seconds: By name.
-        limits: Threads and memory of DuckDB.
+    `timed` does something and notes what it cost in `seconds`; `limits` are threads and memory of DuckDB.
     """
     options = AuditOptions(work / "bronze", work / "out")
     read, about = audit.prepare(spark, options)

@@ -22,8 +22,6 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A child process that ended."""
-
     user_s: float  # CPU seconds in user mode
     system_s: float  # CPU seconds in the kernel
     wall_s: float  # from its start to its end
@@ -107,7 +105,6 @@ def wait_until_idle(pid: int, patience_s: float = 120.0) -> None:
 
 
 def memory(pid: int) -> Memory:
-    """Memory of a live process."""
     resident = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * _PAGE_BYTES // 1024
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
     pss = next(line for line in rollup.splitlines() if line.startswith("Pss:"))

@@ -21,8 +21,6 @@ Rounds = Mapping[str, Sequence[T]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a benchmark is told."""
-
     full: bool  # sizes of the promise; else sizes that take about a minute in all
     rounds: int  # how often everything is measured
     work: Path  # empty directory of its own; removed afterwards
@@ -52,8 +50,6 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One number of a run."""
-
     what: str  # what it is, with its unit
     after: Sequence[float]  # this checkout, one value per round
     before: Sequence[float] = ()  # the older commit, in the same rounds; empty = it was not measured

@@ -81,8 +81,6 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a soak found."""
-
     samples: list[Sample]
     operations: int
     touched: int  # tasks that they were done on

@@ -47,10 +47,10 @@ def test_tasks_end_as_in_the_recording(tmp_path: Path) -> None:
 
 def test_the_agent_follows_in_virtual_time() -> None:
     """Every last checkpoint is known, and the agent's own CPU was counted."""
-    told = drive(AFTER, "stress", "20", "1")
+    told = drive(AFTER, "4", "25")
     assert told["last_offsets"] == told["written_offsets"] > 0
-    assert 11_000 < told["notifications"] <= 12_000
-    assert 0 < told["us_per_notification"] < 10_000
+    assert told["notifications"] > 0
+    assert 0 < told["share_percent"] < 100
 
 
 def _sizes(task: Path) -> dict[str, int]:

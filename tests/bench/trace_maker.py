@@ -23,13 +23,7 @@ _PAUSE_S = 1.0
 
 
 def write_trace(target: Path, traces: Path, operations: int) -> None:
-    """Write a trace of exactly so many operations.
-
-    Args:
-        target: The file, `*.jsonl.gz`.
-        traces: Folder of recorded scenarios.
-        operations: How many.
-    """
+    """Write a trace of exactly so many operations, out of recorded ones."""
     scenarios = sorted(path.parent for path in traces.glob("*/scenario.json"))
     lanes = [_lane(scenarios[number::LANES]) for number in range(LANES)]
     merged = heapq.merge(*lanes, key=lambda row: float(row["t"]))

@@ -1,44 +1,29 @@
 """A load in virtual time: what the agent's own parts cost, which a busy machine moves little.
 
-    PYTHONPATH=CHECKOUT python tests/bench/virtual.py real|stress TASKS SECONDS [spool] [sample|calls]
+    PYTHONPATH=CHECKOUT python tests/bench/virtual.py TASKS SECONDS [spool] [calls]
 
 The agent's supervisor, inotify and files are the real ones; the clock is ours, and nobody waits. A process of its own
 plays the load up to the moment that it is told, and holds the locks. Only the CPU of the agent's thread is counted,
-only while it runs. Prints one JSON object; with `sample` also how the CPU divides among the agent's steps, with `calls`
-how many Python functions it called, which no load of the machine changes (and the CPU is that of counting, too).
+only while it runs. Prints one JSON object; with `calls` also how many Python functions it called, which no load of the
+machine changes (and the CPU is that of counting, too).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[2]
-LINGER_US = {"real": 5_000, "stress": 20_000}
+LINGER_US = 5_000
 """How long the reader of the queue gathers notifications (`agent.watch.inotify_source`)."""
-RATE, SLICE_US = 3_000, 10_000
-WARM_S, SAMPLE_S = 10, 0.001
-STEPS = {
-    "agent.watch.inotify_source": "reader", "agent.watch.tree_watch": "reader", "agent.watch.inotify": "reader",
-    "agent.watch.mailbox": "reader", "agent.observe.observer": "read", "agent.inventory.reduce": "reduce",
-    "agent.engine.detector_runner": "judge", "agent.engine.worlds": "worlds", "agent.engine.schedule": "schedule",
-    "agent.engine.lock_polls": "locks", "agent.engine.directory_reader": "looker", "agent.engine.pipeline": "pipeline",
-    "agent.lookout.walk": "walk", "agent.lookout.watch_loop": "loop",
-    "agent.lookout.watch_keeper": "loop", "agent.lookout.missed": "loop", "agent.lookout.self_limits": "loop",
-    "agent.process.snapshots": "snapshot", "agent.process.supervisor": "supervisor", "agent.home.baseline": "baseline",
-}  # fmt: skip
-"""Module of the agent -> step that what it calls counts for, the innermost one."""
-TRACE = HERE / "tests" / "data" / "traces" / "benign-move-3.9.2" / "trace-pod-a.jsonl.gz"
+WARM_S = 10
 RECORDING = HERE / "tests" / "bench" / "data" / "real-4.2.2.jsonl.gz"
 
 
@@ -53,24 +38,23 @@ class Clock:
         return self.at_us
 
     def monotonic_s(self) -> float:
-        """Return seconds."""
         return (self.at_us - self.began_us) / 1e6
 
 
 class World:
     """Everything but the agent: the load, the clock, and the meter."""
 
-    def __init__(self, load: subprocess.Popen[str], linger_us: int, clock: Clock) -> None:
-        self.clock, self._load, self._linger_us = clock, load, linger_us
+    def __init__(self, load: subprocess.Popen[str], clock: Clock) -> None:
+        self.clock, self._load = clock, load
         self.sources: list[Any] = []
         self.next_us: float = float("inf")
         self.cpu_s = self.notifications = self.checkpoints = self._began_s = 0.0
-        self.is_agent = self.counts_calls = False
+        self.counts_calls = False
         self.calls = 0
 
     def begin(self) -> None:
         """The agent goes on."""
-        self.is_agent, self._began_s = True, time.thread_time()
+        self._began_s = time.thread_time()
         if self.counts_calls:
             sys.setprofile(self._count)
 
@@ -81,7 +65,6 @@ class World:
         """The agent waits."""
         sys.setprofile(None)
         self.cpu_s += time.thread_time() - self._began_s
-        self.is_agent = False
 
     def tell(self, until_us: float) -> None:
         """Let the load play up to a moment."""
@@ -100,7 +83,7 @@ class World:
         while True:
             if mailbox is not None and mailbox.counters().waiting:
                 break
-            told_us = min(until_us, self.next_us + self._linger_us)
+            told_us = min(until_us, self.next_us + LINGER_US)
             self.clock.at_us = round(max(told_us, self.clock.at_us))
             if self.next_us <= told_us:
                 self.tell(told_us)
@@ -114,7 +97,7 @@ class World:
         return False
 
 
-def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
+def drive(tasks: int, seconds: float, *more: str) -> dict[str, Any]:
     """Run the agent on a load and tell what it cost."""
     from agent.config import load_config
     from agent.process.preflight_thread import PreflightThread
@@ -125,14 +108,14 @@ def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="statewarden-virtual-", dir=memory) as folder:
         root, home = Path(folder, "state"), Path(folder, "home")
-        command = (sys.executable, __file__, "load", kind, str(root), str(tasks), str(seconds + WARM_S))
+        command = (sys.executable, __file__, "load", str(root), str(tasks), str(seconds + WARM_S))
         with subprocess.Popen(
             command, env={**os.environ, "PYTHONPATH": str(HERE)}, stdin=-1, stdout=-1, text=True
         ) as load:
             assert load.stdout
             load.stdout.readline()
             clock = Clock()
-            world = World(load, LINGER_US[kind], clock)
+            world = World(load, clock)
             waits = Mailbox.drain
             cast: Any = (InotifySource, Mailbox, PreflightThread)
             cast[0].start, cast[0].is_alive = lambda x: world.sources.append(x), lambda _: True
@@ -142,7 +125,6 @@ def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
             flags = {"state_dir": str(root), "listen": "", "pod": "pod", "log_level": "ERROR", **place}
             agent: Any = Supervisor(load_config(flags=flags, environment={}), clock)
             agent._lookout.pause = world.wait
-            samples: Counter[str] = Counter()
             world.begin()
             agent._lookout.start()
             world.tell(clock.at_us)
@@ -152,11 +134,8 @@ def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
                 if not before[0] and clock.at_us >= warm_us:
                     before = world.cpu_s, world.notifications
                     world.counts_calls = "calls" in more
-                    if "sample" in more:
-                        _sample(samples, world)
                 agent._turn()
             world.end()
-            signal.setitimer(signal.ITIMER_PROF, 0)
             load.stdin.close() if load.stdin else None
             inventory = agent._pipeline.inventory
             offsets = [
@@ -168,63 +147,29 @@ def drive(kind: str, tasks: int, seconds: float, *more: str) -> dict[str, Any]:
             ]
     cpu_s, count = world.cpu_s - before[0], world.notifications - before[1]
     return {
-        "share_percent": 100 * cpu_s / seconds, "us_per_notification": 1e6 * cpu_s / count, "notifications": count,
+        "share_percent": 100 * cpu_s / seconds, "notifications": count,
         "last_offsets": sum(map(sum, offsets)), "written_offsets": world.checkpoints,
         "findings": len(agent._pipeline.ledger.open_findings()), "calls": world.calls,
-        "steps_percent": {step: round(100 * n / samples.total(), 1) for step, n in samples.most_common()},
     }  # fmt: skip
 
 
-def _sample(samples: Counter[str], world: World) -> None:
-    """Ask every few milliseconds of CPU which step of the agent is at work."""
-
-    def take(_: int, frame: FrameType | None) -> None:
-        while world.is_agent and frame is not None:
-            step = STEPS.get(frame.f_globals.get("__name__", ""))
-            if step is not None:
-                samples[step] += 1
-                return
-            frame = frame.f_back
-
-    signal.signal(signal.SIGPROF, take)
-    signal.setitimer(signal.ITIMER_PROF, SAMPLE_S, SAMPLE_S)
-
-
-def play(kind: str, root: Path, tasks: int, seconds: float) -> None:
+def play(root: Path, tasks: int, seconds: float) -> None:
     """Be the load: prepare, then play up to each moment that is read; tell what is next and what was done."""
     from tests.bench import real_load
-    from tests.bench.tree_maker import APPLICATION, checkpoint, make_tree, recorded_store
-    from tests.bench.watch_load import replace_file
 
-    notifications, last = 0, dict[int, int]()
-    players: list[Any] = []
-    steps: Iterator[tuple[int, int, Any]]
-    if kind == "real":
-        recorded = real_load.load_recording(RECORDING)
-        players = real_load.prepare(root, recorded, tasks, seconds)
-        steps = real_load.schedule(recorded, players, seconds)
-    else:
-        make_tree(root, tasks, recorded_store(TRACE))
-        each_us = 1e6 / RATE
-        steps = ((round(n * each_us) // SLICE_US * SLICE_US, n, None) for n in range(round(seconds * RATE)))
+    recorded = real_load.load_recording(RECORDING)
+    players = real_load.prepare(root, recorded, tasks, seconds)
+    steps = real_load.schedule(recorded, players, seconds)
     print("ready", flush=True)
-    began_us = int(sys.stdin.readline())
+    began_us = until_us = int(sys.stdin.readline())
     step = next(steps, None)
-    until_us = began_us
     while True:
         while step is not None and began_us + step[0] <= until_us:
             at_us, number, operation = step
-            ns = (began_us + at_us) * 1000
-            if kind == "real":
-                players[number][1].play(operation, ns)
-            else:
-                path = root / APPLICATION / f"0_{number % tasks}" / ".checkpoint"
-                replace_file(str(path), checkpoint(number % tasks, 2_000 + number), ns)
-                last[number % tasks], notifications = 2_000 + number, notifications + 4
+            players[number][1].play(operation, (began_us + at_us) * 1000)
             step = next(steps, None)
-        if kind == "real":
-            notifications = sum(player.notifications for _, player in players)
-            last = {task: offset for _, player in players for task, offset in player.checkpoints[-1:]}
+        notifications = sum(player.notifications for _, player in players)
+        last = {task: offset for _, player in players for task, offset in player.checkpoints[-1:]}
         print(json.dumps([step and began_us + step[0], notifications, sum(last.values())]), flush=True)
         if not (line := sys.stdin.readline()):
             return
@@ -233,7 +178,7 @@ def play(kind: str, root: Path, tasks: int, seconds: float) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "load":
-        play(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
+        play(Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
     else:
-        told = drive(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])
+        told = drive(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])
         print(json.dumps(told, indent=1))

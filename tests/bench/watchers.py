@@ -67,7 +67,6 @@ class InotifyWait:
     name = "inotifywait (C)"
 
     def __init__(self, root: Path, work: Path) -> None:
-        """Start it."""
         kinds = [word for kind in _EVENTS for word in ("-e", kind)]
         words = ("inotifywait", "-q", "-m", "-r", *kinds, "--format", "%w%f %e", str(root))
         self._directories = 1 + sum(path.is_dir() for path in root.rglob("*"))
@@ -76,7 +75,6 @@ class InotifyWait:
 
     @classmethod
     def is_there(cls) -> bool:
-        """Tell whether it is installed."""
         return shutil.which("inotifywait") is not None
 
     def wait_ready(self) -> None:
@@ -94,7 +92,6 @@ class BareWatch:
     name = "agent.watch alone"
 
     def __init__(self, root: Path, work: Path, version: Version = AFTER) -> None:
-        """Start it."""
         command = (version.python, "-m", "tests.bench.watch_only", str(root))
         self._process = _Process(work / "watch-only.out", *command, at=version.root)
         self.pid = self._process.pid
@@ -138,7 +135,6 @@ class Agent:
         self._process.wait(lambda: bool(self.offsets()), "informed")
 
     def stop(self) -> int:
-        """End it."""
         events = int(self.metrics().get("statewarden_agent_watch_events_total", 0))
         self._process.end()
         return events

@@ -9,7 +9,6 @@ from tests.support.charts import APPLICATION, Helm, consumer, program
 
 @pytest.fixture(scope="session")
 def chart() -> Helm:
-    """Give the application chart."""
     return Helm(program("helm"), APPLICATION)
 
 

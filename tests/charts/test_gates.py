@@ -146,7 +146,6 @@ class Pod:
         path.chmod(0o755)
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
-        """Start a container's script."""
         path = f"{self._programs}:{os.environ['PATH']}"
         process = subprocess.Popen(
             [*self._shells[name], self._scripts[name]],
@@ -161,7 +160,6 @@ class Pod:
         return self.log.read_text().splitlines() if self.log.exists() else []
 
     def close(self) -> None:
-        """End everything."""
         for process in self._running:
             process.kill()
             process.wait()

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +12,7 @@ import pytest
 
 from deploy.demo.agents import free_port
 from spark_rollup.arguments import parser
+from tests.support.answering import Answer, Request, answering
 from tests.support.charts import APPLICATION, LIBRARY, ROOT, Helm, Manifest, kind_of, objects, run, scenarios
 from tests.support.charts import sidecar_values as own
 
@@ -247,30 +244,6 @@ def test_first_hour_needs_two_pages() -> None:
     assert set(re.findall(r"\]\(([\w/.-]+\.md)", steps)) == {"images.md"}
 
 
-@contextmanager
-def store(status: int, asked: list[str]) -> Iterator[str]:
-    """Answer every question with a status."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(status)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def test_hook_asks_the_store(chart: Helm, tmp_path: Path) -> None:
     """The script of `helm test` with the arguments of the chart; only the endpoint and the claim are moved."""
     hook = kind_of(chart.objects(objectStore=OWN_STORE), "Pod")["spec"]["containers"][0]
@@ -279,7 +252,12 @@ def test_hook_asks_the_store(chart: Helm, tmp_path: Path) -> None:
     ]  # fmt: skip
     asked: list[str] = []
     for status, code, told in ((403, 0, "answers (403)"), (404, 1, "there is no such bucket")):
-        with store(status, asked) as endpoint:
+
+        def store(request: Request, status: int = status) -> Answer:
+            asked.append(request.path)
+            return status, {}, b""
+
+        with answering(store) as endpoint:
             moved = [f"--results={tmp_path}", "--bucket=streams-audit", f"--endpoint={endpoint}"]
             done = run(ROOT / ".venv" / "bin" / "python", "-c", hook["args"][0], *moved)
         assert done.returncode == code, done.stdout

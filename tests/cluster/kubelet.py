@@ -28,13 +28,7 @@ class Kubelet:
     """Starts containers of pods; nothing that it started outlives it."""
 
     def __init__(self, cluster: Cluster, home: Path, beside: Mapping[str, Mapping[str, str]]) -> None:
-        """Start nothing yet.
-
-        Args:
-            cluster: Where the pods are.
-            home: Volumes and logs go below it.
-            beside: Name of an image -> variables that the cloud adds to its containers.
-        """
+        """Start nothing yet; `beside`: name of an image -> variables that the cloud adds to its containers."""
         self._cluster, self._home, self._beside = cluster, home, beside
         self._running: list[subprocess.Popen[bytes]] = []
 
@@ -81,15 +75,9 @@ class Kubelet:
         wait_until(is_ready, READY_S)
 
     def run_to_end(self, pod: Manifest, logs: Mapping[str, Path], *arguments: str) -> dict[str, int]:
-        """Run all containers of a Job's pod in their order, until one fails.
+        """Run all containers of a Job's pod in their order, until one fails; give their exit codes.
 
-        Args:
-            pod: The pod.
-            logs: Container -> file that gets what it prints, as a container runtime writes it.
-            arguments: What is added to every command line.
-
-        Returns:
-            Exit codes by container.
+        `logs`: container -> file that gets what it prints, as a container runtime writes it.
         """
         codes: dict[str, int] = {}
         for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
@@ -111,7 +99,6 @@ class Kubelet:
         return codes
 
     def close(self) -> None:
-        """End all agents in order."""
         for process in self._running:
             process.terminate()
         for process in self._running:

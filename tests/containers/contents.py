@@ -17,12 +17,7 @@ UNCHECKED = 1
 
 
 def strays(root: Path, image: str) -> list[str]:
-    """List what an image should not have.
-
-    Args:
-        root: Its root, as it is mounted or unpacked.
-        image: `agent` or `rollup`; the latter has a shell.
-    """
+    """List what an image should not have, by its unpacked root; of the two images only `rollup` has a shell."""
     found = [*_modes(root), *_programs(root, image), *_python(root), *_terms(root)]
     return sorted(found)
 

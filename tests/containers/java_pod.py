@@ -22,7 +22,6 @@ class ContainerStage(Stage):
     """`tests.lab.stage.Stage` whose application runs in a container, with another user, on the pod's volume."""
 
     def __init__(self, broker: Broker, pod: SidecarPod, name: str) -> None:
-        """Make the topics; nothing runs yet."""
         super().__init__(broker, pod.home / "stage", name, Plan(RELEASE, EOS))
         self._pod = pod
         self.container = f"{pod.name}-app"

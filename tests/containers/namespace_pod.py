@@ -23,11 +23,7 @@ class NamespacePod:
     """The volumes, the holder and the agent; the agent's volume is mounted read-only where it looks."""
 
     def __init__(self, home: Path) -> None:
-        """Make the volumes with the rights of a shared group, and start both processes.
-
-        Args:
-            home: Directory that every user may enter.
-        """
+        """Make the volumes, with a group's rights, and start both processes; every user may enter `home`."""
         self.home, self.state, self.mount_at = home, home / "state", home / "seen"
         for volume in (self.state, home / "own", home / "shipped"):
             volume.mkdir()
@@ -66,7 +62,6 @@ class NamespacePod:
         return last_findings(shipped_records(self.home / "shipped"))
 
     def close(self) -> None:
-        """End both."""
         self.agent.kill()
         self._holder.kill()
         self._holder.wait()

@@ -32,23 +32,14 @@ for path in sys.argv[1:]:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the kernel charges a container, MiB; of the kernel's own counters.
+    """What the kernel charges a container, MiB; of the kernel's own counters."""
 
-    Args of the dataclass:
-        usage: Everything: process, page cache, kernel memory (inotify watches, dentries, inodes).
-        highest: The most that usage ever was.
-        process: Anonymous memory of its processes.
-        cache: Page cache.
-        kernel: Kernel memory.
-        refused: Times that the limit was hit, which reclaimed page cache or worse.
-    """
-
-    usage: float
-    highest: float
-    process: float
-    cache: float
-    kernel: float
-    refused: int
+    usage: float  # everything: process, page cache, kernel memory (inotify watches, dentries, inodes)
+    highest: float  # the most that usage ever was
+    process: float  # anonymous memory of its processes
+    cache: float  # page cache
+    kernel: float  # kernel memory
+    refused: int  # times that the limit was hit, which reclaimed page cache or worse
 
 
 class SidecarPod:
@@ -186,13 +177,9 @@ class SidecarPod:
 
 
 def java_command(name: str, home: Path, state: Path, mounts: Sequence[Path]) -> list[str]:
-    """Spell `podman run` for a JVM in a container: its own namespaces, the application's user, the shared volume.
+    """Spell `podman run` for a JVM in a container: its own namespaces, the application's user.
 
-    Args:
-        name: Of the container.
-        home: Scratch directory, mounted under its own path.
-        state: The state volume, mounted under its own path.
-        mounts: What else is mounted read-only under its own path: JVM, jars, classes.
+    Every directory is mounted under its own path; of `mounts` (JVM, jars, classes) nothing can be written.
     """
     java = Path(shutil.which("java") or "/usr/bin/java").resolve()
     # Debian keeps the JVM's settings in /etc and links to them

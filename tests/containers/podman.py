@@ -60,11 +60,7 @@ def missing_tools() -> str:
 def podman(
     *arguments: object, tool: str = "podman", timeout_s: float = 600, expected: Sequence[int] = (0,)
 ) -> str:
-    """Run podman (or buildah) and give what it printed.
-
-    Raises:
-        ContainerError: it failed; with its last words.
-    """
+    """Run podman (or buildah) and give what it printed; raises `ContainerError` with its last words."""
     command = [tool, *map(str, arguments)]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT
@@ -92,7 +88,6 @@ def environment() -> dict[str, str]:
 
 
 def has_image(name: str) -> bool:
-    """Tell whether an image is there."""
     done = subprocess.run(["podman", "image", "exists", name], env=environment(), check=False)
     return done.returncode == 0
 
@@ -121,42 +116,20 @@ def make_bases() -> None:
         podman("build", "--isolation", "chroot", "-q", "-t", BUILD_BASE, context, tool="buildah")
 
 
-def make_agent_image() -> str:
-    """Build the agent's image from this checkout; layers that did not change are not built again.
+def make_image(name: str, *mounts: str) -> str:
+    """Build an image of ours from this checkout; layers that did not change are not built again. Gives its name.
 
-    Returns:
-        Its name.
+    The rollup's takes minutes and 2 GB the first time. `mounts`: what the build may read beside the checkout.
     """
     make_bases()
-    bases = ("--build-arg", f"BASE={BASE}", "--build-arg", f"BUILD_BASE={BUILD_BASE}")
-    file = ROOT / "deploy" / "images" / "agent.Containerfile"
+    recipe = ROOT / "deploy" / "images" / f"{name.rpartition('-')[2]}.Containerfile"
     # the machine's own certificates: behind an inspecting proxy the base's would not do
-    certificates = f"{CERTIFICATES}:{CERTIFICATES}:ro"
+    volumes = [part for mount in (f"{CERTIFICATES}:{CERTIFICATES}:ro", *mounts) for part in ("-v", mount)]
     podman(
-        "build", "--isolation", "chroot", "--layers", "-q", "-f", file, *bases, "-v", certificates, "-t", AGENT, ROOT,
-        tool="buildah",
+        "build", "--isolation", "chroot", "--layers", "-q", "-f", recipe, "--build-arg", f"BASE={BASE}",
+        "--build-arg", f"BUILD_BASE={BUILD_BASE}", *volumes, "-t", name, ROOT, tool="buildah", timeout_s=3000,
     )  # fmt: skip
-    return AGENT
-
-
-def make_rollup_image() -> str:
-    """Build the rollup's image from this checkout: minutes and 2 GB the first time.
-
-    Returns:
-        Its name.
-    """
-    make_bases()
-    file = ROOT / "deploy" / "images" / "rollup.Containerfile"
-    # what Maven has fetched before; the build's user is root, whoever runs it
-    maven = f"{Path.home() / '.m2'}:{Path('/', 'root', '.m2')}"
-    mounts = [f"{CERTIFICATES}:{CERTIFICATES}:ro", maven]
-    volumes = [part for mount in mounts for part in ("-v", mount)]
-    bases = ("--build-arg", f"BASE={BASE}", "--build-arg", f"BUILD_BASE={BUILD_BASE}")
-    podman(
-        "build", "--isolation", "chroot", "--layers", "-q", "-f", file, *bases, *volumes, "-t", ROLLUP, ROOT,
-        tool="buildah", timeout_s=3000,
-    )  # fmt: skip
-    return ROLLUP
+    return name
 
 
 def size_bytes(image: str) -> int:
@@ -178,7 +151,6 @@ class Container:
     """A container that was started and is removed in the end."""
 
     def __init__(self, name: str, image: str, options: Sequence[object], command: Sequence[object]) -> None:
-        """Start it in the background."""
         self.name = name
         subprocess.run(
             ["podman", "rm", "-f", "-i", name], env=environment(), capture_output=True, check=False

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.containers import contents
 from tests.containers.java_pod import RELEASE, ContainerStage
 from tests.containers.pod import AGENT_UID, SidecarPod
-from tests.containers.podman import AGENT, BASE, ROOT, make_rollup_image, mounted, podman, size_bytes
+from tests.containers.podman import AGENT, BASE, ROLLUP, ROOT, make_image, mounted, podman, size_bytes
 from tests.lab.processes import Broker
 from tests.support.shipped import last_findings, shipped_records
 
@@ -200,7 +200,8 @@ def _last_words(one: SidecarPod) -> str:
 
 def rollup(home: Path) -> Iterator[str]:
     """The fleet audit in its own image: read-only root, 1 GiB, events of a recorded run, the verdict that is due."""
-    name = make_rollup_image()
+    # what Maven has fetched before; the build's user is root, whoever runs it
+    name = make_image(ROLLUP, f"{Path.home() / '.m2'}:{Path('/', 'root', '.m2')}")
     yield f"base {size_bytes(BASE) / MIB:.0f} MiB, rollup's image {size_bytes(name) / MIB:.0f} MiB"
     yield from _contents(name, "rollup")
     events, out = home / "events", home / "out"

@@ -26,7 +26,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.containers import limits, proofs, workload
-from tests.containers.podman import ContainerError, make_agent_image, missing_tools
+from tests.containers.podman import AGENT, ContainerError, make_image, missing_tools
 from tests.containers.proofs import ProofError
 from tests.lab.processes import LiveError
 from tests.lab.toolbox import MissingToolError
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"FAILED: not here: {missing}. Debian: apt-get install podman buildah runc debootstrap\n"
         )
         return 1
-    sys.stdout.write(f"image: {make_agent_image()}\n")
+    sys.stdout.write(f"image: {make_image(AGENT)}\n")
     failed = []
     for name in parts:
         began_s = time.monotonic()

@@ -15,7 +15,7 @@ def test_an_unknown_part_is_refused_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     built: list[str] = []
-    monkeypatch.setattr(run, "make_agent_image", lambda: built.append("image"))
+    monkeypatch.setattr(run, "make_image", built.append)
     with pytest.raises(SystemExit) as refused:
         run.main(["image", "nonsense"])
     told = capsys.readouterr().err
@@ -37,7 +37,7 @@ def test_without_a_name_every_part_runs_but_those_by_name_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run, "missing_tools", str)
-    monkeypatch.setattr(run, "make_agent_image", lambda: "image")
+    monkeypatch.setattr(run, "make_image", str)
     monkeypatch.setattr(run, "PARTS", dict.fromkeys(run.PARTS, lambda _: iter(())))
     assert run.main([]) == 0
     told = capsys.readouterr().out
@@ -56,7 +56,7 @@ def test_a_tool_that_is_missing_fails_its_part_and_the_others_still_run(
         raise missing("javac is not here")
 
     monkeypatch.setattr(run, "missing_tools", str)
-    monkeypatch.setattr(run, "make_agent_image", lambda: "image")
+    monkeypatch.setattr(run, "make_image", str)
     monkeypatch.setattr(run, "PARTS", {"pod": without_tool, "order": lambda _: iter(["orderly"])})
     assert run.main(["pod", "order"]) == 1
     told = capsys.readouterr().out

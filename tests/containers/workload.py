@@ -36,12 +36,7 @@ class WorkloadPod:
     def __init__(self, home: Path, workload: Object, config: Path, libraries: Path, ordinal: int) -> None:
         """Make its volumes as the kubelet does for `fsGroup`; nothing runs yet.
 
-        Args:
-            home: Directory of the pod's own.
-            workload: The StatefulSet.
-            config: Directory with the ConfigMap's files.
-            libraries: Directory with the jars of the application.
-            ordinal: Its number.
+        `config` has the ConfigMap's files, `libraries` the jars of the application.
         """
         self.name = f"{workload['metadata']['name']}-{ordinal}"
         self._spec = workload["spec"]["template"]["spec"]
@@ -94,7 +89,6 @@ class WorkloadPod:
         return {name: one.stop(grace_s) for name, one in reversed(self.containers.items())}
 
     def close(self) -> None:
-        """Take its containers away."""
         for one in self.containers.values():
             one.remove()
 

@@ -29,7 +29,6 @@ def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Broker]:
-    """Give a Kafka broker."""
     pytest.importorskip("confluent_kafka", reason="run: make test-services")
     if not servers.JARS.is_dir():
         pytest.skip("Kafka's jars are fetched by tools/setup_delivery.sh: make test-services")

@@ -48,52 +48,30 @@ TOPIC = "kills"
 
 @dataclass(frozen=True)
 class Place:
-    """A sink under test.
+    """A sink under test."""
 
-    Args of the dataclass:
-        name: What it is.
-        ship_to: Setting.
-        ship: More lines of `[ship]`.
-        fetch: Copies what it holds into a directory that `ingest` reads.
-    """
-
-    name: str
-    ship_to: str
-    ship: str
-    fetch: Callable[[Path], Path]
+    name: str  # what it is
+    ship_to: str  # setting
+    ship: str  # more lines of `[ship]`
+    fetch: Callable[[Path], Path]  # copies what it holds into a directory that `ingest` reads
 
 
 @dataclass
 class Account:
-    """What was found.
+    """What was found."""
 
-    Args of the dataclass:
-        name: The sink.
-        kills: How many agents were killed.
-        boots: How many of them had written a record.
-        written: Records that the spool took, by the ledger.
-        delivered: Events in the sink, copies included.
-        ingested: Rows after the rollup's ingest.
-        distinct: Distinct ids among them.
-        lost: Ids in the ledger that are not among them.
-        unknown: Ids beyond the ledger: at most one per kill, between the append and the ledger's line.
-        drops: Drop records among them: nothing may have been given up.
-        quarantined: Lines or files that the rollup could not use.
-        seconds: How long it took.
-    """
-
-    name: str
-    kills: int
-    boots: int = 0
-    written: int = 0
-    delivered: int = 0
-    ingested: int = 0
-    distinct: int = 0
-    lost: int = 0
-    unknown: int = 0
-    drops: int = 0
-    quarantined: int = 0
-    seconds: float = 0.0
+    name: str  # the sink
+    kills: int  # how many agents were killed
+    boots: int = 0  # how many of them had written a record
+    written: int = 0  # records that the spool took, by the ledger
+    delivered: int = 0  # events in the sink, copies included
+    ingested: int = 0  # rows after the rollup's ingest
+    distinct: int = 0  # distinct ids among them
+    lost: int = 0  # ids in the ledger that are not among them
+    unknown: int = 0  # ids beyond the ledger: at most one per kill, between the append and the ledger's line
+    drops: int = 0  # drop records among them: nothing may have been given up
+    quarantined: int = 0  # lines or files that the rollup could not use
+    seconds: float = 0.0  # how long it took
     sample: list[str] = field(default_factory=list)
 
     @property
@@ -282,14 +260,12 @@ def place_of(name: str, work: Path) -> Iterator[Place]:
 
 
 def fetch_objects(service: servers.S3, folder: Path) -> Path:
-    """Copy a bucket into a directory."""
     from tests.delivery.conftest import fetched
 
     return fetched(service, "kills/", folder)
 
 
 def fetch_topic(broker: servers.Broker, folder: Path) -> Path:
-    """Copy a topic into a directory."""
     folder.mkdir()
     (folder / "topic.jsonl").write_bytes(b"".join(value + b"\n" for value in broker.values(TOPIC)))
     return folder
@@ -299,7 +275,6 @@ PLACES = ("directory", "moto", "versitygw", "kafka", "http")
 
 
 def table(accounts: Sequence[Account]) -> str:
-    """Lay accounts out for people."""
     head = "| sink | kills | boots | written | delivered | after ingest | lost | duplicates | beyond ledger |"
     lines = [head, "|---|" + "---:|" * 8]
     for x in accounts:

@@ -25,7 +25,6 @@ from spark_rollup.spark import jars, session
 
 
 def serve(folders: list[str]) -> None:
-    """Run a command for each line."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     files = [jar for folder in folders for jar in jars.jars_in(Path(folder))]

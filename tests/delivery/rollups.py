@@ -104,7 +104,6 @@ def ship(segments: Sequence[Path], root: Path, ship_to: str, **settings: Any) ->
 
 
 def lines(segment: Path) -> list[bytes]:
-    """Read a segment's lines."""
     return gzip.decompress(segment.read_bytes()).splitlines(keepends=True)
 
 
@@ -121,6 +120,5 @@ def rows(bronze: str | Path, query: str, **storage: str) -> list[Any]:
 
 
 def count(bronze: Path) -> tuple[int, int]:
-    """Count rows and distinct ids."""
     ((total, distinct),) = rows(bronze, "select count(*), count(distinct id) from events")
     return int(total), int(distinct)

@@ -35,7 +35,6 @@ def hands(broker: Broker) -> Any:
 
 
 def wait(futures: Mapping[Any, Any]) -> None:
-    """Wait until everything is done."""
     for future in futures.values():
         future.result(120)
 
@@ -57,7 +56,6 @@ class Secured:
         wait(hands(self.broker).alter_user_scram_credentials([change]))
 
     def grant(self, name: str, topic: str, *operations: str) -> None:
-        """Give a user rights on a topic."""
         from confluent_kafka import admin
 
         place = (admin.ResourceType.TOPIC, topic, admin.ResourcePatternType.LITERAL, f"User:{name}", "*")
@@ -68,7 +66,6 @@ class Secured:
         wait(hands(self.broker).create_acls(rights))
 
     def settings(self, name: str, folder: Path, password: str = PASSWORD) -> Path:
-        """Write a client's settings."""
         path = folder / f"{name}.properties"
         path.write_text(
             "# how to get in\n"

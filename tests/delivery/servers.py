@@ -136,14 +136,11 @@ def versitygw(work: Path) -> Iterator[S3]:
 
 
 def java() -> str:
-    """Find Java."""
     return str(find_java(os.environ, shutil.which, packaged_home))
 
 
 @dataclass(frozen=True)
 class Broker:
-    """A Kafka broker."""
-
     address: str
     work: Path
 
@@ -164,7 +161,6 @@ class Broker:
         ).stdout
 
     def make_topic(self, name: str, **config: str) -> None:
-        """Create a topic."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
         settings = {key.replace("_", "."): value for key, value in config.items()}
@@ -195,13 +191,7 @@ class Broker:
         return found
 
     def consume(self, topic: str, *arguments: str, count: int) -> str:
-        """Read messages of a topic from its beginning with the console consumer.
-
-        Args:
-            topic: Name.
-            arguments: More arguments.
-            count: How many messages to wait for.
-        """
+        """Read so many messages of a topic from its beginning with the console consumer."""
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
         end = ("--max-messages", str(count), "--timeout-ms", "60000")
         return self.tool(main, "--topic", topic, "--from-beginning", *end, *arguments)
@@ -211,9 +201,7 @@ class Broker:
 def kafka(work: Path, more: str = "") -> Iterator[Broker]:
     """Run one Kafka node in KRaft mode, broker and controller in one.
 
-    Args:
-        work: Directory of its own.
-        more: Settings beside or instead of ours; `{port}` and `{controller}` are filled in.
+    `more` settings come beside or instead of ours; `{port}` and `{controller}` are filled in.
     """
     port, controller = free_port(), free_port()
     config = work / "kafka.properties"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +16,11 @@ from agent.cli.main import main
 from deploy.demo.agents import Agent
 from tests.conftest import wait_until as eventually
 from tests.delivery.test_digests import tree
+from tests.lifelike.stage import Instance
 from tests.support.shipped import Data, shipped_records
 
 pytestmark = [pytest.mark.delivery, pytest.mark.inotify, pytest.mark.timeout(600)]
 
-APPLICATION = Path(__file__).parents[1] / "lifelike" / "application.py"
 CLOSE = ("flush 0_0 counts", "ckpt 0_0 orders-counts-changelog 0 {}", "close 0_0 counts", "taskunlock 0_0")
 
 TO_42 = tuple(line.format(1999) for line in CLOSE)
@@ -32,45 +30,17 @@ FROM_43 = (
 )  # fmt: skip
 
 
-class Application:
-    """An application that does what it is told, one line after the other."""
-
-    def __init__(self, state: Path, tmp_path: Path) -> None:
-        """Start it."""
-        self._marks, self._number = tmp_path / "marks", 0
-        self._marks.mkdir(exist_ok=True)
-        self._process = subprocess.Popen(
-            [sys.executable, str(APPLICATION), str(state), "orders"], stdin=subprocess.PIPE, text=True
-        )
-
-    def does(self, *lines: str) -> None:
-        """Let it do some lines, and wait until it has."""
-        self._number += 1
-        mark = self._marks / str(self._number)
-        assert self._process.stdin is not None
-        self._process.stdin.write("".join(f"{line}\n" for line in (*lines, f"done {mark}")))
-        self._process.stdin.flush()
-        eventually(mark.exists)
-
-    def ends(self) -> None:
-        """End it."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(120)
-
-
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
-    """Give a state directory."""
     path = tmp_path / "state"
     path.mkdir()
     return path
 
 
 @pytest.fixture
-def application(state: Path, tmp_path: Path) -> Iterator[Application]:
+def application(state: Path) -> Iterator[Instance]:
     """Give an application that has written 2,000 entries."""
-    running = Application(state, tmp_path)
+    running = Instance(state, "orders")
     try:
         running.does(
             "applock", "tasklock 0_0", "open 0_0 counts", "put 0_0 counts 0 2000", "flush 0_0 counts"
@@ -84,7 +54,7 @@ def application(state: Path, tmp_path: Path) -> Iterator[Application]:
 def agent(
     request: pytest.FixtureRequest,
     state: Path,
-    application: Application,
+    application: Instance,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Agent]:
@@ -115,7 +85,7 @@ def outcomes(agent: Agent) -> dict[str, float]:
 
 @pytest.mark.parametrize(("close", "task"), [(TO_42, "0_0"), (FROM_43, "0_1")], ids=["to 4.2", "from 4.3"])
 def test_the_event_is_the_line_that_the_command_writes(
-    agent: Agent, application: Application, state: Path, tmp_path: Path, close: tuple[str, ...], task: str
+    agent: Agent, application: Instance, state: Path, tmp_path: Path, close: tuple[str, ...], task: str
 ) -> None:
     """After the close, of the whole store, once; the task's directory stays as it is."""
     none = {"made": 0, "overtaken": 0, "left-out": 0, "failed": 0}
@@ -139,7 +109,7 @@ def test_the_event_is_the_line_that_the_command_writes(
 
 
 def test_a_store_that_goes_on_has_a_digest_of_each_close(
-    agent: Agent, application: Application, tmp_path: Path
+    agent: Agent, application: Instance, tmp_path: Path
 ) -> None:
     """Opened and closed again with more in it; closed with nothing new it needs none."""
     application.does(*(line.format(1999) for line in CLOSE))
@@ -154,7 +124,7 @@ def test_a_store_that_goes_on_has_a_digest_of_each_close(
 
 
 @pytest.mark.parametrize("agent", ["0.001"], indirect=True)
-def test_an_open_ends_the_making(agent: Agent, application: Application, state: Path, tmp_path: Path) -> None:
+def test_an_open_ends_the_making(agent: Agent, application: Instance, state: Path, tmp_path: Path) -> None:
     """No event of it, nothing left behind; the process that made it is gone."""
     application.does(*(line.format(1999) for line in CLOSE))
     home = tmp_path / "agent" / "spool"

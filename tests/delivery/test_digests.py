@@ -94,7 +94,6 @@ def verdicts(output: Path) -> dict[str, dict[str, Any]]:
 
 
 def verify(rollup: Rollup, broker: Broker, digests: Path, output: Path, *more: str | Path) -> Told:
-    """Compare with the changelog."""
     return rollup.run("verify", "--digests", digests, "--kafka", broker.address, "--output", output, *more)
 
 

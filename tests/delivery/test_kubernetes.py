@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import ssl
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +19,7 @@ from agent.process.supervisor import Supervisor
 from agent.publish.kubernetes import KubernetesEvents
 from tests.agent.publish.test_kubernetes import finding
 from tests.delivery.servers import Certificates
+from tests.support.answering import Answer, Request, answering
 
 pytestmark = pytest.mark.delivery
 ORIGIN = Origin("uid-1", "boot", "orders-0", namespace="shop")
@@ -39,7 +36,6 @@ class ApiServer:
     answers: list[int] = field(default_factory=list)
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: dict[str, Any]) -> int:
-        """Take one request."""
         self.requests.append(f"{method} {path}")
         if headers.get("Authorization") != f"Bearer {self.token}":
             return 401
@@ -60,41 +56,16 @@ class ApiServer:
         return 200
 
 
-@contextmanager
-def serving(certificates: Certificates) -> Iterator[ApiServer]:
-    """Run the API server."""
-    api = ApiServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def take(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(api.answer(self.command, self.path, dict(self.headers), body))
-            self.end_headers()
-
-        do_POST = do_PATCH = take  # noqa: N815 - the names that the base class calls
-
-        def log_message(self, *_: object) -> None:
-            """Stay silent."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificates.certificate, certificates.key)
-    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    api.url = f"https://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield api
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def api(certificates: Certificates) -> Iterator[ApiServer]:
     """Give a running API server."""
-    with serving(certificates) as found:
+    found = ApiServer()
+
+    def take(request: Request) -> Answer:
+        body = json.loads(request.body)
+        return found.answer(request.method, request.path, request.headers, body), {}, b""
+
+    with answering(take, certificates.certificate, certificates.key) as found.url:
         yield found
 
 

@@ -34,7 +34,6 @@ def segments(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path
 
 @pytest.fixture(scope="module")
 def lines(segments: Path) -> list[bytes]:
-    """Give every line of them."""
     return [
         x
         for path in sorted(segments.rglob("*.jsonl.gz"))

@@ -107,7 +107,6 @@ class Ground:
         return done
 
     def command(self, servers: str = "") -> list[str]:
-        """Give the command line."""
         place = ["--bootstrap-servers", servers or self.broker.address, "--work", str(self.work)]
         return [sys.executable, "-m", "agent", "verify", str(self.state.root), *place]
 

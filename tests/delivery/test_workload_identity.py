@@ -6,16 +6,14 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.delivery import rollups, servers
 from tests.delivery.servers import BUCKET, S3
+from tests.support.answering import Answer, Request, answering
 
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(300)]
 
@@ -71,9 +69,15 @@ def test_agent_of_the_node_gives_a_role(store: S3, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("of-the-pod")
     asked: list[str | None] = []
-    with node(asked) as address:
+
+    def node(request: Request) -> Answer:
+        asked.append(request.headers["Authorization"])
+        keys = {"AccessKeyId": servers.KEY, "SecretAccessKey": servers.SECRET, "Token": "t"}
+        return 200, {}, json.dumps({**keys, "Expiration": "2099-01-01T00:00:00Z"}).encode()
+
+    with answering(node) as address:
         done = ingest(
-            store, tmp_path, tmp_path / "bronze", AWS_CONTAINER_CREDENTIALS_FULL_URI=address,
+            store, tmp_path, tmp_path / "bronze", AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{address}/v1/credentials",
             AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(token),
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -85,29 +89,3 @@ def test_no_credentials_are_one_line_that_says_where_they_come_from(store: S3, t
     assert done.returncode == 4
     assert done.stderr.count("\n") == 1
     assert "no credentials for the object store" in done.stderr
-
-
-@contextmanager
-def node(asked: list[str | None]) -> Iterator[str]:
-    """Give credentials, and remember what was shown for them."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.headers["Authorization"])
-            keys = {"AccessKeyId": servers.KEY, "SecretAccessKey": servers.SECRET, "Token": "t"}
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps({**keys, "Expiration": "2099-01-01T00:00:00Z"}).encode())
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1/credentials"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

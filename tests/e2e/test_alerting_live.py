@@ -6,7 +6,6 @@ routes. Both runs stand side by side, so that the silence of the one is proved w
 
 from __future__ import annotations
 
-import os
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -17,17 +16,15 @@ from pathlib import Path
 
 import pytest
 
+from agent.contract.audited import gather
 from agent.contract.events import Severity
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
-from spark_rollup.judging.incidents import gather
 from spark_rollup.report import metrics as rollup_metrics
 from spark_rollup.report.page import PageData
 from tests.conftest import wait_until
-from tests.support import board_page
-from tests.support.boards import Asked, boards, filled, queries
-from tests.support.chromium import Browser
+from tests.support.boards import Asked, filled, queries
 from tests.support.monitoring import Monitoring, Webhook
 
 TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
@@ -143,8 +140,14 @@ def test_prometheus_evaluates_every_rule(proof: Proof) -> None:
 
 @pytest.mark.parametrize("asked", queries(), ids=lambda x: f"{x.board}: {x.panel}")
 def test_every_panel_has_data(proof: Proof, asked: Asked) -> None:
-    """Each query of each board gives data on live series, with everything selected."""
-    assert proof.monitoring.query(filled(asked.expr)), asked
+    """Each query of each board gives data on live series, with everything selected; what is drawn is no NaN."""
+    expr, monitoring = filled(asked.expr), proof.monitoring
+    now = monitoring.query(expr)
+    assert now, asked
+    shown = now if asked.kind in ("stat", "table") else monitoring.query_range(expr, 60)
+    values = [value for row in shown for _, value in row.get("values") or [row["value"]]]
+    assert values, asked
+    assert "NaN" not in values, asked
 
 
 def test_the_pods_own_page_shows_the_same(proof: Proof) -> None:
@@ -156,23 +159,3 @@ def test_the_pods_own_page_shows_the_same(proof: Proof) -> None:
     assert "1 critical incident" in pages["orders-0"]
     assert "skipped-eos-wipe" in pages["orders-0"]
     assert "<h1>Nothing" in pages["payments-0"]
-
-
-@pytest.mark.parametrize("uid", list(boards()))
-def test_a_board_can_be_viewed(proof: Proof, uid: str, tmp_path: Path) -> None:
-    """Each board's panels, drawn from live data: every panel shows something, and no NaN."""
-    monitoring = proof.monitoring
-    page = tmp_path / f"{uid}.html"
-    page.write_text(
-        board_page.render(boards()[uid], monitoring.query, lambda x: monitoring.query_range(x, 60)),
-        encoding="utf-8",
-    )
-    with Browser() as browser:
-        browser.open(page.as_uri(), 1360, 1000)
-        assert browser.ask("document.querySelectorAll('.panel').length") == sum(
-            panel["type"] != "row" for panel in boards()[uid]["panels"]
-        )
-        assert browser.ask("document.querySelectorAll('.panel h2:only-child').length") == 0
-        assert "NaN" not in browser.ask("document.body.innerText")
-        pictures = Path(os.environ.get("STATEWARDEN_PICTURES", str(tmp_path)))
-        assert browser.photograph(pictures / f"{uid}.png").startswith(b"\x89PNG")

@@ -57,23 +57,15 @@ UNSEEN = {
 
 @dataclass(slots=True)
 class Row:
-    """What the laws said of one scenario.
+    """What the laws said of one scenario."""
 
-    Args of the dataclass:
-        scenario: Its id.
-        what: What happened.
-        damaged: (pod, task) of which something is lost or wrong; empty = of none.
-        told: Law -> damaged tasks that it names, warning or above.
-        untold: The same without the release.
-        wrong: What laws said of anything else, warning or above.
-    """
-
-    scenario: str
-    what: str
-    damaged: set[tuple[str, str]]
+    scenario: str  # its id
+    what: str  # what happened
+    damaged: set[tuple[str, str]]  # (pod, task) of which something is lost or wrong; empty = of none
+    # Law -> damaged tasks that it names, warning or above
     told: dict[str, set[str]] = field(default_factory=dict)
-    untold: dict[str, set[str]] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
+    untold: dict[str, set[str]] = field(default_factory=dict)  # the same without the release
+    wrong: list[str] = field(default_factory=list)  # what laws said of anything else, warning or above
 
     @property
     def unseen(self) -> list[str]:
@@ -118,7 +110,6 @@ def _damaged(scenario: dict[str, object]) -> set[tuple[str, str]]:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Render the page of the laws."""
     damaged = [x for x in rows if x.damaged]
     seen = [x for x in damaged if x.told]
     lines = [

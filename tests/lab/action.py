@@ -22,27 +22,20 @@ DOUBLES = frozenset({"doubles"})
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One entry of a registry.
+    """One entry of a registry."""
 
-    Args of the dataclass:
-        draw: Draws what is done, from the dice and the run so far.
-        play: Does it, on a `Ground`, with what was drawn as keywords. One that names a `pod` is left out where that
-            pod does not run.
-        may: What it may do to the truth: nothing, `adds` (at-least-once repeats work), `loses`, or `doubles`: what is
-            there twice from then on is not the guarantee's doing, and must be told.
-        tells: Detectors and rules whose warnings state what it does, to the pods and the store that it names.
-        blinds: The cause that agents give for their blindness, if they are blinded.
-        weight: How often it is drawn beside the others; 0: `draw.py` has a rule of its own for it.
-        since: Oldest release that can do it.
-    """
-
-    draw: Callable[[Dice, Run], Drawn]
+    draw: Callable[[Dice, Run], Drawn]  # draws what is done, from the dice and the run so far
+    # Does it, on a `Ground`, with what was drawn as keywords. One that names a `pod` is left out where that pod
+    # does not run.
     play: Callable[..., None]
+    # What it may do to the truth: nothing, `adds` (at-least-once repeats work), `loses`, or `doubles`: what is
+    # there twice from then on is not the guarantee's doing, and must be told
     may: frozenset[str] = frozenset()
+    # Detectors and rules whose warnings state what it does, to the pods and the store that it names
     tells: frozenset[str] = frozenset()
-    blinds: str = "agent-away"
-    weight: int = 1
-    since: str = "2.0.0"
+    blinds: str = "agent-away"  # the cause that agents give for their blindness, if they are blinded
+    weight: int = 1  # how often it is drawn beside the others; 0: `draw.py` has a rule of its own for it
+    since: str = "2.0.0"  # oldest release that can do it
 
 
 Choice = tuple[Any, ...] | float | Callable[[Dice, Run], Any]
@@ -64,11 +57,9 @@ def delay_ms(dice: Dice, _run: Run) -> int:
 def drawn(
     fits: Callable[[Run], object] = lambda _run: True, **choices: Choice
 ) -> Callable[[Dice, Run], Drawn]:
-    """Draw arguments, in order.
+    """Draw arguments, in order, where it `fits` a run.
 
-    Args:
-        fits: Tells whether it can be done to a run.
-        choices: Of each argument: one of these, yes with this share, or what a function draws.
+    `choices` of each argument: one of these, yes with this share, or what a function draws.
     """
 
     def draw(dice: Dice, run: Run) -> Drawn:

@@ -9,9 +9,6 @@ from pathlib import Path
 from deploy.demo.agents import Agent, AgentError
 from tests.lab.judge import Health
 from tests.lab.toolbox import preloaded, tool
-from tests.support.exposed import scraped
-
-_BLIND = "statewarden_agent_blind_seconds_total{"
 
 
 class Clock:
@@ -41,10 +38,8 @@ class Clock:
 
 
 def leave(agent: Agent) -> Health:
-    """Measure an agent and stop it."""
     try:
         peak_mib = agent.memory_mib()[1]
-        blind_s = sum(value for series, value in scraped(agent.url).items() if series.startswith(_BLIND))
         code = agent.stop()
     except (AgentError, OSError, KeyError) as error:
         return Health(agent.pod, None, 0.0, (str(error), agent.errors))
@@ -55,4 +50,4 @@ def leave(agent: Agent) -> Health:
         for line in agent.lines
         if line.get("level") in ("error", "critical") and "finding_id" not in line
     ]
-    return Health(agent.pod, code, peak_mib, (*errors, *filter(None, [agent.errors])), blind_s)
+    return Health(agent.pod, code, peak_mib, (*errors, *filter(None, [agent.errors])))

@@ -21,22 +21,15 @@ class Brokers:
     """The newest broker that talks to a run's release, started when it is first needed."""
 
     def __init__(self, home: Path, written: str = BROKER_RELEASE) -> None:
-        """Start nothing yet.
-
-        Args:
-            home: For their directories.
-            written: Release of the broker for written plays.
-        """
+        """Start nothing yet; `written`: release of the broker for written plays."""
         self._home, self._written = home, written
         self._running: dict[str, Broker] = {}
         self._started = 0
 
     def for_run(self, run: Run) -> Broker:
-        """Give the broker for a run."""
         return self.of(self._written if run.label else broker_release(run))
 
     def of(self, release: str) -> Broker:
-        """Give the broker of a release."""
         if release not in self._running:
             self._started += 1
             self._running[release] = Broker(self._home / f"broker-{self._started}-{release}", release)

@@ -55,14 +55,7 @@ once taken for damage, and faults that nobody reported."""
 
 
 def run_of(name: str, release: str, guarantee: str, twist: Mapping[str, str] | None = None) -> Run:
-    """Give a run of the catalogue.
-
-    Args:
-        name: Of the scenario.
-        release: Of Kafka Streams.
-        guarantee: `ALOS` or `EOS`.
-        twist: Settings instead of the scenario's, empty: without; `stores` are added to its own.
-    """
+    """Give a run of the catalogue; `twist` as in `Scenario.planned`."""
     plan = SCENARIOS[name].planned(release, guarantee, twist)
     label = " ".join((name, *(f"{key}={value}" for key, value in (twist or {}).items())))
     stores, steps = tuple(plan.stores.split(",")), SCENARIOS[name].play.steps
@@ -80,6 +73,5 @@ def named_run(name: str) -> Run:
 
 
 def plan_of(run: Run) -> Plan:
-    """Give the plan of such a run."""
     plan = SCENARIOS[run.label.split()[0]].planned(run.release, run.guarantee)
     return replace(plan, stores=",".join(run.stores), settings=run.settings)

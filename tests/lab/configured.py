@@ -9,12 +9,7 @@ from tests.lab.plan import TRANSACTIONAL_SINCE, is_transactional, numbers
 
 
 def configured(settings: Mapping[str, object], release: str) -> dict[str, str]:
-    """Give them.
-
-    Args:
-        settings: Of the application, in Kafka's names.
-        release: That it runs.
-    """
+    """Give them, from the application's settings in Kafka's names."""
     facts = {
         "kafka_streams_version": release,
         "processing_guarantee": str(settings["processing.guarantee"]),

@@ -31,15 +31,10 @@ class Copy(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a look found.
+    """What a look found."""
 
-    Args of the tuple:
-        differences: Of the active stores, taken together, and of topics.
-        copies: Of each pod, standbys included; None: the release cannot be asked.
-    """
-
-    differences: tuple[Difference, ...]
-    copies: tuple[Copy, ...] | None
+    differences: tuple[Difference, ...]  # of the active stores, taken together, and of topics
+    copies: tuple[Copy, ...] | None  # of each pod, standbys included; None: the release cannot be asked
 
     @property
     def is_right(self) -> bool:
@@ -54,25 +49,15 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and of whom.
+    """What is asked, and of whom."""
 
-    Args of the dataclass:
-        pods: Running instances.
-        words: What the topology is made of.
-        release: That they run.
-        partitions: Of every topic.
-        sent: Store -> what was sent while it was there.
-        spans: Of the windows.
-        scratch: For files.
-    """
-
-    pods: Mapping[str, JavaProcess]
-    words: Sequence[str]
-    release: str
-    partitions: int
-    sent: Mapping[str, Sequence[Batch]]
-    spans: Spans
-    scratch: Path
+    pods: Mapping[str, JavaProcess]  # running instances
+    words: Sequence[str]  # what the topology is made of
+    release: str  # that they run
+    partitions: int  # of every topic
+    sent: Mapping[str, Sequence[Batch]]  # store -> what was sent while it was there
+    spans: Spans  # of the windows
+    scratch: Path  # for files
 
     @property
     def of_copies(self) -> bool:

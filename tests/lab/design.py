@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tests.lab.plan import ALOS, EOS
@@ -28,25 +28,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything that a run is.
+    """Everything that a run is."""
 
-    Args of the dataclass:
-        seed: It was drawn from, together with release and guarantee; of a written play its name in the catalogue, and
-            after it what settings it has instead of its own.
-        stores: Kinds as `App.java` takes them.
-        partitions: Of the input topics.
-        pods: Instances at the beginning.
-        settings: Of Kafka Streams and `App.java`, beside the usual ones of a stage.
-        steps: In order; what is true is checked wherever one of them is `check`, and at the end.
-    """
-
+    # It was drawn from, together with release and guarantee; of a written play its name in the catalogue, and after
+    # it what settings it has instead of its own
     seed: int | str
     release: str
     guarantee: str
-    stores: tuple[str, ...]
-    partitions: int = 1
-    pods: tuple[str, ...] = ("a",)
+    stores: tuple[str, ...]  # kinds as `App.java` takes them
+    partitions: int = 1  # of the input topics
+    pods: tuple[str, ...] = ("a",)  # instances at the beginning
+    # Of Kafka Streams and `App.java`, beside the usual ones of a stage
     settings: Args = field(default_factory=dict)
+    # In order; what is true is checked wherever one of them is `check`, and at the end
     steps: tuple[Step, ...] = ()
 
     @property
@@ -59,36 +53,13 @@ class Run:
         """Name of a written play, with its settings; empty: it was drawn."""
         return self.seed if isinstance(self.seed, str) else ""
 
-    def with_steps(self, steps: Iterable[Step]) -> Run:
-        """Give the same run with other steps."""
-        return replace(self, steps=tuple(steps))
-
     def as_json(self) -> dict[str, Any]:
-        """Give what `from_json` reads."""
-        return {
-            "seed": self.seed,
-            "release": self.release,
-            "guarantee": self.guarantee,
-            "stores": list(self.stores),
-            "partitions": self.partitions,
-            "pods": list(self.pods),
-            "settings": dict(self.settings),
-            "steps": [[step.action, dict(step.args)] for step in self.steps],
-        }
+        return {**asdict(self), "steps": [[step.action, dict(step.args)] for step in self.steps]}
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> Run:
-        """Read what `as_json` gave."""
-        return Run(
-            row["seed"],
-            row["release"],
-            row["guarantee"],
-            tuple(row["stores"]),
-            row["partitions"],
-            tuple(row["pods"]),
-            row["settings"],
-            tuple(Step(action, args) for action, args in row["steps"]),
-        )
+        lists = {name: tuple(row[name]) for name in ("stores", "pods")}
+        return Run(**{**row, **lists, "steps": tuple(Step(*step) for step in row["steps"])})
 
 
 def parse_name(name: str) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.lab.actions import ACTIONS
@@ -49,13 +50,6 @@ STORES: tuple[tuple[str, str, int], ...] = (
 
 
 def draw(seed: int, release: str, guarantee: str) -> Run:
-    """Draw a run.
-
-    Args:
-        seed: Any number.
-        release: Of Kafka Streams.
-        guarantee: `ALOS` or `EOS`.
-    """
     dice = random.Random(f"{seed} {release} {guarantee}")
     stores = ("kv", *(name for name, since, tenths in STORES if _has(dice, tenths, since, release)))
     pods = PODS[: dice.choices((1, 2, 3), (5, 4, 1))[0]]
@@ -65,7 +59,7 @@ def draw(seed: int, release: str, guarantee: str) -> Run:
     if dice.random() < 0.5:
         settings["hunt.output"] = 1
     run = Run(seed, release, guarantee, stores, dice.choice((1, 1, 2, 3)), pods, settings)
-    run = run.with_steps(_steps(dice, run))
+    run = replace(run, steps=tuple(_steps(dice, run)))
     # last, so that runs of other releases are drawn as ever
     newest = max((run.release, *(x.args["to"] for x in run.steps if x.action == "upgrade")), key=numbers)
     if numbers(newest) >= numbers(TRANSACTIONAL_SINCE) and dice.random() < 0.5:

@@ -31,18 +31,13 @@ CHANGES = 6
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A word with all that is known around it.
-
-    Args of the dataclass:
-        saids: Every word of the run, quiet ones included.
-        asked: Of each look, in order.
-    """
+    """A word with all that is known around it."""
 
     run: Run
     said: Said
     timeline: Timeline
-    saids: Sequence[Said]
-    asked: Sequence[Asked] = ()
+    saids: Sequence[Said]  # every word of the run, quiet ones included
+    asked: Sequence[Asked] = ()  # of each look, in order
 
     @property
     def pod(self) -> str:
@@ -85,12 +80,7 @@ def tells(done: Done, said: Said) -> bool:
 def blind_spot(run: Run, timeline: Timeline, at_us: int, difference: Difference, pod: str) -> str:
     """Tell which blind spot, announced on a detector's page, a silence falls into; empty: none.
 
-    Args:
-        run: What was played.
-        timeline: Of it.
-        at_us: Of the look.
-        difference: What was found.
-        pod: Whose copy it is; empty: the active stores taken together.
+    `at_us`: of the look. `pod`: whose copy it is; empty: the active stores taken together.
     """
     if difference.store in IN_MEMORY:
         return "limits: a store in memory is not on disk"

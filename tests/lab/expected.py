@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from agent.contract.audited import FleetIncident
 from agent.contract.events import Severity
-from spark_rollup.judging.incidents import FleetIncident
 from tests.lab.judge import Judgement
 from tests.lab.plan import EOS, Plan, is_exposed
 from tests.lab.said import Said, is_exposure
@@ -19,14 +19,7 @@ from tests.lab.scenario import Scenario
 def judge_written(
     scenario: Scenario, plan: Plan, saids: Sequence[Said], marks: Sequence[tuple[int, str]]
 ) -> Iterator[Judgement]:
-    """Compare each finding at its loudest with what must and what may be found.
-
-    Args:
-        scenario: Which says so.
-        plan: With which it was played.
-        saids: What the agents said.
-        marks: The timeline.
-    """
+    """Compare each finding at its loudest with what must and what may be found."""
     loud = [said for said in saids if said.is_loud]
     told = {
         said.detector
@@ -50,10 +43,6 @@ def wrong_incidents(saids: Iterable[Said], fleet: Sequence[FleetIncident]) -> tu
 
     An incident pages by its id, and the fleet's page is kept back by the agent's of the same id: an id that no agent
     gave is a second page.
-
-    Args:
-        saids: Each finding at its loudest.
-        fleet: All incidents of an audit over what the told agents shipped.
     """
     of_agent: dict[str, dict[str, list[Said]]] = defaultdict(lambda: defaultdict(list))
     for said in saids:

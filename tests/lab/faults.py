@@ -19,17 +19,11 @@ _OFFSETS = f"{_STREAMS}/state/internals/AbstractColumnFamilyAccessor"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One place of one class.
+    """One place of one class."""
 
-    Args of the dataclass:
-        path: Of the class, in the source.
-        before: Text that is there once.
-        after: What takes its place.
-    """
-
-    path: str
-    before: str
-    after: str
+    path: str  # of the class, in the source
+    before: str  # text that is there once
+    after: str  # what takes its place
 
 
 _RESTORED = "Task.TaskType.ACTIVE && hasRestoredToEnd(changelogMetadata)"

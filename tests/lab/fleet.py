@@ -9,9 +9,8 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from spark_rollup.config import FLEET
+from agent.contract.audited import FLEET, FleetIncident
 from spark_rollup.correlate import RULES, missing_standby, unprotected_task
-from spark_rollup.judging.incidents import FleetIncident
 from tests.lab.said import Said
 from tests.spark_rollup.support.plain import events_of_data, tables
 from tests.support.shipped import Data
@@ -20,9 +19,7 @@ from tests.support.shipped import Data
 def audit(records: Sequence[Data], standbys: bool) -> list[Said]:
     """Ask every rule, once about what the told agents shipped and once about what the untold ones did.
 
-    Args:
-        records: Of all agents of a run.
-        standbys: Whether tasks are to have a copy.
+    `standbys`: whether tasks are to have a copy.
     """
     return [said for kind in ("told", "untold") for said in _audit(records, kind, standbys)]
 
@@ -44,8 +41,7 @@ def _audit(records: Iterable[Data], kind: str, standbys: bool) -> Iterable[Said]
 def audited(home: Path) -> Sequence[FleetIncident]:
     """Audit a stage's agents that were told as an operator would: two agents on one volume are no fleet.
 
-    Args:
-        home: The stage's directory; `told` and `audit` are made in it.
+    In the stage's directory `told` and `audit` are made.
     """
     from spark_rollup.audit import run
     from spark_rollup.config import AuditOptions

@@ -59,11 +59,7 @@ class Ground(Stage):
     def __init__(self, broker: Broker, home: Path, run: Run, patience_s: float = CATCH_UP_S) -> None:
         """Make the topics; no pod runs yet.
 
-        Args:
-            broker: A running one.
-            home: For everything that the run writes.
-            run: What is played.
-            patience_s: How long all that was sent may take to be committed, and the truth to come to rest.
+        `patience_s`: how long all that was sent may take to be committed, and the truth to come to rest.
         """
         settings = {key: value for key, value in run.settings.items() if not key.startswith(OWN)}
         self._own = {key: int(value) for key, value in run.settings.items() if key.startswith(OWN)}
@@ -178,7 +174,6 @@ class Ground(Stage):
             raise LiveError(f"{pod} does not start: {answer}")
 
     def join(self, pod: str) -> None:
-        """Start a pod with its agents."""
         self.volumes.make(pod)
         if pod not in self.agents:
             self.watch(pod)

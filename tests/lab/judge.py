@@ -56,18 +56,13 @@ LATER = frozenset({"overlaid-store", "setup", "torn-store", "zombie-state"})
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """One difference of a look, with its task.
-
-    Args of the dataclass:
-        is_allowed: The guarantee, or an action, allows it.
-        pod: Whose copy it is; empty: the active stores taken together, or a topic.
-    """
+    """One difference of a look, with its task."""
 
     at_us: int
     task: str
     difference: Difference
-    is_allowed: bool
-    pod: str = ""
+    is_allowed: bool  # the guarantee, or an action, allows it
+    pod: str = ""  # whose copy it is; empty: the active stores taken together, or a topic
 
     @property
     def what(self) -> str:
@@ -80,38 +75,25 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How one agent fared.
-
-    Args of the dataclass:
-        exit_code: None: it had to be killed.
-        peak_mib: Its resident memory at its highest.
-        errors: What it wrote to standard error, and lines of its log at level error.
-        blind_s: Time for which changes could go unseen, seconds.
-    """
+    """How one agent fared."""
 
     agent: str
-    exit_code: int | None
-    peak_mib: float
-    errors: tuple[str, ...] = ()
-    blind_s: float = 0.0
+    exit_code: int | None  # None: it had to be killed
+    peak_mib: float  # its resident memory at its highest
+    errors: tuple[str, ...] = ()  # what it wrote to standard error, and lines of its log at level error
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One thing that is not as it must be; or a loud word that was true, or a silence that a page announces.
+    """One thing that is not as it must be; or a loud word that was true, or a silence that a page announces."""
 
-    Args of the dataclass:
-        kind: `false_alarm`, `miss`, `wrong_reason`, `blind`, `growth`, `crash`, `incidents`; or `excused`,
-            `blind_spot`; or `undecided`: about a copy that nobody could ask afterwards.
-        who: Agent, or `rollup`.
-        detector: Of a word that was said.
-    """
-
+    # `false_alarm`, `miss`, `wrong_reason`, `blind`, `growth`, `crash`, `incidents`; or `excused`, `blind_spot`; or
+    # `undecided`: about a copy that nobody could ask afterwards
     kind: str
-    who: str
+    who: str  # agent, or `rollup`
     task: str
     what: str
-    detector: str = ""
+    detector: str = ""  # of a word that was said
     severity: str = ""
 
     @property
@@ -121,13 +103,7 @@ class Judgement:
 
 
 def is_allowed(run: Run, done: Iterable[Step], difference: Difference) -> bool:
-    """Tell whether a difference is what the guarantee, or an action, allows.
-
-    Args:
-        run: With its guarantee.
-        done: Steps before the check.
-        difference: What was found.
-    """
+    """Tell whether a difference is what the guarantee, or one of the steps before the check, allows."""
     store = store_behind(difference.store)
     may: set[str] = set()
     for step in done:
@@ -148,15 +124,9 @@ def judge(
     marks: Sequence[tuple[int, str]],
     asked: Sequence[Asked] = (),
 ) -> tuple[Judgement, ...]:
-    """Compare.
+    """Compare all differences, allowed ones too, with the loudest word of each finding and of the rollup's verdicts.
 
-    Args:
-        run: What was played.
-        truths: All differences, allowed ones included.
-        saids: The loudest word of each finding and of each verdict of the rollup.
-        healths: Of each agent.
-        marks: The timeline of the run.
-        asked: Of each look, in order; none: only the active stores were compared.
+    `asked`: of each look, in order; none: only the active stores were compared.
     """
     loud = [_at_its_time(said, saids) for said in saids if said.is_loud]
     wrong = [truth for truth in truths if not truth.is_allowed]

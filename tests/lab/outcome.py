@@ -17,11 +17,7 @@ def play_all(
 ) -> None:
     """Play runs until the time is over; none is broken off for that.
 
-    Args:
-        runs: In order.
-        more: How often those that broke off are played again, after all others.
-        play_one: Plays and reports.
-        is_over: Whether no run may begin any more.
+    Those that broke off are played up to `more` times again, after all others.
     """
     for _ in range(more + 1):
         broken = []
@@ -47,15 +43,9 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def conclusion(results: Sequence[Result], asked: Sequence[Run], enough: int) -> tuple[int, str]:
-    """Decide how the hunt ends.
+    """Decide how the hunt ends: exit code, and the lines that say why.
 
-    Args:
-        results: Of every try.
-        asked: What was to be played.
-        enough: How many different runs must count; fewer prove too little.
-
-    Returns:
-        Exit code, and the lines that say why: runs without a verdict are named even where they may be.
+    Runs without a verdict are named even where they may be. Fewer different runs than `enough` prove too little.
     """
     wrong = dict.fromkeys(result.run.name for result in results if result.is_judged)
     counted = {result.run.name for result in results if not result.problem}

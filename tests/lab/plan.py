@@ -49,24 +49,16 @@ def downgrade_of(release: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one run uses.
+    """What one run uses."""
 
-    Args of the dataclass:
-        release: Of Kafka Streams.
-        guarantee: `ALOS` or `EOS`; spelled for the release by `guarantee_name`.
-        stores: As `App.java` takes them.
-        partitions: Of the input topics.
-        settings: Kafka Streams settings beside or instead of the usual ones; None takes a usual one away.
-        before: Release that runs first, where the plan's own takes over what it left.
-        later: Settings that come with the plan's own release then.
-    """
-
-    release: str
-    guarantee: str = ALOS
-    stores: str = "kv"
-    partitions: int = 2
+    release: str  # of Kafka Streams
+    guarantee: str = ALOS  # `ALOS` or `EOS`; spelled for the release by `guarantee_name`
+    stores: str = "kv"  # as `App.java` takes them
+    partitions: int = 2  # of the input topics
+    # Kafka Streams settings beside or instead of the usual ones; None takes a usual one away
     settings: Mapping[str, object] = field(default_factory=dict)
-    before: str = ""
+    before: str = ""  # release that runs first, where the plan's own takes over what it left
+    # Settings that come with the plan's own release then
     later: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -31,13 +31,7 @@ from tests.support.shipped import shipped_records
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a run.
-
-    Args of the dataclass:
-        problem: Why it broke off; such a run has no verdict and is not counted.
-        failures: What ended by itself and was started again.
-        proof: What the application itself held.
-    """
+    """What came of a run."""
 
     run: Run
     seconds: float
@@ -46,10 +40,10 @@ class Result:
     saids: tuple[Said, ...] = ()
     healths: tuple[Health, ...] = ()
     marks: tuple[tuple[int, str], ...] = ()
-    failures: tuple[str, ...] = ()
-    problem: str = ""
+    failures: tuple[str, ...] = ()  # what ended by itself and was started again
+    problem: str = ""  # why it broke off; such a run has no verdict and is not counted
     asked: tuple[Asked, ...] = ()
-    proof: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ()  # what the application itself held
 
     @property
     def is_judged(self) -> bool:
@@ -75,15 +69,7 @@ class Result:
 def play(
     broker: Broker, base: Path, run: Run, *, keep: bool = False, patience_s: float = CATCH_UP_S
 ) -> Result:
-    """Play one run, written or drawn, and judge it.
-
-    Args:
-        broker: A running one.
-        base: Directory for this run's directory.
-        run: What to play.
-        keep: Leave the directory.
-        patience_s: How long the application may take to catch up before the run breaks off.
-    """
+    """Play one run, written or drawn, below a directory, which is left if asked (`keep`), and judge it."""
     begun = time.monotonic()
     if run.label:
         return _play_written(broker, base, run, patience_s, keep=keep)

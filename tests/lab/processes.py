@@ -61,14 +61,8 @@ class JavaProcess:
     ) -> None:
         """Start it.
 
-        Args:
-            name: For messages.
-            class_path: As `java -cp` wants it.
-            main: Main class and its arguments.
-            mark: Prefix of the output lines that count.
-            scratch: For temporary files and what it says on standard error.
-            environment: Added to ours.
-            launcher: Command that runs `java` with the arguments that follow; default: the one on the path.
+        `mark` begins the lines of output that count; `scratch` gets temporary files and what it says on standard error;
+        `launcher` runs `java` with the arguments that follow.
         """
         self.name = name
         self.lines: list[str] = []
@@ -98,7 +92,6 @@ class JavaProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs."""
         return self._process.poll() is None
 
     def ask(self, command: str, within_s: float = ANSWER_S) -> str:
@@ -134,7 +127,6 @@ class JavaProcess:
                 self._changed.wait(min(left_s, 0.5))
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send a signal."""
         self._process.send_signal(number)
 
     def kill(self) -> None:
@@ -252,7 +244,6 @@ class Broker:
         self._java.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End the broker."""
         self._java.kill()
 
 
@@ -267,14 +258,8 @@ def start_application(
 ) -> JavaProcess:
     """Start one instance; it has not joined its group before `start` is asked of it.
 
-    Args:
-        pod: Its name.
-        release: Of Kafka Streams.
-        settings: `key=value` arguments of `App.java`; `live.planted` names a fault that its Kafka Streams has.
-        scratch: Directory for temporary files.
-        slow_unlink_us: How long every unlink below its state directory takes, microseconds.
-        slow_sync_us: How long every sync of a file there takes, microseconds.
-        launcher: Command that runs `java`; default: the one on the path.
+    `settings` are arguments of `App.java`; `live.planted` names a fault that its Kafka Streams has. `slow_unlink_us`
+    and `slow_sync_us`: what each unlink, each sync below its state directory takes longer, microseconds.
     """
     environment = {}
     if slow_unlink_us or slow_sync_us:

@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,37 +57,19 @@ def recordable(run: Run) -> Run:
         return run
     settings = {key: value for key, value in run.settings.items() if key != "hunt.volume.mib"}
     steps = [step for step in run.steps if step.action not in acts_disk.ACTIONS]
-    return Run(
-        run.seed,
-        run.release,
-        run.guarantee,
-        run.stores,
-        run.partitions,
-        run.pods,
-        settings,
-        tuple(steps),
-    )
+    return replace(run, settings=settings, steps=tuple(steps))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a recorded life was.
+    """What a recorded life was."""
 
-    Args of the dataclass:
-        verdict: `bug` or `benign`.
-        what: In a sentence.
-        pod: Of which the scenario tells.
-        task: Of it.
-        find: Expectations.
-        allow: Detectors that may speak beside them.
-    """
-
-    verdict: str
-    what: str
-    pod: str
-    task: str
-    find: Sequence[Mapping[str, str]] = ()
-    allow: Sequence[str] = ()
+    verdict: str  # `bug` or `benign`
+    what: str  # in a sentence
+    pod: str  # of which the scenario tells
+    task: str  # of it
+    find: Sequence[Mapping[str, str]] = ()  # expectations
+    allow: Sequence[str] = ()  # detectors that may speak beside them
 
 
 def expectations(result: Row, is_due: Callable[[Row], bool]) -> list[dict[str, str]]:

@@ -106,7 +106,6 @@ def has_ended(calls: Path) -> bool:
 
 
 def list_directory(root: Path) -> Listing:
-    """List a real directory."""
     return {
         str(path.relative_to(root)): "" if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
         for path in root.rglob("*")

@@ -19,16 +19,9 @@ UNCLEAN = ("is killed", "is frozen", "timed out", "the broker goes on")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The loudest word of one finding.
+    """The loudest word of one finding."""
 
-    Args of the dataclass:
-        agent: Name of the agent, `POD-told` or `POD-untold`.
-        when: Mark of the driver's timeline after which the finding opened.
-        incident: Id of the incident that it is evidence of.
-        is_open: Whether its last word was that it is open; what happened at a moment never is.
-    """
-
-    agent: str
+    agent: str  # name of the agent, `POD-told` or `POD-untold`
     detector: str
     task: str
     store: str
@@ -36,10 +29,10 @@ class Said:
     confidence: str
     affected: str
     summary: str
-    when: str
+    when: str  # mark of the driver's timeline after which the finding opened
     opened_at_us: int
-    incident: str = ""
-    is_open: bool = True
+    incident: str = ""  # id of the incident that it is evidence of
+    is_open: bool = True  # whether its last word was that it is open; what happened at a moment never is
 
     @property
     def is_loud(self) -> bool:
@@ -48,12 +41,7 @@ class Said:
 
 
 def loudest(records: Iterable[Data], marks: Sequence[tuple[int, str]]) -> list[Said]:
-    """Take each finding at its loudest.
-
-    Args:
-        records: Everything shipped.
-        marks: The driver's timeline.
-    """
+    """Take each finding at its loudest, out of everything shipped."""
     found: dict[tuple[str, str], Said] = {}
     is_open: dict[tuple[str, str], bool] = {}
     for data in records:

@@ -45,33 +45,21 @@ def never(_plan: Plan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One entry of the catalogue.
+    """One entry of the catalogue."""
 
-    Args of the dataclass:
-        play: What happens.
-        guarantees: With which it is run.
-        plan: Fields of `Plan` beside release and guarantee.
-        affected: Tells whether a plan's release must be found out with its settings; of others the same life is quiet.
-        find: Detectors of which the told agent must say one at warning or above on an affected release.
-        severity: At which it must, if not any of those will do.
-        allow: Detectors that may say so beside them, on an affected release.
-        always: Detectors that may say so on every release: the hazard is there.
-        since: Oldest release it can be played on.
-        broker_since: Oldest release of the broker that it needs.
-        fault: Planted into Kafka Streams, see `planted.py`; it is played on a ground.
-    """
-
-    play: Play
-    guarantees: tuple[str, ...] = BOTH
-    plan: Mapping[str, Any] = field(default_factory=dict)
+    play: Play  # what happens
+    guarantees: tuple[str, ...] = BOTH  # with which it is run
+    plan: Mapping[str, Any] = field(default_factory=dict)  # fields of `Plan` beside release and guarantee
+    # Tells whether a plan's release must be found out with its settings; of others the same life is quiet
     affected: Affected = never
+    # Detectors of which the told agent must say one at warning or above on an affected release
     find: tuple[str, ...] = ()
-    severity: str = ""
-    allow: tuple[str, ...] = ()
-    always: tuple[str, ...] = ()
-    since: str = "2.0.0"
-    broker_since: str = "3.9.1"
-    fault: str = ""
+    severity: str = ""  # at which it must, if not any of those will do
+    allow: tuple[str, ...] = ()  # detectors that may say so beside them, on an affected release
+    always: tuple[str, ...] = ()  # detectors that may say so on every release: the hazard is there
+    since: str = "2.0.0"  # oldest release it can be played on
+    broker_since: str = "3.9.1"  # oldest release of the broker that it needs
+    fault: str = ""  # planted into Kafka Streams, see `planted.py`; it is played on a ground
 
     def must(self, plan: Plan) -> tuple[str, ...]:
         """Give the detectors of which one must say it; none: nothing is to be found with this plan."""
@@ -80,10 +68,7 @@ class Scenario:
     def planned(self, release: str, guarantee: str, twist: Mapping[str, str] | None = None) -> Plan:
         """Give the plan of one run.
 
-        Args:
-            release: Of Kafka Streams.
-            guarantee: `ALOS` or `EOS`.
-            twist: Settings instead of the scenario's, empty: without; `stores` are added to its own.
+        `twist`: settings instead of the scenario's, empty: without; `stores` are added to its own.
         """
         fields = dict(self.plan)
         settings: dict[str, str | None] = {key: value or None for key, value in (twist or {}).items()}

@@ -19,7 +19,6 @@ from tests.lab.scenario import (
     releases,
     transactional,
 )
-from tests.lab.written import Play
 
 LONG_COMMIT = {"commit.interval.ms": 60_000, "producer.transaction.timeout.ms": 120_000}
 UPGRADING = {"upgrade.from": "4.2"}
@@ -43,298 +42,180 @@ COMPACTING = {
 
 EXPOSED: dict[str, Any] = {"affected": exposed, "allow": ("skipped-eos-wipe", "stale-eos-checkpoint")}
 """KAFKA-20685, where it may do harm; and where it does."""
+AT_RISK: dict[str, Any] = {"affected": exposed, "allow": ("stale-eos-checkpoint",)}
 KEPT: dict[str, Any] = {**EXPOSED, "find": ("skipped-eos-wipe",), "allow": ("stale-eos-checkpoint",)}
 CLEANS_EARLY = releases(("4.3.0", "4.4.0"))
 """KAFKA-20805."""
+GOES_ON_FROM_ONE = releases(("4.3.0", ""))
+"""A store of segments goes on from one segment's offset."""
 
 
-def _scale(stores: str, settings: Mapping[str, object] | None = None) -> Scenario:
+def _played(
+    name: str,
+    stores: str = "",
+    settings: Mapping[str, object] | None = None,
+    guarantees: tuple[str, ...] = BOTH,
+    *,
+    partitions: int = 0,
+    before: str = "",
+    **judged: Any,
+) -> Scenario:
+    """Give the scenario of a play; of the plan what is not given is usual."""
+    plan = {"stores": stores, "settings": settings, "partitions": partitions, "before": before}
+    return Scenario(PLAYS[name], guarantees, {key: value for key, value in plan.items() if value}, **judged)
+
+
+def _scale(stores: str, standbys: int = 0) -> Scenario:
     """A pod joins and leaves, with a short cleanup delay; 4.3.0 and 4.3.1 clean early (KAFKA-20805)."""
-    return Scenario(
-        PLAYS["scale"],
-        plan={"stores": stores, "settings": {"state.cleanup.delay.ms": 6000, **(settings or {})}},
-        affected=CLEANS_EARLY,
-        allow=("premature-cleanup",),
-    )
+    settings = {"state.cleanup.delay.ms": 6000, **({"num.standby.replicas": standbys} if standbys else {})}
+    return _played("scale", stores, settings, affected=CLEANS_EARLY, allow=("premature-cleanup",))
 
 
-def _lost_segment(play: Play, store: str, guarantees: tuple[str, ...]) -> Scenario:
+def _lost_segment(
+    name: str, store: str, guarantees: tuple[str, ...], affected: Affected = GOES_ON_FROM_ONE
+) -> Scenario:
     """A store of segments is killed and started again; from 4.3.0 on it goes on from one segment's offset."""
-    return Scenario(
-        play,
-        guarantees,
-        plan={"stores": f"kv,{store}", "partitions": 1},
-        affected=releases(("4.3.0", "")),
-        find=("lost-segment",),
-        severity="critical",
-        allow=("stale-segment-offset", "unopenable-task"),
-        since="4.2.0",
-    )
+    return _played(
+        name, f"kv,{store}", None, guarantees, partitions=1, affected=affected, find=("lost-segment",),
+        severity="critical", allow=("stale-segment-offset", "unopenable-task"), since="4.2.0",
+    )  # fmt: skip
 
 
-def _upgraded(before: str, affected: Affected, allow: tuple[str, ...] = ()) -> Scenario:
+def _upgraded(before: str, affected: Affected, allow: tuple[str, ...], find: tuple[str, ...]) -> Scenario:
     """An older release is killed with flushed records that are not committed; the next start is of the plan's own."""
-    return Scenario(
-        PLAYS["upgraded-crash"],
-        (EOS,),
-        plan={"settings": LONG_COMMIT, "before": before},
-        affected=affected,
-        find=("skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
-        allow=allow,
+    return _played(
+        "upgraded-crash", "", LONG_COMMIT, (EOS,), before=before, affected=affected, find=find, allow=allow,
         since=TRANSACTIONAL_SINCE,
+    )  # fmt: skip
+
+
+def _torn(name: str, stores: str, settings: Mapping[str, object] | None, *allow: str) -> Scenario:
+    """A deletion is killed half way, with the checkpoint left."""
+    return _played(
+        name, stores, settings, affected=releases(("2.0.0", "4.3.0")), always=("torn-store",),
+        find=("resurrected-checkpoint", "torn-store"), allow=("unrestored-store", *allow),
+    )  # fmt: skip
+
+
+def _truncated(name: str) -> Scenario:
+    """The changelog is deleted, the state is kept."""
+    return _played(
+        name, "kv,plain", None, (ALOS,), affected=lambda _plan: True, find=("changelog-truncated",)
     )
 
+
+POISON = {"live.poison": 1}
+UNCOMMITTED = ("skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog")
+"""Of what an older release left uncommitted, one must be said."""
+USUAL = "kv,plain,window,session,table"
 
 SCENARIOS: dict[str, Scenario] = {
-    "life": Scenario(PLAYS["life"], plan={"stores": "all"}),
-    "life-big": Scenario(
-        PLAYS["life"],
-        plan={
-            "stores": "kv,window",
-            "settings": {"live.write.buffer": 16_777_216, "commit.interval.ms": 100},
-        },
+    "life": _played("life", "all"),
+    "life-big": _played(
+        "life", "kv,window", {"live.write.buffer": 16_777_216, "commit.interval.ms": 100}
     ),
-    "life-slow-commit": Scenario(
-        PLAYS["life-uncommitted"],
-        (ALOS,),
-        plan={"stores": "kv,window", "settings": {"commit.interval.ms": 30_000}},
-    ),
+    "life-slow-commit": _played("life-uncommitted", "kv,window", {"commit.interval.ms": 30_000}, (ALOS,)),
     "scale": _scale("kv,window,memory"),
-    "scale-standby": _scale("kv,window,memory", {"num.standby.replicas": 1}),
-    "life-odd": Scenario(PLAYS["life"], plan={"stores": "odd", "settings": {"live.universal": 1}}),
-    "scale-odd": _scale("odd", {"num.standby.replicas": 1}),
-    "busy-crash-odd": Scenario(
-        PLAYS["busy-crash"],
-        plan={"stores": "odd"},
-        **EXPOSED,
+    "scale-standby": _scale("kv,window,memory", 1),
+    "life-odd": _played("life", "odd", {"live.universal": 1}),
+    "scale-odd": _scale("odd", 1),
+    "busy-crash-odd": _played("busy-crash", "odd", **EXPOSED),
+    "life-unlogged": _played("life-unlogged", "unlogged"),
+    "life-late-odd": _played("life-late", "odd"),
+    "upgrade-odd": _played("upgrade", "odd"),
+    "fenced-odd": _played("fenced", "odd"),
+    "threads": _played("threads", "kv,window", {"num.stream.threads": 2}, partitions=4, since="2.8.0"),
+    "fenced": _played("fenced", "kv,window,table"),
+    "busy-crash": _played("busy-crash", **EXPOSED),
+    "crash-restoring": _played("crash-restoring", "kv,plain", **AT_RISK),
+    "close-restoring": _played("close-restoring", "kv,plain", **AT_RISK),
+    "new-store": _played("new-store"),
+    "upgrade": _played("upgrade", USUAL),
+    "downgrade": _played("downgrade", USUAL, since=TRANSACTIONAL_SINCE),
+    "stall": _played("stall", "", STALL),
+    "compacted": _played("compacted", "kv,plain,table", COMPACTING),
+    "standby-crash": _played("standby-crash", "kv,window,plain", {"num.standby.replicas": 1}),
+    "life-late": _played("life-late", "kv,window,table"),
+    "life-idle": _played("life-idle", "kv,empty,window"),
+    "life-fifo": _played("life-late", "kv,plain,window", {"live.fifo": 1}),
+    "life-third": _played("life", "kv,third"),
+    "scale-third": _scale("kv,third", 1),
+    "life-broker-assigns": _played(
+        "life", "kv,window,table", BROKER_ASSIGNS, since="4.2.0", broker_since="4.2.0"
     ),
-    "life-unlogged": Scenario(PLAYS["life-unlogged"], plan={"stores": "unlogged"}),
-    "life-late-odd": Scenario(PLAYS["life-late"], plan={"stores": "odd"}),
-    "upgrade-odd": Scenario(PLAYS["upgrade"], plan={"stores": "odd"}),
-    "fenced-odd": Scenario(PLAYS["fenced"], plan={"stores": "odd"}),
-    "threads": Scenario(
-        PLAYS["threads"],
-        plan={"stores": "kv,window", "partitions": 4, "settings": {"num.stream.threads": 2}},
-        since="2.8.0",
+    "clean-starts": _played("clean-starts", "kv,plain,window"),
+    "crash-loop": _played("crash-loop", "kv,plain,window", POISON, **EXPOSED),
+    "replaced-threads": _played(
+        "replaced-threads", "kv,plain,window", {**POISON, "live.replace.threads": 1}, since="2.8.0", **EXPOSED
     ),
-    "fenced": Scenario(PLAYS["fenced"], plan={"stores": "kv,window,table"}),
-    "busy-crash": Scenario(PLAYS["busy-crash"], **EXPOSED),
-    "crash-restoring": Scenario(
-        PLAYS["crash-restoring"],
-        affected=exposed,
-        allow=("stale-eos-checkpoint",),
-        plan={"stores": "kv,plain"},
+    "killed-closing": _played("killed-closing", "kv,plain,window", **EXPOSED),
+    "rolling-busy": _played("rolling-busy", "kv,window,plain", {"num.standby.replicas": 1}, **AT_RISK),
+    "neighbours": _played("neighbours", "kv,window"),
+    "long-tail": _played("long-tail", "kv,plain"),
+    "committed-crash": _played("committed-crash", "plain,versioned", None, (EOS,), since="3.5.0"),
+    "slow-disk": _played(
+        "slow-disk", "", {"state.cleanup.delay.ms": 5000}, affected=CLEANS_EARLY, allow=("premature-cleanup",)
     ),
-    "close-restoring": Scenario(
-        PLAYS["close-restoring"],
-        affected=exposed,
-        allow=("stale-eos-checkpoint",),
-        plan={"stores": "kv,plain"},
-    ),
-    "new-store": Scenario(PLAYS["new-store"]),
-    "upgrade": Scenario(PLAYS["upgrade"], plan={"stores": "kv,plain,window,session,table"}),
-    "downgrade": Scenario(
-        PLAYS["downgrade"], plan={"stores": "kv,plain,window,session,table"}, since=TRANSACTIONAL_SINCE
-    ),
-    "stall": Scenario(PLAYS["stall"], plan={"settings": STALL}),
-    "compacted": Scenario(
-        PLAYS["compacted"],
-        plan={
-            "stores": "kv,plain,table",
-            "settings": COMPACTING,
-        },
-    ),
-    "standby-crash": Scenario(
-        PLAYS["standby-crash"],
-        plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
-    ),
-    "life-late": Scenario(PLAYS["life-late"], plan={"stores": "kv,window,table"}),
-    "life-idle": Scenario(PLAYS["life-idle"], plan={"stores": "kv,empty,window"}),
-    "life-fifo": Scenario(
-        PLAYS["life-late"], plan={"stores": "kv,plain,window", "settings": {"live.fifo": 1}}
-    ),
-    "life-third": Scenario(PLAYS["life"], plan={"stores": "kv,third"}),
-    "scale-third": _scale("kv,third", {"num.standby.replicas": 1}),
-    "life-broker-assigns": Scenario(
-        PLAYS["life"],
-        plan={"stores": "kv,window,table", "settings": BROKER_ASSIGNS},
-        since="4.2.0",
-        broker_since="4.2.0",
-    ),
-    "clean-starts": Scenario(PLAYS["clean-starts"], plan={"stores": "kv,plain,window"}),
-    "crash-loop": Scenario(
-        PLAYS["crash-loop"],
-        **EXPOSED,
-        plan={"stores": "kv,plain,window", "settings": {"live.poison": 1}},
-    ),
-    "replaced-threads": Scenario(
-        PLAYS["replaced-threads"],
-        **EXPOSED,
-        plan={"stores": "kv,plain,window", "settings": {"live.poison": 1, "live.replace.threads": 1}},
-        since="2.8.0",
-    ),
-    "killed-closing": Scenario(
-        PLAYS["killed-closing"],
-        **EXPOSED,
-        plan={"stores": "kv,plain,window"},
-    ),
-    "rolling-busy": Scenario(
-        PLAYS["rolling-busy"],
-        affected=exposed,
-        allow=("stale-eos-checkpoint",),
-        plan={"stores": "kv,window,plain", "settings": {"num.standby.replicas": 1}},
-    ),
-    "neighbours": Scenario(PLAYS["neighbours"], plan={"stores": "kv,window"}),
-    "long-tail": Scenario(PLAYS["long-tail"], plan={"stores": "kv,plain"}),
-    "committed-crash": Scenario(
-        PLAYS["committed-crash"], (EOS,), plan={"stores": "plain,versioned"}, since="3.5.0"
-    ),
-    "slow-disk": Scenario(
-        PLAYS["slow-disk"],
-        plan={"settings": {"state.cleanup.delay.ms": 5000}},
-        affected=CLEANS_EARLY,
-        allow=("premature-cleanup",),
-    ),
-    "k20685": Scenario(
-        PLAYS["uncommitted-crash"],
-        (EOS,),
-        plan={"settings": LONG_COMMIT},
-        **KEPT,
-    ),
+    "k20685": _played("uncommitted-crash", "", LONG_COMMIT, (EOS,), **KEPT),
     "k20685-upgraded": _upgraded(
-        "3.9.2", lambda _plan: True, allow=("stale-eos-checkpoint", "unopenable-task", "overlaid-store")
+        "3.9.2", lambda _plan: True, ("stale-eos-checkpoint", "unopenable-task", "overlaid-store"), UNCOMMITTED
     ),
-    "upgraded-crash": _upgraded("4.2.2", or_transactional(), allow=("overlaid-store", "unopenable-task")),
-    "enabled-crash": Scenario(
-        PLAYS["upgraded-crash"],
-        (EOS,),
-        plan={"settings": LONG_COMMIT, "before": "4.3.1"},
-        affected=or_transactional(),
-        find=("unopenable-task",),
-        allow=("unopenable-task", "skipped-eos-wipe", "interrupted-wipe"),
-        since=TRANSACTIONAL_SINCE,
+    "upgraded-crash": _upgraded(
+        "4.2.2", or_transactional(), ("overlaid-store", "unopenable-task"), UNCOMMITTED
     ),
-    "k20685-window": Scenario(
-        PLAYS["uncommitted-crash"],
-        (EOS,),
-        plan={"settings": LONG_COMMIT, "stores": "kv,plain,window,session"},
-        **KEPT,
+    "enabled-crash": _upgraded(
+        "4.3.1", or_transactional(), ("unopenable-task", *UNCOMMITTED[:2]), ("unopenable-task",)
     ),
-    "k10362": Scenario(
-        PLAYS["suspended-crash"],
-        (EOS,),
-        plan={"settings": {**LONG_COMMIT, "upgrade.from": "2.3"}},
-        affected=releases(("2.6.0", "2.6.2")),
-        find=("skipped-eos-wipe",),
-        allow=("stale-eos-checkpoint",),
-        since="2.4.0",
+    "k20685-window": _played(
+        "uncommitted-crash", "kv,plain,window,session", LONG_COMMIT, (EOS,), **KEPT
     ),
-    "k16017": Scenario(
-        PLAYS["close-after-corruption"],
-        (EOS,),
+    "k10362": _played(
+        "suspended-crash", "", {**LONG_COMMIT, "upgrade.from": "2.3"}, (EOS,), since="2.4.0",
+        **KEPT | {"affected": releases(("2.6.0", "2.6.2"))},
+    ),
+    "k16017": _played(
+        "close-after-corruption", "", None, (EOS,), find=("unrestored-store",),
         affected=releases(("2.6.0", "3.5.3"), ("3.6.0", "3.6.2")),
-        find=("unrestored-store",),
     ),
-    "d13": Scenario(
-        PLAYS["close-after-corruption-of-a-table"],
-        (EOS,),
-        plan={"stores": "table"},
+    "d13": _played(
+        "close-after-corruption-of-a-table", "table", None, (EOS,), find=("unrestored-store",), since="3.8.0",
         affected=releases(("3.8.0", "4.4.0")),
-        find=("unrestored-store",),
-        since="3.8.0",
     ),
-    "torn-cleanup": Scenario(
-        PLAYS["torn-cleanup"],
-        plan={"stores": "kv,plain"},
-        affected=releases(("2.0.0", "4.3.0")),
-        find=("resurrected-checkpoint", "torn-store"),
-        always=("torn-store",),
-        allow=("unrestored-store",),
+    "torn-cleanup": _torn("torn-cleanup", "kv,plain", None),
+    "torn-cleaner": _torn("torn-cleaner", "", {"state.cleanup.delay.ms": 5000}, "orphaned-task"),
+    "k20805": _played(
+        "early-cleaner", "", {"state.cleanup.delay.ms": 15_000}, affected=CLEANS_EARLY, find=("premature-cleanup",)
     ),
-    "torn-cleaner": Scenario(
-        PLAYS["torn-cleaner"],
-        plan={"settings": {"state.cleanup.delay.ms": 5000}},
-        affected=releases(("2.0.0", "4.3.0")),
-        find=("resurrected-checkpoint", "torn-store"),
-        always=("torn-store",),
-        allow=("unrestored-store", "orphaned-task"),
+    "k20663": _played(
+        "segments-crash", "kv,window", None, (ALOS,), partitions=1, affected=releases(("4.3.0", "4.3.1")),
+        find=("stale-segment-offset",), allow=("unopenable-task",),
     ),
-    "k20805": Scenario(
-        PLAYS["early-cleaner"],
-        plan={"settings": {"state.cleanup.delay.ms": 15_000}},
-        affected=CLEANS_EARLY,
-        find=("premature-cleanup",),
+    "lost-segment": _lost_segment("lost-segment", "window", (ALOS,)),
+    "lost-segment-session": _lost_segment("lost-segment", "session", (ALOS,)),
+    "lost-segment-join": _lost_segment("lost-segment", "join", (ALOS,)),
+    "lost-segment-wiped": _lost_segment("lost-segment", "window", (EOS,), or_transactional()),
+    "lost-segment-close": _lost_segment("killed-between-segments", "window", BOTH),
+    "lost-segment-close-session": _lost_segment("killed-between-segments", "session", BOTH),
+    "lost-segment-close-join": _lost_segment("killed-between-segments", "inner", BOTH),
+    "versioned-crash": _played("versioned-crash", "kv,versioned", None, (EOS,), partitions=1, since="3.7.0"),
+    "paused-restoring": _played("paused-restoring", "kv,plain", since="3.3.0"),
+    "rolling-kills": _played("rolling-kills", "kv,window", partitions=6, since="3.0.0"),
+    "reset": _truncated("reset"),
+    "changelog-lost": _truncated("changelog-lost"),
+    "dirty-close": _played(
+        "dirty-close", "", LONG_COMMIT, (EOS,), affected=but_transactional(("3.8.0", "")),
+        find=("false-clean-store", *UNCOMMITTED), allow=("stale-eos-checkpoint",),
     ),
-    "k20663": Scenario(
-        PLAYS["segments-crash"],
-        (ALOS,),
-        plan={"stores": "kv,window", "partitions": 1},
-        affected=releases(("4.3.0", "4.3.1")),
-        find=("stale-segment-offset",),
-        allow=("unopenable-task",),
-    ),
-    "lost-segment": _lost_segment(PLAYS["lost-segment"], "window", (ALOS,)),
-    "lost-segment-session": _lost_segment(PLAYS["lost-segment"], "session", (ALOS,)),
-    "lost-segment-join": _lost_segment(PLAYS["lost-segment"], "join", (ALOS,)),
-    "lost-segment-wiped": Scenario(
-        PLAYS["lost-segment"],
-        (EOS,),
-        plan={"stores": "kv,window", "partitions": 1},
-        affected=or_transactional(),
-        find=("lost-segment",),
-        severity="critical",
-        allow=("stale-segment-offset", "unopenable-task"),
-        since="4.2.0",
-    ),
-    "lost-segment-close": _lost_segment(PLAYS["killed-between-segments"], "window", BOTH),
-    "lost-segment-close-session": _lost_segment(PLAYS["killed-between-segments"], "session", BOTH),
-    "lost-segment-close-join": _lost_segment(PLAYS["killed-between-segments"], "inner", BOTH),
-    "versioned-crash": Scenario(
-        PLAYS["versioned-crash"], (EOS,), plan={"stores": "kv,versioned", "partitions": 1}, since="3.7.0"
-    ),
-    "paused-restoring": Scenario(PLAYS["paused-restoring"], plan={"stores": "kv,plain"}, since="3.3.0"),
-    "rolling-kills": Scenario(
-        PLAYS["rolling-kills"], plan={"stores": "kv,window", "partitions": 6}, since="3.0.0"
-    ),
-    "reset": Scenario(
-        PLAYS["reset"],
-        (ALOS,),
-        plan={"stores": "kv,plain"},
-        affected=lambda _plan: True,
-        find=("changelog-truncated",),
-    ),
-    "changelog-lost": Scenario(
-        PLAYS["changelog-lost"],
-        (ALOS,),
-        plan={"stores": "kv,plain"},
-        affected=lambda _plan: True,
-        find=("changelog-truncated",),
-    ),
-    "dirty-close": Scenario(
-        PLAYS["dirty-close"],
-        (EOS,),
-        plan={"settings": LONG_COMMIT},
-        affected=but_transactional(("3.8.0", "")),
-        find=("false-clean-store", "skipped-eos-wipe", "interrupted-wipe", "data-beyond-changelog"),
-        allow=("stale-eos-checkpoint",),
-    ),
-    "corrupt-kill": Scenario(
-        PLAYS["corrupt-kill"],
-        (EOS,),
-        plan={"settings": {"commit.interval.ms": 4000}},
-        affected=or_transactional(("3.8.0", "4.4.0")),
-        find=("interrupted-wipe", "skipped-eos-wipe"),
-        allow=("stale-eos-checkpoint", "false-clean-store"),
+    "corrupt-kill": _played(
+        "corrupt-kill", "", {"commit.interval.ms": 4000}, (EOS,), affected=or_transactional(("3.8.0", "4.4.0")),
+        find=("interrupted-wipe", "skipped-eos-wipe"), allow=("stale-eos-checkpoint", "false-clean-store"),
         since="2.6.0",
     ),
-    "k7672": Scenario(
-        PLAYS["unrestored"],
-        plan={"settings": {"commit.interval.ms": 500, "state.cleanup.delay.ms": 4000}},
-        affected=releases(("2.0.1", "2.2.0")),
-        find=("unrestored-store",),
-        allow=("carried-checkpoint",),
+    "k7672": _played(
+        "unrestored", "", {"commit.interval.ms": 500, "state.cleanup.delay.ms": 4000},
+        affected=releases(("2.0.1", "2.2.0")), find=("unrestored-store",), allow=("carried-checkpoint",),
     ),
-}
+}  # fmt: skip
 
 
 VARIANTS: tuple[tuple[str, str, Mapping[str, object], str, str], ...] = (

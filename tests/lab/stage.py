@@ -191,14 +191,12 @@ class Stage:
         self.mark(f"{pod} running")
 
     def stop(self, pod: str = "a") -> None:
-        """Close an instance in order."""
         self.mark(f"{pod} closes")
         self.pods[pod].ask("close")
         self.pods[pod].exit()
         self.mark(f"{pod} closed")
 
     def kill(self, pod: str = "a") -> None:
-        """SIGKILL."""
         self.mark(f"{pod} is killed")
         self.pods[pod].kill()
 
@@ -226,11 +224,7 @@ class Stage:
     ) -> None:
         """Produce records with new keys, to one partition or to each; also to the tables.
 
-        Args:
-            count: How many.
-            partition: To which; default: to each.
-            step_ms: Between two of them.
-            begin_ms: Time of the first; default: behind those that were sent before.
+        `begin_ms`: time of the first; default: behind those that were sent before.
         """
         partitions = range(self.plan.partitions) if partition is None else (partition,)
         for number in partitions:
@@ -353,7 +347,6 @@ class Stage:
     # -------------------------------------------------------------------------------- disk
 
     def task(self, pod: str, task: str) -> Path:
-        """Directory of a task."""
         return self.state_dir(pod) / self.id / task
 
     def mark(self, what: str) -> None:
@@ -379,7 +372,6 @@ class Stage:
         return all(is_locked(self.task(pod, task) / "rocksdb" / "kv" / "LOCK") for task in self.tasks(pod))
 
     def tasks(self, pod: str) -> list[str]:
-        """Task directories that a pod has."""
         return sorted(path.name for path in (self.state_dir(pod) / self.id).glob("[0-9]*_[0-9]*"))
 
     # -------------------------------------------------------------------------------- end

@@ -15,23 +15,14 @@ _END = re.compile(r"\+\+\+ (?:exited with (\d+)|killed by \w+)")
 
 
 class Call(NamedTuple):
-    """One system call that succeeded, or the end of a thread.
+    """One system call that succeeded, or the end of a thread."""
 
-    Args of the tuple:
-        at_us: When, microseconds since the epoch.
-        thread: Whose; the first one of a file is the process.
-        name: Of the call; `exited` and `killed` for the end.
-        words: Arguments without their texts: numbers, flags.
-        texts: Texts among the arguments.
-        result: What it returned; the exit code of an end.
-    """
-
-    at_us: int
-    thread: int
-    name: str
-    words: str = ""
-    texts: tuple[bytes, ...] = ()
-    result: int = 0
+    at_us: int  # when, microseconds since the epoch
+    thread: int  # whose; the first one of a file is the process
+    name: str  # of the call; `exited` and `killed` for the end
+    words: str = ""  # arguments without their texts: numbers, flags
+    texts: tuple[bytes, ...] = ()  # texts among the arguments
+    result: int = 0  # what it returned; the exit code of an end
 
 
 def read_calls(lines: Iterable[str]) -> Iterator[Call]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from spark_rollup.judging.incidents import FleetIncident, gather
+from agent.contract.audited import FleetIncident, gather
 from tests.lab.expected import judge_written, wrong_incidents
 from tests.lab.plan import EOS, Plan
 from tests.lab.plays import PLAYS
@@ -19,7 +19,6 @@ INCIDENT = f"i-{ID[:12]}"
 def said(
     task: str = "0_0", agent: str = "a-told", incident: str = INCIDENT, severity: str = "critical"
 ) -> Said:
-    """One finding of an agent."""
     return Said(agent, "torn-store", task, "-", severity, "confirmed", "yes", "Broken.", "", 0, incident)
 
 

@@ -27,15 +27,11 @@ _OF_RULE = re.compile(r" of (\w+)-(?:un)?told$")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A step that did something.
-
-    Args of the dataclass:
-        pods: Whom it was about; none named: everybody.
-    """
+    """A step that did something."""
 
     at_us: int
     step: Step
-    pods: frozenset[str]
+    pods: frozenset[str]  # whom it was about; none named: everybody
 
     def concerns(self, pods: frozenset[str]) -> bool:
         """Tell whether it was about one of these pods; no pods are any."""
@@ -44,13 +40,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which copies a look has compared.
-
-    Args of the dataclass:
-        copies: Pod, task and store of each; None: the release cannot be asked, only the active stores were compared.
-    """
+    """Which copies a look has compared."""
 
     at_us: int
+    # Pod, task and store of each; None: the release cannot be asked, only the active stores were compared
     copies: frozenset[tuple[str, str, str]] | None
 
 
@@ -58,12 +51,6 @@ class Timeline:
     """What the marks of a run tell."""
 
     def __init__(self, run: Run, marks: Marks) -> None:
-        """Read the marks.
-
-        Args:
-            run: What was played.
-            marks: In order.
-        """
         self._run = run
         self._marks = marks
         self._session_us = int(run.settings.get("session.timeout.ms") or SESSION_MS) * MS_US

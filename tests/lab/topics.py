@@ -20,12 +20,7 @@ def changelog_differences(
 ) -> tuple[Difference, ...]:
     """Compare the latest record of each key with what its store must hold: a restoration gives nothing else.
 
-    Args:
-        broker: Where the topics are.
-        application: Its id.
-        sent: Store of the topology -> what was sent while it was there.
-        spans: Of the windows.
-        scratch: For files.
+    `sent`: store of the topology -> what was sent while it was there.
     """
     return tuple(
         one
@@ -51,14 +46,7 @@ def output_differences(
 ) -> tuple[Difference, ...]:
     """Compare how many records each key has with how often it was sent: each record updates a count once.
 
-    Args:
-        broker: Where the topic is.
-        topic: To which the counts' updates go.
-        word: Store of the counts.
-        sent: What was read, as often as it was.
-        spans: Of the windows.
-        scratch: For files.
-        is_exact: Nothing may be there twice; if not, only what is missing counts.
+    `word`: store of the counts. If not `is_exact`, only what is missing counts.
     """
     found = _read(broker, f"{topic} {scratch / FILE} count", scratch)
     differences = compare(f"{word}{OUTPUT}", count_keys(sent, spans), found)

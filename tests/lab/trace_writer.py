@@ -35,15 +35,10 @@ class _Handle:
 
 @dataclass(slots=True)
 class TraceWriter:
-    """Holds the state directory as it must be now, over all runs of a pod.
+    """Holds the state directory as it must be now, over all runs of a pod."""
 
-    Args of the dataclass:
-        root: The state directory, absolute; it was empty when the first run began.
-        operations: Written so far.
-    """
-
-    root: str
-    operations: list[dict[str, Any]] = field(default_factory=list)
+    root: str  # the state directory, absolute; it was empty when the first run began
+    operations: list[dict[str, Any]] = field(default_factory=list)  # written so far
     _files: dict[str, _File] = field(default_factory=dict)
     _handles: dict[int, _Handle] = field(default_factory=dict)
 

@@ -19,20 +19,14 @@ _PARTITION = re.compile(r"r?p(\d+)-")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records that were sent together: keys `first` to `last - 1` of a partition.
-
-    Args of the dataclass:
-        at_ms: Time of the first record.
-        step_ms: From one record to the next.
-        is_deletion: Tombstones, to tables only.
-    """
+    """Records that were sent together: keys `first` to `last - 1` of a partition."""
 
     partition: int
     first: int
     last: int
-    at_ms: int
-    step_ms: int
-    is_deletion: bool = False
+    at_ms: int  # time of the first record
+    step_ms: int  # from one record to the next
+    is_deletion: bool = False  # tombstones, to tables only
 
     def records(self) -> Iterable[tuple[str, int]]:
         """Give key and time of each."""
@@ -193,25 +187,15 @@ def count_joined_sevens(sent: Sequence[Batch], spans: Spans) -> Expectation:
 
 
 class Store(NamedTuple):
-    """One kind of store whose content is known.
+    """One kind of store whose content is known."""
 
-    Args of the tuple:
-        kind: How `Contents.java` reads it.
-        expect: Gives its content.
-        of: Words of the topology that make it.
-        everywhere: Each pod holds all of it.
-        moved: Its keys are in other partitions than they were sent to.
-        readable_since: Oldest release whose store can be read as a whole.
-        is_latest: It keeps each key's latest record: one that is read again changes nothing.
-    """
-
-    kind: str
-    expect: Callable[[Sequence[Batch], Spans], Expectation]
-    of: tuple[str, ...]
-    everywhere: bool = False
-    moved: bool = False
-    readable_since: str = "2.0.0"
-    is_latest: bool = False
+    kind: str  # how `Contents.java` reads it
+    expect: Callable[[Sequence[Batch], Spans], Expectation]  # gives its content
+    of: tuple[str, ...]  # words of the topology that make it
+    everywhere: bool = False  # each pod holds all of it
+    moved: bool = False  # its keys are in other partitions than they were sent to
+    readable_since: str = "2.0.0"  # oldest release whose store can be read as a whole
+    is_latest: bool = False  # it keeps each key's latest record: one that is read again changes nothing
 
 
 STORES: dict[str, Store] = {

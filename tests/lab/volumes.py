@@ -17,12 +17,7 @@ class Volumes:
     """State directories of all pods of a run."""
 
     def __init__(self, home: Path, mib: int) -> None:
-        """Make nothing yet.
-
-        Args:
-            home: For directories, images and copies.
-            mib: Size of each pod's volume, MiB; 0: directories without a limit.
-        """
+        """Make nothing yet; `mib`: size of each pod's volume, MiB; 0: directories without a limit."""
         self._home = home
         self._mib = mib
         self._mounted: list[Path] = []
@@ -72,7 +67,6 @@ class Volumes:
         _run("cp", "-a", f"{copy}/.", str(self.path(pod)))
 
     def close(self) -> None:
-        """Take the volumes away."""
         for root in self._mounted:
             _run(tool("umount"), "-l", str(root))
         self._mounted.clear()

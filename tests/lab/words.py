@@ -94,7 +94,6 @@ def ask(stage: Stage, command: str, pod: str = "a") -> None:
 
 
 def tell(stage: Stage, command: str, pod: str = "a") -> None:
-    """Ask an instance for something."""
     stage.pods[pod].tell(command)
 
 
@@ -264,12 +263,10 @@ def stall(stage: Stage, seconds: float) -> None:
 
 
 def drop_changelog(stage: Stage, store: str) -> None:
-    """Delete a changelog."""
     stage.broker.do(f"drop {stage.id}-{store}-changelog")
 
 
 def forget(stage: Stage) -> None:
-    """Delete the offsets."""
     wait_until(lambda: stage.broker.is_forgotten(stage.id), "members have left and offsets are deleted")
 
 

@@ -10,7 +10,6 @@ from tests.lab.stage import Stage, is_locked
 
 
 def store_closed(stage: Stage) -> None:
-    """Wait until a store is closed."""
     wait_until(lambda: not stage.all_locked("a"), "a store is closed")
 
 

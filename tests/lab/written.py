@@ -16,15 +16,11 @@ from tests.lab.words import FUNCTIONS, METHODS
 
 @dataclass(frozen=True)
 class Play:
-    """A life of an application.
+    """A life of an application."""
 
-    Args of the dataclass:
-        about: What happens, in a sentence.
-        text: Words with their arguments, between `;` or on lines of their own. A number is the first argument that
-            takes one, a text the first that takes one; `name=value` says which.
-    """
-
-    about: str
+    about: str  # what happens, in a sentence
+    # Words with their arguments, between `;` or on lines of their own. A number is the first argument that takes
+    # one, a text the first that takes one; `name=value` says which.
     text: str
 
     @cached_property
@@ -38,7 +34,6 @@ class Play:
         return tuple(parse(clause) for clause in clauses if clause)
 
     def __call__(self, stage: Stage) -> None:
-        """Play it."""
         perform(stage, self.steps)
 
 

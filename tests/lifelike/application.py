@@ -62,11 +62,7 @@ class Application:
     """Its directory, its open stores and its locks."""
 
     def __init__(self, home: Path) -> None:
-        """Make the application directory.
-
-        Args:
-            home: `STATE_DIR/APPLICATION`.
-        """
+        """Make the application directory, `STATE_DIR/APPLICATION`."""
         self._home = home
         self._stores: dict[StoreKey, Rdict] = {}
         self._families: dict[StoreKey, Rdict] = {}
@@ -159,7 +155,6 @@ class Application:
             database.flush()
 
     def do_flush(self, task: str, store: str, segment: str | None = None) -> None:
-        """Flush the memtables."""
         key = (task, store, segment)
         self._stores[key].flush()
         if key in self._families:
@@ -187,11 +182,9 @@ class Application:
         temporary.rename(self._home / task / ".checkpoint")
 
     def do_rmckpt(self, task: str) -> None:
-        """Delete the checkpoint."""
         (self._home / task / ".checkpoint").unlink()
 
     def do_wipe(self, task: str) -> None:
-        """Delete the task directory."""
         self._wiped_inode = (self._home / task).stat().st_ino
         shutil.rmtree(self._home / task)
 
@@ -200,7 +193,6 @@ class Application:
         shutil.rmtree(self._path((task, store, segment)))
 
     def do_mkdir(self, task: str) -> None:
-        """Make a task directory."""
         (self._home / task).mkdir(exist_ok=True)
 
     def do_mksame(self, task: str) -> None:
@@ -223,7 +215,6 @@ class Application:
         time.sleep(float(seconds))
 
     def do_kill(self) -> None:
-        """Die at once."""
         os.kill(os.getpid(), signal.SIGKILL)
 
     def do_done(self, marker: str) -> None:

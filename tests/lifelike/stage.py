@@ -31,23 +31,69 @@ class CutShortError(Exception):
     """The story could not be played to its end; says why."""
 
 
+class Instance:
+    """A running `application.py`, which does one line after the other."""
+
+    def __init__(self, state: Path, name: str) -> None:
+        """Start it on a state directory."""
+        self._marker = state.parent / "done"
+        self._process = subprocess.Popen(
+            [sys.executable, str(APPLICATION), str(state), name], stdin=subprocess.PIPE, text=True
+        )
+
+    def tell(self, step: str) -> None:
+        """Tell it a line; it may not have come to it yet."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(step + "\n")
+        self._process.stdin.flush()
+
+    def does(self, *steps: str) -> None:
+        """Tell it more, and wait until it has done all that it was told so far.
+
+        Raises:
+            CutShortError: it ended, or did not do so in time.
+        """
+        self._marker.unlink(missing_ok=True)
+        for step in (*steps, f"done {self._marker}"):
+            self.tell(step)
+        give_up_at = time.monotonic() + DONE_WITHIN_S
+        while not self._marker.exists():
+            if self._process.poll() is not None or time.monotonic() > give_up_at:
+                raise CutShortError("the application did not do in time what it was told")
+            time.sleep(POLL_S)
+
+    def ends(self) -> None:
+        """Let it do what it was told so far, then leave without closing anything: what a kill leaves behind.
+
+        Raises:
+            CutShortError: it ended early.
+        """
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self.is_dead()
+
+    def is_dead(self) -> None:
+        """Wait until it is; see `ends`."""
+        if (code := self._process.wait()) > 0:
+            raise CutShortError(f"the application ended early ({code}; 7: no inode number came back)")
+
+    def kill(self) -> None:
+        """End it; harmless if it has ended."""
+        self._process.kill()
+        self._process.wait()
+
+
 class Stage:
     """Plays one story."""
 
     def __init__(self, story: Story, home: Path) -> None:
-        """Prepare.
-
-        Args:
-            story: What to play.
-            home: A directory of its own.
-        """
         self._story, self._home = story, home
         self._state = home / "state"
         self._state.mkdir(parents=True)
         self._said: list[Said] = []
         self._faults: list[str] = []
         self._agent: Agent | None = None
-        self._application: subprocess.Popen[str] | None = None
+        self._application: Instance | None = None
         self._steps: Mapping[str, Callable[..., None]] = {
             "==": self._start_application,
             "@agent": self._start_agent,
@@ -90,46 +136,25 @@ class Stage:
             raise StoryError(f"{self._story.name}: no such step: {step}")
         else:
             assert self._application is not None, f"{self._story.name}: {step}: no application runs"
-            assert self._application.stdin is not None
-            self._application.stdin.write(step + "\n")
-            self._application.stdin.flush()
+            self._application.tell(step)
 
     def _start_application(self, name: str) -> None:
         self._end_application()
-        self._application = subprocess.Popen(
-            [sys.executable, str(APPLICATION), str(self._state), name], stdin=subprocess.PIPE, text=True
-        )
+        self._application = Instance(self._state, name)
 
     def _end_application(self) -> None:
-        """Let it do what it was told so far, then leave without closing anything: what a kill leaves behind."""
-        if self._application is None:
-            return
-        assert self._application.stdin is not None
-        self._application.stdin.close()
-        self._reap()
+        if self._application is not None:
+            self._application.ends()
+            self._application = None
 
     def _wait_for_death(self) -> None:
         assert self._application is not None
-        self._reap()
-
-    def _reap(self) -> None:
-        assert self._application is not None
-        code, self._application = self._application.wait(), None
-        if code > 0:
-            raise CutShortError(f"the application ended early ({code}; 7: no inode number came back)")
+        self._application.is_dead()
+        self._application = None
 
     def _wait_until_done(self) -> None:
-        """Wait until the process, if one runs, has done what it was told so far."""
-        if self._application is None:
-            return
-        marker = self._home / "done"
-        marker.unlink(missing_ok=True)
-        self._do(f"done {marker}")
-        give_up_at = time.monotonic() + DONE_WITHIN_S
-        while not marker.exists():
-            if self._application.poll() is not None or time.monotonic() > give_up_at:
-                raise CutShortError("the application did not do in time what it was told")
-            time.sleep(POLL_S)
+        if self._application is not None:
+            self._application.does()
 
     def _damage(self, *how: str) -> None:
         self._wait_until_done()
@@ -169,9 +194,8 @@ class Stage:
         shutil.rmtree(original)
 
     def _clear(self) -> None:
-        if self._application is not None and self._application.poll() is None:
+        if self._application is not None:
             self._application.kill()
-            self._application.wait()
         if self._agent is not None:
             with suppress(AgentError):  # it is killed then
                 self._agent.stop()
@@ -196,10 +220,7 @@ def play(story: Story, home: Path) -> list[str]:
 def copy_without_times(source: Path, target: Path, bytes_per_s: float = 0) -> None:
     """Copy as `kubectl cp`, `cp -r`, `rsync -r` and a sync from an object store do: in order of names, times not kept.
 
-    Args:
-        source: A directory.
-        target: Its copy; is made.
-        bytes_per_s: How fast the volume takes it; 0 = as fast as it can.
+    `bytes_per_s`: how fast the volume takes it; 0 = as fast as it can.
     """
     target.mkdir(parents=True)
     for entry in sorted(source.iterdir()):
@@ -213,14 +234,10 @@ def copy_without_times(source: Path, target: Path, bytes_per_s: float = 0) -> No
 
 
 def damage(root: Path, pattern: str, how: str, number: str = "0") -> None:
-    """Damage every file below `root` that matches.
+    """Damage every file below `root` that matches; something must.
 
-    Args:
-        root: The state directory.
-        pattern: Glob below it; must match something.
-        how: `truncate` (to `number` bytes), `no-footer` (its last 53 bytes become zeros), `flip` (one bit of the byte
-            at `number`), `remove`.
-        number: See `how`.
+    `how`: `truncate` (to `number` bytes), `no-footer` (its last 53 bytes become zeros), `flip` (one bit of the byte at
+    `number`), `remove`.
     """
     found = sorted(path for path in root.glob(pattern) if path.is_file())
     assert found, f"nothing matches {pattern}"

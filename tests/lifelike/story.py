@@ -40,28 +40,18 @@ class Said(NamedTuple):
 
 @dataclass(slots=True)
 class Story:
-    """What is played, and what must come of it.
+    """What is played, and what must come of it."""
 
-    Args of the dataclass:
-        name: Name of its file.
-        steps: Its lines without head and comments.
-        settings: What the agent is told.
-        flags: `late`: the agent starts at the step `@agent`, not before the story. `quiet`: no critical may be said at
-            any time, and no warning but those of `allowed`.
-        wants: What must be said.
-        allowed: Detectors whose warnings a quiet story lets pass.
-        never: Detectors that must not speak at all.
-        most: Detector -> how many findings it may have at most.
-    """
-
-    name: str
-    steps: tuple[str, ...] = ()
-    settings: dict[str, str] = field(default_factory=dict)
+    name: str  # name of its file
+    steps: tuple[str, ...] = ()  # its lines without head and comments
+    settings: dict[str, str] = field(default_factory=dict)  # what the agent is told
+    # `late`: the agent starts at the step `@agent`, not before the story. `quiet`: no critical may be said at any
+    # time, and no warning but those of `allowed`.
     flags: set[str] = field(default_factory=set)
-    wants: list[Want] = field(default_factory=list)
-    allowed: set[str] = field(default_factory=set)
-    never: set[str] = field(default_factory=set)
-    most: dict[str, int] = field(default_factory=dict)
+    wants: list[Want] = field(default_factory=list)  # what must be said
+    allowed: set[str] = field(default_factory=set)  # detectors whose warnings a quiet story lets pass
+    never: set[str] = field(default_factory=set)  # detectors that must not speak at all
+    most: dict[str, int] = field(default_factory=dict)  # detector -> how many findings it may have at most
 
     def faults(self, said: Iterable[Said]) -> list[str]:
         """Compare what was said with what had to be; empty = all well."""

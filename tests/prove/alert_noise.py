@@ -29,13 +29,13 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402 - path first
+from agent.contract.audited import gather  # noqa: E402 - path first
+from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402
 from agent.contract.finding import Finding  # noqa: E402
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402
-from spark_rollup.judging import incidents  # noqa: E402
 from spark_rollup.registry import severities  # noqa: E402
 from spark_rollup.report import metrics  # noqa: E402
 from spark_rollup.report.page import PageData  # noqa: E402
@@ -90,7 +90,6 @@ class Noise:
     truth: Truth
 
     def pages(self) -> set[Fired]:
-        """List pages."""
         return {one for one in self.fired if one.severity == Severity.CRITICAL.value}
 
     def wrong(self) -> set[Fired]:
@@ -125,7 +124,6 @@ def measure(spark: SparkSession, plan: Plan, work: Path, tell: Callable[[str], N
 
 
 def injected(raw: Path) -> Truth:
-    """Read what was injected."""
     rows = [json.loads(line) for line in (raw / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
     benign = frozenset(row["application"] for row in rows if row["scenario"] in fleet.BENIGN)
     loud = frozenset(
@@ -194,7 +192,7 @@ def audit_spans(
         read, about = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
         told = audit.tell(read, audit.asking(spark, options, about))
         found = told.of("findings")
-        data = PageData(as_of_us, "", incidents.gather(found), found, told.of("coverage"))
+        data = PageData(as_of_us, "", gather(found), found, told.of("coverage"))
         facts = metrics.Facts(data, severities(verified=False), as_of_us)
         loud = Counter(str(row["severity"]) for row in found)
         took_s = time.monotonic() - started
@@ -217,7 +215,6 @@ def _labels(name: str, labels: dict[str, str]) -> Labels:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure one fleet and tell."""
     parser = argparse.ArgumentParser(prog="alert_noise", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--small", action="store_true", help="half a minute on a quiet machine")
     chosen = parser.parse_args(arguments)

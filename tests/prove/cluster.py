@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,12 +28,11 @@ import pyspark  # noqa: E402 - path first
 from deploy.demo.agents import free_port  # noqa: E402
 from spark_rollup.spark import needs  # noqa: E402
 from tests.delivery.servers import running  # noqa: E402
-from tests.support.recorded_fleet import replayed  # noqa: E402
+from tests.support.recorded_fleet import differing, replayed  # noqa: E402
 
 SCENARIOS = ("kafka-8187-stage2-2.0.1", "torn-clean-3.9.2", "kafka-20685-4.1.2")
 SPARK = Path(pyspark.__file__).parent
 WORKERS = 2
-TABLES = ("findings", "timelines", "coverage", "pods", "churn", "restarts", "quarantine")
 
 
 @contextmanager
@@ -84,31 +84,34 @@ def submitted(master: str, work: Path) -> list[str]:
     return [*submit, "--conf", "spark.driver.host=127.0.0.1", "--py-files", str(packed(work)), str(main)]
 
 
-def run(command: Sequence[str], work: Path) -> float:
-    """Run a command outside the source tree; returns its seconds."""
-    began_s = time.monotonic()
+def run(command: Sequence[str], work: Path) -> None:
+    """Run a command outside the source tree.
+
+    Raises:
+        RuntimeError: it failed.
+    """
     surroundings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(command, cwd=work, env=surroundings, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1) or "Traceback" in done.stderr:
         raise RuntimeError(
             f"{command} ended with code {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
         )
-    return time.monotonic() - began_s
 
 
-def differing(left: Path, right: Path) -> list[str]:
-    """Name the tables that are not the same, row by row."""
-    import duckdb
-
-    with duckdb.connect() as database:
-
-        def rows(folder: Path, table: str) -> list[str]:
-            found = database.execute(
-                f"select * from read_parquet('{folder / table}/**/*.parquet')"
-            ).fetchall()
-            return sorted(map(str, found))
-
-        return [table for table in TABLES if rows(left, table) != rows(right, table)]
+def compared(ways: Mapping[str, Callable[..., None]], events: Path, base: Path) -> bool:
+    """Take in and audit in two ways below a directory; tell the times, and whether every table is the same."""
+    for name, do in ways.items():
+        began_s = time.monotonic()
+        bronze, out = base / f"{name}-bronze", base / name
+        do("ingest", "--input", str(events), "--bronze", str(bronze))
+        do("audit", "--input", str(bronze), "--output", str(out))
+        sys.stdout.write(f"{name}: {time.monotonic() - began_s:.0f} s\n")
+    files = [(base / name / "findings.jsonl").read_bytes() for name in ways]
+    wrong = differing(*(base / name for name in ways))
+    sys.stdout.write(
+        f"{len(files[0].splitlines())} findings; tables that differ: {', '.join(wrong) or 'none'}\n"
+    )
+    return files[0] == files[1] and bool(files[0]) and not wrong
 
 
 def main() -> int:
@@ -118,25 +121,18 @@ def main() -> int:
         work = Path(folder)
         events = work / "events"
         replayed([ROOT / "tests" / "data" / "traces" / name for name in scenarios], events)
-        seconds = {}
         with cluster(work) as master:
-            ways = {"local": [sys.executable, "-m", "spark_rollup"], "cluster": submitted(master, work)}
-            for name, begin in ways.items():
-                bronze, out = work / f"{name}-bronze", work / name
-                taken_s = run([*begin, "ingest", "--input", str(events), "--bronze", str(bronze)], work)
-                audited_s = run([*begin, "audit", "--input", str(bronze), "--output", str(out)], work)
-                seconds[name] = (taken_s, audited_s)
+            begins = {"local": [sys.executable, "-m", "spark_rollup"], "cluster": submitted(master, work)}
+            ways = {name: partial(_run_with, begin, work) for name, begin in begins.items()}
+            holds = compared(ways, events, work)
             used = [len(list((work / f"worker-{number}").glob("app-*"))) for number in range(WORKERS)]
-        files = [(work / name / "findings.jsonl").read_bytes() for name in ways]
-        wrong = differing(*(work / name for name in ways))
-    for name, (taken_s, audited_s) in seconds.items():
-        sys.stdout.write(f"{name}: ingest {taken_s:.0f} s, audit {audited_s:.0f} s\n")
-    holds = files[0] == files[1] and bool(files[0]) and not wrong and all(count == 2 for count in used)
-    sys.stdout.write(
-        f"{len(files[0].splitlines())} findings; tables that differ: {', '.join(wrong) or 'none'}; "
-        f"applications per worker: {used}; {'holds' if holds else 'FAILS'}\n"
-    )
+    holds = holds and all(count == 2 for count in used)
+    sys.stdout.write(f"applications per worker: {used}; {'holds' if holds else 'FAILS'}\n")
     return int(not holds)
+
+
+def _run_with(begin: Sequence[str], work: Path, *words: str) -> None:
+    run([*begin, *words], work)
 
 
 if __name__ == "__main__":

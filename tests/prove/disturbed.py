@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from agent.contract.audited import FLEET  # noqa: E402
 from agent.contract.events import Kind  # noqa: E402 - path first
-from spark_rollup.config import FLEET  # noqa: E402
 from spark_rollup.correlate import RULES  # noqa: E402
 from spark_rollup.fleet.meta import Row  # noqa: E402
 from tests.bench.fleet import BENIGN, BUGS  # noqa: E402
@@ -85,7 +85,6 @@ def without_stretch(events: Sequence[Event], dice: random.Random) -> list[Event]
 
 
 def with_clocks(events: Sequence[Event], dice: random.Random) -> list[Event]:
-    """Set each pod's clock wrong."""
     pods = sorted({event["pod"] for event in events})
     off_us = {pod: round(dice.uniform(-SKEW_S, SKEW_S) * S) for pod in pods}
     return [

@@ -42,16 +42,9 @@ def command(*words: str) -> list[str]:
 
 
 def run(words: Sequence[str], folder: Path, kill_at: int | None = None, later_s: float = 0.0) -> int | None:
-    """Run a command; kill it and everything that it started after so many changes below a folder.
+    """Run a command; kill it and all that it started, some seconds after so many changes below a folder.
 
-    Args:
-        words: The command line.
-        folder: Whose changes are counted.
-        kill_at: Number of changes; None = never.
-        later_s: Seconds from that change to the kill.
-
-    Returns:
-        How many changes were seen before the command ended by itself; None if it was killed.
+    Returns how many changes were seen before the command ended by itself; None if it was killed.
     """
     process = subprocess.Popen(
         words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -115,15 +108,8 @@ def plan(kills: int) -> Iterator[tuple[str, int]]:
 def kill_often(words: Sequence[str], folder: Path, times: int, changes: int, dice: random.Random) -> int:
     """Run a command until it was killed so often; each run finds what the one before it left behind.
 
-    Args:
-        words: The command line.
-        folder: What it changes.
-        times: Kills that are wanted.
-        changes: How many changes a calm run makes; corrected by each run that ends by itself.
-        dice: Chooses the moments.
-
-    Returns:
-        Kills, fewer than wanted only if `RUNS_PER_KILL` did not suffice.
+    `changes`: how many a calm run makes; corrected by each run that ends by itself. Returns the kills, fewer than
+    wanted only if `RUNS_PER_KILL` did not suffice.
     """
     before = folder.with_name("before")
     shutil.rmtree(before, ignore_errors=True)

@@ -25,12 +25,8 @@ def live_apart(
     """Run a function in PID and mount namespaces of its own; hands SIGTERM on, gives the exit code.
 
     The function runs in a fork without an exec: what it needs has to be imported before, because another user may not
-    be able to read the interpreter's files.
-
-    Args:
-        body: The function.
-        user: Its user and only group; None: ours.
-        mount: Directory, and where it is mounted read-only.
+    be able to read the interpreter's files. `user`: its user and only group; None: ours. `mount`: a directory, and
+    where it is mounted read-only.
     """
     _must(_LIBC.unshare(CLONE_NEWNS | CLONE_NEWPID))
     child = os.fork()

@@ -89,7 +89,6 @@ class Helm:
         return done.stdout
 
     def objects(self, *values: Path, kube: str = NEWEST, **sets: Any) -> list[Manifest]:
-        """Render into objects."""
         return objects(self.text(*values, kube=kube, **sets))
 
     def refusal(self, *values: Path, kube: str = NEWEST, **sets: Any) -> str:
@@ -189,16 +188,9 @@ json.dump(mistakes, sys.stdout)
 def mistakes(
     text: str, version: str, *, crds: Path | None = None, skip: Sequence[str] = ()
 ) -> list[Manifest]:
-    """Validate manifests by the strict schemas of a Kubernetes release.
+    """Validate manifests by a Kubernetes release's strict schemas: `kind` of each mistake, and `msg` with its place.
 
-    Args:
-        text: YAML documents.
-        version: Of Kubernetes.
-        crds: Folder of schemas of custom resources, `KIND-GROUP-VERSION.json`.
-        skip: Kinds that have no schema.
-
-    Returns:
-        What is wrong: `kind`, and `msg` with the place.
+    `crds`: folder of schemas of custom resources, `KIND-GROUP-VERSION.json`. `skip`: kinds that have no schema.
     """
     done = run(program("python"), "-c", _MISTAKES, version, crds or "", *skip, stdin=text)
     assert done.returncode == 0, done.stderr

@@ -90,7 +90,6 @@ class Browser:
         return answer["result"].get("value")
 
     def press(self, key: str, code: int) -> None:
-        """Press and release a key."""
         text = {"Enter": "\r", " ": " "}.get(key, "")
         for kind in ("keyDown", "keyUp"):
             extra = {"text": text} if text and kind == "keyDown" else {}
@@ -103,7 +102,6 @@ class Browser:
         return float(self.ask(_CONTRAST))
 
     def print_pages(self) -> bytes:
-        """Print the page on A4, as PDF."""
         return base64.b64decode(self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"])
 
     def photograph(self, target: Path) -> bytes:
@@ -124,13 +122,11 @@ class Browser:
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def __enter__(self) -> Self:
-        """Give the browser."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
         self.close()
 
     def _read(self) -> dict[str, Any]:

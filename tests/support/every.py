@@ -13,10 +13,7 @@ def every(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each row as `pytest.mark.parametrize` does, in one item; its fixtures are shared.
 
-    Args:
-        names: Parameters of the test, comma between them.
-        rows: A value for each, or one of several parameters together.
-        ids: What a row is called where it fails.
+    A row is a value for each parameter, or one of several together; `ids` are what it is called where it fails.
     """
     parameters, listed = [name.strip() for name in names.split(",")], list(rows)
 

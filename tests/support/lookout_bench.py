@@ -49,7 +49,6 @@ class SteppingClock:
         return self._began_us + self.step_us + round(self.passed_s * 1e6) + next(self._looks)
 
     def monotonic_s(self) -> float:
-        """Tell the seconds that passed."""
         return self.passed_s
 
 
@@ -120,7 +119,6 @@ class LiveLookout:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the watch."""
         self.lookout.stop()
 
     def turn_until(self, enough: Callable[[], object]) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import shutil
-import threading
 import time
 import urllib.parse
 import urllib.request
@@ -19,6 +17,7 @@ import pytest
 from deploy.demo.agents import free_port
 from tests.conftest import wait_until
 from tests.delivery.servers import running
+from tests.support.answering import Answer, Request, answering
 from tests.support.exposed import answered
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -34,36 +33,17 @@ class Webhook:
     def __init__(self, texts: Mapping[str, str]) -> None:
         """Listen on a free port; `texts` are answered to GET, by path."""
         self.got: dict[str, list[Alert]] = {name: [] for name in RECEIVERS}
-        got = self.got
+        self._texts, self._stack = texts, ExitStack()
+        self.address = self._stack.enter_context(answering(self._answer)).removeprefix("http://")
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                got[self.path.strip("/")].extend(body["alerts"])
-                self._answer(b"")
-
-            def do_GET(self) -> None:
-                self._answer(texts[self.path].encode())
-
-            def _answer(self, body: bytes) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                """Say nothing."""
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
-        self._thread.start()
+    def _answer(self, request: Request) -> Answer:
+        if request.method == "GET":
+            return 200, {"Content-Type": "text/plain; version=0.0.4"}, self._texts[request.path].encode()
+        self.got[request.path.strip("/")].extend(json.loads(request.body)["alerts"])
+        return 200, {}, b""
 
     def close(self) -> None:
-        """Stop."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._stack.close()
 
 
 class Monitoring:
@@ -72,13 +52,7 @@ class Monitoring:
     def __init__(
         self, base: Path, targets: Mapping[str, Sequence[Mapping[str, str]]], webhook: Webhook
     ) -> None:
-        """Start both.
-
-        Args:
-            base: Where configuration and data go.
-            targets: Job -> targets, each with `__address__` and the labels that a PodMonitor would add.
-            webhook: Where notifications go.
-        """
+        """Start both; `targets`: job -> targets, each with `__address__` and the labels that a PodMonitor would add."""
         programs = {name: shutil.which(name) for name in ("prometheus-alertmanager", "prometheus")}
         if None in programs.values():
             pytest.skip("no Prometheus: apt-get install prometheus prometheus-alertmanager")
@@ -134,7 +108,6 @@ class Monitoring:
         ]
 
     def close(self) -> None:
-        """Stop both."""
         self._stack.close()
 
     def _api(self, call: str, **parameters: object) -> Any:

@@ -13,21 +13,11 @@ _Key = tuple[int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route.
-
-    Args of the dataclass:
-        receiver: Who is told.
-        matches: Label -> value that an alert must have.
-        group_by: Labels whose values make a group.
-        repeat_m: Minutes after which a group that goes on is sent again.
-        interval_m: Least minutes between two notifications of a group.
-    """
-
-    receiver: str
-    matches: Mapping[str, str]
-    group_by: tuple[str, ...]
-    repeat_m: int
-    interval_m: int
+    receiver: str  # who is told
+    matches: Mapping[str, str]  # label -> value that an alert must have
+    group_by: tuple[str, ...]  # labels whose values make a group
+    repeat_m: int  # minutes after which a group that goes on is sent again
+    interval_m: int  # least minutes between two notifications of a group
 
 
 @dataclass(slots=True)
@@ -37,15 +27,10 @@ class _Group:
 
 
 def notified(routes: Sequence[Route], fired: Sequence[Sequence[Alert]], step_m: int) -> list[tuple[int, str]]:
-    """List notifications as (step, receiver).
+    """List notifications as (step, receiver), by what fires, step by step of so many minutes.
 
     A group is sent when it appears, when an alert joins it, and when it goes on for the repeat interval; that an alert
     ended is not counted. The first route that matches takes an alert.
-
-    Args:
-        routes: In order.
-        fired: What fires, step by step.
-        step_m: Minutes from one step to the next.
     """
     groups: dict[_Key, _Group] = {}
     sent: list[tuple[int, str]] = []

@@ -36,10 +36,7 @@ def cache() -> Path:
 
 
 def interpreter(minor: str) -> Path:
-    """Find an interpreter, or fetch it.
-
-    Args:
-        minor: `3.14`.
+    """Find an interpreter (`3.14`), or fetch it.
 
     Raises:
         UnavailableError: says what was searched and tried.
@@ -124,14 +121,9 @@ def unpack(source: Path, target: Path) -> None:
 
 
 def environment(python: Path, *locks: Path) -> Path:
-    """Make a virtual environment, or give the one that was made before.
+    """Make a virtual environment, or give the one that was made before: its interpreter.
 
-    Args:
-        python: Its interpreter.
-        locks: Installed in this order, by hash; the first may bring what the others are built with.
-
-    Returns:
-        Its interpreter.
+    Locks are installed in their order, by hash; the first may bring what the others are built with.
 
     Raises:
         UnavailableError: it could not be made.

@@ -35,18 +35,10 @@ STATES_KEPT = 3
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What one replay gave.
-
-    Args of the dataclass:
-        findings: All findings of the ledger at the end.
-        records: All that the agent reported.
-        faults: (detector, error) of each detector that raised.
-        shown: (detector, severity) of every row that `statewarden_task_findings` had at any time.
-    """
-
-    findings: tuple[Finding, ...]
-    records: tuple[Record, ...]
-    faults: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]  # all findings of the ledger at the end
+    records: tuple[Record, ...]  # all that the agent reported
+    faults: tuple[tuple[str, str], ...]  # (detector, error) of each detector that raised
+    # (detector, severity) of every row that `statewarden_task_findings` had at any time
     shown: frozenset[tuple[str, str]]
 
 
@@ -59,13 +51,8 @@ def replayed(
 ) -> Replay:
     """Replay one pod with the settings that an operator would give, or take what an earlier replay gave.
 
-    Only for the agent as it is in its files: what a test patches is not part of the key.
-
-    Args:
-        trace: The recording.
-        settings: What the operator says.
-        delay_ms: Longest time (seeded, random) until a notification is followed: a busy or throttled agent.
-        detectors: Only these of the agent's own.
+    Only for the agent as it is in its files: what a test patches is not part of the key. `delay_ms`: longest time
+    (seeded, random) until a notification is followed: a busy or throttled agent.
     """
     told = {key: str(value) for key, value in settings.items()}
     key = json.dumps([told, delay_ms, [x.meta.id for x in detectors]])

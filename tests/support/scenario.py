@@ -48,16 +48,8 @@ class Scenario:
     ) -> None:
         """Describe the application.
 
-        Args:
-            release: Kafka Streams release.
-            guarantee: Its processing guarantee.
-            standbys: Configured standby replicas; None = the operator does not say.
-            stores: Store -> kind; by default one key-value store `s`.
-            application: Application id.
-            told: Further settings that the operator gives.
-            hidden: Settings that the operator does not give; "*" = none at all.
-            watched: Whether the agent runs from the beginning.
-            detectors: Its detectors.
+        Standbys None: the operator does not say. `stores`: store -> kind; by default one key-value store `s`. `told`:
+        further settings that the operator gives; `hidden`: those that he does not, "*" = none at all.
         """
         self.stores = dict(stores) if stores is not None else {"s": KEY_VALUE}
         self.application = application
@@ -89,7 +81,6 @@ class Scenario:
         return self.app
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
         self.world.wait(seconds)
 
     def unheard(self) -> AbstractContextManager[None]:
@@ -111,13 +102,11 @@ class Scenario:
         return [x for x in self.findings() if x.severity.rank >= 1 and x.detector != UNDECIDED.id]
 
     def only(self, detector: str) -> Finding:
-        """The one finding of a detector."""
         found = self.findings(detector)
         assert len(found) == 1, f"{len(found)} findings of {detector}: {[x.summary for x in found]}"
         return found[0]
 
     def task(self, task_id: str) -> SimTask:
-        """The task with this id."""
         return self.tasks.setdefault(task_id, SimTask(task_id, f"{self.application}/{task_id}"))
 
     def everything(self, path: str = "") -> list[str]:
@@ -130,6 +119,5 @@ class Scenario:
         return found
 
     def identity(self) -> str:
-        """A new RocksDB identity."""
         self._identities += 1
         return f"00000000-0000-4000-8000-{self._identities:012d}"

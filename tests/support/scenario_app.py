@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 class App:
-    """One process of the application."""
-
     def __init__(self, run: Scenario) -> None:
-        """Belong to a scenario."""
         self.run = run
         self.world = run.world
         self.habits = run.habits
@@ -189,11 +186,8 @@ class App:
     ) -> None:
         """Write the checkpoint (4.3+: put the offset into the stores' memtables).
 
-        Args:
-            task_id: The task.
-            offsets: One for all stores, or per store; stores that are left out get no entry.
-            flush: Flush first, as every release before 4.3 does.
-            foreign: Further entries: (topic, partition) -> offset.
+        `offsets`: one for all stores, or per store; those left out get no entry. `flush` first, as every release
+        before 4.3 does. `foreign`: further entries, (topic, partition) -> offset.
         """
         task = self.run.task(task_id)
         by_store = self._per_store(offsets)
@@ -238,11 +232,7 @@ class App:
     ) -> None:
         """Replay the changelog into the stores and finish: what the end of it writes depends on the release.
 
-        Args:
-            task_id: The task.
-            to: Offset at the end.
-            puts: Records applied; None = `to`, a full restoration without commit markers.
-            store: Only this one; the others have nothing to restore.
+        `to`: offset at the end. `puts`: records applied; None = `to`, a full restoration without commit markers.
         """
         self.begins_restoring(task_id, store)
         if count := max(self._per_store(to).values()) if puts is None else puts:
@@ -347,10 +337,7 @@ class App:
     def wipes(self, task_id: str, *, store: str | None = None, again: bool = True) -> None:
         """Exactly-once distrusts the state: per store under the lock up to 2.5, the whole directory from 2.6 on.
 
-        Args:
-            task_id: The task, open.
-            store: Only this one (up to 2.5).
-            again: Initialize the task again at once (from 2.6 on).
+        `again`: initialize the task again at once (from 2.6 on).
         """
         if self.habits.wipes_stores:
             for name, kind in self.run.stores.items():

@@ -54,7 +54,6 @@ def works(app: App, count: int, tasks: tuple[str, ...] = TWO, *, total: int | No
 
 
 def stop(app: App, count: int, tasks: tuple[str, ...] = TWO) -> None:
-    """An orderly stop."""
     app.stops({task_id: last(app, count) for task_id in tasks})
     app.run.wait(3)
 

@@ -117,7 +117,6 @@ def store(
     name: str = "s",
     **fields: Any,
 ) -> Store:
-    """A store."""
     made = Store(name, segmented, {x.segment or "": x for x in databases})
     made.sessions += tuple(sessions)
     return having(made, **fields)
@@ -165,7 +164,6 @@ def task(
     exists: bool = True,
     **fields: Any,
 ) -> Task:
-    """A task directory."""
     made = Task("app", task_id, f"app/{task_id}", exists=exists, incarnation=1)
     made.stores = {x.name: x for x in stores}
     made.checkpoints += tuple(checkpoints)

@@ -12,7 +12,6 @@ class Cleaner:
     """The background thread of a process that deletes obsolete task directories."""
 
     def __init__(self, app: App) -> None:
-        """Belong to a process."""
         self.app = app
         self.world = app.world
         self._locked: str | None = None

@@ -173,7 +173,6 @@ class Reducing:
 
     @property
     def application(self) -> Application:
-        """The application."""
         return self.inventory.applications["app"]
 
     @property

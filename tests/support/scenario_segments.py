@@ -40,7 +40,6 @@ UNFLUSHED = f"{put(600, OLD)}, {put(3000, NEW)}"
 
 
 def segment(run: Scenario, number: int) -> SimDatabase:
-    """One segment's database."""
     return run.task("0_0").databases["w", str(number)]
 
 

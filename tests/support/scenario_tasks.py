@@ -37,16 +37,9 @@ def _walk_order(child: tuple[str, bool]) -> tuple[bool, int, str]:
 
 
 def delete_tree(world: World, path: str, stop_after: str | None = None, *, keep: Iterable[str] = ()) -> bool:
-    """Delete recursively: directories first, `.checkpoint` last, each directory after its content.
+    """Delete recursively: directories first, `.checkpoint` last, each after its content; tells whether it went through.
 
-    Args:
-        world: Where.
-        path: What to delete.
-        stop_after: End of the path after whose removal the deletion stops; None = all goes.
-        keep: Names that stay, and with them their directory.
-
-    Returns:
-        Whether the deletion went through.
+    `stop_after`: end of the path after whose removal the deletion stops. Names to `keep` keep their directory, too.
     """
     kept = set(keep)
     for name, is_directory in sorted(world.children(path), key=_walk_order):

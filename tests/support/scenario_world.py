@@ -97,7 +97,6 @@ class World:
         self.pipeline.handle([Hint("", HintKind.RESCAN, self.now_us, cause="queue-overflow")], self.now_us)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
         self._run_until(self.now_us + round(seconds * SECOND_US))
 
     def _run_until(self, until_us: int) -> None:
@@ -140,7 +139,6 @@ class World:
             self.pipeline.handle(hints, self.now_us)
 
     def has(self, path: str) -> bool:
-        """Tell whether a path exists."""
         return not isinstance(self.disk.stat(path), Unseen)
 
     def mkdir(self, path: str) -> None:
@@ -149,7 +147,6 @@ class World:
             self.play("mkdir", path)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a new file and close it."""
         self.play("create", path)
         self.play("open_w", path)
         if data:

@@ -75,7 +75,6 @@ class ModelStore:
     """One store over several processes. `oldest`: which segment answers (4.3.0), else the newest (4.3.1)."""
 
     def __init__(self, *, oldest: bool) -> None:
-        """Begin empty and open."""
         self.oldest = oldest
         self.now_us = SECOND_US
         self.changelog: list[int] = []  # offset -> segment
@@ -83,7 +82,6 @@ class ModelStore:
         self.position = -1  # last offset applied in this life
 
     def tick(self) -> int:
-        """Let time pass."""
         self.now_us += SECOND_US
         return self.now_us
 

@@ -21,7 +21,6 @@ class TableWriter:
     """Collects blocks, with checksums or without, then ends the file."""
 
     def __init__(self, *, checked: bool = False) -> None:
-        """Begin an empty file."""
         self._out, self._checked = bytearray(), checked
 
     def add(self, entries: bytes) -> bytes:
@@ -39,10 +38,7 @@ class TableWriter:
     def finish(self, *, index: Iterable[bytes] = (), index_type: int = 0, extra: bytes = b"") -> bytes:
         """Write properties, metaindex, index and footer.
 
-        Args:
-            index: Handles of the blocks that the index names.
-            index_type: Kind of index that the properties announce.
-            extra: Further entries of the metaindex.
+        `index`: handles of the blocks; `extra`: further entries of the metaindex.
         """
         kind = index_type.to_bytes(4, "little")
         about = {b"rocksdb.block.based.table.index.type": kind, b"rocksdb.num.entries": varint(1)}
@@ -66,13 +62,10 @@ def sst(
     deletions: int = 0,
     oldest_us: int = 0,
 ) -> bytes:
-    """Write a small file that RocksDB's reader would accept.
+    """Write a small file that RocksDB's reader would accept; value None = a deletion.
 
-    Args:
-        items: (key, sequence, value), value None = a deletion; data families need none, their entries are never read.
-        entries: Number of entries that the properties announce; None = that of `items`.
-        deletions: Deletions among them.
-        oldest_us: Time of the oldest data in it; the properties keep its seconds.
+    Data families need no items, their entries are never read. `entries`: what the properties announce, by default the
+    number of `items`; `oldest_us`: time of the oldest data, of which they keep the seconds.
     """
     stored = sorted((key, sequence, value) for key, sequence, value in items)
     count = len(stored) if entries is None else entries

@@ -125,7 +125,6 @@ class Play:
     guarantees: tuple[str, ...] = (ALOS, EOS)  # with which it can be played
 
     def fits(self, release: str, guarantee: str) -> bool:
-        """Tell whether it can be played."""
         return self.first <= numbers(release) <= self.last and guarantee in self.guarantees
 
     def plan(self, release: str, guarantee: str) -> Plan:

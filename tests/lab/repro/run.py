@@ -15,7 +15,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
@@ -27,63 +27,37 @@ from tests.lab.toolbox import reproduction_classes, tool
 BROKER = "4.3.1"
 WITHIN_S = 900
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-_VERDICTS = ("LOST", "STUCK", "OK", "UNDECIDED")
+_WORDS = ("LOST", "STUCK", "OK", "UNDECIDED")
 
-PLAYS: tuple[tuple[str, str, str], ...] = (
-    ("LostSegment", "4.4.0", "LOST LOST LOST"),
-    ("LostSegment", "4.3.1", "LOST LOST"),
-    ("LostSegment", "4.3.0", "LOST LOST"),
-    ("LostSegment", "4.2.2", "OK OK"),
-    ("LeakedSegment", "4.4.0", "STUCK OK"),
-    ("LeakedSegment", "4.3.1", "STUCK OK"),
-    ("LeakedSegment", "4.2.2", "OK OK"),
-    ("EnableTransactional", "4.4.0", "LOST STUCK OK OK"),
-    ("EnableTransactional", "4.3.1", "OK OK OK OK"),
-    ("UpgradedCheckpoint", "4.4.0", "LOST OK"),
-    ("UpgradedCheckpoint", "4.3.1", "LOST OK"),
-    ("FalseCleanStore", "4.4.0", "LOST"),
-    ("FalseCleanStore", "4.3.1", "LOST"),
-    ("FalseCleanStore", "4.2.2", "OK"),
-    ("InterruptedWipe", "4.4.0", "OK LOST"),
-    ("InterruptedWipe", "4.3.1", "LOST LOST"),
-    ("InterruptedWipe", "4.2.2", "LOST LOST"),
-    ("InterruptedWipe", "3.9.2", "LOST LOST"),
-    ("InterruptedWipe", "3.7.2", "OK OK"),
-    ("RevivedTask", "4.4.0", "OK OK"),
-    ("RevivedTask", "4.3.1", "LOST OK"),
-    ("RevivedTask", "4.2.2", "LOST OK"),
-    ("RevivedTask", "3.0.0", "OK OK"),
-    ("OvertakenOwner", "2.5.1", "LOST OK"),
-    ("OvertakenOwner", "2.3.1", "LOST OK"),
-    ("OvertakenOwner", "2.6.3", "OK OK"),
-    ("SwallowedFlush", "2.5.1", "LOST LOST"),
-    ("SwallowedFlush", "2.4.1", "LOST LOST"),
-    ("SwallowedFlush", "2.6.3", "OK OK"),
-    ("SwallowedFlush", "2.3.1", "OK OK"),
-    ("AbortedNeighbour", "4.4.0", "LOST OK"),
-    ("AbortedNeighbour", "4.3.1", "LOST OK"),
-    ("AbortedNeighbour", "3.9.2", "LOST OK OK"),
-    ("AbortedNeighbour", "2.8.2", "LOST OK OK"),
-    ("TornDeletion", "4.4.0", "OK LOST OK LOST"),
-    ("TornDeletion", "4.3.1", "OK LOST OK LOST"),
-    ("TornDeletion", "4.2.2", "LOST LOST LOST LOST"),
-    ("SkippedInput", "4.4.0", "LOST OK LOST LOST OK"),
-    ("SkippedInput", "4.3.1", "LOST OK LOST LOST OK"),
-    ("SkippedInput", "4.2.2", "LOST OK LOST LOST OK"),
-    ("SkippedInput", "3.8.0", "LOST OK LOST LOST OK"),
-    ("SkippedInput", "3.7.2", "OK OK OK OK OK"),
-    ("UnknownSegments", "4.4.0", "LOST OK"),
-    ("UnknownSegments", "4.3.1", "LOST OK"),
-    ("UnknownSegments", "3.5.2", "LOST OK"),
-    ("RestoredBuffer", "4.4.0", "LOST OK LOST"),
-    ("RestoredBuffer", "4.3.1", "LOST OK LOST"),
-    ("RestoredBuffer", "3.6.2", "LOST OK LOST"),
-    ("ForgottenTombstone", "4.4.0", "LOST OK OK"),
-    ("ForgottenTombstone", "4.3.1", "LOST OK OK"),
-    ("ForgottenTombstone", "4.2.2", "LOST OK OK"),
-    ("ForgottenTombstone", "3.5.2", "LOST OK OK"),
-)
-"""Program, release of Kafka Streams, what its cases end with: of every bug affected releases and one that is not."""
+VERDICTS: Mapping[str, Mapping[str, str]] = {
+    "LostSegment": {"4.4.0": "LOST LOST LOST", "4.3.1": "LOST LOST", "4.3.0": "LOST LOST", "4.2.2": "OK OK"},
+    "LeakedSegment": {"4.4.0": "STUCK OK", "4.3.1": "STUCK OK", "4.2.2": "OK OK"},
+    "EnableTransactional": {"4.4.0": "LOST STUCK OK OK", "4.3.1": "OK OK OK OK"},
+    "UpgradedCheckpoint": {"4.4.0": "LOST OK", "4.3.1": "LOST OK"},
+    "FalseCleanStore": {"4.4.0": "LOST", "4.3.1": "LOST", "4.2.2": "OK"},
+    "InterruptedWipe": {
+        "4.4.0": "OK LOST", "4.3.1": "LOST LOST", "4.2.2": "LOST LOST", "3.9.2": "LOST LOST",
+        "3.7.2": "OK OK",
+    },
+    "RevivedTask": {"4.4.0": "OK OK", "4.3.1": "LOST OK", "4.2.2": "LOST OK", "3.0.0": "OK OK"},
+    "OvertakenOwner": {"2.5.1": "LOST OK", "2.3.1": "LOST OK", "2.6.3": "OK OK"},
+    "SwallowedFlush": {"2.5.1": "LOST LOST", "2.4.1": "LOST LOST", "2.6.3": "OK OK", "2.3.1": "OK OK"},
+    "AbortedNeighbour": {
+        "4.4.0": "LOST OK", "4.3.1": "LOST OK", "3.9.2": "LOST OK OK", "2.8.2": "LOST OK OK",
+    },
+    "TornDeletion": {"4.4.0": "OK LOST OK LOST", "4.3.1": "OK LOST OK LOST", "4.2.2": "LOST LOST LOST LOST"},
+    "SkippedInput": {
+        "4.4.0": "LOST OK LOST LOST OK", "4.3.1": "LOST OK LOST LOST OK", "4.2.2": "LOST OK LOST LOST OK",
+        "3.8.0": "LOST OK LOST LOST OK", "3.7.2": "OK OK OK OK OK",
+    },
+    "UnknownSegments": {"4.4.0": "LOST OK", "4.3.1": "LOST OK", "3.5.2": "LOST OK"},
+    "RestoredBuffer": {"4.4.0": "LOST OK LOST", "4.3.1": "LOST OK LOST", "3.6.2": "LOST OK LOST"},
+    "ForgottenTombstone": {
+        "4.4.0": "LOST OK OK", "4.3.1": "LOST OK OK", "4.2.2": "LOST OK OK", "3.5.2": "LOST OK OK",
+    },
+}  # fmt: skip
+"""Program -> release of Kafka Streams -> what its cases end with; of each bug a release that has it not, too."""
+PLAYS = tuple((name, *row) for name, rows in VERDICTS.items() for row in rows.items())
 BEFORE = {"EnableTransactional": ("4.2.2",), "UpgradedCheckpoint": ("3.9.2", "4.2.2")}
 """Programs that let older releases run first, on the same directory."""
 OF_OLD = {"OvertakenOwner": "2.6.3", "SwallowedFlush": "2.6.3"}
@@ -91,12 +65,9 @@ OF_OLD = {"OvertakenOwner": "2.6.3", "SwallowedFlush": "2.6.3"}
 
 
 def plays(programs: Sequence[str], releases: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Choose what is played.
+    """Choose what is played; no programs, no releases: all that is listed.
 
-    Args:
-        programs: Names; none: all.
-        releases: On which; none: on those that are listed. A program that is not listed on one is to end there as on
-            the last release before.
+    A program that is not listed on a release is to end there as on the last one before.
     """
     chosen = [x for x in PLAYS if not programs or x[0] in programs]
     if not releases:
@@ -111,11 +82,7 @@ def plays(programs: Sequence[str], releases: Sequence[str]) -> list[tuple[str, s
 
 
 def play(program: str, release: str, address: str, scratch: Path) -> tuple[str, str]:
-    """Run a program.
-
-    Returns:
-        Its verdicts, one word a case, and all that it wrote.
-    """
+    """Run a program; gives its verdicts, one word a case, and all that it wrote."""
     older = [reproduction_classes(program, before) for before in BEFORE.get(program, ())]
     command = [
         tool("java"),
@@ -129,7 +96,7 @@ def play(program: str, release: str, address: str, scratch: Path) -> tuple[str, 
     )
     words = [line.split(" ", 1)[0] for line in done.stdout.splitlines()]
     output = done.stdout + (done.stderr if done.returncode else "")
-    return " ".join(word for word in words if word in _VERDICTS), output
+    return " ".join(word for word in words if word in _WORDS), output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

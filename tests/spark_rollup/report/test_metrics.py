@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
 import shutil
 import subprocess
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -13,13 +11,14 @@ from typing import cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from agent.contract.audited import gather
 from agent.contract.events import Severity
 from spark_rollup.errors import UsageError
 from spark_rollup.fleet.meta import RuleMeta
-from spark_rollup.judging.incidents import gather
 from spark_rollup.registry import PROOFS, severities
 from spark_rollup.report import metrics
 from tests.spark_rollup.report.page import page_rows
+from tests.support.answering import Answer, Request, answering
 
 ROLLUP = "statewarden_rollup"
 
@@ -246,23 +245,15 @@ def test_a_pushgateway_is_given_the_same_text() -> None:
     """One PUT replaces the job's group; a gateway that is not there is told in one line."""
     got: list[tuple[str, str, bytes]] = []
 
-    class Gateway(http.server.BaseHTTPRequestHandler):
-        def do_PUT(self) -> None:
-            got.append(("PUT", self.path, self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
+    def gateway(request: Request) -> Answer:
+        got.append((request.method, request.path, request.body))
+        return 200, {}, b""
 
-        def log_message(self, *args: object) -> None:
-            """Say nothing."""
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Gateway) as server:
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        metrics.push(facts(), f"http://127.0.0.1:{server.server_port}/")
-        thread.join()
+    with answering(gateway) as address:
+        metrics.push(facts(), f"{address}/")
     assert got == [("PUT", "/metrics/job/statewarden-rollup", metrics.render(facts()).encode())]
     with pytest.raises(UsageError, match="refused the metrics"):
-        metrics.push(facts(), f"http://127.0.0.1:{server.server_port}")
+        metrics.push(facts(), address)
     with pytest.raises(UsageError, match="must be an http"):
         metrics.push(facts(), "file:///etc/passwd")
 
