@@ -35,13 +35,13 @@ TABLES: dict[str, tuple[StructType, str]] = {
 }
 
 MEANINGS = {
-    "id": "stable: the same finding has the same id in every run",
+    "id": "the same in every run",
     "detector": "the rule",
     "level": "`exposure`, `damage`, `event` or `self`",
     "severity": "`info`, `warning` or `critical`",
     "confidence": "`confirmed`, `suspected`, or `unknown` where no agent watched",
     "status": "`open` or `resolved`",
-    "pod": "the pod concerned; null = the task or application as a whole",
+    "pod": "null = the whole task or application",
     "opened_at": "RFC 3339, UTC",
     "upstream": "upstream issues",
     "affected": "whether the release has the bug: `yes`, `possibly`, `no`",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent.cli.page_text import section_of
 from agent.contract.runbooks import NAMES, anchor_of, page_of
+from agent.inventory.blind_causes import CAUSES
 from tests.support.every import every
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -64,3 +65,10 @@ def test_a_removal_comes_after_a_copy(name: str) -> None:
     if not name.startswith("rules/"):
         assert "stop" in text.lower()
         assert set(re.findall(r"rm -r ([^`\s]+)", text)) <= {"STATE/APP/TASK"}
+
+
+def test_the_page_of_blindness_has_every_cause() -> None:
+    """With the rows as the code has them."""
+    rows = "".join(f"| `{x.slug}` | {x.what} | {x.remedy} |\n" for x in CAUSES)
+    page = (DOCS / "runbooks/unwatched.md").read_text("utf-8")
+    assert f"| cause | what happened | remedy |\n|---|---|---|\n{rows}" in page
