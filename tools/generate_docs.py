@@ -89,11 +89,7 @@ def write_files(root: Path) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Write, or with `--check` only compare.
-
-    Returns:
-        1 if `--check` found a file out of step, else 0.
-    """
+    """Write, or with `--check` only compare: 1 if a file is out of step."""
     parser = argparse.ArgumentParser(description="Write the generated files.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is out of step")
     if parser.parse_args(argv).check:

@@ -33,11 +33,7 @@ class LiveError(Exception):
 
 
 def wait_until(condition: Callable[[], object], what: str, within_s: float = ANSWER_S) -> None:
-    """Ask again and again until a condition holds.
-
-    Raises:
-        LiveError: it does not hold within `within_s` seconds.
-    """
+    """Ask again and again until a condition holds, or raise `LiveError`."""
     give_up_at = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > give_up_at:
@@ -107,11 +103,7 @@ class JavaProcess:
         self._process.stdin.flush()
 
     def wait_for(self, start: str, after: int = 0, within_s: float = ANSWER_S) -> str:
-        """Wait for a line that begins so, after the first `after` lines.
-
-        Raises:
-            LiveError: it did not come in time, or the process ended.
-        """
+        """Wait for a line that begins so, after the first `after` lines; `LiveError`: it does not come in time."""
         give_up_at = time.monotonic() + within_s
         with self._changed:
             while True:
@@ -217,11 +209,7 @@ class Broker:
         self._start()
 
     def do(self, command: str) -> str:
-        """Let the broker's tool do something; see `Broker.java`.
-
-        Raises:
-            LiveError: it could not.
-        """
+        """Let the broker's tool do something, see `Broker.java`; `LiveError`: it could not."""
         seen = len(self._java.lines)
         self._java.tell(command)
         answer = self._java.wait_for("", seen, BROKER_S)

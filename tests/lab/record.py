@@ -128,11 +128,7 @@ def written(broker: Broker, base: Path, run: Run, result: Row) -> tuple[Recordin
 
 
 def record_run(broker: Broker, base: Path, run: Run, result: Row, target: Path) -> str:
-    """Record a run; tells what came of it.
-
-    Raises:
-        LiveError: it broke off, or its replay is not the real directory.
-    """
+    """Record a run, tell what came of it; `LiveError`: it broke off, or its replay is not the real directory."""
     folder = base / f"hunt-{run.name}".replace(" ", "-")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

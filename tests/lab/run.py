@@ -98,11 +98,7 @@ def report(result: Result, results: Path) -> None:
 
 
 def fetch(runs: Iterable[Run]) -> None:
-    """Fetch and compile what runs need, as far as it is not there.
-
-    Raises:
-        MissingToolError: a tool or the network is not there.
-    """
+    """Fetch and compile what runs need, as far as it is not there, or raise `MissingToolError`."""
     for release in sorted({broker_release(run) for run in runs}):
         broker_classes(release)
     for release in sorted({run.release for run in runs}):

@@ -85,11 +85,7 @@ def submitted(master: str, work: Path) -> list[str]:
 
 
 def run(command: Sequence[str], work: Path) -> None:
-    """Run a command outside the source tree.
-
-    Raises:
-        RuntimeError: it failed.
-    """
+    """Run a command outside the source tree."""
     surroundings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(command, cwd=work, env=surroundings, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1) or "Traceback" in done.stderr:

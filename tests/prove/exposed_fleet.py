@@ -123,11 +123,7 @@ def _exposure(one: Told, to_us: int) -> Span:
 
 
 def firing(spans: Sequence[Span], work: Path) -> list[list[Mapping[str, str]]]:
-    """Evaluate the committed rules every 5 minutes; list what fires, by steps of `STEP_M`.
-
-    Raises:
-        AssertionError: there is no promtool, or it said something else.
-    """
+    """Evaluate the committed rules every 5 minutes; list what fires, by steps of `STEP_M`."""
     minutes = DAYS * DAY_M
     times = range(STEP_M, minutes, STEP_M)
     asked = 'ALERTS{alertstate="firing",alertname!~"StatewardenDeadMan|StatewardenRollup.+"}'

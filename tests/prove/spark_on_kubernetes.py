@@ -63,11 +63,7 @@ class Hands:
         self._thread.start()
 
     def submit(self, command: Sequence[str], cwd: Path) -> None:
-        """Run `spark-submit`, which waits for the driver's end.
-
-        Raises:
-            RuntimeError: it failed, or a pod could not be run.
-        """
+        """Run `spark-submit`, which waits for the driver's end."""
         surroundings = os.environ | {"KUBECONFIG": str(self._cluster.kubeconfig)}
         with (self._work / "submit.log").open("w+b") as log:
             process = subprocess.Popen(
