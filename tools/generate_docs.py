@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from tools.affected_page import render_affected_page  # noqa: E402 - the checkout, not whatever is installed
 from tools.alerts.files import alert_files  # noqa: E402

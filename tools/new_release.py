@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.judging import upstream  # noqa: E402 - the checkout, not whatever is installed
 from agent.judging.base import Upstream  # noqa: E402

@@ -18,8 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Severity  # noqa: E402 - the repository goes on the path first
 from agent.contract.runbooks import address_of  # noqa: E402

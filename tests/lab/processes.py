@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deploy.demo.agents import free_port
+from tests.lab.design import Run
 from tests.lab.faults import planted_classes
+from tests.lab.plan import numbers
 from tests.lab.toolbox import (
     BROKER_RELEASE,
     application_classes,
@@ -20,6 +22,7 @@ from tests.lab.toolbox import (
     tool,
 )
 
+NEWEST_BROKER = "4.3.1"
 BROKER_S = 300.0
 """For the broker to start, and for each answer of its tool. With 4 % of a core it starts in two minutes and answers in
 ten seconds; nothing is judged by it, and an end is noticed at once. `Broker.java` waits longer."""
@@ -233,6 +236,35 @@ class Broker:
 
     def stop(self) -> None:
         self._java.kill()
+
+
+def broker_release(run: Run) -> str:
+    """Tell which broker talks to a run's release: the newest one that does."""
+    return NEWEST_BROKER if numbers(run.release) >= (2, 1) else BROKER_RELEASE
+
+
+class Brokers:
+    """The newest broker that talks to a run's release, started when it is first needed."""
+
+    def __init__(self, home: Path, written: str = BROKER_RELEASE) -> None:
+        """Start nothing yet; `written`: release of the broker for written plays."""
+        self._home, self._written = home, written
+        self._running: dict[str, Broker] = {}
+        self._started = 0
+
+    def for_run(self, run: Run) -> Broker:
+        return self.of(self._written if run.label else broker_release(run))
+
+    def of(self, release: str) -> Broker:
+        if release not in self._running:
+            self._started += 1
+            self._running[release] = Broker(self._home / f"broker-{self._started}-{release}", release)
+        return self._running[release]
+
+    def stop(self) -> None:
+        """End all; the next run has a new one."""
+        while self._running:
+            self._running.popitem()[1].stop()
 
 
 def start_application(

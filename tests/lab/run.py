@@ -29,7 +29,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.lab.brokers import Brokers, broker_release
 from tests.lab.catalogue import LEAN, named_run, run_of
 from tests.lab.design import Run
 from tests.lab.draw import draw_many
@@ -37,7 +36,7 @@ from tests.lab.ground import CATCH_UP_S
 from tests.lab.outcome import conclusion, play_all, summary
 from tests.lab.plan import FILES, LAST_OF_MINORS, RELEASES, numbers
 from tests.lab.play import Result, play
-from tests.lab.processes import LiveError
+from tests.lab.processes import Brokers, LiveError, broker_release
 from tests.lab.scenarios import SCENARIOS
 from tests.lab.toolbox import BROKER_RELEASE, MissingToolError, application_classes, broker_classes
 

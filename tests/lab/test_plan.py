@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lab.configured import configured
-from tests.lab.plan import ALOS, CHAIN, EOS, NEWEST, RELEASES, TRANSACTIONAL, downgrade_of, numbers
+from tests.lab.plan import (
+    ALOS,
+    CHAIN,
+    EOS,
+    NEWEST,
+    RELEASES,
+    TRANSACTIONAL,
+    configured,
+    downgrade_of,
+    numbers,
+)
 from tests.lab.scenarios import SCENARIOS
 
 GIVEN = {
@@ -81,9 +90,7 @@ def test_a_setting_of_the_command_line_counts():
 
 
 def test_an_agent_is_configured_for_transactional_stores_where_the_release_has_them(monkeypatch):
-    monkeypatch.setattr(
-        "tests.lab.configured.KEYS_BY_NAME", dict.fromkeys(["enable_transactional_statestores"])
-    )
+    monkeypatch.setattr("tests.lab.plan.KEYS_BY_NAME", dict.fromkeys(["enable_transactional_statestores"]))
     name = "enable_transactional_statestores"
     assert configured(GIVEN, "4.4.0") == {name: "false"}
     assert configured(GIVEN | {TRANSACTIONAL: "true"}, "4.4.0") == {name: "true"}

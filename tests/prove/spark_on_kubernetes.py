@@ -22,8 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from spark_rollup.spark import needs  # noqa: E402 - path first
 from tests.prove.cluster import SCENARIOS, SPARK, compared, packed, run  # noqa: E402

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from cyclonedx.schema import SchemaVersion  # noqa: E402
 from cyclonedx.validation.json import JsonStrictValidator  # noqa: E402
