@@ -83,6 +83,10 @@ def test_what_a_scenario_must_find_depends_on_release_and_transactional_stores(
     assert bool(scenario.must(plan)) is is_affected
 
 
+def test_a_plan_has_what_its_scenario_gives():
+    assert SCENARIOS["threads"].planned("4.4.0", ALOS).partitions == 4
+
+
 def test_a_setting_of_the_command_line_counts():
     scenario = SCENARIOS["lost-segment-wiped"]
     assert scenario.must(scenario.planned("4.4.0", EOS, {TRANSACTIONAL: "true"}))
