@@ -23,7 +23,7 @@ SITE := $(VENV)/site
 SUPPLY := $(VENV)/supply
 
 .PHONY: help setup setup-delivery setup-charts dist demo test test-services check check-charts check-cluster \
-  check-containers chart-docs packages lint format types docs docs-check site site-links sbom check-supply audit-locks evaluate bench \
+  check-containers packages lint format types docs docs-check site site-links sbom check-supply audit-locks evaluate bench \
   lifelike hunt hunt-short nightly record verify prove new-release locks clean
 
 help: ## list the targets
@@ -73,10 +73,6 @@ check-charts: setup-charts ## render, lint and validate charts and manifests (un
 check-cluster: setup-charts setup-delivery ## the charts in a real Kubernetes control plane, on Helm 3 and 4 (first time: builds it, 20 minutes)
 	@tests/cluster/build.sh charts cluster
 	@$(PY) -m pytest -m cluster tests/cluster $(ARGS)
-
-chart-docs: setup-charts ## write the charts' README.md
-	@tests/cluster/build.sh helm-docs
-	@$${STATEWARDEN_CACHE:-$$HOME/.cache/statewarden}/bin/helm-docs --chart-search-root=helm --sort-values-order=file --log-level=error
 
 packages: ## install what tests start beside Python (Prometheus, Alertmanager, Chromium, axe-core) where that can be done
 	@tools/packages.sh

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from agent.contract.audited import FLEET
 from agent.contract.codec import rfc3339
 from agent.contract.names import not_here
 from spark_rollup import audit
 from spark_rollup.bronze.latest import Latest
-from spark_rollup.config import FLEET, AuditOptions, named_in
+from spark_rollup.config import AuditOptions, named_in
 from spark_rollup.errors import UsageError
 from spark_rollup.fleet.judge import FINDINGS
 from spark_rollup.fleet.meta import Row

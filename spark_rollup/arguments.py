@@ -90,8 +90,8 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     _add_verified(parser, "an output of `verify`: show what it proved and refuted")
     _option(
         parser, "--expect FILE",
-        "the pods that should have an agent; which of them are not heard, and which tasks no pod has, is said "
-        f"beside the verdict. Made by: {COMMAND} > FILE",
+        "the pods that should have an agent: name those that are not heard, and tasks that no pod has. "
+        f"Make it by: {COMMAND} > FILE",
         type=Path,
     )  # fmt: skip
     group = parser.add_argument_group("output")
@@ -136,9 +136,9 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
     _option(
         parser, "--pod POD", "all events of a pod; may be repeated", action="append", default=[], dest="pods"
     )
-    _option(parser, "--namespace NAME", "of these pods: where several namespaces have one")
-    _option(parser, "--since ISO8601", "of these pods: from this time on")
-    _option(parser, "--until ISO8601", "of these pods: before this time")
+    _option(parser, "--namespace NAME", "with --pod: its namespace, where several have such a pod")
+    _option(parser, "--since ISO8601", "with --pod: events from this time on")
+    _option(parser, "--until ISO8601", "with --pod: events before this time")
     _add_spark(parser)
 
 
@@ -161,7 +161,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _option(
         parser, "--keep DIR",
-        "where what changelogs said is kept: a copy that is still at its offset is compared without reading again",
+        "keep what changelogs said: a copy that is still at its offset is compared without reading it again",
         type=Path,
     )  # fmt: skip
     group = parser.add_argument_group("output")
@@ -235,8 +235,8 @@ def _add_verified(parser: argparse.ArgumentParser, about: str) -> None:
 def _add_look_back(parser: argparse.ArgumentParser) -> None:
     _option(
         parser, "--look-back DAYS",
-        "leave out what ended before (midnight UTC, so many days before today); default: nothing is left out. "
-        f"{ALL}: also read every event of finished days, though `compact --snapshots` made snapshots of them",
+        "leave out what ended before midnight (UTC) that many days ago; default: leave out nothing. "
+        f"{ALL}: also read every event of days that have snapshots",
     )  # fmt: skip
 
 

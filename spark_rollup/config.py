@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from agent.contract.codec import epoch_us
 from agent.contract.reporting import GUARANTEES, HEARTBEAT_S, REPORTED_SETTINGS
-from spark_rollup.clock import epoch_us
 from spark_rollup.errors import UnreadError, UsageError
 
 SILENT_AFTER_S = 3 * HEARTBEAT_S
@@ -19,9 +19,6 @@ SILENT_AFTER_S = 3 * HEARTBEAT_S
 
 MARKER = "_bronze.json"
 """This file makes a directory a bronze directory."""
-
-FLEET, AGENT = "fleet", "agent"
-"""Values of `reported_by`: a rule of the fleet, or a single agent."""
 
 MAX_LOOK_BACK_DAYS = 3650
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from agent.contract.audited import gather
 from agent.contract.events import Severity
 from agent.contract.exit_codes import Exit
 from agent.contract.names import not_here
@@ -12,7 +13,6 @@ from spark_rollup.config import AuditOptions, named_in
 from spark_rollup.correlate import RULES
 from spark_rollup.fleet.judge import FINDINGS, RESTARTS
 from spark_rollup.fleet.reduce import DISABLED, KNOWN_PODS, RELEASES
-from spark_rollup.judging.incidents import gather
 from spark_rollup.report.restart_answer import Known, Question, answer, with_steps
 from spark_rollup.report.write import by
 

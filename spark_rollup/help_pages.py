@@ -6,8 +6,8 @@ from agent.contract.exit_codes import Exit, codes_text
 from agent.contract.help_page import HelpPage
 
 ABOUT = """\
-Correlates the events of all statewarden agents: which state of the fleet can no
-longer be trusted, which problems no single pod can see, and what to do next.
+Reads the events of all statewarden agents and says which state of the fleet can
+no longer be trusted, what only several pods together show, and what to do next.
 Reads the agents' segments, or bronze: the Delta tables that `ingest` makes of
 them. Runs on PySpark (pip install 'statewarden[rollup]') and Java 17 or later."""
 
@@ -36,7 +36,7 @@ PAGES = {
 Reads the events of all pods, from bronze or from the agents' segments, prints
 the incidents of the fleet, the worst first, and writes tables, JSON lines,
 metrics and report.html into --output. The last good output stays there until
-the new one is complete; what changed since then is said first.""",
+the new one is complete; the first lines say what has changed since then.""",
         _FOUND | {Exit.UNREAD: "an input can't be read, or what --expect names is missing"},
         """\
 examples:
@@ -116,8 +116,8 @@ more: docs/rollup.md, docs/delivery.md""",
         "[OPTION ...] --bronze WHERE",
         """\
 Once a day: joins the small files of finished days in bronze. With --snapshots
-it also keeps of each day what audits need, so that they read that in place of
-the day; with --retain it removes the events of old days that have a snapshot.""",
+it also keeps what audits need of each finished day; they read that instead of
+the day. With --retain it removes the events of old days that have a snapshot.""",
         _DONE,
         """\
 examples:
@@ -130,7 +130,7 @@ more: docs/rollup.md""",
         "[OPTION ...] --digests WHERE --output DIR",
         """\
 Compares digests of stores with their changelogs, or without --kafka with each
-other: what agents suspect is then proved or refuted. `statewarden digest` makes
+other. This proves or refutes what agents suspect. `statewarden digest` makes
 digests, and agents may ship them.""",
         _FOUND,
         """\

@@ -62,7 +62,7 @@ FINDING = _columns(
     """
     id detector level severity confidence status namespace application_id task_id store pod opened_at upstream:list
     affected missing_facts:list summary evidence next_action pods:list confirms:list refutes:list explains:list
-    reported_by resolved_at mechanism incident_id lineage:list local_incidents
+    reported_by resolved_at mechanism incident_id lineage:list local_incidents identity remedy seen_at
     """,
     evidence=EVENT_ROW["evidence"].dataType,
     local_incidents=T.ArrayType(LOCAL_INCIDENT),
@@ -71,7 +71,7 @@ FINDING = _columns(
 
 `confirms`, `refutes` and `explains` hold the `finding_id`s of agents' findings. `reported_by` is `fleet` for a rule,
 and `agent` for an agent's open critical or warning that no rule settles (`alone`): then `detector` is the agent's.
-`incident_id` is known once all findings are (`judging.incidents`).
+`incident_id` is known once all findings are (`agent.contract.audited`).
 """
 
 EVIDENCE = _columns("role id detector task_id store pod")
@@ -83,7 +83,7 @@ INCIDENT = _columns(
     """,
     findings=T.ArrayType(EVIDENCE),
 )
-"""Table `incidents` and one line of `incidents.jsonl`: one row per incident (`judging.incidents`), the worst first."""
+"""Table `incidents` and one line of `incidents.jsonl`: one row per incident, the worst first."""
 
 TIMELINE = _columns(
     """

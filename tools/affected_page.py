@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from agent.contract.runbooks import address_of
 from agent.layout.releases import LAST_PATCHES, ROCKSDB_RELEASES, Release, ReleaseRange
-from tools.upstream.data import Issue, load_issues, load_quiet, named_upstream
+from tools.upstream.data import Issue, load_issues, named_upstream
 
 _NO_ISSUE = " (no upstream issue)"
 _LINES = tuple(f"{major}.{minor}" for major, minor in LAST_PATCHES)
@@ -22,11 +22,13 @@ _TABLE = "| release | under either guarantee | exactly-once only | at-least-once
 _BUGS = """
 ## Bugs that do harm
 
-They concern all stores on disk with a changelog, under either guarantee, unless a bug says otherwise. The first line
-of each bug lowers the risk; the runbook repairs the damage.
+All stores on disk with a changelog, under either guarantee, unless a bug says otherwise. The first line of each bug
+lowers the risk; the runbook repairs the damage.
 """
 _HARMLESS = """
 ## What loses nothing
+
+What detectors know of. `tools/upstream/issues.toml` has more that was read and does no harm.
 
 | issue | what goes wrong | affected | fixed | detector |
 |---|---|---|---|---|"""
@@ -70,19 +72,22 @@ def as_ranges(text: str) -> tuple[ReleaseRange, ...]:
 def render_affected_page(page: str) -> str:
     """Render the page below its first paragraphs."""
     bugs = harmful()
-    harmless = [issue for issue in load_issues() if not issue.harm]
+    named = named_upstream()
+    harmless = [issue for issue in load_issues() if not issue.harm and issue.key in named]
     lines = [
         f"{page.partition(_TABLE)[0].rstrip()}\n",
         _TABLE,
         "|---|---|---|---|",
     ]
-    for cells, group in groupby(reversed(tuple(_lines(bugs))), key=itemgetter(1)):
+    everywhere = [bug for bug in bugs if ReleaseRange() in bug.releases]
+    lines.append(f"| any | {', '.join(_link(bug, 'all') for bug in everywhere)} | | |")
+    others = tuple(bug for bug in bugs if bug not in everywhere)
+    for cells, group in groupby(reversed(tuple(_lines(others))), key=itemgetter(1)):
         title = _title([line for line, _ in group])
         lines.append(f"| {title} | {' | '.join(cells)} |")
     lines.append(_BUGS)
     lines += ["\n".join(_section(bug)) for bug in bugs]
-    lines += [_HARMLESS, *map(_harmless, harmless), "", "## Nothing on disk", ""]
-    lines += [f"- {why}: {', '.join(keys)}." for why, keys in load_quiet().items()]
+    lines += [_HARMLESS, *map(_harmless, harmless)]
     return "\n".join(lines) + "\n"
 
 
@@ -120,9 +125,10 @@ def _link(bug: Bug, patches: str) -> str:
 
 def _section(bug: Bug) -> tuple[str, ...]:
     issue = bug.issue
-    guarantee = f" Guarantee: {issue.guarantee}." if issue.guarantee else ""
+    said = issue.what.lower().startswith(issue.guarantee or "-")
+    guarantee = f" Guarantee: {issue.guarantee}." if issue.guarantee and not said else ""
     stores = f" Stores: {issue.stores}." if issue.stores != "all" else ""
-    found = f" Proof, with a program: [found](found/{issue.found}.md)." if issue.found else ""
+    found = f" [Proof](found/{issue.found}.md)." if issue.found else ""
     return (
         f"### {name_of(bug.issue.key)}",
         "",

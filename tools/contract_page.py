@@ -49,7 +49,7 @@ def _section(title: str, rows: list[Field], text: str = "") -> str:
     lines = [f"## {title}", ""]
     if text:
         lines += [text, ""]
-    lines += ["| field | type | required | since | meaning |", "|---|---|---|---|---|"]
+    lines += ["| field | type | meaning |", "|---|---|---|"]
     lines += [_row(row) for row in rows]
     return "\n".join(lines) + "\n"
 
@@ -61,9 +61,10 @@ def _row(row: Field) -> str:
     if row.values:
         meaning += " One of: " + ", ".join(f"`{value}`" for value in row.values) + "."
     kind = _TYPE_TEXT.get(row.type, row.type.value)
-    required = "yes" if row.required else ""
-    since = "" if str(row.since) == "1.0" else row.since
-    return f"| `{row.name}` | {kind} | {required} | {since} | {_escaped(meaning)} |"
+    if str(row.since) != "1.0":
+        meaning += f" Since {row.since}."
+    required = ", required" if row.required else ""
+    return f"| `{row.name}` | {kind}{required} | {_escaped(meaning)} |"
 
 
 def _escaped(text: str) -> str:

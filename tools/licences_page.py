@@ -75,5 +75,5 @@ def _java(licences: Licences, jars: Sequence[Jar]) -> Iterator[str]:
     yield ""
 
 
-_LISTED = 100
+_LISTED = 10
 """A licence of more jars is counted."""

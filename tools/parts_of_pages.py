@@ -45,17 +45,17 @@ _METRICS_HEAD = f"""\
 
 <!-- generated from `agent/publish/families`; change it there -->
 
-The agent serves these on `/metrics`, as Prometheus text or OpenMetrics. Every family is present from the first scrape.
-Series with known label values start at 0 if they can become anything else; applications without a task, disabled
-detectors and impossible severities have none. At most 100 applications have series, the liveliest first. Counters start
-from 0 with the agent. The scrape adds pod, namespace and node.
+The agent serves these on `/metrics`, as Prometheus text or OpenMetrics. Every family is there from the first scrape.
+Series with known label values start at 0; applications without a task and disabled detectors have none. At most 100
+applications have series, the liveliest first. Counters start from 0 with the agent. The scrape adds pod, namespace and
+node. The unit is the end of the name; `..._total` is a counter, `..._info` an info, everything else a gauge.
 
 An agent with 20 tasks of 3 stores gives at most {_SERIES} series; `metrics_detail = "store"` adds
 {SERIES_BUDGET_BY_STORE} per store. A task adds 8, an application at most {_EACH + 5}.
 `statewarden_task_findings` has at most 500 series and `statewarden_incident_info` at most
 {INCIDENTS_LISTED}, the worst first; `statewarden scan` lists the rest.
 
-Stable: the name changes only with a major version. Experimental: it may change with any.
+A name changes only with a major version, an experimental one with any.
 """
 
 _METRICS = f"""
@@ -88,11 +88,10 @@ def _commands(program: str, pages: Mapping[str, HelpPage]) -> str:
 def render_metrics_page() -> str:
     """Render `docs/metrics.md`: the agent's families by group, then the audit's."""
     parts = [_METRICS_HEAD]
-    heads = ("metric", "type", "labels", "stability", "meaning")
+    heads = ("metric", "labels", "meaning")
     values: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for title, metrics in GROUPS:
-        rows = [(row[0], metric.kind.value, *row[1:]) for metric in metrics for row in (_metric(metric),)]
-        parts.append(f"\n## {title}\n\n{_table(heads, rows)}")
+        parts.append(f"\n## {title}\n\n{_table(heads, map(_metric, metrics))}")
         for metric in metrics:
             for label, known in metric.initial.items():
                 values.setdefault((label, tuple(known)), []).append(f"`{metric.name}`")
@@ -101,14 +100,17 @@ def render_metrics_page() -> str:
         for (label, known), names in values.items()
     ]
     parts.append(f"\n## Label values known in advance\n\n{_table(('metric', 'label', 'values'), known_rows)}")
-    parts.append(_METRICS + _table(("metric", "labels", "stability", "meaning"), map(_metric, CATALOGUE)))
+    parts.append(_METRICS + _table(heads, map(_metric, CATALOGUE)))
     return "".join(parts)
 
 
 def _metric(metric: Metric | RollupMetric) -> tuple[str, ...]:
-    labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
-    unit = f" Unit: {metric.unit}." if metric.unit else ""
-    return f"`{metric.name}`", labels, metric.stability, f"{metric.help}{unit}"
+    labels = ", ".join(f"`{label}`" for label in metric.labels)
+    return (
+        f"`{metric.name}`",
+        labels,
+        metric.help + ("" if metric.stability == "stable" else " Experimental."),
+    )
 
 
 def render_facts_page(page: str) -> str:
@@ -185,9 +187,10 @@ def render_alerts_page(page: str) -> str:
 
 def _alert_section(alert: Alert) -> str:
     meaning, _, steps = fill(alert.description, _WORDS_OF_ALERTS).partition(" Next: ")
+    meaning = meaning.removeprefix("The agent on pod NAMESPACE/POD: ")
     lasts = f", after {alert.for_m} {'minute' if alert.for_m == 1 else 'minutes'}" if alert.for_m else ""
     todo = f"Next: {steps}\n\n" if steps else ""
     return (
-        f"\n## {alert.name}\n\n{alert.summary} (severity {alert.severity}{lasts}).\n\n{meaning}\n\n{todo}"
+        f"\n## {alert.name}\n\n{alert.summary} ({alert.severity}{lasts}). {meaning[0].upper()}{meaning[1:]}\n\n{todo}"
         f"More: [{alert.runbook.partition('/')[2]}]({address_of(alert.runbook, '.md')})\n"
     )

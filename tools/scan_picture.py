@@ -39,10 +39,11 @@ _FOREIGN = re.compile(r"\s*(?:@font-face \{.*?\}|<!--.*?-->)", re.DOTALL)
 def render_scan_picture() -> str:
     """Run the command and draw what it prints."""
     typed = " \\\n      ".join(" ".join(words) for words in COMMAND)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # lines break by the length of its name
         state = Path(folder) / "state"
         _unpack(state)
-        printed = _on_terminal([str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words])
+        words = [str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words]
+        printed = _on_terminal(words).replace(str(state.resolve()), "STATE_DIR")
     console = Console(record=True, width=WIDTH + 1, file=io.StringIO())
     console.print(Text.from_ansi(f"$ statewarden {typed}\n{printed.rstrip()}"), soft_wrap=True)
     drawn = console.export_svg(title="statewarden", theme=DIMMED_MONOKAI, unique_id="scan")

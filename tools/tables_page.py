@@ -58,6 +58,9 @@ MEANINGS = {
     "lineage": "findings of one mechanism that have one of these in common are one incident while they last",
     "local_incidents": "agents' incidents that it is about: which, how (`is`, `confirms`, `refutes`, `explains`), of "
     "which mechanism, since when (microseconds since the epoch)",
+    "identity": "RocksDB IDENTITY of the store; of some rules what else tells their findings apart",
+    "remedy": "what its step does with the task's directory: `restore`, `check-first`, `keep` or `other`",
+    "seen_at": "RFC 3339, UTC: when the agent said it; null = a rule alone says it",
     "absorbed": "ids of agents' incidents in it: each leads here",
     "title": "the mechanism, for people",
     "cluster": "empty = not known; it is in `namespace`, too",
@@ -112,11 +115,12 @@ def render_tables_page(page: str) -> str:
     """Render the tables; what is before them is written by hand."""
     parts = [f"{page.partition(f'## `{next(iter(TABLES))}`')[0].rstrip()}\n"]
     for name, (schema, grain) in TABLES.items():
-        rows = "\n".join(
-            f"| `{field.name}` | {field.dataType.simpleString().partition('<')[0]} | {MEANINGS.get(field.name, '')} |"
-            for field in schema.fields
-        )
+        types = {field.name: field.dataType.simpleString().partition("<")[0] for field in schema.fields}
+        rows = "\n".join(f"| `{x}` | {types[x]} | {MEANINGS[x]} |" for x in types if x in MEANINGS)
+        plain = ", ".join(f"`{x}` ({types[x]})" for x in types if x not in MEANINGS)
+        also = f"\nAlso {plain}.\n" if plain else ""
         parts.append(
-            f"\n## `{name}`\n\n{grain[0].upper()}{grain[1:]}.\n\n| column | type | meaning |\n|---|---|---|\n{rows}\n"
+            f"\n## `{name}`\n\n{grain[0].upper()}{grain[1:].rstrip('?')}.\n\n"
+            f"| column | type | meaning |\n|---|---|---|\n{rows}\n{also}"
         )
     return "".join(parts)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from agent.cli.lookup import is_issue
 from agent.contract.events import Level
 from agent.contract.runbooks import BY_PAGE, address_of, anchor_of
 from agent.detectors import BY_ID, DETECTORS
@@ -21,20 +20,11 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 from tools.affected_page import anchor_of_bug, harmful, name_of
 
-_SECTION = re.compile(
-    r"(Signal|Fires when|Fires|Clears when|Stays quiet when|Stays quiet|Blind spots|Cost|Source)\b"
-)
-_TITLE = re.compile(r"^(Detector|Rule) `[^`]+`: ")
-_SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z])")
-_PROOF = f"""If suspected, [verify](../verify.md) first, beside the running application or on a stopped one:
+_PROOF = f"""Suspected? [Verify](../verify.md) first. `equal` or `behind` refutes it {WHILE_UNUSED}:
 
     {proof_command("APP", "TASK", "STORE")}
 
-`equal` or `behind` refutes it {WHILE_UNUSED}. Otherwise:
-
 """
-
-_WORDS = "First: [where to start](README.md), [a stopped pod's volume](../stopped-volume.md)."
 
 
 def unit_pages() -> dict[str, Callable[[str], str]]:
@@ -48,23 +38,6 @@ def runbook_page(names: Sequence[str], page: str) -> str:
     return "\n\n".join([head, *(_runbook(name, page) for name in names)]) + "\n"
 
 
-def as_markdown(docstring: str) -> str:
-    """Turn a module docstring into text with a bullet per section (`Fires when ...`, `Blind spots: ...`)."""
-    first, _, rest = docstring.strip().partition("\n")
-    lines = [_TITLE.sub("", first)]
-    for line in rest.splitlines():
-        words = line.strip()
-        if found := _SECTION.match(words):
-            before = [""] if lines[-1] and not lines[-1].startswith(("- ", "  ")) else []
-            lines += [*before, f"- **{found[0]}**{words[found.end() :]}"]
-        elif words and lines[-1].startswith(("- ", "  ")):
-            lines.append(f"  {words}")
-        else:
-            lines.append(words)
-    text = "\n".join(lines).strip()
-    return text[:1].upper() + text[1:]
-
-
 def _runbook(name: str, page: str) -> str:
     by_hand = re.search(rf"<!-- {name}: by hand -->\n(.*?)\n<!-- {name}: generated -->", page, re.DOTALL)
     return (
@@ -75,11 +48,11 @@ def _runbook(name: str, page: str) -> str:
 
 def _head(name: str) -> str:
     meta = _meta(name)
-    what = f"{meta.title}. Level {meta.level.value}, severity up to {meta.severity.value}."
+    what = f"{meta.title} ({meta.level.value}, up to {meta.severity.value})."
     if isinstance(meta, RuleMeta):
-        return f"{what}\n\n{_WORDS}"
+        return what
     proof = _PROOF if can_be_proved(meta) else ""
-    return f"{what}\n\n{proof}**Next:** {meta.next_action}\n\n{_WORDS}"
+    return f"{what}\n\n{proof}**Next:** {meta.next_action}"
 
 
 def _signal(name: str) -> str:
@@ -87,10 +60,10 @@ def _signal(name: str) -> str:
     meta = _meta(name)
     is_rule = isinstance(meta, RuleMeta)
     module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
-    said = as_markdown(importlib.import_module(module).__doc__ or "").partition("\n")[2].strip()
-    shown = ("- **Fires", "- **Clears") if is_rule else ("- **Clears",)
-    parts = [x.rstrip() for x in re.split(r"(?:^|\n)(?=- \*\*)", said) if x.startswith(shown)]
-    rows = "\n".join(_SENTENCE.split(x)[0] for x in parts)
+    said = importlib.import_module(module).__doc__ or ""
+    shown = "Fires when|Fires|Clears when" if is_rule else "Clears when"
+    found = re.findall(rf"^({shown})\b(.*?\.)(?=\s+[A-Z]|\s*\Z)", said, re.MULTILINE | re.DOTALL)
+    rows = re.sub(r"\s+(?!- )", " ", "\n".join(f"- **{word}**{text}" for word, text in found))
     keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
     rows = f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
     return f"{rows}\n\n### Bugs\n\n{', '.join(map(_bug, keys))}." if keys else rows
@@ -117,8 +90,8 @@ LEVELS = {
 }
 """Level -> heading and what it means, the worst first."""
 
-Row = tuple[DetectorMeta | RuleMeta, str, Sequence[str]]
-"""A detector or rule, the name of its runbook, and what its upstream issues are called."""
+Row = tuple[DetectorMeta | RuleMeta, str]
+"""A detector or rule, and the name of its runbook."""
 
 _HEADS = (
     ("Detectors", "What an agent, `scan` or `replay` can report of one pod."),
@@ -131,26 +104,25 @@ MARKER = "<!-- generated from here (make docs) -->"
 
 
 def render_runbooks_list(page: str) -> str:
-    """Write one table per level, in the order of the registries within a severity; what is before the marker stays."""
-    detectors: list[Row] = [(x.meta, x.meta.id, [issue.key for issue in x.meta.upstream]) for x in DETECTORS]
-    rules: list[Row] = [(meta, f"rules/{meta.id}", meta.upstream) for meta in NAMING]
+    """Write one list per level, the most severe first; what is before the marker stays."""
+    detectors: list[Row] = [(x.meta, x.meta.id) for x in DETECTORS]
+    rules: list[Row] = [(meta, f"rules/{meta.id}") for meta in NAMING]
     parts = [page.partition(MARKER)[0], MARKER, "\n"]
     for (title, what), rows in zip(_HEADS, (detectors, rules), strict=True):
-        parts += [f"\n## {title}\n\n{what}\n", *_tables(rows)]
+        parts += [f"\n## {title}\n\n{what}\n", *_levels(rows)]
     return "".join(parts)
 
 
-def _tables(rows: Sequence[Row]) -> Iterator[str]:
+def _levels(rows: Sequence[Row]) -> Iterator[str]:
     for level, (title, what) in LEVELS.items():
         chosen = sorted((x for x in rows if x[0].level is level), key=lambda x: -x[0].severity.rank)
         if chosen:
-            yield f"\n### {title}\n\n{what}\n\n{_table(chosen)}"
+            yield f"\n### {title}\n\n{what}\n\n{_list(chosen)}"
 
 
-def _table(rows: Iterable[Row]) -> str:
-    lines = ["| runbook | up to | what it found | issues |", "|---|---|---|---|"]
-    for meta, name, issues in rows:
-        keys = ", ".join(filter(is_issue, issues))
+def _list(rows: Iterable[Row]) -> str:
+    lines = []
+    for meta, name in rows:
         address = address_of(name, ".md").removeprefix("runbooks/")
-        lines.append(f"| [{name}]({address}) | {meta.severity.value} | {meta.title} | {keys} |")
-    return "\n".join(lines) + "\n"
+        lines.append(f"- [{name}]({address}): {meta.title} ({meta.severity.value})\n")
+    return "".join(lines)

@@ -32,6 +32,13 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
                        help="disable this detector; every output says so; may be repeated")
 
 
+def same_settings(chosen: argparse.Namespace) -> list[str]:
+    """Give the settings of a command line as words that mean the same in any directory."""
+    words = [x for setting in chosen.sets for x in ("--set", setting)]
+    words += ["--properties", str(Path(chosen.properties).resolve())] if chosen.properties else []
+    return [*words, "--config", str(chosen.config.resolve())] if chosen.config else words
+
+
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add how findings are printed, and which of them make the exit code 1."""
     group = parser.add_argument_group("output")
@@ -65,7 +72,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     parser.add_argument("state_dir", nargs="?", metavar="STATE_DIR", help="Kafka Streams' state.dir")
-    group = parser.add_argument_group("who this is", "Every event and metric carries it.")
+    group = parser.add_argument_group("identity", "Every event and metric carries it.")
     group.add_argument("--pod", metavar="NAME", help="pod (default: POD_NAME, else the host name)")
     group.add_argument("--pod-uid", metavar="UID", help="uid of the pod (default: POD_UID, else its name)")
     group.add_argument("--namespace", metavar="NAME", help="namespace (default: POD_NAMESPACE)")
@@ -165,7 +172,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
         help="show each rule's judgement of this task (APPLICATION/TASK), and why it reports nothing",
     )
     parser.add_argument("--events", metavar="SOURCE",
-                        help="where the events are: http://HOST:9464 of a running agent, its spool, a directory, or"
-                        " s3://BUCKET/PREFIX")
+                        help="where the events are: http://HOST:9464 of a running agent, its spool, a directory,"
+                        " s3://BUCKET/PREFIX, or an audit's output")
     parser.add_argument("--evidence", action="store_true", help="with --events: every finding with its evidence")
     add_settings(parser)

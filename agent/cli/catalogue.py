@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from argparse import Namespace
 from operator import attrgetter
@@ -40,12 +41,13 @@ PRINTED = (
 _BESIDE = {"runbooks": "runbooks/README.md", **{name: f"{name}.md" for name in PRINTED}}
 """Pages that runbooks and `--help` send people to."""
 
+_RULES = sorted(x for x in NAMES if x.startswith("rules/"))
 _RECORDED_ID = re.compile(r"i-[0-9a-f]{12}|[0-9a-f]{16}|(?!rules/|detectors/)[^/]+/\d+_\d+")
 """An incident, a finding, or a task of an application."""
 
 _RECORDED = (
-    "add --events SOURCE: a running agent (http://localhost:9464), its spool, or where agents ship to (a directory,"
-    " s3://BUCKET/PREFIX). Its runbook: `statewarden explain DETECTOR`"
+    "add --events SOURCE: a running agent (http://localhost:9464), its spool, where agents ship to (a directory,"
+    " s3://BUCKET/PREFIX), or an audit's output. Its runbook: `statewarden explain DETECTOR`"
 )
 
 
@@ -92,7 +94,8 @@ def _explain_recorded(chosen: Namespace, config: Config) -> int:
     shown = chosen.evidence or len(incident.findings) == 1
     width = width_of(sys.stdout)
     paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=chosen.events))
+    source = shlex.quote(chosen.events)
+    sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=source))
     if not shown:
         sys.stdout.write(f"The {len(incident.findings)} findings behind it: use --evidence.\n")
     return 0
@@ -115,31 +118,25 @@ def _explain_issue(key: str) -> int:
 
 def _sections(name: str) -> dict[str, str]:
     """Read the sections of a page: alerts that are about no detector or rule, or lines of the application's log."""
-    page = PAGES / name
-    return sections_of(page.read_text("utf-8")) if page.is_file() else {}
+    return sections_of((PAGES / name).read_text("utf-8"))
 
 
 def _shown(section: str | None) -> str | None:
-    return None if section is None else page_text(section, {*names_to_explain()})
+    return None if section is None else page_text(section, {*names_to_explain()}, width_of(sys.stdout))
 
 
 def names_to_explain() -> list[str]:
     """List what has a page: detectors, rules, alerts about neither, exceptions, and what runbooks send to."""
-    return [*BY_ID, *_rules(), *_sections(ALERTS), *exceptions_of(_sections(LOG_LINES)), *_BESIDE]
-
-
-def _rules() -> list[str]:
-    is_installed = (PAGES / "runbooks").is_dir()
-    return sorted(x for x in NAMES if x.startswith("rules/")) if is_installed else []
+    return [*BY_ID, *_RULES, *_sections(ALERTS), *exceptions_of(_sections(LOG_LINES)), *_BESIDE]
 
 
 def _unknown(asked: str) -> str:
     """Say what is spelt like it, the alerts by their own names."""
     alerts = {slug_of(name): name for name in (*_sections(ALERTS), *exceptions_of(_sections(LOG_LINES)))}
-    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_rules(), *_BESIDE, *alerts})]
+    near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_RULES, *_BESIDE, *alerts})]
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
     return (
-        f"nothing is called that{hint} Rules of the fleet audit are called rules/ID."
+        f"unknown name{hint} Rules of the fleet audit are called rules/ID."
         " For a finding, an incident or APPLICATION/TASK add --events SOURCE"
     )
 
@@ -182,20 +179,9 @@ def _row(meta: DetectorMeta) -> dict[str, object]:
 def runbook(asked: str) -> str | None:
     """Give a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
     if asked in _BESIDE:
-        beside = PAGES / _BESIDE[asked]
-        return _shown(beside.read_text("utf-8") if beside.is_file() else None)
+        return _shown((PAGES / _BESIDE[asked]).read_text("utf-8"))
     name = asked.removeprefix("detectors/")
     if name not in NAMES:
         return None
-    page = PAGES / f"{page_of(name)}.md"
-    if page.is_file():
-        return _shown(section_of(page.read_text("utf-8"), anchor_of(name)))
-    return _without_page(BY_ID[name].meta) if name in BY_ID else None
-
-
-def _without_page(meta: DetectorMeta) -> str:
-    issues = "".join(
-        f"- {x.key}: affects {' and '.join(str(r) for r in x.releases)}; fixed: {x.fixed}\n"
-        for x in meta.upstream
-    )
-    return f"# {meta.id}\n\n{meta.title}.\n\n{issues}\nNext: {meta.next_action}\n"
+    page = (PAGES / f"{page_of(name)}.md").read_text("utf-8")
+    return _shown(section_of(page, anchor_of(name)))

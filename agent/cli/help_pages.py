@@ -26,7 +26,7 @@ _FOUND = {
     Exit.UNREAD: "undecided: a setting decides, or something could not be read",
 }
 _PRINTS = {Exit.CLEAR: "printed"}
-_READS = {**_PRINTS, Exit.UNREAD: "it is there, but can't be read"}
+_READS = {**_PRINTS, Exit.UNREAD: "SOURCE or a directory can't be read"}
 
 PAGES = {
     "scan": HelpPage(
@@ -34,9 +34,9 @@ PAGES = {
         "[OPTION ...] STATE_DIR",
         """\
 Reads a state.dir of Kafka Streams once, judges it and prints the incidents,
-the worst first, each with its evidence and one next step. Safe beside a running
-application: nothing is written, no lock is taken. Past restarts are no longer
-on disk; only a running agent (statewarden run) sees them.""",
+the worst first, each with one next step. Safe beside a running application:
+it writes nothing and takes no lock. A scan can't see past restarts; only a
+running agent (statewarden run) can.""",
         _FOUND,
         """\
 examples:
@@ -51,15 +51,15 @@ more: statewarden explain journeys, limits, configuration""",
         "print a runbook, or the story of a finding",
         "[OPTION ...] ID",
         """\
-Prints the runbook of a detector, of a rule of the fleet audit or of an alert:
-meaning, impact, diagnosis, mitigation; what an exception or a line of the
-application's log means. `stopped-volume` is how to work on the volume of a
+Prints the runbook of a detector, of a rule of the fleet audit or of an alert,
+or the meaning of an exception or a line of the application's log.
+`stopped-volume` tells how to work on the volume of a
 stopped pod. For an upstream issue it lists the detectors. With --events it
 prints what agents recorded: verdict and next step of a finding or an incident,
 or the list of incidents of an application or a task. SOURCE is a running agent
-(http://HOST:9464), its spool, a directory, or s3://BUCKET/PREFIX. With
---why-not it reads a state directory, or replays a trace, and shows why the
-rules report nothing for a task.""",
+(http://HOST:9464), its spool, a directory, s3://BUCKET/PREFIX, or an audit's
+output. With --why-not it reads a state directory, or replays a trace, and
+shows why the rules report nothing for a task.""",
         _READS,
         """\
 examples:
@@ -82,15 +82,16 @@ more: statewarden detectors, statewarden explain incidents""",
         """\
 Prints one bash script for exactly this incident, and runs nothing: stop the
 instance without losing its volume, check, copy the directories of its tasks,
-remove these and no others, start, watch the restoration, prove it. What is not
-known is a variable on top without which the script refuses to run. It prints
-none where that would not be safe: undecided, the only complete copy, another
-incident that comes first; it then says what to find out.""",
+remove these and no others, start, watch the restoration, prove it. Values that
+are not known are variables at the top; the script refuses to run while one is
+empty. Where no script is safe (undecided, the only complete copy, another
+incident first) it prints none and says what to find out.""",
         {Exit.CLEAR: "printed", Exit.UNREAD: "there is no safe script: standard error says what to find out"},
         """\
 examples:
   statewarden plan i-8e2475e90569 http://localhost:9464 > repair.sh
   statewarden plan i-8e2475e90569 s3://events/prod > repair.sh
+  statewarden plan i-8e2475e90569 audit-output > repair.sh
   statewarden plan i-8e2475e90569 --state-dir /var/lib/kafka-streams \\
       --set processing_guarantee=exactly_once_v2 > repair.sh
 
@@ -100,14 +101,14 @@ more: statewarden explain journeys, stopped-volume""",
         "prove that an incident is over",
         "[OPTION ...] INCIDENT [SOURCE]",
         """\
-Says `repaired` only when it is proved: SOURCE has the incident resolved, a new
+Says `repaired` only with proof: the incident is resolved in SOURCE, a new
 reading of the state directory finds nothing wrong with its tasks, each of their
 stores says up to which offset it is restored, and with --bootstrap-servers each
-holds what its changelog says. The script of `plan` ends in it.""",
+equals its changelog. The script of `plan` ends with this command.""",
         {
             Exit.CLEAR: "repaired",
             Exit.FOUND: "not repaired",
-            Exit.UNREAD: "not known yet: not restored, undecided, or not to be read",
+            Exit.UNREAD: "not known yet: not restored, undecided, or unreadable",
         },
         """\
 examples:
@@ -121,8 +122,8 @@ more: statewarden explain journeys, verify""",
         "list the detectors",
         "[OPTION ...]",
         """\
-Lists what is searched for: id, severity, level and title of each detector, and
-which ones the settings disable. Level `exposure`: the condition of a bug is on
+Lists the detectors: id, severity, level and title of each, and which ones the
+settings disable. Level `exposure`: the condition of a bug is on
 disk; `damage`: the bug has fired; `event`: something happened; `self`: about
 the agent.""",
         _PRINTS,
@@ -139,8 +140,8 @@ more: statewarden explain any ID, affected""",
         """\
 Watches a state.dir until SIGTERM: the sidecar of an application. Serves metrics
 for Prometheus and a page with what is open, logs each finding in one line, and
-ships events to --ship-to. What is not given here, STATE_DIR included, is taken
-from the environment and from --config; `statewarden check-config` shows it.""",
+ships events to --ship-to. Other settings, and STATE_DIR, come from the
+environment and from --config; `statewarden check-config` shows them.""",
         {
             Exit.CLEAR: "stopped cleanly, by SIGTERM or Ctrl-C",
             Exit.WRONG_USE: "it cannot start: a bad setting, or an address that is in use",
@@ -196,8 +197,8 @@ stopped one, and writes nothing into the state directory. No other command reads
 an application's topics. Needs: pip install 'statewarden[verify]'""",
         {
             Exit.CLEAR: "no store has a word of --fail-on, and all were judged",
-            Exit.FOUND: "a store has one",
-            Exit.UNREAD: "none has, but a store is undecidable, or no broker answers",
+            Exit.FOUND: "at least one store has such a word",
+            Exit.UNREAD: "a store is undecidable, or no broker answers",
         },
         """\
 examples:
@@ -211,12 +212,11 @@ more: statewarden explain verify""",
         "write fingerprints of stores for `statewarden-rollup verify`",
         "[OPTION ...] --output FILE STATE_DIR",
         """\
-Writes how many entries each RocksDB store has, and fingerprints of them, one
-line per store: copies can then be compared with each other and with their
-changelogs on another machine. No content leaves the pod, no broker is asked,
-and nothing is written into the state directory. Needs:
-pip install 'statewarden[verify]'""",
-        {Exit.CLEAR: "every store has a digest", Exit.UNREAD: "one has none: standard error says why"},
+Writes one line per RocksDB store: the number of its entries, and fingerprints
+of them. Another machine can then compare copies with each other and with their
+changelogs. No content leaves the pod, no broker is asked, and nothing is
+written into the state directory. Needs: pip install 'statewarden[verify]'""",
+        {Exit.CLEAR: "every store has a digest", Exit.UNREAD: "a store has none: standard error says why"},
         """\
 examples:
   statewarden digest /var/lib/kafka-streams --output pod-0.jsonl.gz

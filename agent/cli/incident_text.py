@@ -41,7 +41,7 @@ def incident_text(
     """Write an incident: how bad, where, what, since when, how sure, and the one next step.
 
     `of_reading`: it is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
-    `source`: where it is recorded.
+    `source`: where it is recorded, as words of a command line.
     """
     mark = incident.severity.value.upper().ljust(8)
     if paint:
@@ -77,14 +77,7 @@ def incident_text(
         incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO
     )
     if is_scripted and incident.status is Status.OPEN:
-        known = (
-            "--state-dir DIR, same settings"
-            if of_reading
-            else shlex.quote(printable(source))
-            if source
-            else "SOURCE"
-        )
-        lines.append(f"{_INDENT}as a script: statewarden plan {incident.id} {known}")
+        lines.append(_command("as a script", f"statewarden plan {incident.id} {source or 'SOURCE'}", width))
     if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events SOURCE"
@@ -119,6 +112,13 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
         text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
+
+
+def _command(label: str, command: str, width: int) -> str:
+    """Break a command into lines of which the shell makes one again."""
+    words = " ".join(shlex.quote(printable(x)).replace(" ", "\0") for x in shlex.split(command))
+    lines = wrapped(f"{label}: {words}", width - len(" \\")).splitlines()
+    return f" \\\n{_INDENT}".join(lines).replace("\0", " ")
 
 
 def is_past(incident: Incident[Finding]) -> bool:

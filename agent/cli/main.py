@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -64,7 +65,9 @@ def code_of(error: StatewardenError) -> Exit:
 def _obey(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        chosen = make_parser(given).parse_args(arguments)
+        if given[:1] == ["help"]:
+            given = [*given[1:], "--help"]
+        chosen = make_parser(given).parse_args(given)
     except SystemExit as stop:
         return int(stop.code or 0)
     command: Callable[[argparse.Namespace], int] = chosen.command
@@ -82,7 +85,7 @@ def make_parser(asked: Collection[str] = tuple(help_pages.PAGES)) -> argparse.Ar
     )
     parser.set_defaults(command=lambda _: _without_command(parser))
     parser.add_argument(
-        "--version", action=Print, const=_version, help="show version, commit, extras; then exit"
+        "-V", "--version", action=Print, const=_version, help="show version, commit, extras; then exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="statewarden")
     for name in help_pages.PAGES:
@@ -183,19 +186,20 @@ def _run(chosen: argparse.Namespace) -> int:
     return Supervisor(config, runbook=catalogue.runbook).run()
 
 
-def _shown(chosen: argparse.Namespace) -> Shown:
+def _shown(chosen: argparse.Namespace, again: str = "") -> Shown:
     from agent.cli.output import Shown
 
     undecided = getattr(chosen, "may_be_undecided", False)
-    return Shown(as_json=chosen.json, verbose=chosen.verbose, top=chosen.top, may_be_undecided=undecided)
+    return Shown(chosen.json, chosen.verbose, chosen.top, again, undecided)
 
 
 def _scan(chosen: argparse.Namespace) -> int:
     from agent.cli import offline
 
-    config = config_of(chosen)
+    again = shlex.join(["--state-dir", str(chosen.state_dir.resolve()), *options.same_settings(chosen)])
     return offline.scan(
-        chosen.state_dir, config, shown=_shown(chosen), fail_on=chosen.fail_on, may_be_empty=chosen.may_be_empty,
+        chosen.state_dir, config_of(chosen), shown=_shown(chosen, again), fail_on=chosen.fail_on,
+        may_be_empty=chosen.may_be_empty,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from agent import __version__
@@ -91,7 +90,7 @@ def scan(
     closing = f"read {coverage(pipeline.inventory)}; {ONE_READING}{_from_properties(config)}"
     if left_over := unused(pipeline.inventory, now_us):
         closing += f"\n{printable(left_over)}"
-    return _printed(pipeline, findings, pod, replace(shown, of_reading=True), fail_on, closing, config)
+    return _printed(pipeline, findings, pod, shown, fail_on, closing, config)
 
 
 def read_once(
@@ -228,10 +227,7 @@ def require_state_directory(disk: KernelDisk, directory: Path) -> None:
         what = "not a directory" if directory.exists() else "no such directory"
         raise UsageError(f"{directory}: {what}; give Kafka Streams' state.dir")
     if entries is Unseen.DENIED:
-        raise UnreadError(
-            f"{directory}: permission denied; Kafka Streams makes its directories 0750, so run with the"
-            " application's group (in Kubernetes: the same runAsGroup)"
-        )
+        raise _denied(directory)
     if isinstance(entries, Unseen):
         raise UnreadError(f"{directory}: cannot be listed ({entries.value}); give Kafka Streams' state.dir")
     found = {entry.name for entry in entries}
@@ -260,10 +256,7 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
         elif not isinstance(inner, Unseen) and is_application({entry.name for entry in inner}):
             return
     if denied:
-        raise UnreadError(
-            f"{directory / denied[0]}: permission denied; Kafka Streams makes its directories 0750, so run with"
-            " the application's group (in Kubernetes: the same runAsGroup)"
-        )
+        raise _denied(directory / denied[0])
     if not children:
         raise UsageError(
             f"{directory}: no application has started here; give Kafka Streams' state.dir"
@@ -274,6 +267,13 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
     raise UsageError(
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"
         f" directories (such as 0_0), a .lock or kafka-streams-process-metadata{hint}"
+    )
+
+
+def _denied(place: Path) -> UnreadError:
+    return UnreadError(
+        f"{place}: permission denied; Kafka Streams makes its directories 0750, so run with the application's group"
+        " (in Kubernetes: the same runAsGroup)"
     )
 
 

@@ -31,7 +31,7 @@ class Shown:
     as_json: bool = False  # lines for a program, see `json_lines`, and nothing else
     verbose: bool = False  # also print remarks, and every finding with its evidence
     top: int = 0  # at most so many incidents; 0 = up to `MOST_INCIDENTS`
-    of_reading: bool = False  # one reading found them, not a watch
+    again: str = ""  # how the same is read again, where one reading found it; empty: a watch did
     may_be_undecided: bool = False  # what is undecided is no reason for an exit code
 
 
@@ -90,11 +90,11 @@ def print_findings(
         head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
     stream.write(f"{head}\n\n")
     for incident in listed:
-        stream.write(
-            incident_text(
-                incident, paint=paint, width=width, verbose=shown.verbose, of_reading=shown.of_reading
-            )
-        )
+        text = incident_text(
+            incident, paint=paint, width=width, verbose=shown.verbose, of_reading=bool(shown.again),
+            source=shown.again,
+        )  # fmt: skip
+        stream.write(text)
     return code
 
 

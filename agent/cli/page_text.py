@@ -18,35 +18,35 @@ _BAR = re.compile(r"(?<!\\)\|")
 """What parts cells; a bar that belongs to a command is written with a stroke before it."""
 
 
-def tables_as_columns(page: str) -> str:
+def tables_as_columns(page: str, width: int = WIDTH) -> str:
     r"""Turn every table of a page, whose lines all begin and end with a bar, into columns.
 
-    Gives the page; in place of a table, its columns: no bars, cells wrapped so that a line has 100 characters at
-    most unless its words are longer. Below a header, rows are an empty line apart as soon as one of them is
+    Gives the page; in place of a table, its columns: no bars, cells wrapped so that a line has `width` characters
+    at most unless its words are longer. Below a header, rows are an empty line apart as soon as one of them is
     wrapped; an empty header is left out.
     """
-    return _TABLE.sub(lambda table: _columns([_cells(line) for line in table[0].splitlines()]), page)
+    return _TABLE.sub(lambda table: _columns([_cells(line) for line in table[0].splitlines()], width), page)
 
 
 def _cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in _BAR.split(line)[1:-1]]
 
 
-def _columns(rows: list[list[str]]) -> str:
+def _columns(rows: list[list[str]], width: int) -> str:
     head, body = rows[0], [row for row in rows[1:] if not all(map(_RULE.fullmatch, row))]
     named = any(head)
     shown = [head, *body] if named else body
-    widths = _widths([max(map(len, column)) for column in zip_longest(*shown, fillvalue="")])
+    widths = _widths([max(map(len, column)) for column in zip_longest(*shown, fillvalue="")], width)
     laid = [_row(row, widths) for row in body]
     apart = "\n\n" if named and any("\n" in row for row in laid) else "\n"
     top = [_row(head, widths), _GAP.join("-" * width for width in widths)] if named else []
     return "".join(f"{line}\n" for line in [*top, apart.join(laid)])
 
 
-def _widths(natural: list[int]) -> list[int]:
+def _widths(natural: list[int], width: int) -> list[int]:
     """Take from the widest column until a line fits."""
     widths = list(natural)
-    room = WIDTH - len(_GAP) * (len(widths) - 1)
+    room = width - len(_GAP) * (len(widths) - 1)
     while sum(widths) > room and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return widths
@@ -64,7 +64,7 @@ def _row(cells: list[str], widths: list[int]) -> str:
     )
 
 
-_COMMENT = re.compile(r"^(?:<!--.*?-->|<a id=.*></a>)\n\n?", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^(?:<!--.*?-->|<a id=[^>]*></a>)\n\n?", re.MULTILINE | re.DOTALL)
 _ANCHOR = "\n<a id="
 _DEEPER = re.compile(r"^#(?=#+ )", re.MULTILINE)
 _BREAK_AFTER_COLON = re.compile(r"(?<=:)<br>")
@@ -84,15 +84,36 @@ def sections_of(page: str) -> dict[str, str]:
     return {x.partition("\n")[0]: f"# {x.rstrip()}\n" for x in page.split("\n## ")[1:]}
 
 
-def page_text(page: str, known: Set[str]) -> str:
-    """Take out of a page what only a browser can use.
+def page_text(page: str, known: Set[str], width: int = WIDTH) -> str:
+    """Take out of a page what only a browser can use, and wrap it.
 
     `known`: what `explain` prints, by the names that it takes. Gives the page without comments, anchors and line
     breaks of HTML, its tables as columns; each link to a runbook, or to another page that is printed, is its text
     and the command.
     """
     text = _BREAK_AFTER_COLON.sub(" ", _COMMENT.sub("", page)).replace("<br>", "; ")
-    return tables_as_columns(_LINK.sub(partial(_link_text, known=known), text))
+    text = _BOLD.sub(r"\1", _LINK.sub(partial(_link_text, known=known), text))
+    parts = _FENCED.split(text)
+    parts[::2] = (_PROSE.sub(lambda block: _filled(block[0], width), x) for x in parts[::2])
+    return tables_as_columns("".join(parts), width)
+
+
+_BOLD = re.compile(r"(?<![*`\w])\*\*(?=\S)(.+?)\*\*", re.DOTALL)
+_CODE = re.compile(r"`[^`]+`|\(statewarden explain [^)]+\)")
+_FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_PROSE = re.compile(r"^(?![#|]|    ).+(?:\n(?![#|]| *(?:[-*]|\d+\.) ).+)*", re.MULTILINE)
+"""A paragraph, or an item of a list: no heading, table, or line of code."""
+_BEGIN = re.compile(r" *(?:(?:[-*]|\d+\.) +)?")
+
+
+def _filled(block: str, width: int) -> str:
+    """Wrap a paragraph, or an item below its mark; what can be typed stays in one line."""
+    begin = _BEGIN.match(block)[0]  # type: ignore[index] # it matches the empty text
+    words = _CODE.sub(lambda x: x[0].replace(" ", "\0"), " ".join(block.removeprefix(begin).split()))
+    return textwrap.fill(
+        words, width, initial_indent=begin, subsequent_indent=" " * len(begin), break_long_words=False,
+        break_on_hyphens=False,
+    ).replace("\0", " ")  # fmt: skip
 
 
 def _link_text(link: re.Match[str], *, known: Set[str]) -> str:

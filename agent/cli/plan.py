@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent import __version__
-from agent.cli.arguments import add_settings
+from agent.cli.arguments import add_settings, same_settings
 from agent.cli.incident_text import is_past
 from agent.cli.known import Known, known_of
 from agent.config import Config
@@ -38,8 +38,8 @@ def add_plan(parser: argparse.ArgumentParser, config_of: Callable[[argparse.Name
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
     parser.add_argument("source", nargs="?", metavar="SOURCE",
-                        help="where it is recorded: http://HOST:9464 of a running agent, its spool, a directory, or"
-                        " s3://BUCKET/PREFIX; without it the state directory is scanned")  # fmt: skip
+                        help="where it is recorded: http://HOST:9464 of a running agent, its spool, a directory,"
+                        " s3://BUCKET/PREFIX, or an audit's output (default: --state-dir)")  # fmt: skip
     parser.add_argument(
         "--state-dir", type=Path, metavar="DIR", help="Kafka Streams' state.dir on this machine"
     )
@@ -85,9 +85,7 @@ def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
         return ["http://localhost:9464", *words]
     if chosen.source and chosen.source.startswith("http"):
         words.insert(0, chosen.source)
-    words += [x for setting in chosen.sets for x in ("--set", setting)]
-    words += ["--properties", str(Path(chosen.properties).resolve())] if chosen.properties else []
-    return [*words, "--config", str(chosen.config.resolve())] if chosen.config else words
+    return [*words, *same_settings(chosen)]
 
 
 def script(known: Known, asked: list[str]) -> str:
@@ -98,53 +96,56 @@ def script(known: Known, asked: list[str]) -> str:
 
 
 def _head(known: Known, asked: list[str]) -> Iterator[str]:
-    incident, pod = known.incident, known.pod
+    incident = known.incident
     tasks = " ".join(map(shlex.quote, incident.step_tasks))
+    stores = " ".join(map(shlex.quote, sorted(_stores(incident))))
     yield "#!/usr/bin/env bash"
     what = f"{incident.lead.detector} ({incident.severity}, {incident.confidence})"
-    where = "/".join(x for x in (known.namespace, pod) if x)
-    yield from _comment(f"Incident {incident.id}: {what} of {incident.application_id} {tasks} on {where}.")
-    yield from _comment(incident.sentence)
-    yield from _comment(f"Next step: {incident.next_action}")
-    yield from _comment(
-        f"Printed, not run, by `statewarden plan` {__version__}. Read it, fill in what is empty, then: bash FILE"
-    )
-    yield "set -euo pipefail\n"
-    yield "# --- What is known"
-    yield f"INCIDENT={shlex.quote(incident.id)}"
-    yield f"APPLICATION={shlex.quote(incident.application_id)}"
-    yield f"TASKS=({tasks})  # all of them before the one start"
-    stores = sorted(_stores(incident))
-    yield "# Tasks, each with the IDENTITY of its damaged store."
-    yield f"STORES=({' '.join(map(shlex.quote, stores))})"
-    yield f"SEEN_AT={shlex.quote(_seen_at(known))}  # if not empty: no process has worked there since then"
-    yield f"POD={shlex.quote(pod)}"
-    yield f"ASKED=({' '.join(map(shlex.quote, asked))})  # arguments of `repaired` at the end"
-    yield "BROKERS=''  # optional: HOST:PORT,... also verifies the stores against their changelogs"
-    yield "WATCH_FOR_S=3600"
-    needed = _kubernetes(known) if known.namespace else _host(known)
-    names = ["COPY_TO"]
-    yield "\n# --- What is not known: fill it in; it never comes from the environment"
-    if _is_to_be_checked(incident):
-        names.append("CHECKED")
-        yield from _comment(
-            "The step names a check. After it, and only if it does not refute the finding: yes"
-        )
-        yield "CHECKED=''"
-    yield from _comment(
-        "A directory of this machine, outside the state: the copies are all that can undo a mistake."
-    )
-    yield "COPY_TO=''"
-    if known.others:
-        yield from _also(known)
-        names.append("OTHERS")
+    where = "/".join(x for x in (known.namespace, known.pod) if x)
+    for line in (
+        f"Incident {incident.id}: {what} of {incident.application_id} {tasks} on {where}.",
+        incident.sentence,
+        f"Next step: {incident.next_action}",
+        f"Printed, not run, by `statewarden plan` {__version__}. Read it, fill in what is empty, then: bash FILE",
+    ):
+        yield from _comment(line)
+    yield f"""set -euo pipefail
+
+# --- What is known
+INCIDENT={shlex.quote(incident.id)}
+APPLICATION={shlex.quote(incident.application_id)}
+TASKS=({tasks})  # all of them before the one start
+# Tasks, each with the IDENTITY of its damaged store.
+STORES=({stores})
+SEEN_AT={shlex.quote(_seen_at(known))}  # if not empty: no process has worked there since then
+POD={shlex.quote(known.pod)}
+ASKED=({" ".join(map(shlex.quote, asked))})  # arguments of `repaired` at the end
+BROKERS=''  # optional: HOST:PORT,... also verifies the stores against their changelogs
+WATCH_FOR_S=3600
+
+# --- What is not known: fill it in; it never comes from the environment"""
+    needed = [_COPIES, *(_kubernetes(known) if known.namespace else _host(known))]
+    if incident.remedy is Remedy.CHECK_FIRST:
+        needed.insert(0, _CHECK)
     for name, value, reason in needed:
         yield from _comment(reason)
         yield f"{name}={shlex.quote(value)}"
-        names.append(name)
+    names = [name for name, _, _ in needed]
+    if known.others:
+        yield from _also(known)
+        names.append("OTHERS")
     yield f"NEEDED=({' '.join(names)})"
     yield "KEPT=$COPY_TO/$INCIDENT"
     yield ""
+
+
+_CHECK = (
+    "CHECKED", "", "The step names a check. After it, and only if it does not refute the finding: yes",
+)  # fmt: skip
+_COPIES = (
+    "COPY_TO", "",
+    "A directory of this machine, outside the state: the copies are all that can undo a mistake.",
+)  # fmt: skip
 
 
 def _also(known: Known) -> Iterator[str]:
@@ -173,48 +174,32 @@ def _also(known: Known) -> Iterator[str]:
         yield f'if [ "$OTHERS" = together ]; then {adds}; elif [ "$OTHERS" != left ]; then OTHERS=\'\'; fi'
 
 
-def _is_to_be_checked(incident: Incident[Finding]) -> bool:
-    return incident.remedy is Remedy.CHECK_FIRST
-
-
-def _kubernetes(known: Known) -> Iterator[tuple[str, str, str]]:
-    pod = known.pod
-    of_set = _ORDINAL.fullmatch(pod)
-    yield "NAMESPACE", known.namespace, "As its agent said."
-    yield (
-        "SET",
-        of_set[1] if of_set else "",
-        "The StatefulSet of the pod, by its name. Of anything else: statewarden explain stopped-volume",
-    )
+def _kubernetes(known: Known) -> list[tuple[str, str, str]]:
+    of_set = _ORDINAL.fullmatch(known.pod)
     claim = "{.spec.volumes[*].persistentVolumeClaim.claimName}"
-    yield (
-        "CLAIM",
-        "",
-        f"The claim with the state: kubectl -n {known.namespace} get pod {pod} -o jsonpath='{claim}'",
-    )
-    yield (
-        "STATE_IN_CLAIM",
-        "",
-        "The path of state.dir in the claim: state.dir without the mountPath, behind the subPath; . if it is its root",
-    )
-    yield (
-        "PAUSED",
-        "",
-        "What would bring the set back (Argo CD, Flux, an operator) is paused, or there is nothing: yes",
-    )
-    yield (
-        "IMAGE",
-        "docker.io/library/debian:12-slim",
-        "For the maintenance pod: anything with a shell, GNU find and tar.",
-    )
-    yield "AGENT", "statewarden", "The agent's container in the pod, as the chart calls it."
+    return [
+        ("NAMESPACE", known.namespace, "As its agent said."),
+        ("SET", of_set[1] if of_set else "",
+         "The StatefulSet of the pod, by its name. Of anything else: statewarden explain stopped-volume"),
+        ("CLAIM", "",
+         f"The claim with the state: kubectl -n {known.namespace} get pod {known.pod} -o jsonpath='{claim}'"),
+        ("STATE_IN_CLAIM", "",
+         "state.dir's path in the claim: without the mountPath, behind the subPath; . if it is its root"),
+        ("PAUSED", "",
+         "What would bring the set back (Argo CD, Flux, an operator) is paused, or there is nothing: yes"),
+        ("IMAGE", "docker.io/library/debian:12-slim",
+         "For the maintenance pod: anything with a shell, GNU find and tar."),
+        ("AGENT", "statewarden", "The agent's container in the pod, as the chart calls it."),
+    ]  # fmt: skip
 
 
-def _host(known: Known) -> Iterator[tuple[str, str, str]]:
+def _host(known: Known) -> list[tuple[str, str, str]]:
     at = str(known.state_dir.resolve()) if known.state_dir else ""
-    yield "STATE_DIR", at, "state.dir, above the directory of the application."
-    yield "STOP", "", "The command that stops the instance cleanly, such as: systemctl stop orders"
-    yield "START", "", "The command that starts it again, such as: systemctl start orders"
+    return [
+        ("STATE_DIR", at, "state.dir, above the directory of the application."),
+        ("STOP", "", "The command that stops the instance cleanly, such as: systemctl stop orders"),
+        ("START", "", "The command that starts it again, such as: systemctl start orders"),
+    ]
 
 
 def _stores(incident: Incident[Finding]) -> set[str]:

@@ -3,7 +3,7 @@
 
 STATE=$STATE_DIR
 HOW_TO_START="Start with: $START"
-HOW_TO_ASK="statewarden repaired $INCIDENT ${ASKED[*]} --state-dir $STATE_DIR"
+HOW_TO_ASK="statewarden repaired $(printf '%q ' "$INCIDENT" "${ASKED[@]}" --state-dir "$STATE_DIR")"
 PROGRAM=statewarden
 on_volume() { "$@"; }
 stop() { sh -c "$STOP"; }    # cleanly: a kill leaves uncommitted records in the other tasks

@@ -3,8 +3,8 @@
 
 STATE=/volume/$STATE_IN_CLAIM
 MAINTENANCE=statewarden-$INCIDENT
-HOW_TO_START="Start with: kubectl -n $NAMESPACE delete pod $MAINTENANCE --wait; kubectl -n $NAMESPACE create -f $KEPT/set.yaml"
-HOW_TO_ASK="kubectl -n $NAMESPACE exec $POD -c $AGENT -- statewarden repaired $INCIDENT ${ASKED[*]}"
+HOW_TO_START="Start with: kubectl -n $NAMESPACE delete pod $MAINTENANCE --wait; kubectl -n $NAMESPACE create -f $(printf %q "$KEPT/set.yaml")"
+HOW_TO_ASK="kubectl -n $NAMESPACE exec $POD -c $AGENT -- statewarden repaired $(printf '%q ' "$INCIDENT" "${ASKED[@]}")"
 PROGRAM=kubectl
 k() { kubectl -n "$NAMESPACE" "$@"; }
 on_volume() { k exec "$MAINTENANCE" -- "$@"; }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from agent.cli import offline
 from agent.cli.arguments import add_settings
+from agent.cli.output import width_of
 from agent.clock import SystemClock
 from agent.config import Config
 from agent.errors import ConfigError, UsageError
@@ -28,7 +29,7 @@ def add_preflight(
     parser.add_argument("--json", action="store_true", help="one check per line")
     parser.add_argument(
         "--if", action="append", default=[], dest="assumed", metavar="[APP:]KEY=VALUE",
-        help="a setting that is to be changed: say first what of the state on disk is in the way; may be repeated",
+        help="a planned change of a setting: list the state on disk that is in its way; may be repeated",
     )  # fmt: skip
     add_settings(parser)
 
@@ -79,7 +80,8 @@ def print_results(results: Sequence[Result], *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write("".join(json.dumps(dataclasses.asdict(x)) + "\n" for x in results))
     else:
-        told = map(paragraph, sorted(results, key=lambda x: x.level.rank))
+        width = width_of(sys.stdout)
+        told = (paragraph(x, width) for x in sorted(results, key=lambda x: x.level.rank))
         sys.stdout.write("".join(told) + count(results) + "\n")
 
 

@@ -51,7 +51,8 @@ class Recorded:
             with urlopen(address, timeout=ANSWERS_WITHIN_S) as answer:  # noqa: S310 - the scheme was looked at
                 yield from answer.read().splitlines()
         except (URLError, OSError) as error:
-            raise UnreadError(f"{address}: {error}; is it the agent's --listen address?") from error
+            why = error.reason if isinstance(error, URLError) else error
+            raise UnreadError(f"{address}: {why}; is it the agent's --listen address?") from error
 
     def _of_an_object_store(self) -> Iterator[tuple[str, bytes]]:
         from agent.ship.sinks.object_store import ObjectStoreSink
@@ -76,6 +77,8 @@ class Recorded:
                 self.unread[str(path)] = (
                     f"{error}; of a running agent ask its port: --events http://HOST:9464"
                 )
+        if not self.segments:
+            raise UsageError(f"{directory}: no events: no *.jsonl, *.jsonl.gz or {DATABASE_NAME} below it")
 
     def _unpacked(self, segments: Iterator[tuple[str, bytes | Path]]) -> Iterator[bytes]:
         for name, held in segments:

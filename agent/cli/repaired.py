@@ -30,11 +30,6 @@ _NO_OFFSET = (
     "no offset is on disk, so the end of the restoration is not known: ask again after the next orderly stop, or give"
     " --bootstrap-servers"
 )
-_VERIFY: dict[str, object] = {
-    "store": None, "topic": [], "kind": [], "retention": [], "json": False, "explain": 0, "show_keys": False,
-    "work": None,
-}  # fmt: skip
-"""Options of `verify` that are not asked here."""
 
 
 def add_repaired(
@@ -84,7 +79,11 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
     """Answer, and say what each part of it rests on. Raises: see `scan` and `explain`."""
     require_state_dir_name(config.agent.state_dir, "repaired --state-dir")
     said, state_dir = _Answer(), Path(config.agent.state_dir)
-    incident = Story(chosen.source, config).incident(chosen.id) if chosen.source else None
+    incident = None
+    if chosen.source:
+        story = Story(chosen.source, config)
+        incident = story.incident(chosen.id)
+        story.complain_of_unread(chosen.id, nothing=False)
     tasks = {(incident.application_id, x) for x in incident.tasks} if incident else set()
     tasks |= {_address(text) for text in chosen.task}
     if not tasks:
@@ -185,12 +184,14 @@ def _offset(task: Task, store: Store) -> int | None:
 
 
 def _verify(chosen: argparse.Namespace, state_dir: Path, application: str, task: str, said: _Answer) -> None:
-    from agent.cli.verify import DEFAULT_FAIL_ON, verify
+    from agent.cli.verify import DEFAULT_FAIL_ON, add_verify, verify
 
-    asked = argparse.Namespace(
-        **_VERIFY, state_dir=state_dir, bootstrap_servers=chosen.bootstrap_servers,
-        client_config=chosen.client_config, application=application, task=task, fail_on=f"{DEFAULT_FAIL_ON},behind",
-    )  # fmt: skip
+    parser = argparse.ArgumentParser()
+    add_verify(parser)
+    asked = parser.parse_args([
+        f"--bootstrap-servers={chosen.bootstrap_servers}", f"--client-config={chosen.client_config}",
+        f"--application={application}", f"--task={task}", f"--fail-on={DEFAULT_FAIL_ON},behind", "--", str(state_dir),
+    ])  # fmt: skip
     code, name = verify(asked), f"{application}/{task}"
     if code == Exit.CLEAR:
         said.proved.append(f"verified: {name} holds what its changelogs say")

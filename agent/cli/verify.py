@@ -38,7 +38,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
                         help="key=value lines by librdkafka's names: TLS, SASL")  # fmt: skip
     add_selection(parser)
     group = parser.add_argument_group(
-        "what no file says", "Give it where an error asks for it, by store; each may be repeated."
+        "not on disk", "Give these where an error asks for them, by store; each may be repeated."
     )
     group.add_argument("--topic", action="append", default=[], metavar="STORE=TOPIC", help="its changelog")
     group.add_argument("--kind", action="append", default=[], metavar="STORE=KIND",

@@ -57,6 +57,24 @@ def _to_the_second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
+def parse_us(text: object) -> int | None:
+    """Read RFC 3339 as microseconds since the epoch; None if it is no time: an agent's clock may be broken.
+
+    Spark writes years after 9999, too, and agents' evidence is free text.
+    """
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return epoch_us(when) if when.tzinfo else None
+
+
+def epoch_us(when: datetime) -> int:
+    """Write a time as microseconds since the epoch."""
+    elapsed = when - datetime(1970, 1, 1, tzinfo=UTC)
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+
+
 def moment(at_us: int) -> str:
     """Write a time with date and zone, to the second: `2026-11-22 03:14:07 UTC`."""
     return f"{rfc3339(at_us)[:19].replace('T', ' ')} UTC"

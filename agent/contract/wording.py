@@ -9,6 +9,7 @@ from agent.contract.events import Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.grouping import F, Member
 from agent.contract.mechanisms import Mechanism
+from agent.contract.remedy import Remedy
 
 NAMED = 6  # tasks or pods that a sentence names; of more it gives the number
 ALSO = 2  # other sentences of the same detector that an incident's sentence repeats, the worst first
@@ -105,23 +106,30 @@ def step(says: Member[F], rows: Sequence[Member[F]]) -> Step:
     same = [(x.finding.task_id, x.link.pod) for x in rows if x.finding.task_id and asks(x.finding) == said]
     here = sorted({task for task, where in same if where == pod})
     elsewhere = sorted({f"{task} on {where}" for task, where in same if where not in ("", pod)})
-    return Step(_repeat_for(says.finding.next_action, says.finding.task_id, here, elsewhere), tuple(here))
+    return Step(_repeat_for(says.finding, here, elsewhere), tuple(here))
 
 
-def _repeat_for(asked: str, task_id: str | None, here: Sequence[str], elsewhere: Sequence[str]) -> str:
+_ORDER = "copy all directories, remove all, and only then start."
+
+
+def _repeat_for(one: Finding, here: Sequence[str], elsewhere: Sequence[str]) -> str:
     """Add to the instruction about one task for which others it is to be followed.
 
     One process has several tasks: who removes the directory of one of them and starts again is too late for the rest.
-    So the order is said before the instruction. What is about no single task's directory stays as it is.
+    So the order is said before the instruction, as a condition where a check comes first, and not at all where copies
+    are to be kept. What is about no single task's directory stays as it is.
     """
+    asked, task_id = one.next_action, one.task_id
     if not task_id or (task_id not in asked and "task directory" not in asked):
         return asked
     parts = [asked]
     if len(here) > 1:
-        removes = "remove t" in asked and "start" in asked
         tasks = f"for tasks {named(here)}"
-        order = f"Do this {tasks} together: copy all directories, remove all, and only then start."
-        parts.insert(0, order if removes else f"This is {tasks}.")
+        order = {
+            Remedy.KEEP: f"This is {tasks}.",
+            Remedy.CHECK_FIRST: f"This is {tasks} together. If you remove them: {_ORDER}",
+        }.get(one.remedy, f"Do this {tasks} together: {_ORDER}")
+        parts.insert(0, order if "remove t" in asked and "start" in asked else f"This is {tasks}.")
     if elsewhere:
         # a command at the end stays one that can be copied
         parts[-1] = asked if asked.endswith(".") else f"{asked} ."

@@ -5,11 +5,6 @@ windowed store in the segment that answered when it was opened; known of 4.3.1 o
 Fires when an offset falls while the store stays open (`falls`), and when a replay from the start ends below what the
 store had (`changelog_ends`): the changelog was recreated or cut, or the application was reset without `cleanUp()`.
 Clears when the incarnation is gone: the task was wiped, or its directory removed.
-Blind spots: a store whose changelog is a source topic; an agent that never saw the higher offset; under exactly-once up
-to 4.2 a changelog that has grown past it before the first orderly close, if a kill wipes the task before that; from 4.3
-on a changelog that has grown past it before the store is flushed, if the offset was not out of range (puts is unknown
-from commits there), a removal in a task with a windowed store or a source topic in place of a changelog, and a windowed
-store whose segment that answered has expired since.
 Source: AbstractSegments.committedOffset and commit (4.3.1); StoreChangelogReader.hasRestoredToEnd and
 pollRecordsFromRestoreConsumer, DefaultStateUpdater.handleTaskCorruptedException (3.9.1, 4.3.1),
 AbstractColumnFamilyAccessor.commit (4.3.1): a position beyond the end is out of range, which drops the offset and keeps

@@ -9,9 +9,6 @@ had live entries. Confirmed where that offset is known to be the end. Under eith
 that was made empty took more puts, in its first opening, than its checkpoint counts records.
 Clears when the store is gone.
 Stays quiet where a detector of a known fault reports the same damage.
-Blind spots: fewer puts than offsets that carry none (markers, aborted records); a close that wrote its offset after
-records that were never committed; stores that put more than once per record; transactional stores (4.4+), where
-standbys and restorations write ahead of the offset.
 
 Source:
     docs/state-format.md#wipes (exactly-once wipes what may hold uncommitted records); ProcessorStateManager.restore

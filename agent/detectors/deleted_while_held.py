@@ -7,8 +7,6 @@ process goes on for a second. One finding per database that goes.
 Fires, too, when a single file that RocksDB needs goes while `LOCK` stays and is held: no owner does that. Usually
 `state.dir` is in a temporary directory that the operating system sweeps by age.
 Stays quiet for whoever closes first, and for SST files and old manifests, which a running store drops itself.
-Blind spots: a volume that announces nothing (network, FUSE); stores that are not RocksDB or in memory; a directory
-that was moved away; a sweep while no process holds the store (`torn-store`).
 
 Source:
     StateManagerUtil.closeStateManager (2.6.0 to 4.3.1: closes, then deletes), AbstractSegments.cleanupExpiredSegments
@@ -39,8 +37,8 @@ META = DetectorMeta(
         " restored in full."
     ),
     consequence=(
-        "The store lives in open files only: it is gone with the process, or fails at its next open, and a second owner"
-        " may not be kept out."
+        "The store exists only in the process's open files. It is lost when the process ends, and a second process can"
+        " open the directory."
     ),
     twin=Twin(
         "N14, a fenced owner wiped all its tasks: it closed every store first", "benign-eos-fencing-4.1.2"

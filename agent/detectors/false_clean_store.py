@@ -249,7 +249,7 @@ TRUSTED = Rule[Trusted](
         )
     ),
     summary=lambda x, proof: (
-        f"{x.named} was marked clean without its offset and is trusted;"
+        f"{x.named} was marked clean without its offset, and the start trusted it."
         f" {x.uncertain} flushed puts were {_HOW_SURE[proof.certain if proof else None]} committed."
     ),
     evidence=_evidence,

@@ -9,7 +9,6 @@ the one that answers, is still empty. A warning where it is not known whether th
 count all that it took may be on disk, and for stores that delete (sessions). Info while it runs under at-least-once:
 how many segments a kill would lose from.
 Clears when the segment expires or is wiped; before a start, when the directory is removed.
-Blind spots: late records of a segment that was past, unless the count is short; a loss before the first reading.
 
 Source:
     AbstractSegments.committedOffset, commit and close, RocksDBStore.openDB, StateDirectory.initializeStartupStores
@@ -48,7 +47,7 @@ META = DetectorMeta(
         " was not killed still has those windows."
     ),
     consequence=(
-        "Windows are gone from the store or hold too little, now or from the next start on; no replay brings them back."
+        "Windows are missing or incomplete, now or after the next start; no replay brings them back."
     ),
     twin=Twin("N5, segments closed clean, all with the same offset", "control-20663-close-4.3.0"),
     silent_where=((Fact.SEGMENT_ANSWERS_FOR_STORE, Truth.NO),),

@@ -10,8 +10,6 @@ and later) claims, after an opening, the offset of another one, although it was 
 and nothing was flushed to it since.
 Clears when the store or segment is gone.
 Stays quiet where a detector of a known fault reports the same damage.
-Blind spots: an offset in memory that no file shows (`store-shrank` sees what came of it); a store of which the agent
-knows no earlier state; windowed stores up to 4.2.
 
 Source:
     ProcessorStateManager.initializeStoreOffsetsFromCheckpoint (2.6.0 to 4.2.1) and initializeStoreOffsets (4.3.0): a

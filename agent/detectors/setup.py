@@ -39,8 +39,8 @@ META = DetectorMeta(
         " started later, cleanly. Do not start a release before 4.3 on stores of 4.3 or later. Remove nothing before."
     ),
     consequence=(
-        "Two processes destroy each other's state; a downgrade from 4.3 fails at every start; on a volume that does not"
-        " last every start of the pod restores all its state in full."
+        "By what the finding says: two processes damage each other's state, a downgrade from 4.3 fails at every start,"
+        " or every start of the pod restores all its state."
     ),
     lowers_risk="Mount a persistent volume at state.dir, or keep standbys on other pods.",
     twin=Twin("two applications side by side in one directory", "benign-two-apps-one-dir-3.9.2"),

@@ -8,8 +8,6 @@ Where the release deletes the checkpoint before the task runs, one that stays is
 standbys, and nothing but 10,000 records flushed after it is a proof.
 From 4.3 on the offset of such a checkpoint is moved into the store, and trusted there; with transactional stores
 (4.4+) a store without an offset is not wiped at all (`agent.judging.unwiped`): critical before the next start, too.
-Blind spots: beside standbys, a crash on a release with KAFKA-20685 before an upgrade to one with the fix: info. Up to
-2.5 a task whose thread died in a process that lived on, and got it back as a standby: silent.
 
 Source:
     ProcessorStateManager.initializeStoreOffsetsFromCheckpoint (an entry suppresses the wipe), 2.0.0

@@ -8,9 +8,6 @@ Clears when the incarnation is gone: the copy was removed, and restored from emp
 Stays quiet for an offset at the end of the changelog: it is out of range, and everything is replayed
 (`overlaid-store`), or the task writes that record itself; for a store that had flushed more than its checkpoint covers
 when it ended: it has the record; under exactly-once, where a marker is at that offset.
-Blind spots: 4.3 and later, which write no checkpoint; a changelog of which compaction removed records behind the old
-offset, and windowed stores that passed over expired records; until the first checkpoint that shows more than the old
-one (from 2.7 on a close, or 10,000 records); a RocksDB version that Kafka does not ship.
 
 Source:
     ProcessorStateManager.updateCheckpointFileCache and updateStandbyStates (2.0.1 to 2.5.1: the offset and one);
@@ -53,7 +50,7 @@ META = DetectorMeta(
         " task directory, remove it, start, and wait until it is restored from empty."
     ),
     consequence=(
-        "This copy lacks one record until its key is written again. An active task counts or joins on without it."
+        "This copy lacks one record until its key is written again. An active task counts and joins without it."
     ),
     twin=Twin(
         "N22, an upgrade with the offset at the end of the changelog: out of range, and all is replayed",
@@ -156,8 +153,8 @@ RULE = Rule[Upgrade](
         "how far the copy has come since": lambda x: x.mark is None,
     },
     summary=lambda x, _: (
-        f"Task {x.task.id}: after the upgrade store {x.store.name} goes on behind offset {x.offset}, which the old"
-        f" release had yet to read: {x.put} puts for {x.put + 1} records."
+        f"Task {x.task.id}: after the upgrade store {x.store.name} skipped the record at offset {x.offset}, which the"
+        f" old release had yet to read: {x.put} puts for {x.put + 1} records."
     ),
     evidence=_evidence,
 )

@@ -47,8 +47,7 @@ META = DetectorMeta(
         " nothing is lost yet: if you stop it, stop it cleanly, never with SIGKILL. Upgrade to a release with the fix."
     ),
     consequence=(
-        "What was flushed beyond the checkpoint may never have been committed, and a start after a crash or SIGKILL"
-        " trusts it."
+        "Data beyond the checkpoint may never have been committed. A start after a crash or SIGKILL keeps it."
     ),
     lowers_risk=(
         "Give the pods a termination grace period longer than a commit and head-room in memory, and never delete them"
@@ -193,12 +192,12 @@ def _loudness(x: Kept, proof: Proof | None) -> Loudness:
 
 def _summary(x: Kept, _: Proof | None) -> str:
     state = (
-        "a crash would make the next start trust them, committed or not"
+        "After a crash the next start would keep them, committed or not"
         if x.held
-        else "no process holds it, the last one ended uncleanly, and a start will trust them, committed or not"
+        else "No process holds it, and the last one ended uncleanly: the next start keeps them, committed or not"
     )
     return (
-        f"Task {x.task.id}: {x.beyond} puts of store {x.store.name} were flushed beyond its checkpoint;"
+        f"Task {x.task.id}: {x.beyond} puts of store {x.store.name} were flushed beyond its checkpoint."
         f" {state}{_ROLES.get(x.role, '')}."
     )
 

@@ -14,10 +14,6 @@ Stays quiet where a detector of a known fault reports the same damage, for an of
 middle of its restoration, for compaction, deletions and expiry, for what was flushed beyond an offset, for what an
 owner wiped right after it wrote its offset under exactly-once, for versioned and global stores, and for a source
 topic in place of a changelog.
-Blind spots: fewer entries than were deleted meanwhile; a plain store on a release that may have versioned ones, which
-look the same; entries that were not counted; the oldest segment, and any that went while no agent watched (an older
-copy of the volume may have been put back). A changelog that is also cut by time
-(`cleanup.policy=compact,delete`, chosen by the application) makes a store shrink: it is never more than suspected.
 
 Source:
     docs/state-format.md#puts; LogCleaner keeps the newest record of each key; AbstractSegments.cleanupExpiredSegments

@@ -14,8 +14,6 @@ Clears when the store is wiped, removed or opened for good; for a leaked segment
 Stays quiet for two refusals and a wipe, for processes that end before they get the task, moves of a task, reopenings of
 a restoration (up to 2.5), stores that open twice, crash loops under at-least-once, and for a tool that opens the store
 while no process of the application lives.
-Blind spots: RocksDB set to keep few of its old logs; a leak from before the agent's first reading; other reasons why an
-opening fails.
 
 Source:
     AbstractColumnFamilyAccessor.open and close, RocksDBStore.openDB, ProcessorStateManager.registerStateStores

@@ -6,8 +6,6 @@ store whose keys are never deleted looks the same, and so does one whose task no
 Where no agent watched, the newest time below the application bounds the pause: of a volume at rest, before the
 start, and of one that was opened as it was. Info where file times are those of a copy (unknown), and before a start
 where `delete.retention.ms` is assumed.
-Blind spots: without a watch, a process that held its stores for so long, wrote nothing and was killed looks the same;
-4.3 and later, and exactly-once up to 3.7, leave no time of their last close once they are open again.
 
 Source:
     KAFKA-19943, KIP-1259; docs/state-format.md#kafka-19943.
@@ -225,13 +223,13 @@ def _evidence_of_reuse(x: Reuse, _: Proof | None) -> Iterator[Evidence]:
 def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
     lives = f"longer than tombstones live ({x.retention_ms / 1000:g} s)"
     what = (
-        f"nothing of this application was written for {seconds(x.until_us - x.since_us)}, {lives}"
+        f"this application wrote nothing for {seconds(x.until_us - x.since_us)}, {lives}"
         if x.is_long
         else f"it may have been unused for {lives}: its file times are those of a copy"
     )
     return (
-        f"Task {x.task.id}: {what}; a start goes on with store {x.store.name} at its old offset, and keys that other"
-        " instances deleted meanwhile would be back."
+        f"Task {x.task.id}: {what}. The next start uses store {x.store.name} at its old offset; keys that other"
+        " instances have deleted since would be back."
     )
 
 

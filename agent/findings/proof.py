@@ -59,5 +59,5 @@ def with_proof(
         return action
     command = f"`{proof_command(application_id, task_id, store)}`"
     if is_ahead:
-        return f"{action} What proves it, and refutes it {WHILE_UNUSED}: {command}"
+        return f"{action} To prove it (`equal` refutes it {WHILE_UNUSED}): {command}"
     return proof_first(command, action)

@@ -309,7 +309,10 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int, puts: int) 
     is_replaced = session.released_us is not None and store.identities and not session.is_of(store.identities)
     # A task that is held again without this store: what its checkpoint says of it then is not of this session.
     is_over = session.released_us is not None and session.released_us < task.held_since_us <= written_us
-    if written_us < session.opened_us or is_replaced or is_over:
+    # A store that its owner made anew was opened before; what was written before it was made is not of it.
+    born = [x.born_us for x in store.databases.values() if session.wiped]
+    began_us = min(born, default=session.opened_us)
+    if written_us < began_us or is_replaced or is_over:
         return
     unsure = max([x.undated_us for x in store.databases.values()], default=0) > written_us
     mark = CheckpointClaim(written_us, offset, puts, unsure)

@@ -188,7 +188,7 @@ def remark_on(text: str) -> str | None:
     if is_later_than_known(given):
         return (
             f"Kafka Streams {text} is later than {LATEST}, the last release that this version of statewarden knows:"
-            " no verdict says for sure that it is affected"
+            " no verdict is sure that it is affected"
         )
     if given.low != given.high:
         return (

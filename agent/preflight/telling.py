@@ -96,7 +96,6 @@ def sysctl_line(name: str, value: int) -> str:
     return f"the node (not the pod): sysctl -w {name}={value}, and the same line in /etc/sysctl.d"
 
 
-_WIDTH = 110
 _INDENT = " " * 23
 
 
@@ -106,12 +105,12 @@ def count(results: Iterable[Result]) -> str:
     return ", ".join(f"{levels.count(level)} {level.value}" for level in Level)
 
 
-def paragraph(result: Result) -> str:
-    """Write a result for people."""
+def paragraph(result: Result, width: int) -> str:
+    """Write a result for people, in lines of `width` columns."""
     mark = result.level.value if result.level is Level.OK else result.level.value.upper()
     place = f"{printable(result.where)}: " if result.where else ""
     lines = [f"{mark:<9}{result.check:<14}{place}{printable(result.what)}"]
     if result.change:
         lines.append(f"{_INDENT}change: {printable(result.change)}")
-    filled = (textwrap.fill(x, _WIDTH, subsequent_indent=_INDENT, break_long_words=False) for x in lines)
+    filled = (textwrap.fill(x, width, subsequent_indent=_INDENT, break_long_words=False) for x in lines)
     return "\n".join(filled) + "\n"

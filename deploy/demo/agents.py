@@ -36,7 +36,7 @@ class Agent:
         pod: str,
         state_dir: Path,
         own_dir: Path,
-        ship_to: Path,
+        ship_to: Path | str,
         settings: Mapping[str, str],
         on_line: Callable[[str, LogLine], None] | None = None,
         launcher: Sequence[str] = (sys.executable, "-m", "agent"),
@@ -47,7 +47,7 @@ class Agent:
             pod: Pod name that it reports.
             state_dir: What it watches.
             own_dir: Its own volume: spool and error output.
-            ship_to: Directory that it ships sealed segments to.
+            ship_to: Directory or address that it ships sealed segments to.
             settings: Operator's settings, given as `--set`.
             on_line: Called with pod and parsed line for each line of its log, on its own thread.
             launcher: Command that runs the agent's command line.

@@ -6,7 +6,6 @@ Fires when: the same id is seen on two pods of one application and namespace whi
 Clears when: one of the two processes ends, or shows another id.
 Stays quiet when: a volume moves (the process that had it before is gone by then), or the copy is idle, of which
     `cloned-volume` reports it.
-Blind spots: process ids exist since 2.6.2; a process that holds no task is seen only where the agent sees processes.
 Source: StateDirectory.initializeProcessId; StreamsProducer at exactly_once_v2 makes its transactional.id of the process
     id, so two of them fence each other without end: every task is wiped every few seconds, and no work is done
     (seen live on 4.3.1).

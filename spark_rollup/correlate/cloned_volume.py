@@ -6,7 +6,6 @@ Fires when: the same process id, or the same store's IDENTITY, is seen on two po
 Clears when: one of the two no longer shows it.
 Stays quiet when: a volume moves (the agent that had it before is gone by then), a copy is in another namespace, or
     processes with one id live on both (`cloned-process` reports that).
-Blind spots: process ids exist since 2.6.2; a clone whose stores have been recreated and whose process file is gone.
 Source: KAFKA-6647 and the process file `kafka-streams-process-metadata` (2.6.2, 2.7.1, 2.8 and later).
 """
 

@@ -7,8 +7,6 @@ Clears when: one of the two copies is recreated.
 Stays quiet when: offset and files are not known to be of the same moment (a flush after the checkpoint, a store of 4.3
     or later that was not seen closing, a task of several stores that runs, up to 4.2), or the store follows
     something else than its own changelog (windowed, versioned, global, a table on its source topic).
-Blind spots: copies that lost as many entries as they gained, or so few that the bounds overlap; stores made before an
-    agent watched them, or once killed and not wiped.
 Source: entries and deletions in the table properties of RocksDB's files; the offset from `.checkpoint` or, since 4.3
     (KIP-1035), from the store.
 """

@@ -6,9 +6,6 @@ Fires when: a task has fewer holders than 1 + min(standbys, pods - 1) for longer
     complete or a living pod has the task's directory and does not hold it.
 Clears when: the task has all its holders again.
 Stays quiet when: pods come or go (they are not counted while they do), or no agent can see the task's locks.
-Blind spots: up to 2.5 a stopped process cannot be distinguished from an idle one unless the agent sees processes; then
-    only a later sign of life (a cleaner's deletion, other tasks held throughout) makes it a warning or more. Holders
-    on pods that have no agent, as while it is being rolled out.
 Source: KAFKA-8187 stage 1 (up to 2.2.1).
 """
 

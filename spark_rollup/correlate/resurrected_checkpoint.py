@@ -6,8 +6,6 @@ Fires when: the agent saw it; or the new store holds less than half of what a re
     and no more puts than offsets since P.
 Clears when: the agent's finding is resolved.
 Stays quiet when: a new store was restored (its puts cover the time before P).
-Blind spots: without a finding and without a replica nothing can be compared; after compaction puts are an upper
-    bound of what a store holds, so without entry counts the fleet's own evidence stays `suspected`.
 Source: KAFKA-8187 (up to 2.2.1); torn deletions (any release up to 4.2).
 """
 
@@ -18,6 +16,7 @@ from dataclasses import dataclass
 
 from agent.contract.events import Affected, Change, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
+from agent.contract.remedy import Remedy
 from agent.contract.units import WRITTEN_SINCE, WRONG_RESULTS, Twin
 from spark_rollup.fleet.application import (
     NOISE_PUTS,
@@ -206,7 +205,7 @@ def _loudness(app: Application, task: Task, x: _Suspect, since_us: int, *, less:
         words["upstream"] = list(META.upstream)
     words["missing_facts"] = words.get("missing_facts") or []
     severity = Severity.CRITICAL.value if confidence == sure else words["severity"]
-    return words | {"severity": severity, "confidence": confidence}
+    return words | {"severity": severity, "confidence": confidence, "remedy": Remedy.RESTORE.value}
 
 
 def _steps(

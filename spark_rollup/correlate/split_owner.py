@@ -6,9 +6,6 @@ Fires when: more pods than owner and standbys hold a task for longer than the se
 Clears when: one of the two lets go; then it is left out as soon as that was before the look-back.
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
-Blind spots: from 2.6 on, a zombie is not distinguished from an idle active with a warm-up before the new owner is
-    10,000 records ahead. Under exactly-once not even then, so that it is suspected: an active saves neither records
-    nor its offset while it works, and a warm-up or a standby gets beyond its files.
 Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
 """
 

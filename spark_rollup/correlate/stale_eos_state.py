@@ -7,7 +7,6 @@ Fires when: such a finding is there; of information, when the fleet shows that t
     changelog that the suspect wrote to.
 Clears when: the agent's finding is resolved.
 Stays quiet when: the agents report nothing of the kind, or information about a copy whose role the fleet does not know.
-Blind spots: what other applications read from the output cannot be seen here; pods without an agent may hold a task.
 Source: KAFKA-20685, KAFKA-10362, KAFKA-7192, KAFKA-9891.
 """
 

@@ -5,7 +5,6 @@ Fires when: within one hour a task moved, or was restored, at least six times, o
     warning from twice as many on.
 Clears when: that hour is before the look-back.
 Stays quiet when: pods roll once, a task moves and comes back, or is closed and opened where it is.
-Blind spots: what happens unwatched is not counted, so numbers are lower bounds.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence
 Fires when: any such interval or count exists in the input; one finding per pod and cause.
 Clears when: the interval is before the look-back; what is counted is in the input.
 Stays quiet when: the last thing an agent said is that it stops, and nothing came after.
-Blind spots: a pod without any agent is not known here at all.
 """
 
 from __future__ import annotations

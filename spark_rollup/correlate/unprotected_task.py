@@ -9,9 +9,6 @@ Clears when: a second healthy copy is held.
 Stays quiet when: a process started or a copy was let go within session timeout plus probing interval, and ten seconds
     more: clocks of two pods may differ by that. Counted from when every pod had spoken: one that is heard every thirty
     seconds may have taken the copy since.
-Blind spots: copies of in-memory stores; copies on pods that have no agent, as while it is being rolled out; a copy
-    whose offset no agent can see counts as recent; what `verify` proved counts until it is asked again, also after a
-    repair, and what only two copies show that differ from each other counts for neither.
 """
 
 from __future__ import annotations

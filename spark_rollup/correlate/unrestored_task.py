@@ -6,8 +6,6 @@ Fires when: that finding is there; the previous owner had far more live entries 
 Clears when: the agent's finding is resolved.
 Stays quiet when: no agent reports it (sizes alone never raise it: a copy restored from a compacted changelog is small),
     or the agent also calls the same store a `resurrected-checkpoint`: one damage, one finding.
-Blind spots: no earlier owner was watched: the local verdict is the only evidence, and says so. Where messages were lost
-    the agent may have called it a `resurrected-checkpoint` in one of them: the damage is there, its name is suspected.
 Source: KAFKA-7672 (2.0.1 to 2.1.1), KAFKA-16017 (up to 3.5.2 and 3.6.1).
 """
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from agent.contract.audited import AGENT
 from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Level, Severity, Status
 from agent.contract.grouping import incident_of
-from spark_rollup.config import AGENT
 from spark_rollup.fleet.application import Application
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Said
@@ -106,6 +106,7 @@ def _row(app: Application, x: Said) -> Row:
         "missing_facts": x.missing_facts, "summary": x.summary, "evidence": x.evidence, "next_action": x.next_action,
         "pods": [x.pod], "confirms": [], "refutes": [], "explains": [], "reported_by": AGENT, "resolved_at": None,
         "mechanism": x.mechanism or x.detector, "incident_id": x.incident_id, "lineage": None, "local_incidents": None,
+        "identity": x.identity, "remedy": x.remedy, "seen_at": rfc3339(x.observed_at_us),
     }  # fmt: skip
 
 

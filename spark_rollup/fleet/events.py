@@ -69,6 +69,7 @@ class Event(NamedTuple):
     evidence: Sequence[Any] | None
     mechanism: str | None
     incident_id: str | None
+    remedy: str | None
     said_us: int | None
     stores: Sequence[Any] | None
     offsets: Sequence[Any] | None

@@ -47,6 +47,7 @@ def _said(x: Event) -> Said:
         evidence=[Entry(one.at or "", one.what or "", one.where or "") for one in x.evidence or ()],
         next_action=x.next_action or "", mechanism=x.mechanism, incident_id=x.incident_id,
         application_id=x.application_id, heard_us=x.observed_at_us, heard_boot=x.boot_id, heard_sequence=x.sequence,
+        remedy=x.remedy,
     )  # fmt: skip
 
 

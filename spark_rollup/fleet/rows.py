@@ -182,6 +182,7 @@ class Said(NamedTuple):
     heard_us: int = 0
     heard_boot: str = ""
     heard_sequence: int = 0
+    remedy: str | None = None
 
 
 class Gap(NamedTuple):

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from agent.contract.audited import FLEET
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Status
-from spark_rollup.config import FLEET
+from agent.contract.remedy import Remedy
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.rows import Entry, Said
 
@@ -54,6 +55,8 @@ def words_of_agent(said: Said) -> Row:
         "affected": said.affected,
         "missing_facts": None if said.missing_facts is None else list(said.missing_facts),
         "ended_us": said.resolved_at_us,
+        "remedy": said.remedy,
+        "seen_at": rfc3339(said.observed_at_us),
     }
 
 
@@ -73,7 +76,7 @@ def finding(meta: RuleMeta, where: tuple[str, str | None], opened_at_us: int, **
         "affected": Affected.POSSIBLY.value, "missing_facts": [], "pods": [pod],
         "confirms": [], "refutes": [], "explains": [], "reported_by": FLEET, "resolved_at": None,
         "mechanism": meta.mechanism.slug if meta.mechanism else meta.id, "incident_id": None, "local_incidents": None,
-        "ended_us": None,
+        "ended_us": None, "remedy": Remedy.OTHER.value, "seen_at": None,
     } | columns  # fmt: skip
     key = ("detector", "namespace", "application_id", "task_id", "store", "pod", "identity")
     parts = [*(_text(row[name]) for name in key), str(opened_at_us)]
@@ -82,7 +85,6 @@ def finding(meta: RuleMeta, where: tuple[str, str | None], opened_at_us: int, **
     if row["status"] == Status.RESOLVED.value and ended_us is not None:
         row["resolved_at"] = rfc3339(ended_us)
     row["lineage"] = [key for names in meta.joined_by for key in _lineage(row, names)]
-    del row["identity"]
     return row
 
 

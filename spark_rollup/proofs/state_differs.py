@@ -24,7 +24,7 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     mechanism=Mechanism.UNEQUAL_COPIES,
     consequence=(
-        "The application reads entries that a restoration would not give it, or lacks some that it would. The copy may "
-        "be the last that has what the changelog lost."
+        "Store and changelog disagree: entries are missing or extra. This copy may be the last that has what the "
+        "changelog lost."
     ),
 )

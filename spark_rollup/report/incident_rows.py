@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agent.contract.audited import FleetIncident, Row
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
-from spark_rollup.judging.incidents import FleetIncident, Row
 from spark_rollup.schemas import EVIDENCE
 
 _KEY = ("namespace", "id", "pod")

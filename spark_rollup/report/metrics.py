@@ -16,12 +16,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.contract.alert_text import step_of, summary_of
+from agent.contract.audited import AGENT, FLEET, FleetFinding, FleetIncident
 from agent.contract.events import Severity
 from agent.contract.wording import named
 from spark_rollup import __version__
-from spark_rollup.config import AGENT, FLEET
 from spark_rollup.errors import UsageError
-from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import missed
 from spark_rollup.report.page import PageData
 

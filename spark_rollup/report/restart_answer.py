@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.contract.audited import FleetIncident
 from agent.contract.codec import moment
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
 from spark_rollup.errors import UsageError
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
-from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.story import pod_name, size, some, texts
 
 Row = Mapping[str, object]

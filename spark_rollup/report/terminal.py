@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from agent.contract.audited import AGENT, FLEET, FleetFinding, FleetIncident
 from agent.contract.codec import moment, printable
 from agent.contract.events import Severity, Status
 from agent.contract.wording import named
-from spark_rollup.config import AGENT, FLEET
-from spark_rollup.judging.incidents import FleetFinding, FleetIncident
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
 from spark_rollup.report.since_last import Change, in_a_line

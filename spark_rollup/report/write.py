@@ -14,15 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from agent.contract.audited import AGENT, FLEET, FleetIncident, gather
 from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.mechanisms import TITLES
 from spark_rollup import __version__, clock
-from spark_rollup.config import AGENT, FLEET
 from spark_rollup.fleet import judge, reduce
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import Question
-from spark_rollup.judging.incidents import FleetIncident, gather
 from spark_rollup.judging.told import Told
 from spark_rollup.report import incident_rows, last_audit, page, since_last
 from spark_rollup.report.expected import Expected

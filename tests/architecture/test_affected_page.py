@@ -25,9 +25,10 @@ HARMLESS = {
 
 
 def lines_of_page() -> dict[str, str]:
-    """Row of each line of releases; one that stands for several is listed for its first and its last."""
+    """Row of each line of releases, with that of any release; one for several is listed for its first and last."""
     rows = re.findall(r"^\| (\d\.\d)(?: to (\d\.\d))? (\|.*)", PAGE, flags=re.M)
-    return {line: row for first, last, row in rows for line in (first, last) if line}
+    (everywhere,) = re.findall(r"^\| any \|.*", PAGE, flags=re.M)
+    return {line: everywhere + row for first, last, row in rows for line in (first, last) if line}
 
 
 @every("issue", ISSUES, ids=lambda issue: issue.key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.unit_pages import as_markdown, runbook_page, unit_pages
+from tools.unit_pages import runbook_page, unit_pages
 
 NAMES = ("setup", "rules/cloned-volume")
 PAGE = "# Title\n\nOne line.\n"
@@ -34,11 +34,3 @@ def test_rendering_twice_changes_nothing() -> None:
     for render in unit_pages().values():
         page = render("")
         assert render(page) == page
-
-
-def test_sections_become_bullets() -> None:
-    """Each section of a docstring is one bullet, its continuation lines included."""
-    text = "Detector `a-b`: it broke.\n\nFires when it\nbroke.\nBlind spots: none\n    at all."
-    assert (
-        as_markdown(text) == "It broke.\n\n- **Fires when** it\n  broke.\n- **Blind spots**: none\n  at all."
-    )

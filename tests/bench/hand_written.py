@@ -14,8 +14,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from agent.contract.audited import FLEET
 from spark_rollup import audit
-from spark_rollup.config import FLEET, AuditOptions
+from spark_rollup.config import AuditOptions
 from spark_rollup.correlate import split_owner, unrestored_task
 from spark_rollup.judging.told import Told
 from spark_rollup.schemas import FINDING

@@ -13,7 +13,7 @@ bin=$cache/bin
 mkdir -p "$bin"
 
 readonly KUBERNETES=v1.36.3
-readonly CHARTS="helm3 helm-docs controller-gen helm4"
+readonly CHARTS="helm3 controller-gen helm4"
 readonly CLUSTER="kubectl etcd kube-apiserver kube-controller-manager kube-scheduler kwok"
 
 say() { printf 'statewarden build: %s\n' "$*" >&2; }
@@ -43,7 +43,6 @@ build() {
   case $1 in
     helm3) installed helm3 helm.sh/helm/v3/cmd/helm v3.22.0 ;;
     helm4) installed helm4 helm.sh/helm/v4/cmd/helm v4.3.1 ;;
-    helm-docs) installed helm-docs github.com/norwoodj/helm-docs/cmd/helm-docs v1.14.2 ;;
     controller-gen) installed controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen v0.23.0 ;;
     kwok) installed kwok sigs.k8s.io/kwok/cmd/kwok v0.8.0 ;;
     etcd) wrapped etcd kubernetes go.etcd.io/etcd/server/v3 ;;

@@ -32,12 +32,6 @@ def installed(cluster: Cluster, chart: Helm, namespace: str, *values: Path, **se
     return done.stdout
 
 
-def make_volumes(cluster: Cluster, namespace: str, *claims: str) -> None:
-    for claim in claims:
-        mode = "ReadWriteMany" if "events" in claim else "ReadWriteOnce"
-        cluster.volume(f"{namespace}-{claim}", claim=claim, namespace=namespace, mode=mode)
-
-
 def make_claim(cluster: Cluster, namespace: str, name: str) -> None:
     body = {
         "apiVersion": "v1",
@@ -77,7 +71,7 @@ def test_server_accepts_each_scenario_without_a_warning(cluster: Cluster, chart:
 
 def test_installed_upgraded_tested_and_removed(cluster: Cluster, chart: Helm) -> None:
     namespace = cluster.namespace(f"audits-{chart.binary.name}")
-    make_volumes(cluster, namespace, "statewarden-events", "audit-statewarden-results")
+    cluster.volumes(namespace, "statewarden-events", "audit-statewarden-results")
     make_claim(cluster, namespace, "statewarden-events")
     notes = installed(cluster, chart, namespace, SCENARIOS["directory"])
     assert "helm test audit" in notes
@@ -118,7 +112,7 @@ def test_installed_upgraded_tested_and_removed(cluster: Cluster, chart: Helm) ->
 def scheduled(cluster: Cluster, chart: Helm) -> str:
     """Give a namespace with an audit that is due every minute."""
     namespace = cluster.namespace(f"scheduled-{chart.binary.name}")
-    make_volumes(cluster, namespace, "statewarden-events", "audit-statewarden-results")
+    cluster.volumes(namespace, "statewarden-events", "audit-statewarden-results")
     make_claim(cluster, namespace, "statewarden-events")
     installed(cluster, chart, namespace, SCENARIOS["directory"], rollup__schedule="* * * * *")
     return namespace

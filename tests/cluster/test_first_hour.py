@@ -126,9 +126,8 @@ def world(tmp_path: Path) -> Iterator[World]:
         urllib.request.urlopen(bucket, timeout=60).close()
         kubelet = Kubelet(cluster, tmp_path, cloud(tmp_path, store.endpoint))
         stack.callback(kubelet.close)
-        claims = [("shop", f"state-orders-{number}") for number in range(3)]
-        for namespace, claim in (*claims, ("audits", "audit-statewarden-results")):
-            cluster.volume(f"{namespace}-{claim}", claim=claim, namespace=namespace, mode="ReadWriteOnce")
+        cluster.volumes("shop", *(f"state-orders-{number}" for number in range(3)))
+        cluster.volumes("audits", "audit-statewarden-results")
         yield World(stranger(cluster, tmp_path), kubelet, store.endpoint, port, audit_log)
 
 

@@ -1,4 +1,4 @@
-"""The charts under Helm 3 and 4 as they are today: scenarios, schemas of custom resources, pages."""
+"""The charts under Helm 3 and 4 as they are today: scenarios, schemas of custom resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.support.charts import (
     mistakes,
     objects,
     program,
-    run,
     scenarios,
 )
 
@@ -78,13 +77,3 @@ def test_wrong_custom_resources_are_found(chart: Helm, custom: Path) -> None:
     wrong = text.replace("scrapeTimeout:", "scrapeTimeOut:").replace("keep_firing_for:", "keepFiringFor:")
     kinds = {x["kind"] for x in mistakes(wrong, VERSIONS[-1], crds=custom)}
     assert kinds == {"PodMonitor", "PrometheusRule"}
-
-
-def test_pages_of_the_charts_are_in_step() -> None:
-    for place in (APPLICATION, LIBRARY):
-        done = run(
-            program("helm-docs"), f"--chart-search-root={place}", "--dry-run", "--sort-values-order=file",
-            "--log-level=error",
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() == (place / "README.md").read_text("utf-8").strip(), "run: make chart-docs"

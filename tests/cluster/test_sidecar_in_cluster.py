@@ -14,11 +14,6 @@ from tests.support.control_plane import Cluster
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
-def claim_volumes(cluster: Cluster, namespace: str, *claims: str) -> None:
-    for claim in claims:
-        cluster.volume(f"{namespace}-{claim}", claim=claim, namespace=namespace, mode="ReadWriteOnce")
-
-
 def running_pod(cluster: Cluster, namespace: str, name: str) -> Manifest:
     """Wait for a pod of a controller, which admission let in, which was bound and (simulated) started."""
 
@@ -44,7 +39,7 @@ def test_restricted_pod_with_the_sidecar_is_admitted_and_starts_it_first(
     cluster: Cluster, sidecar: Helm
 ) -> None:
     namespace = cluster.namespace(f"shop-{sidecar.binary.name}")
-    claim_volumes(cluster, namespace, "data-orders-0", "statewarden-spool-orders-0")
+    cluster.volumes(namespace, "data-orders-0", "statewarden-spool-orders-0")
     (values,) = (x for x in scenarios(CONSUMER) if x.name.startswith("object-store"))
     done = sidecar.on(
         cluster.kubeconfig, "install", "orders", sidecar.chart, "--namespace", namespace, f"--values={values}"
@@ -111,7 +106,7 @@ def test_four_ways_make_the_same_sidecar(cluster: Cluster, sidecar: Helm) -> Non
     cluster.do("apply", "--validate=strict", "--namespace", namespace, "-f", "-", stdin=built)
     (by_component,) = cluster.get("statefulset", "orders", "--namespace", namespace)
     assert essence(sidecar_of(by_component)) == by_chart
-    claim_volumes(cluster, namespace, "state-orders-0")
+    cluster.volumes(namespace, "state-orders-0")
     pod = running_pod(cluster, namespace, "orders-0")
     assert [x["name"] for x in pod["spec"]["initContainers"]] == ["statewarden", "migrate"]
 
@@ -201,7 +196,7 @@ def test_manifests_are_accepted(cluster: Cluster) -> None:
         done = cluster.kubectl("apply", "--validate=strict", "-f", path)
         assert done.returncode == 0, done.stderr
         assert "Warning" not in done.stderr
-    claim_volumes(cluster, "statewarden-demo", "state-word-count-0", "state-word-count-1")
+    cluster.volumes("statewarden-demo", "state-word-count-0", "state-word-count-1")
     for name in ("word-count-0", "word-count-1"):
         pod = running_pod(cluster, "statewarden-demo", name)
         assert pod["spec"]["initContainers"][0]["name"] == "statewarden"

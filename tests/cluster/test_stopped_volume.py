@@ -67,9 +67,7 @@ def commands(namespace: str) -> list[str]:
 
 def test_one_pod_of_many_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
     namespace = cluster.namespace("stopped")
-    for number in range(PODS):
-        claim = f"data-app-{number}"
-        cluster.volume(f"stopped-{claim}", claim=claim, namespace=namespace, mode="ReadWriteOnce")
+    cluster.volumes(namespace, *(f"data-app-{number}" for number in range(PODS)))
     cluster.do("apply", "--namespace", namespace, "-f", "-", stdin=json.dumps(stateful_set()))
 
     def pods() -> dict[str, str]:
@@ -80,11 +78,9 @@ def test_one_pod_of_many_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
             if x["status"].get("phase") == "Running"
         }
 
-    def claims() -> dict[str, str]:
-        found = cluster.get("pvc", "--namespace", namespace)
-        return {x["metadata"]["name"]: x["metadata"]["uid"] for x in found}
-
-    before, kept = cluster.eventually(lambda: len(pods()) == PODS and (pods(), claims()))
+    before, kept = cluster.eventually(
+        lambda: len(pods()) == PODS and (pods(), cluster.uids("pvc", namespace))
+    )
     maintenance = PAGE[PAGE.index("```yaml") + 8 : PAGE.index("```", PAGE.index("```yaml") + 8)]
     (tmp_path / "maintenance.yaml").write_text(maintenance.replace("CLAIM", "data-app-2"))
     (tmp_path / "kubectl").symlink_to(program("kubectl"))
@@ -103,7 +99,7 @@ def test_one_pod_of_many_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
     others = {name: uid for name, uid in before.items() if name != "app-2"}
     cluster.eventually(lambda: set(pods()) == {*others, "statewarden-maintenance"})
     assert {name: uid for name, uid in pods().items() if name in others} == others
-    assert claims() == kept
+    assert cluster.uids("pvc", namespace) == kept
 
     for command in typed[typed.index(last) + 1 :]:
         type_(command)
@@ -111,4 +107,4 @@ def test_one_pod_of_many_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
     after = pods()
     assert {name: uid for name, uid in after.items() if name in others} == others
     assert after["app-2"] != before["app-2"]
-    assert claims() == kept
+    assert cluster.uids("pvc", namespace) == kept

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agent.contract import incidents
+from agent.contract.audited import gather as gather_rows
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Configured, EvidenceRole, Incident
 from agent.contract.wording import NAMED
-from spark_rollup.judging.incidents import gather as gather_rows
 
 WIPED = Finding(
     id="a" * 16, detector="skipped-eos-wipe", level=Level.DAMAGE, severity=Severity.CRITICAL,
@@ -157,7 +157,7 @@ def test_what_comes_after_the_lead_is_its_consequence(gather: Gather) -> None:
 
 def test_it_is_resolved_when_nothing_of_it_is_open(gather: Gather) -> None:
     """Then it ended with the last finding, and the damage names it."""
-    (one,) = gather([replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000), EXPOSED])
+    (one,) = gather([OVER, EXPOSED])
     assert (one.status, one.ended_us, one.lead.detector) == (Status.RESOLVED, 9_000, "skipped-eos-wipe")
 
 
@@ -172,41 +172,46 @@ def test_the_worst_incident_comes_first(gather: Gather) -> None:
     assert [x.about_state for x in found[1:3]] == [True, False]
 
 
-def test_no_two_instructions_contradict(gather: Gather) -> None:
-    """Where the changelog lacks records, the copy that another incident says to remove may be the only complete one."""
-    cut = other(
-        detector="changelog-truncated", mechanism="short-changelog", next_action="Delete no copy yet."
-    )
-    first, second = sorted(gather([WIPED, cut]), key=lambda x: x.id)
-    assert second.next_action == "Delete no copy yet."
-    assert first.next_action.startswith("First do what incident i-2 (changelog-truncated) asks for")
-    elsewhere = gather([WIPED, replace(cut, task_id="1_0")])
-    assert {x.next_action for x in elsewhere} == {"Stop it cleanly.", "Delete no copy yet."}
-    over = replace(cut, status=Status.RESOLVED, resolved_at_us=9_000)
-    assert {x.next_action for x in gather([WIPED, over])} == {
-        "Stop it cleanly.",
-        "Delete no copy yet.",
-    }
+CUT = other(
+    detector="changelog-truncated",
+    mechanism="short-changelog",
+    next_action="Delete no copy yet.",
+    opened_at_us=1,
+)
+SHARED = replace(
+    CUT, id="d" * 16, incident_id="i-3", detector="shared-state-dir", mechanism="shared-state", opened_at_us=9
+)  # fmt: skip
+SET_UP = replace(SHARED, detector="setup", task_id=None)
+OVER = replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000)
 
 
-def test_of_two_instructions_that_come_first_one_does(gather: Gather) -> None:
-    """The one that the list has first, whichever began first; and nothing comes before what is over."""
-    cut = other(detector="changelog-truncated", mechanism="short-changelog", opened_at_us=1)
-    shared = replace(
-        cut, id="d" * 16, incident_id="i-3", detector="setup", mechanism="shared-state", opened_at_us=9
-    )
-    over = replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000)
-    assert {x.id: x.do_first for x in gather([WIPED, cut, shared])} == {"i-1": "i-3", "i-2": "i-3", "i-3": ""}
-    assert {x.id: x.do_first for x in gather([over, shared])} == {"i-1": "", "i-3": ""}
+@pytest.mark.parametrize(
+    ("findings", "first"),
+    [
+        ([WIPED, CUT], {"i-1": "i-2", "i-2": ""}),
+        ([WIPED, replace(CUT, task_id="1_0")], {"i-1": "", "i-2": ""}),
+        ([WIPED, replace(CUT, status=Status.RESOLVED, resolved_at_us=9_000)], {"i-1": "", "i-2": ""}),
+        ([WIPED, replace(CUT, severity=Severity.INFO)], {"i-1": "", "i-2": ""}),
+        ([WIPED, CUT, SHARED], {"i-1": "i-3", "i-2": "i-3", "i-3": ""}),
+        ([OVER, SHARED], {"i-1": "", "i-3": ""}),
+        ([WIPED, replace(SHARED, task_id=None)], {"i-1": "i-3", "i-3": ""}),
+        ([WIPED, SET_UP], {"i-1": "i-3", "i-3": ""}),
+        ([WIPED, replace(SET_UP, level=Level.EXPOSURE)], {"i-1": "", "i-3": ""}),
+    ],
+)
+def test_no_two_instructions_contradict(
+    gather: Gather, findings: Sequence[Finding], first: Mapping[str, str]
+) -> None:
+    """Where the changelog lacks records, the copy that another incident says to remove may be the only complete one.
 
-
-def test_the_application_as_a_whole_comes_before_its_tasks(gather: Gather) -> None:
-    """No repair lasts while two processes work on one directory."""
-    shared = other(
-        detector="shared-state-dir", mechanism="shared-state", task_id=None, next_action="Stop one."
-    )
-    first, second = sorted(gather([WIPED, shared]), key=lambda x: x.id)
-    assert (first.next_action[:8], second.next_action) == ("First do", "Stop one.")
+    Of two that come first the one that the list has first does; nothing comes before what is over; a remark and a
+    volume that does not last come before nothing, and two processes on one directory before each of its tasks.
+    """
+    found = gather(findings)
+    assert {x.id: x.do_first for x in found} == first
+    for one in found:
+        waits = f"First do what incident {one.do_first} (" if one.do_first else one.lead.next_action
+        assert one.next_action.startswith(waits)
 
 
 def test_a_finding_of_an_older_agent_is_its_own_incident(gather: Gather) -> None:
@@ -217,18 +222,11 @@ def test_a_finding_of_an_older_agent_is_its_own_incident(gather: Gather) -> None
 
 def test_a_remark_that_is_open_hides_no_damage_that_is_over(gather: Gather) -> None:
     """The incident is resolved, and still one of that severity."""
-    over = replace(WIPED, status=Status.RESOLVED, resolved_at_us=9_000)
     remark = replace(
         WIPED, id="c" * 16, detector="unopenable-task", severity=Severity.INFO, opened_at_us=9_500
     )
-    (one,) = gather([over, remark])
-    assert (one.lead.id, one.status, one.severity) == (over.id, Status.RESOLVED, Severity.CRITICAL)
-
-
-def test_a_remark_gives_no_instruction_that_comes_first(gather: Gather) -> None:
-    """It is not printed, and nothing hangs on it."""
-    cut = other(detector="changelog-truncated", mechanism="short-changelog", severity=Severity.INFO)
-    assert {x.next_action for x in gather([WIPED, cut])} == {WIPED.next_action}
+    (one,) = gather([OVER, remark])
+    assert (one.lead.id, one.status, one.severity) == (OVER.id, Status.RESOLVED, Severity.CRITICAL)
 
 
 RUNNING = replace(EXPOSED, status=Status.OPEN, resolved_at_us=None, lasting=True)
@@ -262,20 +260,6 @@ def test_what_is_over_does_not_last() -> None:
     over = replace(RUNNING, status=Status.RESOLVED, resolved_at_us=2_000)
     (one,) = incidents.gather([over], lambda _: [RUNNING.detector])
     assert one.configured_exposure is Configured.NO
-
-
-def test_it_names_the_incident_that_comes_first(gather: Gather) -> None:
-    """So that an alert, whose text is fixed, can say the same as the incident."""
-    urgent = other(detector="shared-state-dir", task_id=None)
-    said = {x.id: x.do_first for x in gather([WIPED, urgent])}
-    assert said == {"i-1": "i-2", "i-2": ""}
-
-
-def test_only_damage_of_a_set_up_comes_first(gather: Gather) -> None:
-    """Two processes on one state do; a volume that does not last does not."""
-    for level, first in ((Level.DAMAGE, "i-2"), (Level.EXPOSURE, "")):
-        told = other(detector="setup", task_id=None, level=level)
-        assert {x.id: x.do_first for x in gather([WIPED, told])} == {"i-1": first, "i-2": ""}
 
 
 def test_it_names_the_finding_whose_instruction_it_follows(gather: Gather) -> None:

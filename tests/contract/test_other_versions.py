@@ -126,7 +126,7 @@ def test_a_story_names_what_was_not_read(
     assert main(["explain", "f1", "--events", str(tmp_path)]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "1 events about it were not read, the first: " in said
+    assert "1 event not read, the first: " in said
     assert "upgrade statewarden" in said
     (tmp_path / "b.jsonl").write_text(f"{line(finding())}\n")
     assert main(["explain", "f1", "--events", str(tmp_path)]) == 0

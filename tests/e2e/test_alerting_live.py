@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.contract.audited import gather
 from agent.contract.events import Severity
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import load_scenario
-from spark_rollup.judging.incidents import gather
 from spark_rollup.report import metrics as rollup_metrics
 from spark_rollup.report.page import PageData
 from tests.conftest import wait_until

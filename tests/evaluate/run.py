@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,11 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from agent.contract.events import Affected, Level, Severity  # noqa: E402 - the repository goes on the path first
+from agent.contract.events import Affected, Level, Severity, Status  # noqa: E402 - the repository goes on the path first
 from agent.contract.finding import Finding  # noqa: E402
 from agent.detectors import BY_ID, DETECTORS  # noqa: E402
 from agent.detectors.undecided import META as UNDECIDED  # noqa: E402
 from agent.judging.base import Detector  # noqa: E402
+from agent.judging.decision import ASKED, GUARANTEE, STANDBYS  # noqa: E402
 from tests.support.replays import replayed  # noqa: E402
 
 TRACES = ROOT / "tests" / "data" / "traces"
@@ -65,6 +66,9 @@ class Outcome:
     pending: list[str] = field(default_factory=list)  # expectations whose detectors are not registered yet
     false_alarms: list[str] = field(default_factory=list)  # findings of warning or above that nothing allows
     faults: list[str] = field(default_factory=list)  # detectors that raised
+    questions: list[str] = field(
+        default_factory=list
+    )  # an answer does not decide them, or nothing asks for them
 
 
 def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outcome:
@@ -75,6 +79,9 @@ def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outco
     for pod in scenario["pods"]:
         findings = replay_pod(folder / pod["trace"], settings, outcome.faults, delay_ms)
         outcome.found += [(pod["name"], x) for x in findings]
+        if told is Told.NOTHING:
+            said = questions(folder / pod["trace"], scenario["settings"])
+            outcome.questions += [f"{words} on {pod['name']}" for words in said]
         if folder.name.startswith(HARMLESS) and told is Told.ALL:
             shown = replayed(folder / pod["trace"], settings, delay_ms=delay_ms).shown
             loud = sorted(name for name, severity in shown if severity == Severity.CRITICAL.value)
@@ -90,6 +97,47 @@ def evaluate(folder: Path, *, told: Told = Told.ALL, delay_ms: int = 0) -> Outco
         outcome.false_alarms.clear()  # a false fact may mislead; it must not hide anything
     _name_missing_facts(outcome, settings)
     return outcome
+
+
+def questions(trace: Path, settings: dict[str, object]) -> Iterator[str]:
+    """Say which question of an agent that was told nothing is a wrong one.
+
+    Its answer must give the verdict that everything told gives; and where release, standbys and kind of stores are
+    told, only what some guarantee makes wrong is asked about.
+    """
+    defaults: dict[str, object] = {GUARANTEE: "at_least_once", STANDBYS: 0}
+    given = defaults | settings
+
+    def told(*names: str, **more: object) -> tuple[Finding, ...]:
+        return replayed(trace, {x: given[x] for x in names if x in given} | more).findings
+
+    asked = _asked(told())
+    if not asked or not asked.keys() <= given.keys():
+        return  # a run that changes its release cannot be told one
+    answered = told(*asked)
+    if _loud(answered) != _loud(told(*given)):
+        yield f"{', '.join(asked)}: the answer gives {_loud(answered)}, everything told {_loud(told(*given))}"
+    if _asked(answered) and not any("Other settings may matter" in x for x in asked.values()):
+        yield f"{', '.join(asked)}: the answer leaves {', '.join(_asked(answered))} open"
+    rest = [x for x in ASKED if x != GUARANTEE]
+    left = _asked(told(*rest))
+    either = [_loud(told(*rest, **{GUARANTEE: x})) for x in ("exactly_once_v2", "at_least_once")]
+    if left and (left.keys() != {GUARANTEE} or not any(either)):
+        yield f"{', '.join(left)}: asked, and no guarantee makes anything wrong"
+
+
+def _asked(findings: Iterable[Finding]) -> dict[str, str]:
+    """List the settings that are asked for, each with what is said of them."""
+    asked = [x for x in findings if x.detector == UNDECIDED.id and x.status is Status.OPEN]
+    return {fact: x.summary for x in asked for fact in x.missing_facts}
+
+
+def _loud(findings: Iterable[Finding]) -> set[tuple[str | None, str, str]]:
+    """What is open, a warning or more, and no question."""
+    return {
+        (x.task_id, x.detector, x.severity.value) for x in findings
+        if x.status is Status.OPEN and x.severity is not Severity.INFO and x.detector != UNDECIDED.id
+    }  # fmt: skip
 
 
 def _name_missing_facts(outcome: Outcome, settings: dict[str, object]) -> None:
@@ -230,6 +278,7 @@ def render(outcomes: Sequence[Outcome]) -> str:
     for x in outcomes:
         for word, rows in (
             ("missed", x.missed), ("false alarm", x.false_alarms), ("pending", x.pending), ("fault", x.faults),
+            ("question", x.questions),
         ):  # fmt: skip
             lines += [f"- {word}, told {x.told.value}: {x.scenario}: {row}" for row in rows]
     return "\n".join(lines) + "\n"
@@ -270,11 +319,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     alarms = sum(len(x.false_alarms) for x in outcomes)
     faults = sum(len(x.faults) for x in outcomes)
     pending = sum(len(x.pending) for x in outcomes)
+    wrong = sum(len(x.questions) for x in outcomes)
     sys.stdout.write(
         f"\n{len(folders)} scenarios: {missed} missed, {alarms} false alarms, {faults} faults,"
-        f" {pending} expectations pending\n"
+        f" {wrong} wrong questions, {pending} expectations pending\n"
     )
-    return int(bool(missed or alarms or faults))
+    return int(bool(missed or alarms or faults or wrong))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from agent.contract.audited import FleetIncident
 from agent.contract.events import Severity
-from spark_rollup.judging.incidents import FleetIncident
 from tests.lab.judge import Judgement
 from tests.lab.plan import EOS, Plan, is_exposed
 from tests.lab.said import Said, is_exposure

@@ -9,9 +9,8 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from spark_rollup.config import FLEET
+from agent.contract.audited import FLEET, FleetIncident
 from spark_rollup.correlate import RULES, missing_standby, unprotected_task
-from spark_rollup.judging.incidents import FleetIncident
 from tests.lab.said import Said
 from tests.spark_rollup.support.plain import events_of_data, tables
 from tests.support.shipped import Data

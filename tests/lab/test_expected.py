@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from spark_rollup.judging.incidents import FleetIncident, gather
+from agent.contract.audited import FleetIncident, gather
 from tests.lab.expected import judge_written, wrong_incidents
 from tests.lab.plan import EOS, Plan
 from tests.lab.plays import PLAYS

@@ -16,6 +16,7 @@ from tests.proof.steps import moves
 MOST_WRITES = 3
 Script = tuple[Word, ...]
 Lives = frozenset[Life]
+BEGIN: Lives = frozenset({Life()})
 IDLE = {((("start",),), (("exit",),)), ((("start",),), (("kill",),)), ((("long",),), (("long",),))}
 """Words after which nothing is new: they are not told twice, and of no process that did nothing."""
 
@@ -30,9 +31,9 @@ class Classes:
     _closed: dict[Lives, Lives] = field(default_factory=dict)
     _next: dict[Lives, dict[Script, Lives]] = field(default_factory=dict)
 
-    def up_to(self, words: int) -> Iterator[tuple[Script, Lives]]:
+    def up_to(self, words: int, begin: Lives = BEGIN) -> Iterator[tuple[Script, Lives]]:
         """Give every class of at most so many words, the shortest first."""
-        waiting: dict[int, dict[Script, Lives]] = {0: {(): frozenset({Life()})}}
+        waiting: dict[int, dict[Script, Lives]] = {0: {(): begin}}
         for length in range(words + 1):
             for script, lives in waiting.pop(length, {}).items():
                 if script:
@@ -44,9 +45,9 @@ class Classes:
                     longer = script + seen
                     at[longer] = at.get(longer, frozenset()) | after
 
-    def along(self, script: Script) -> Lives:
+    def along(self, script: Script, begin: Lives = BEGIN) -> Lives:
         """Give the class of one script."""
-        waiting: dict[int, Lives] = {0: frozenset({Life()})}
+        waiting: dict[int, Lives] = {0: begin}
         for at in range(len(script)):
             for seen, after in self.after(waiting.pop(at, frozenset())).items():
                 if script[at : at + len(seen)] == seen:

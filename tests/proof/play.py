@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from agent.contract.events import Kind, Severity
+from agent.contract.events import Kind, Level, Severity
 from agent.detectors import DETECTORS
+from agent.engine.pipeline import Pipeline
 from agent.judging.base import Detector
 from tests.proof.classes import Script
 from tests.proof.eras import Era
@@ -24,6 +25,22 @@ class Told(StrEnum):
 
     ALL = "everything"
     TWO = "guarantee and release"
+
+
+class Lost(StrEnum):
+    """How an agent comes to hear nothing of some words."""
+
+    BEFORE_IT = "started late"
+    POLLED = "polled volume"
+    TOLD = "overflow"
+
+
+class Unheard(NamedTuple):
+    """Words of which an agent hears nothing: it sees the disk after them, and on a polled volume after each other."""
+
+    first: int
+    after: int
+    how: Lost
 
 
 class Said(NamedTuple):
@@ -53,6 +70,7 @@ QUESTIONS = ("missing-fact", "undecided")
 """They ask for a fact."""
 TICK_S = 20
 LONG_S = 130
+SEEN_S = 1.0
 DECIDED_S = 75
 """What a detector waits for at most, once a process is gone."""
 SOON_S = {
@@ -84,6 +102,7 @@ def play(
     *,
     sibling: bool = False,
     detectors: tuple[Detector, ...] = DETECTORS,
+    unheard: Unheard | None = None,
 ) -> frozenset[Said]:
     """Give what the agent says of a class, at any time.
 
@@ -93,15 +112,46 @@ def play(
         told: What the operator says.
         sibling: The process has a second task that does nothing.
         detectors: Of the agent.
+        unheard: What it does not hear.
     """
     run = scenario(era, told, detectors)
     stage, earlier = Stage(run, sibling=sibling), 0
-    for word in script:
-        earlier = len(run.world.records)
-        stage.plays(word)
+    agent = run.world.pipeline
+    if unheard and unheard.how is Lost.POLLED:
+        run.world.through = lambda hints: ()
+    for number, word in enumerate((*script, None)):
+        if unheard and unheard.how is Lost.POLLED and run.world.pipeline:
+            _visits(run)
+        if unheard and number == unheard.first:
+            run.world.pipeline = None
+        if unheard and number == unheard.after:
+            _sees_again(run, agent, unheard.how)
+        if word is not None:
+            earlier = len(run.world.records)
+            stage.plays(word)
     run.wait(DECIDED_S)
     assert not run.world.faults, run.world.faults
     return frozenset(loud(run, earlier))
+
+
+def _sees_again(run: Scenario, agent: Pipeline | None, how: Lost) -> None:
+    run.wait(SEEN_S)
+    run.world.pipeline = agent
+    if how is Lost.BEFORE_IT:
+        run.world.watch()
+    elif how is Lost.TOLD:
+        run.world.overflows()
+    else:
+        _visits(run)
+
+
+def _visits(run: Scenario) -> None:
+    """Read everything; a poll of the locks comes first where it is due."""
+    agent, now_us = run.world.pipeline, run.world.now_us
+    assert agent is not None
+    if agent.next_us() < now_us:
+        agent.tick(now_us)
+    agent.reread("", now_us)
 
 
 def scenario(era: Era, told: Told, detectors: tuple[Detector, ...]) -> Scenario:
@@ -131,6 +181,7 @@ def loud(run: Scenario, earlier: int) -> Iterator[Said]:
             record.kind is Kind.FINDING
             and body["severity"] != Severity.INFO
             and body["detector"] not in QUESTIONS
+            and body["level"] != Level.SELF
         ):
             detector, level = str(body["detector"]), str(body["level"])
             severity, confidence = str(body["severity"]), str(body["confidence"])

@@ -28,13 +28,13 @@ from pyspark.sql import functions as F
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402 - path first
+from agent.contract.audited import gather  # noqa: E402 - path first
+from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402
 from agent.contract.finding import Finding  # noqa: E402
 from spark_rollup import audit  # noqa: E402
 from spark_rollup.bronze.load import load  # noqa: E402
 from spark_rollup.config import AuditOptions  # noqa: E402
 from spark_rollup.intake import ingest  # noqa: E402
-from spark_rollup.judging import incidents  # noqa: E402
 from spark_rollup.registry import severities  # noqa: E402
 from spark_rollup.report import metrics  # noqa: E402
 from spark_rollup.report.page import PageData  # noqa: E402
@@ -191,7 +191,7 @@ def audit_spans(
         read, about = audit.prepare(spark, AuditOptions(options.input, options.output, as_of_us))
         told = audit.tell(read, audit.asking(spark, options, about))
         found = told.of("findings")
-        data = PageData(as_of_us, "", incidents.gather(found), found, told.of("coverage"))
+        data = PageData(as_of_us, "", gather(found), found, told.of("coverage"))
         facts = metrics.Facts(data, severities(verified=False), as_of_us)
         loud = Counter(str(row["severity"]) for row in found)
         took_s = time.monotonic() - started

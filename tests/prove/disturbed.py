@@ -25,8 +25,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from agent.contract.audited import FLEET  # noqa: E402
 from agent.contract.events import Kind  # noqa: E402 - path first
-from spark_rollup.config import FLEET  # noqa: E402
 from spark_rollup.correlate import RULES  # noqa: E402
 from spark_rollup.fleet.meta import Row  # noqa: E402
 from tests.bench.fleet import BENIGN, BUGS  # noqa: E402

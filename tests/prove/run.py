@@ -19,6 +19,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         f"evaluation, up to {late} ms late": ("tests/evaluate/run.py", "--delay-ms", str(late))
         for late in (5, 20, 50, 100, 300)
     },
+    "evaluation, polled": ("tests/evaluate/polled.py",),
     "short lives": ("tests/proof/page.py",),
     "short lives: planted conditions": ("tests/proof/planted.py",),
     "less known": ("tests/prove/less_known.py",),

@@ -32,7 +32,7 @@ from tests.support.recorded_fleet import replayed  # noqa: E402
 
 MANIFEST = ROOT / "deploy" / "manifests" / "scheduled-spark-application.yaml"
 NAMESPACE = ACCOUNT = "statewarden-rollup"
-CLAIM, EXECUTORS = "bronze", 2
+CLAIM, EXECUTORS = "bronze-events", 2
 POLL_S = 0.3
 SUBMIT_S = 600.0
 _IN_NAMESPACE = """
@@ -209,7 +209,7 @@ def prepared(work: Path) -> Iterator[tuple[Cluster, Hands]]:
     plane.mkdir()
     with control_plane(plane) as cluster:
         cluster.namespace(NAMESPACE, level="baseline")
-        cluster.volume(CLAIM, claim=CLAIM, namespace=NAMESPACE)
+        cluster.volumes(NAMESPACE, CLAIM)
         claim = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",

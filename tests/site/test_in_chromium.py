@@ -12,7 +12,7 @@ import pytest
 from tests.support.chromium import Browser
 
 pytestmark = pytest.mark.packages
-SHOWN = ("docs/README.html", "docs/runbooks/uncommitted-data.html", "docs/tables.html", "docs/releases.html")
+SHOWN = ("docs/README.html", "docs/runbooks/uncommitted-data.html", "docs/tables.html", "docs/affected.html")
 
 
 @pytest.fixture(scope="module")

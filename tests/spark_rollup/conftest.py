@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from agent.contract.audited import AGENT
 from spark_rollup import clock
-from spark_rollup.config import AGENT
 from spark_rollup.correlate import RULES
 from spark_rollup.fleet import reduce, thin
 from spark_rollup.fleet.events import Event

@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+from agent.cli import main as agent
+from agent.cli.known import Story
+from agent.config import load_config
+from agent.contract.remedy import Remedy
 from spark_rollup.cli import main as rollup
 from spark_rollup.correlate import RULES
 from tests.spark_rollup.support.fleet import damaged
@@ -159,9 +163,22 @@ def test_a_bug_is_one_incident(incidents, run, name):
         assert members == {row["id"] for row in one["findings"]}
 
 
-def test_a_bug_of_four_tasks_has_one_next_step(incidents):
-    """The copy that is wrong, and the same for the others; not that it is wrong."""
+def test_the_output_is_read_back_as_it_was_written(incidents, run):
+    """`explain` and `plan` find every incident there, by its id and by those that agents gave it, with its step."""
+    story = Story(str(run.out), load_config())
+    for one in (one for found in incidents.values() for one in found):
+        for id_ in (one["id"], *one["absorbed"]):
+            found = story.incident(id_)
+            assert found is not None
+            assert found.next_action == one["next_action"]
+            assert found.remedy in (Remedy.KEEP, Remedy.OTHER) or "remove" in found.next_action
+
+
+def test_a_bug_of_four_tasks_has_one_next_step(incidents, run, capsys):
+    """The copy that is wrong, and the same for the others; not that it is wrong. The script is about all of them."""
     (one,) = incidents["kafka-8187-stage2-2.0.1"]
+    assert agent(["plan", one["id"], str(run.out)]) == 0
+    assert "\nTASKS=(0_0 0_1 0_2 0_3)  #" in capsys.readouterr().out
     order = "together: copy all directories, remove all, and only then start."
     step = "Stop the instance on kafka-8187-stage2-2.0.1.pod-a, keep a copy"
     assert one["next_action"].startswith(f"Do this for tasks 0_0, 0_1, 0_2, 0_3 {order} {step}")

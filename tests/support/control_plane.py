@@ -49,6 +49,10 @@ class Cluster:
         found = json.loads(self.do("get", *arguments, "--output=json"))
         return found["items"] if found["kind"] == "List" else [found]
 
+    def uids(self, kind: str, namespace: str) -> dict[str, str]:
+        """Give the uid of each object of a kind, by its name."""
+        return {x["metadata"]["name"]: x["metadata"]["uid"] for x in self.get(kind, "--namespace", namespace)}
+
     def namespace(self, name: str, *, level: str = "restricted") -> str:
         """Make a namespace with a Pod Security level, and wait until pods can be made in it."""
         labels = {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "warn")}
@@ -59,20 +63,21 @@ class Cluster:
         )
         return name
 
-    def volume(self, name: str, *, claim: str, namespace: str, mode: str = "ReadWriteMany") -> None:
-        """Make a volume for a claim, as a provisioner would."""
-        body = {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": name},
-            "spec": {
-                "capacity": {"storage": "100Gi"},
-                "accessModes": [mode],
-                "claimRef": {"name": claim, "namespace": namespace},
-                "hostPath": {"path": "/nowhere"},
-            },
-        }
-        self.do("apply", "-f", "-", stdin=json.dumps(body))
+    def volumes(self, namespace: str, *claims: str) -> None:
+        """Make a volume for each claim, as a provisioner would; those of events are for several pods."""
+        for claim in claims:
+            body = {
+                "apiVersion": "v1",
+                "kind": "PersistentVolume",
+                "metadata": {"name": f"{namespace}-{claim}"},
+                "spec": {
+                    "capacity": {"storage": "100Gi"},
+                    "accessModes": ["ReadWriteMany" if "events" in claim else "ReadWriteOnce"],
+                    "claimRef": {"name": claim, "namespace": namespace},
+                    "hostPath": {"path": "/nowhere"},
+                },
+            }
+            self.do("apply", "-f", "-", stdin=json.dumps(body))
 
     def eventually(self, look: Callable[[], Any], timeout_s: float = READY_S) -> Any:
         """Wait until a look at the cluster is satisfied; looks cost a process each, so not too often."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.contract.alert_text import where_to_read
+from agent.contract.audited import FLEET
 from agent.contract.events import Level, Severity
 from agent.contract.units import Twin
 from agent.findings.alerts import alerted, wait_m
 from agent.judging.base import DetectorMeta, Scope
-from spark_rollup.config import FLEET
 from spark_rollup.fleet.meta import RuleMeta
 from tools.alerts.exposed import exposed_alert
 from tools.alerts.model import FLEET_INCIDENTS, INCIDENTS, TEXTS, Alert, Case

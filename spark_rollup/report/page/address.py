@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 
-from spark_rollup.judging.incidents import FleetIncident
+from agent.contract.audited import FleetIncident
 from spark_rollup.report.page.data import PodKey, Row, TaskKey, natural
 from spark_rollup.report.page.text import clip, escape, name, named
 

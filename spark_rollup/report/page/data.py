@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.contract.audited import FleetIncident
+from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
-from spark_rollup.clock import parse_us
-from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
 from spark_rollup.report.since_last import SinceLast

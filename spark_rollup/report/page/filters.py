@@ -9,7 +9,7 @@ import base64
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from spark_rollup.judging.incidents import FleetIncident
+from agent.contract.audited import FleetIncident
 from spark_rollup.report.page.data import SEVERITIES, WORDS, PageData
 from spark_rollup.report.page.text import clip
 from spark_rollup.report.story import texts

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from agent.contract.audited import AGENT, FleetIncident
+from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
-from spark_rollup.clock import parse_us
-from spark_rollup.config import AGENT
-from spark_rollup.judging.incidents import FleetIncident
 from spark_rollup.report.page import text
 from spark_rollup.report.page.address import (
     NAMES_OF_ONE,

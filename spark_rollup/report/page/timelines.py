@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from spark_rollup.clock import parse_us
+from agent.contract.codec import parse_us
 from spark_rollup.report.page import text
 from spark_rollup.report.page.address import marks, timeline_id
 from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, natural, pod_key, task_key

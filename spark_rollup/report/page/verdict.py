@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from spark_rollup.clock import parse_us
-from spark_rollup.judging.incidents import FleetIncident
+from agent.contract.audited import FleetIncident
+from agent.contract.codec import parse_us
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import pod_name, short
 from spark_rollup.report.page.data import (

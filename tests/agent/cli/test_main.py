@@ -18,10 +18,12 @@ UNSURE = ["--set", "processing_guarantee=exactly_once", "--set", "kafka_streams_
 """With these the planted damage is a suspicion: an owner of that release may have wiped the store."""
 
 
-def test_the_version_is_said_on_standard_output(statewarden: Callable) -> None:
-    """`--version` exits with 0."""
-    said = statewarden("--version")
-    assert (said.code, said.out, said.err) == (0, version_text(), "")
+def test_version_and_help_are_said_on_standard_output(statewarden: Callable) -> None:
+    """Both exit with 0, however they are asked for."""
+    for words in (("--version",), ("-V",)):
+        assert statewarden(*words) == Said(0, version_text(), "")
+    assert statewarden("help", "scan") == statewarden("scan", "--help")
+    assert statewarden("help").out.startswith("usage: statewarden COMMAND")
 
 
 @pytest.mark.parametrize(

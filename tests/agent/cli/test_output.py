@@ -167,43 +167,36 @@ def test_a_json_line_says_everything() -> None:
 
 def test_a_resolved_finding_says_when() -> None:
     """`resolved_at` is set with the status, and the agent itself has no application."""
-    row = json.loads(
-        finding_line(
-            replace(FINDING, status=Status.RESOLVED, resolved_at_us=FINDING.opened_at_us, application_id=""),
-            "p",
-        )
-    )
-    assert (row["status"], row["resolved_at"], row["application_id"]) == (
-        "resolved",
-        "2023-11-14T22:13:20.250000Z",
-        None,
-    )
+    row = json.loads(finding_line(replace(OVER, application_id=""), "p"))
+    assert (row["status"], row["application_id"]) == ("resolved", None)
+    assert row["resolved_at"] == "2023-11-14T22:13:21.250001Z"
 
 
-def test_people_get_a_summary_and_the_worst_first() -> None:
-    """A tired reader sees what is open and what was looked at, then the worst incident; remarks on request."""
-    text = printed(QUIET, FINDING, LOUD)
-    assert text.startswith(
-        "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose)\nlooked at it all\n\nCRITICAL"
-    )
-    assert "INFO" not in text
-    everything = printed(QUIET, FINDING, LOUD, verbose=True)
-    assert everything.startswith("2 incidents open: 1 critical, 1 warning; 1 remark\n")
-    assert everything.index("CRITICAL") < everything.index("WARNING") < everything.index("INFO")
+OVER = replace(LOUD, status=Status.RESOLVED, resolved_at_us=LOUD.opened_at_us + 1_000_000)
 
 
-def test_nothing_found_says_what_was_read() -> None:
-    """A healthy directory is two lines."""
-    assert printed().rstrip("\n").splitlines() == ["no incidents found", "looked at it all"]
-
-
-def test_of_many_incidents_only_the_worst_are_listed_and_the_rest_is_counted() -> None:
-    """`--top` leaves nothing out without a word."""
-    text = printed(QUIET, FINDING, LOUD, top=1)
-    assert text.startswith(
-        "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose); 1 not listed (--top)\n"
-    )
-    assert "WARNING" not in text
+@pytest.mark.parametrize(
+    ("findings", "shown", "head", "order"),
+    [
+        ((QUIET, FINDING, LOUD), {}, "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose)",
+         "CRITICAL WARNING"),
+        ((QUIET, FINDING, LOUD), {"verbose": True}, "2 incidents open: 1 critical, 1 warning; 1 remark",
+         "CRITICAL WARNING INFO"),
+        ((QUIET, FINDING, LOUD), {"top": 1},
+         "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose); 1 not listed (--top)", "CRITICAL"),
+        ((OVER, FINDING), {}, "1 incident open: 1 warning; 1 resolved", "WARNING CRITICAL"),
+        ((), {}, "no incidents found", ""),
+    ],
+)  # fmt: skip
+def test_people_get_a_summary_and_the_worst_first(
+    findings: tuple[Finding, ...], shown: dict[str, Any], head: str, order: str
+) -> None:
+    """A tired reader sees what is open and what was looked at, then the worst incident; what is left out is counted."""
+    text = printed(*findings, **shown)
+    assert text.startswith(f"{head}\nlooked at it all\n\n")
+    assert [x.split()[0] for x in text.splitlines()[3:] if x[:1].isupper()] == order.split()
+    ended = "since 2023-11-14 22:13:20 UTC, resolved 2023-11-14 22:13:21 UTC"
+    assert (ended in text) is (OVER in findings)
 
 
 def test_many_tasks_do_not_make_a_long_line() -> None:
@@ -211,15 +204,6 @@ def test_many_tasks_do_not_make_a_long_line() -> None:
     tasks = [replace(LOUD, id=f"{n:016x}", task_id=f"0_{n:04d}") for n in range(200)]
     assert max(map(len, printed(*tasks).splitlines())) <= 120
     assert "and 194 more" in printed(*tasks)
-
-
-def test_what_is_resolved_comes_last() -> None:
-    """An incident that is over is counted apart."""
-    over = replace(LOUD, status=Status.RESOLVED, resolved_at_us=LOUD.opened_at_us + 1_000_000)
-    text = printed(over, FINDING)
-    assert text.startswith("1 incident open: 1 warning; 1 resolved\n")
-    assert text.index("WARNING") < text.index("CRITICAL")
-    assert "since 2023-11-14 22:13:20 UTC, resolved 2023-11-14 22:13:21 UTC" in text
 
 
 def test_an_incident_has_place_cause_time_and_next_step() -> None:
@@ -243,11 +227,11 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
 def test_a_reading_says_how_the_agents_incident_is_found() -> None:
     """The id of one reading is seldom that of an agent; the address is the same. A replay is what an agent was."""
     line = "    if an agent was running: statewarden explain {} --events SOURCE\n"
-    assert line.format("orders/0_3") in printed(FINDING, of_reading=True)
+    assert line.format("orders/0_3") in printed(FINDING, again="--state-dir state")
     whole = replace(FINDING, task_id=None, store=None)
-    assert line.format("orders") in printed(whole, of_reading=True)
+    assert line.format("orders") in printed(whole, again="--state-dir state")
     own = replace(FINDING, level=Level.SELF, missing_facts=())
-    for text in (printed(FINDING), printed(own, of_reading=True)):
+    for text in (printed(FINDING), printed(own, again="--state-dir state")):
         assert "if an agent was running" not in text
 
 

@@ -20,7 +20,7 @@ KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "runbooks", "auditor
     ("page", "shown"),
     [
         ("a\n\n<!-- generated -->\n\nb\n", "a\n\nb\n"),
-        ("a\n<!-- of two\nlines -->\nb\n", "a\nb\n"),
+        ("a\n<!-- of two\nlines -->\nb\n", "a b\n"),
         ('a\n\n<a id="x"></a>\n\nb\n', "a\n\nb\n"),
         ("one<br>two\n", "one; two\n"),
         ("| a |\n|---|\n| [it](else.md)<br>b |\n", "a\n-----\nit; b\n"),
@@ -29,18 +29,27 @@ KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "runbooks", "auditor
         ("see [it](../runbooks/damaged-files.md#torn-store).", "see it (statewarden explain torn-store)."),
         ("see [it](#torn-store).", "see it (statewarden explain torn-store)."),
         ("see [it](unwatched.md#rules-unaudited).", "see it (statewarden explain rules/unaudited)."),
-        ("see [the\npage](../stopped-volume.md).", "see the\npage (statewarden explain stopped-volume)."),
+        ("see [the\npage](../stopped-volume.md).", "see the page (statewarden explain stopped-volume)."),
         ("see [it](README.md#how-far).", "see it (statewarden explain runbooks)."),
         ("see [it](../found/README.md).", "see it."),
         ("([what it says](../verify.md)), ([below](#false-positives))", "(what it says), (below)"),
         ("[`statewarden explain x`](runbooks/unwatched.md#auditor-blind)", "`statewarden explain x`"),
         ("[the site](https://kafka.apache.org/a.md)", "[the site](https://kafka.apache.org/a.md)"),
+        ("**Do** *not*:\n  it\n\n    $ a **b\n", "Do *not*: it\n\n    $ a **b\n"),
+        ("1. one\n   two\n- `a  b`\n```\nx\ny\n```\n", "1. one two\n- `a b`\n```\nx\ny\n```\n"),
         ("`increase(x[1d])`, `volumes[*].name`\n", "`increase(x[1d])`, `volumes[*].name`\n"),
     ],
 )
 def test_only_what_a_browser_needs_goes(page: str, shown: str) -> None:
     """A link becomes a command only where `explain` has the page; what can be typed stays as it is."""
     assert page_text(page, KNOWN) == shown
+
+
+def test_prose_is_wrapped_and_what_can_be_typed_is_not_broken() -> None:
+    """An item goes on below its text; a heading and a line of code stay as long as they are."""
+    page = f"# {'word ' * 9}end\n\n10. one two three (statewarden explain x)\n\n    {'code ' * 9}end\n"
+    shown = page_text(page, KNOWN, 22)
+    assert shown == page.replace("three (", "three\n    (")
 
 
 def test_a_runbook_is_cut_out_of_its_page() -> None:

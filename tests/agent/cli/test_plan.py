@@ -70,12 +70,19 @@ class Printed:
             if not known:
                 environment[name] = value
         return subprocess.run(
-            ["bash", "-c", text], env=environment, capture_output=True, text=True, check=False, timeout=60
+            ["bash", "-c", text], env=environment, capture_output=True, text=True, check=False, timeout=400
         )
 
     @property
     def tasks(self) -> list[str]:
         return sorted(x.name for x in (self.state / APPLICATION).iterdir() if x.is_dir())
+
+    def refuses(self, words: str, **given: str) -> None:
+        """Run it and insist that it stops for this reason, with every task as it was and no copy."""
+        ran = self.run(**given)
+        assert ran.returncode == 1
+        assert words in ran.stderr
+        assert (self.tasks, self.copies) == (["0_0", "0_1", "0_2"], [])
 
     @property
     def copies(self) -> list[str]:
@@ -109,9 +116,10 @@ def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
         x for x in statewarden("scan", state, "--json", *SET).rows
         if x["line"] == "incident" and x["severity"] == "critical"
     )  # fmt: skip
-    hint = f"    as a script: statewarden plan {one['id']} --state-dir DIR, same settings\n"
-    assert hint in statewarden("scan", state, *SET).out
-    said = statewarden("plan", one["id"], "--state-dir", state, *SET)
+    hint = statewarden("scan", state, *SET).out.partition("as a script: statewarden ")[2]
+    words = shlex.split(hint.partition("\n    if an agent")[0].replace(" \\\n", ""))
+    assert words == ["plan", one["id"], "--state-dir", str(state), *SET]
+    said = statewarden(*words)
     assert (said.code, said.err) == (0, "")
     program(tmp_path, "statewarden", f'printf "%s\\n" "$@" >"{tmp_path}/asked"\n')
     return printed(said.out, tmp_path, state, STOP="true", START=f"touch '{tmp_path}/started'")
@@ -146,12 +154,9 @@ def test_it_does_not_guess_what_is_not_known(here: Printed, name: str) -> None:
     """Without a variable that has no value nothing is stopped, copied or removed; none is taken from elsewhere."""
     os.environ[name] = "true"
     try:
-        ran = here.run(**{name: ""})
+        here.refuses(f"{name} is empty", **{name: ""})
     finally:
         del os.environ[name]
-    assert ran.returncode == 1
-    assert f"{name} is empty" in ran.stderr
-    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
 
 
 def test_it_stops_where_a_process_holds_a_lock(here: Printed) -> None:
@@ -160,21 +165,15 @@ def test_it_stops_where_a_process_holds_a_lock(here: Printed) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=-1, stdout=-1, text=True) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        ran = here.run()
+        here.refuses("LOCK is locked: a process works there")
         holder.communicate("\n")
-    assert ran.returncode == 1
-    assert "LOCK is locked: a process works there" in ran.stderr
-    assert "Nothing was removed." in ran.stderr
-    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
 
 
 def test_it_stops_where_somebody_started_meanwhile(here: Printed) -> None:
     """A directory that is younger than the plan is not what the plan is about."""
-    stop = f"touch -d '+1 hour' '{here.state / APPLICATION / '0_2' / 'rocksdb'}'"
-    ran = here.run(STOP=stop)
-    assert ran.returncode == 1
-    assert "changed since" in ran.stderr
-    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+    place = here.state / APPLICATION / "0_2" / "rocksdb"
+    here.refuses("Nothing was removed.", STOP=f"touch -d '+1 hour' '{place}'")
+    here.refuses("changed since", COPY_TO=str(here.tmp_path / "other"))
 
 
 @pytest.mark.parametrize(
@@ -191,6 +190,13 @@ def test_it_stops_where_a_directory_changes_while_it_is_copied(
     assert ran.returncode == 1
     assert words in ran.stderr
     assert here.tasks == ["0_0", "0_1", "0_2"]
+
+
+def test_it_says_how_to_ask_again(here: Printed) -> None:
+    """As a command that can be run as it is, where nothing is proved in time."""
+    program(here.tmp_path, "statewarden", "exit 3\n")
+    said = here.run().stderr.partition("ask again: ")[2].splitlines()[0]
+    assert shlex.split(said)[-2:] == ["--state-dir", str(here.state)]
 
 
 def test_it_never_overwrites_a_copy(here: Printed) -> None:
@@ -281,10 +287,7 @@ def test_it_stops_where_the_cluster_is_not_as_it_must_be(
     there: Printed, given: dict[str, str], words: str
 ) -> None:
     """Other copies come first, the claim is the pod's, and nobody else works on it."""
-    ran = there.run(**given)
-    assert ran.returncode == 1
-    assert words in ran.stderr
-    assert (there.tasks, there.copies) == (["0_0", "0_1", "0_2"], [])
+    there.refuses(words, **given)
 
 
 def test_it_needs_what_it_asks_at_its_end(here: Printed) -> None:
@@ -294,10 +297,7 @@ def test_it_needs_what_it_asks_at_its_end(here: Printed) -> None:
     bare.mkdir()
     for name in ("bash", "sh", "ls", "cat"):
         (bare / name).symlink_to(shutil.which(name) or "")
-    ran = here.run(PATH=f"{bare}")
-    assert ran.returncode == 1
-    assert "statewarden is not on the PATH" in ran.stderr
-    assert (here.tasks, here.copies) == (["0_0", "0_1", "0_2"], [])
+    here.refuses("statewarden is not on the PATH", PATH=f"{bare}")
 
 
 @pytest.mark.parametrize(
@@ -346,9 +346,6 @@ def test_a_check_of_a_person_comes_first(statewarden: Callable, tmp_path: Path, 
 def test_the_damaged_store_must_still_be_there(there: Printed) -> None:
     """A store of another life is not the one that was found: it may be the restored one."""
     life = next((there.state / APPLICATION / "0_0").rglob("IDENTITY")).read_text().strip()
-    ran = there.run(STORES=f"0_0 {life[:-1]}x")
-    assert ran.returncode == 1
-    assert "the damaged store of task 0_0 is gone" in ran.stderr
-    assert (there.tasks, there.copies) == (["0_0", "0_1", "0_2"], [])
+    there.refuses("the damaged store of task 0_0 is gone", STORES=f"0_0 {life[:-1]}x")
     assert there.run(STORES=f"0_0 {life}", COPY_TO=str(there.tmp_path / "copies" / "again")).returncode == 0
     assert there.tasks == ["0_1"]

@@ -37,7 +37,9 @@ def test_a_failed_check_is_exit_code_1_and_names_the_line(statewarden: Callable,
     said = statewarden("preflight", "--state-dir", tmp_path / "no")
     assert said.code == 1
     assert "FAILED   state-dir" in said.out
-    assert "change: StatefulSet, spec.template.spec.initContainers[name=statewarden].volumeMounts" in said.out
+    line = "change: StatefulSet, spec.template.spec.initContainers[name=statewarden].volumeMounts"
+    assert line in " ".join(said.out.split())
+    assert max(map(len, said.out.splitlines())) <= 100
 
 
 def test_a_sink_whose_settings_are_wrong_is_a_failed_check(

@@ -7,8 +7,7 @@ import itertools
 import os
 import pty
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TextIO
 
@@ -71,25 +70,16 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path, terminal: Terminal, argu
     assert pipe.getvalue() == ""
 
 
-def test_a_second_reading_is_announced(
+def test_a_second_reading_is_announced_and_a_complaint_comes_after_it(
     tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For the seconds that it waits there is a reason on the screen."""
-    root = plant(tmp_path / "state")
+    """For the seconds that it waits there is a reason on the screen, cleared before anything else is said."""
     answers = iter([True])
     monkeypatch.setattr(offline, "needs_second_reading", lambda inventory: next(answers))
     monkeypatch.setattr(offline, "SETTLE_S", 0.0)
-    scan(root, err=terminal)
+    scan(plant(tmp_path / "state"), "--set", "stranger:num_standby_replicas=1", err=terminal)
     assert "files are missing beside a process: reading again in 0 s" in drawn(terminal)
-    assert drawn(terminal)[-1] == ""
-
-
-def test_a_complaint_comes_after_it(tmp_path: Path, terminal: Terminal) -> None:
-    """The line is cleared before it."""
-    root = plant(tmp_path / "state")
-    scan(root, "--set", "stranger:num_standby_replicas=1", err=terminal)
-    *_, last = drawn(terminal)
-    assert last.startswith("statewarden: ")
+    assert drawn(terminal)[-1].startswith("statewarden: ")
 
 
 def test_a_short_command_draws_nothing() -> None:
@@ -125,35 +115,22 @@ def test_it_is_cleared_when_the_command_fails() -> None:
     assert drawn(out) == ["half", ""]
 
 
-@pytest.mark.parametrize("out", [Gone(), io.StringIO(), _closed := io.StringIO()])
-def test_trouble_with_the_terminal_is_none_of_the_command(out: TextIO) -> None:
-    """It has gone, is none, or is closed."""
+@pytest.mark.parametrize("out", [Gone(), io.StringIO(), _closed := io.StringIO(), None])
+def test_trouble_with_the_terminal_is_none_of_the_command(
+    out: TextIO | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has gone, is none, is closed, or the process was started without one."""
     _closed.close()
-    with progress_line(out) as line:
-        line.show_now("text")
-
-
-def test_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process may be started without one."""
-    monkeypatch.setattr(sys, "stderr", None)
+    monkeypatch.setattr(sys, "stderr", out)
     with progress_line() as line:
         line.show_now("text")
 
 
-@contextmanager
-def open_terminal() -> Iterator[TextIO]:
-    """Give a real terminal that knows no size, as a container's does at first."""
+def test_a_terminal_without_a_size(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a container's is at first: zero columns are no width, and the answer comes as on a wide one."""
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as stream:
-        yield stream
-    os.close(ours)
-
-
-def test_a_terminal_without_a_size(
-    damaged: Path, statewarden: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Zero columns are no width: the answer comes as on a wide one."""
-    with open_terminal() as stream:
         assert width_of(stream) == width_of(io.StringIO())
         monkeypatch.setattr(sys, "stdout", stream)
         assert main(["scan", str(damaged), *PLAIN]) == 1
+    os.close(ours)

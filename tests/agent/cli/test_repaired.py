@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent.contract.events import Level, Severity, Status
-from tests.agent.cli.commands import PLAIN, plant
+from agent.contract.finding import Finding
+from tests.agent.cli.commands import PLAIN, Said, plant
 from tests.agent.cli.test_plan import DAMAGE, records
 
 ASKED = ("repaired", "i-000000000001", "--task", "app/0_0", *PLAIN, "--state-dir")
@@ -56,47 +57,50 @@ def test_it_is_not_known_where_the_disk_does_not_tell(
     assert statewarden(*ASKED, tmp_path).code == 3
 
 
+FOUND = replace(DAMAGE, application_id="app", status=Status.RESOLVED, resolved_at_us=2)
+
+
+@pytest.fixture
+def recorded(statewarden: Callable, tmp_path: Path) -> Callable[..., Said]:
+    """Give what asks whether an incident is over of which these findings are recorded; `IDENTITY`: the store's."""
+    state = good(tmp_path / "state")
+    identity = next(state.rglob("IDENTITY")).read_text().strip()
+
+    def ask(*found: Finding) -> Said:
+        (tmp_path / "all.jsonl").write_text(
+            records(*(replace(x, identity=identity) if x.identity == "IDENTITY" else x for x in found))
+        )
+        said: Said = statewarden("repaired", found[0].id, tmp_path, "--state-dir", state, *PLAIN)
+        return said
+
+    return ask
+
+
 @pytest.mark.parametrize(
     ("status", "code", "words"), [(Status.OPEN, 1, "has it open"), (Status.RESOLVED, 0, "has it resolved")]
 )
-def test_the_record_counts(
-    statewarden: Callable, tmp_path: Path, status: Status, code: int, words: str
-) -> None:
+def test_the_record_counts(recorded: Callable[..., Said], status: Status, code: int, words: str) -> None:
     """An agent that still has it open knows better than one reading; it tells the tasks, too."""
-    state, events = good(tmp_path / "state"), tmp_path / "events"
-    events.mkdir()
-    found = replace(DAMAGE, application_id="app", status=status, resolved_at_us=2)
-    (events / "all.jsonl").write_text(records(found))
-    said = statewarden("repaired", DAMAGE.id, events, "--state-dir", state, *PLAIN)
+    said = recorded(replace(FOUND, status=status))
     assert (said.code, words in said.out) == (code, True)
 
 
-def test_the_life_that_was_found_damaged_must_be_gone(statewarden: Callable, tmp_path: Path) -> None:
+def test_the_life_that_was_found_damaged_must_be_gone(recorded: Callable[..., Said]) -> None:
     """What only a watch has seen no reading finds again: the store must be another one."""
-    state, events = good(tmp_path / "state"), tmp_path / "events"
-    events.mkdir()
-    identity = next(state.rglob("IDENTITY")).read_text().strip()
-    found = replace(DAMAGE, application_id="app", status=Status.RESOLVED, resolved_at_us=2, identity=identity)
-    (events / "all.jsonl").write_text(records(found))
-    said = statewarden("repaired", DAMAGE.id, events, "--state-dir", state, *PLAIN)
+    said = recorded(replace(FOUND, identity="IDENTITY"))
     assert said.code == 1
     assert "app/0_0 still has the store that was found damaged" in said.out
 
 
 @pytest.mark.parametrize(("was_damaged", "code"), [(True, 0), (False, 1)])
 def test_what_release_or_settings_expose_again_is_no_damage(
-    statewarden: Callable, tmp_path: Path, was_damaged: bool, code: int
+    recorded: Callable[..., Said], was_damaged: bool, code: int
 ) -> None:
     """The restored store is exposed as the damaged one was; of what was never more than that nothing is repaired."""
-    state, events = good(tmp_path / "state"), tmp_path / "events"
-    events.mkdir()
-    identity = next(state.rglob("IDENTITY")).read_text().strip()
-    over = replace(DAMAGE, application_id="app", status=Status.RESOLVED, resolved_at_us=2, identity="gone",
-                   incident_id="i-0000000000aa")  # fmt: skip
+    over = replace(FOUND, identity="gone", incident_id="i-0000000000aa")
     again = replace(over, id="b" * 16, level=Level.EXPOSURE, severity=Severity.WARNING, status=Status.OPEN,
-                    resolved_at_us=None, identity=identity, lasting=True)  # fmt: skip
-    (events / "all.jsonl").write_text(records(over, again) if was_damaged else records(again))
-    said = statewarden("repaired", "i-0000000000aa", events, "--state-dir", state, *PLAIN)
+                    resolved_at_us=None, identity="IDENTITY", lasting=True)  # fmt: skip
+    said = recorded(over, again) if was_damaged else recorded(again)
     assert said.code == code, said.out
     assert ("comes with release or settings" in said.out) is was_damaged
 

@@ -286,7 +286,7 @@ def test_two_stores_are_one_exposure(one, speaks):
 @pytest.mark.parametrize(
     ("one", "says", "steps"),
     [
-        (dossier(), "a crash would", [0, 10, 20]),
+        (dossier(), "After a crash", [0, 10, 20]),
         (dossier(**DEAD), "ended uncleanly", [0, 10, 20]),
         (at_rest(), "ended uncleanly", [10, 20]),
     ],

@@ -120,7 +120,7 @@ def test_what_must_be_done_before_the_next_start_comes_before_its_proof():
     said = with_proof(
         "Before the next start: keep it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts", is_ahead=True,
     )  # fmt: skip
-    assert said.startswith("Before the next start: keep it. What proves it")
+    assert said.startswith("Before the next start: keep it. To prove it")
     assert said.endswith(f"`{proof_command('orders', '0_1', 'counts')}`")
 
 

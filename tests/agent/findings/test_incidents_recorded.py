@@ -6,6 +6,7 @@ import pytest
 
 from agent.contract.events import Level, Severity, Status
 from agent.contract.incidents import Incident, gather
+from agent.contract.remedy import Remedy
 from tests.evaluate.run import TRACES, evaluate
 
 
@@ -39,4 +40,8 @@ def test_one_fault_is_one_incident(scenario, lead, tasks, findings):
     assert (one.lead.detector, len(one.tasks), len(one.findings)) == (lead, tasks, findings)
     assert one.status is Status.OPEN
     assert one.next_action.endswith(one.lead.next_action)
-    assert ("remove all, and only then start" in one.next_action) is (tasks > 1)
+    removes = tasks > 1 and one.remedy is not Remedy.KEEP
+    assert ("remove all, and only then start" in one.next_action) is removes
+    assert ("If you remove them: copy all" in one.next_action) is (
+        removes and one.remedy is Remedy.CHECK_FIRST
+    )

@@ -8,6 +8,7 @@ from agent.contract.alert_text import STEP_CHARACTERS, SUMMARY_CHARACTERS
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import Configured, gather
+from agent.contract.remedy import Remedy
 from agent.publish.incident_rows import INCIDENTS_LISTED, counts, exposures, incident_rows
 
 EXPOSED = Finding(
@@ -58,6 +59,14 @@ def test_the_text_of_a_page_names_the_tasks_and_whose_step_comes_first() -> None
     )
     order = "together: copy all directories, remove all, and only then start."
     assert row.next_step == f"Do this for tasks 0_2, 0_3 {order} {step}"
+    heads = {
+        Remedy.RESTORE: f"Do this for tasks 0_2, 0_3 {order}",
+        Remedy.CHECK_FIRST: f"This is for tasks 0_2, 0_3 {order}".replace(": ", ". If you remove them: "),
+        Remedy.KEEP: "This is for tasks 0_2, 0_3.",
+    }
+    for remedy, head in heads.items():
+        (row,), _ = incident_rows(gather([replace(x, remedy=remedy) for x in (told, other)], accepts))
+        assert row.next_step == f"{head} {step}"
     shared = replace(told, id="d" * 16, detector="setup", mechanism="shared-state", incident_id="i-2")
     rows, _ = incident_rows(gather([told, shared], accepts))
     assert {x.next_step for x in rows} == {

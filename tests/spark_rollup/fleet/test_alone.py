@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent.contract.audited import gather
 from spark_rollup.fleet.alone import alone, settled, with_local_incidents
 from spark_rollup.fleet.application import Application
 from spark_rollup.fleet.rows import Said
-from spark_rollup.judging.incidents import gather
 from tests.spark_rollup.judging.test_incidents import UNEQUAL, by_agent, row
 
 A, B, C, D = "a" * 32, "b" * 32, "c" * 32, "d" * 32

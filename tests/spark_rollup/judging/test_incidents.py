@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.contract.audited import FleetIncident, gather
 from agent.contract.codec import rfc3339
 from agent.contract.events import Status
 from agent.contract.incidents import EvidenceRole
 from agent.contract.mechanisms import Mechanism
-from spark_rollup.judging.incidents import FleetIncident, gather
 
 Row = dict[str, Any]
 
@@ -38,7 +38,7 @@ def row(id_: str, at: int = 1, **fields: Any) -> Row:
         "affected": "yes", "missing_facts": [], "summary": f"summary of {id_}", "evidence": [],
         "next_action": f"action of {id_}", "pods": [pod] if pod else [], "confirms": [], "refutes": [], "explains": [],
         "reported_by": "fleet", "resolved_at": None, "mechanism": OFFSET, "incident_id": None, "lineage": [],
-        "local_incidents": [],
+        "local_incidents": [], "identity": None, "remedy": "other", "seen_at": None,
     }  # fmt: skip
     return given_ | fields
 

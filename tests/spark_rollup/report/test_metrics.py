@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from agent.contract.audited import gather
 from agent.contract.events import Severity
 from spark_rollup.errors import UsageError
 from spark_rollup.fleet.meta import RuleMeta
-from spark_rollup.judging.incidents import gather
 from spark_rollup.registry import PROOFS, severities
 from spark_rollup.report import metrics
 from tests.spark_rollup.report.page import page_rows

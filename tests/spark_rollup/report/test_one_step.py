@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from agent.cli import main
 from agent.cli.incident_text import incident_text
 from agent.contract.alert_text import step_of
+from agent.contract.audited import FleetIncident
+from agent.contract.audited import gather as of_fleet
 from agent.contract.codec import Encoder
 from agent.contract.events import Affected, Confidence, Kind, Level, Origin, Record, Severity, Status
 from agent.contract.finding import Finding
@@ -19,8 +22,6 @@ from agent.contract.incidents import Incident, gather
 from agent.contract.remedy import Remedy
 from agent.publish.page import render as agent_page
 from agent.publish.page_data import PageData as AgentData
-from spark_rollup.judging.incidents import FleetIncident
-from spark_rollup.judging.incidents import gather as of_fleet
 from spark_rollup.report import page as report
 from spark_rollup.report.restart_answer import Known, Question, answer, with_steps
 from spark_rollup.report.terminal import Shown, readable
@@ -51,7 +52,7 @@ def row(one: Finding) -> dict[str, object]:
     return page_rows.finding(
         **{name: value for name, value in one.body().items() if not name.endswith("_us")}, id=one.id,
         opened_at="2023-11-14T22:13:20.000000Z", pods=["pod-a"], confirms=[], reported_by="agent", lineage=[],
-        local_incidents=about,
+        local_incidents=about, seen_at="2023-11-14T22:13:21.000000Z",
     )  # fmt: skip
 
 
@@ -91,8 +92,10 @@ def test_an_agents_surfaces_have_the_same_step(
     assert (incident.remedy, incident.step_tasks) == (Remedy.RESTORE, ("0_0", "0_2"))
 
 
-def test_the_fleets_surfaces_have_the_same_step(fleet: list[FleetIncident]) -> None:
-    """The audit's terminal and report, and the answer to a restart, once for all tasks of the pod."""
+def test_the_fleets_surfaces_have_the_same_step(
+    fleet: list[FleetIncident], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The audit's terminal, report and output, and the answer to a restart, once for all tasks of the pod."""
     (one,) = fleet
     assert one.next_action == STEP
     data = page_rows.page(findings=[row(x) for x in TWO], incidents=fleet)
@@ -102,6 +105,17 @@ def test_the_fleets_surfaces_have_the_same_step(fleet: list[FleetIncident]) -> N
     assert plain(" ".join(readable(data, Path("report.html"), Shown(width=80)))).count(STEP) == 1
     assert STEP in plain(report.render(replace(data, restarts=told)))
     assert plain(" ".join(lines)).count(STEP) == 1
+    (tmp_path / "incidents.jsonl").touch()
+    space = {"namespace": "eu-1/shop"}
+    (tmp_path / "findings.jsonl").write_text("".join(f"{json.dumps(row(x) | space)}\n" for x in TWO))
+    assert main(["explain", one.id, "--events", str(tmp_path)]) == 0
+    assert plain(capsys.readouterr().out).count(STEP) == 1
+    assert main(["plan", TWO[1].id, str(tmp_path)]) == 0
+    script = capsys.readouterr().out
+    for known in (
+        "NAMESPACE=shop", "POD=pod-a", "TASKS=(0_0 0_2)", "STORES=()", "SEEN_AT='2023-11-14 22:13:21.000000 UTC'",
+    ):  # fmt: skip
+        assert f"\n{known}  #" in script or f"\n{known}\n" in script
 
 
 def test_a_restart_follows_what_comes_first(fleet: list[FleetIncident]) -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from agent.contract.audited import gather
 from agent.contract.exit_codes import Exit
 from spark_rollup.errors import UsageError
 from spark_rollup.fleet.meta import Row
-from spark_rollup.judging.incidents import gather
 from spark_rollup.report import restart_answer
 from spark_rollup.report.restart_answer import Known, Question
 from tests.spark_rollup.conftest import Audited

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_rollup.judging.incidents import gather
+from agent.contract.audited import gather
 from spark_rollup.report.page import PageData
 
 START_US = 1_795_000_000_000_000

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_rollup.judging.incidents import FleetIncident, read
+from agent.contract.audited import FleetIncident, read
 from spark_rollup.report.page import PageData, incidents, render
 from spark_rollup.report.page.text import fitting, paged
 from tests.spark_rollup.report.page.page_check import only_match, section, words

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_rollup.judging.incidents import read
+from agent.contract.audited import read
 from spark_rollup.report.page import render, text
 from spark_rollup.report.page.filters import SCRIPT, digest
 from spark_rollup.report.page.style import CSS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from agent.contract.audited import gather, read
 from agent.contract.events import Severity
 from agent.contract.incidents import EvidenceRole
-from spark_rollup.judging.incidents import gather, read
 from spark_rollup.report.page import incidents, render
 from tests.spark_rollup.report.page.page_check import only_match, section, whole, words
 from tests.spark_rollup.report.page.page_rows import finding, page

@@ -1,20 +1,23 @@
-"""Incidents of the fleet: rows of the table `findings`, read back and grouped as agents group theirs. Not Spark."""
+"""Incidents of the fleet: rows of the table `findings`, read back and grouped as agents group theirs. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent.contract import incidents
+from agent.contract.codec import parse_us
 from agent.contract.finding import Finding, words_of
 from agent.contract.grouping import Link, LocalIncident
 from agent.contract.incidents import Incident
 from agent.contract.mechanisms import TITLES
-from spark_rollup.clock import parse_us
-from spark_rollup.config import AGENT
 
-Row = Mapping[str, object]
-"""One row of the table `findings` (`schemas.FINDING`)."""
+Row = Mapping[str, Any]
+"""One row of the table `findings` (`spark_rollup.schemas.FINDING`)."""
+
+FLEET, AGENT = "fleet", "agent"
+"""Values of `reported_by`: a rule of the fleet, or a single agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +49,17 @@ def read(row: Row) -> FleetFinding:
     namespace = str(row.get("namespace") or "")
     return FleetFinding(
         id=str(row["id"]),
-        identity=None,
+        identity=row.get("identity"),
         opened_at_us=parse_us(row["opened_at"]) or 0,
         resolved_at_us=parse_us(row.get("resolved_at")),
         link=Link(
             namespace=namespace,
-            pod=str(row.get("pod") or ""),
+            pod=row.get("pod") or "",
             pods=_texts(row, "pods"),
             by_agent=row.get("reported_by") == AGENT,
             about=tuple(
-                _local(namespace, x) for x in _list(row, "local_incidents") if isinstance(x, Mapping)
+                LocalIncident((namespace, x["incident_id"]), x["relation"], x["mechanism"], x["since_us"])
+                for x in row.get("local_incidents") or ()
             ),
             confirms=_texts(row, "confirms"),
             lineage=_texts(row, "lineage"),
@@ -65,19 +69,5 @@ def read(row: Row) -> FleetFinding:
     )
 
 
-def _local(namespace: str, named: Row) -> LocalIncident:
-    return LocalIncident(
-        (namespace, str(named["incident_id"])),
-        str(named["relation"]),
-        str(named["mechanism"]),
-        int(str(named["since_us"])),
-    )
-
-
-def _list(row: Row, name: str) -> Sequence[object]:
-    value = row.get(name)
-    return value if isinstance(value, list | tuple) else ()
-
-
 def _texts(row: Row, name: str) -> tuple[str, ...]:
-    return tuple(map(str, _list(row, name)))
+    return tuple(map(str, row.get(name) or ()))
