@@ -59,11 +59,7 @@ def harmful() -> tuple[Bug, ...]:
 
 
 def as_ranges(text: str) -> tuple[ReleaseRange, ...]:
-    """Read the releases of an issue without a detector: `up to 2.5.1`, `3.5.0 or later`, `2.4.0 to 2.5.1`.
-
-    Raises:
-        ValueError: it is worded otherwise.
-    """
+    """Read the releases of an issue without a detector: `up to 2.5.1`, `3.5.0 or later`, `2.4.0 to 2.5.1`."""
     if match := re.fullmatch(r"up to (\S+)", text):
         return (ReleaseRange.until(match[1]),)
     if match := re.fullmatch(r"(\S+) or later", text):

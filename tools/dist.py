@@ -19,11 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def build(source: Path, kind: str, target: Path) -> Path:
-    """Build sdist or wheel of a tree with the backend of this environment, without network.
-
-    Returns:
-        The file.
-    """
+    """Build sdist or wheel of a tree with the backend of this environment, without network; give the file."""
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
     program = f"import hatchling.build, sys; print(hatchling.build.build_{kind}(sys.argv[1]))"
     target.mkdir(parents=True, exist_ok=True)
@@ -44,11 +40,7 @@ def unpack(sdist: Path, target: Path) -> Path:
 
 
 def dist(target: Path) -> list[Path]:
-    """Build sdist and wheel.
-
-    Returns:
-        sdist and wheel.
-    """
+    """Build sdist and wheel."""
     sdist = build(ROOT, "sdist", target)
     with tempfile.TemporaryDirectory() as folder:
         wheel = build(unpack(sdist, Path(folder)), "wheel", target)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from tools.affected_page import render_affected_page  # noqa: E402 - the checkout, not whatever is installed
 from tools.alerts.files import alert_files  # noqa: E402
@@ -89,11 +88,7 @@ def write_files(root: Path) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Write, or with `--check` only compare.
-
-    Returns:
-        1 if `--check` found a file out of step, else 0.
-    """
+    """Write, or with `--check` only compare: 1 if a file is out of step."""
     parser = argparse.ArgumentParser(description="Write the generated files.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is out of step")
     if parser.parse_args(argv).check:

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.judging import upstream  # noqa: E402 - the checkout, not whatever is installed
 from agent.judging.base import Upstream  # noqa: E402
@@ -59,11 +58,7 @@ class Repository:
     """Two releases in a Git directory (bare or not) of Apache Kafka."""
 
     def __init__(self, directory: Path, since: str, until: str, classes: Classes) -> None:
-        """Resolve both releases.
-
-        Raises:
-            GitError: no Git directory, or a release that it does not know.
-        """
+        """Resolve both releases; `GitError`: no Git directory, or a release that it does not know."""
         self._directory, self._classes = directory, classes
         self.since, self.until = self._resolve(since), self._resolve(until)
 
@@ -189,11 +184,7 @@ def tables_lines(release: str, rocksdb: str | None, missing: list[str]) -> list[
 
 
 def not_known(release: str, rocksdb: str | None) -> list[str]:
-    """List what has to be looked up; none: every table covers the release.
-
-    Raises:
-        ValueError: no release.
-    """
+    """List what has to be looked up; none: every table covers the release."""
     wanted = Release.parse(release)
     found = [_unlisted_rocksdb(wanted, rocksdb)]
     found += [
@@ -240,11 +231,7 @@ def _is_on_branch(said: str, release: Release) -> bool:
 
 
 def report(repository: Repository, release: str) -> tuple[str, bool]:
-    """Render what has to be read.
-
-    Returns:
-        The report (Markdown), and whether something is left to do in our lists.
-    """
+    """Render what has to be read (Markdown), and tell whether something is left to do in our lists."""
     changed, commits = repository.changed(), repository.commits()
     gone = [name for name, size in changed.items() if size == "gone" and "." not in name]
     new, rocksdb = unlisted(commits, known_keys()), repository.rocksdb()
@@ -262,12 +249,7 @@ def report(repository: Repository, release: str) -> tuple[str, bool]:
 
 
 def main(argv: list[str]) -> int:
-    """Print the report.
-
-    Returns:
-        0; 1 if an issue is in no list, a class is gone or a table of ours ends before the release; 2 if Git could not
-        answer.
-    """
+    """Print the report; 1 if something is left to do in our lists, 2 if Git could not answer."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("since", help="release that our facts know")
     parser.add_argument("until", help="release to be read")

@@ -55,11 +55,7 @@ def set_version(root: Path, version: str) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Set the version that is given, or list which file names which.
-
-    Returns:
-        0.
-    """
+    """Set the version that is given, or list which file names which."""
     parser = argparse.ArgumentParser(description="Set the version everywhere that names it.")
     parser.add_argument(
         "version", nargs="?", help="for example 0.3.0; without it: list the files and what they name"

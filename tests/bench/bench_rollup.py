@@ -23,8 +23,7 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from spark_rollup import audit  # noqa: E402 - path first
 from spark_rollup.bronze.store import read_events  # noqa: E402

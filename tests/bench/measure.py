@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from tests.bench.versions import AFTER, Version
 from tests.bench.versions import ROOT as ROOT
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _IDLE_SHARE = 0.08  # of a core: an agent that judges again what has changed a while ago needs half of it
 _PEAK_EVERY_S = 0.02
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,7 @@ class Memory:
 
 
 def run_child(*command: str, expected: Sequence[int] = (0,), at: Path = ROOT) -> Finished:
-    """Run a command to its end, from the repository's root or another one.
-
-    Raises:
-        RuntimeError: it ended with another exit code than `expected`.
-    """
+    """Run a command to its end, from the repository's root or another one; its exit code must be one `expected`."""
     began_s = time.monotonic()
     child = subprocess.Popen(command, cwd=at, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -88,8 +84,8 @@ def run_module(
 
 def cpu_seconds(pid: int) -> float:
     """CPU seconds, user and kernel, that a live process has used; resolution 10 ms."""
-    fields = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS  # utime, stime: fields 14 and 15 of proc(5)
+    used = psutil.Process(pid).cpu_times()
+    return used.user + used.system
 
 
 def wait_until_idle(pid: int, patience_s: float = 120.0) -> None:
@@ -105,10 +101,8 @@ def wait_until_idle(pid: int, patience_s: float = 120.0) -> None:
 
 
 def memory(pid: int) -> Memory:
-    resident = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * _PAGE_BYTES // 1024
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
-    pss = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
-    return Memory(resident, int(pss.split()[1]))
+    used = psutil.Process(pid).memory_full_info()
+    return Memory(used.rss // 1024, used.pss // 1024)
 
 
 def watches(pid: int) -> int:

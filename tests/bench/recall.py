@@ -20,8 +20,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from spark_rollup import audit  # noqa: E402 - path first
 from spark_rollup.bronze.store import read_events  # noqa: E402
@@ -69,12 +68,9 @@ class Score:
 
 
 def score(spark: SparkSession, size: fleet.Size, work: Path) -> dict[str, dict[str, Score]]:
-    """Write a fleet, take it in as it arrives, audit it at half time and at the end, and hold both against the truth.
+    """Write a fleet, take it in as it arrives, audit it at half time and at the end; give scores by audit and rule.
 
     Only `confirmed` findings of warning or above count: what says `suspected` or `unknown` claims nothing.
-
-    Returns:
-        Scores by rule, by the name of the audit.
     """
     straight = size.pods * size.tasks * size.hours > STRAIGHT_FROM
     shapes = fleet.write(spark, size, work / "raw", idle=not straight)

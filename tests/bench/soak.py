@@ -26,6 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
@@ -171,13 +173,12 @@ def _sample(agent: Agent, began_s: float) -> Sample:
     def total(family: str) -> float:
         return sum(value for series, value in told.items() if series.partition("{")[0] == family)
 
-    status = Path(f"/proc/{pid}/status").read_text("ascii", errors="replace")
     return Sample(
         at_s=round(at_s, 3),
         resident_mib=used.rss_kib / 1024,
         proportional_mib=used.pss_kib / 1024,
-        descriptors=len(os.listdir(f"/proc/{pid}/fd")),
-        threads=int(status.partition("\nThreads:")[2].split(maxsplit=1)[0]),
+        descriptors=psutil.Process(pid).num_fds(),
+        threads=psutil.Process(pid).num_threads(),
         watches=watches(pid),
         waiting=total("statewarden_agent_mailbox_waiting"),
         blind_s=total("statewarden_agent_blind_seconds_total"),

@@ -26,11 +26,7 @@ class StoreCopy:
 
 
 def recorded_store(trace: Path) -> StoreCopy:
-    """Play a recording to its end and take the first store that it left.
-
-    Raises:
-        LookupError: it left none.
-    """
+    """Play a recording to its end and take the first store that it left, or raise `LookupError`."""
     disk = MemoryDisk()
     for operation in read_trace(trace):
         disk.apply(operation)

@@ -51,11 +51,7 @@ AFTER = Version("after", ROOT, sys.executable, _here())
 
 
 def older(commit: str) -> Version:
-    """Give a commit a checkout and an environment; the second time both are there.
-
-    Raises:
-        SystemExit: there is no such commit, or its environment cannot be made.
-    """
+    """Give a commit, if there is one, a checkout and an environment; the second time both are there."""
     try:
         full = _git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}").decode().strip()
     except subprocess.CalledProcessError:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tests.containers.pod import APPLICATION_UID, GROUP, SidecarPod, java_command
 from tests.containers.podman import environment, quietly
-from tests.lab.configured import configured
-from tests.lab.plan import EOS, Plan
+from tests.lab.plan import EOS, Plan, configured
 from tests.lab.processes import Broker, JavaProcess
 from tests.lab.stage import Stage
 from tests.lab.toolbox import CACHE, application_classes

@@ -101,11 +101,7 @@ class SidecarPod:
     def wait(
         self, condition: Callable[[], object], what: str, within_s: float = 30.0, poll_s: float = 0.1
     ) -> None:
-        """Wait for a condition.
-
-        Raises:
-            ContainerError: it does not hold in time, or the agent has ended.
-        """
+        """Wait for a condition; raises `ContainerError` if it does not hold in time, or the agent has ended."""
         give_up_s = time.monotonic() + within_s
         while not condition():
             if self.agent is not None and not Path(f"/proc/{self.agent.pid}").exists():

@@ -42,6 +42,7 @@ def test_without_a_name_every_part_runs_but_those_by_name_only(
     assert run.main([]) == 0
     told = capsys.readouterr().out
     assert {part for part in run.PARTS if f"== {part}\n" not in told} == run.BY_NAME_ONLY
+    assert told.startswith("image: localhost/statewarden-agent\n")
     assert told.endswith("failed: nothing\n")
 
 

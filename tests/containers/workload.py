@@ -76,11 +76,7 @@ class WorkloadPod:
         return int(sum(self.series("statewarden_task_held").values()))
 
     def preflight(self) -> str:
-        """Run preflight as the docs say, in the running sidecar.
-
-        Raises:
-            ContainerError: a check failed.
-        """
+        """Run preflight as the docs say, in the running sidecar; a check that fails raises `ContainerError`."""
         return podman("exec", self.containers["statewarden"].name, "statewarden", "preflight")
 
     def stop(self) -> dict[str, int]:

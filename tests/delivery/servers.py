@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -160,13 +161,16 @@ class Broker:
             command, capture_output=True, text=True, timeout=timeout_s, check=True, cwd=self.work
         ).stdout
 
-    def make_topic(self, name: str, **config: str) -> None:
+    def make_topic(self, name: str = "", **config: str) -> str:
+        """Make a topic, of a name of its own if none is given; gives the name."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
         settings = {key.replace("_", "."): value for key, value in config.items()}
+        name = name or f"topic-{uuid.uuid4().hex[:8]}"
         client = AdminClient({"bootstrap.servers": self.address, "log_level": 2})
         for future in client.create_topics([NewTopic(name, 3, 1, config=settings)]).values():
             future.result(120)
+        return name
 
     def values(self, topic: str) -> list[bytes]:
         """Read the values of all messages that a topic has now."""

@@ -29,13 +29,6 @@ SHOWN = (
 )
 
 
-def topic_of(broker: Broker, **config: str) -> str:
-    """Make a topic of its own."""
-    name = f"events-{uuid.uuid4().hex[:8]}"
-    broker.make_topic(name, **config)
-    return name
-
-
 def rows(text: str) -> list[tuple[dict[str, str], str, str]]:
     """Take the console consumer's lines apart: headers, key, value."""
     found = []
@@ -49,7 +42,7 @@ def rows(text: str) -> list[tuple[dict[str, str], str, str]]:
 
 def test_structured_events_arrive_with_key_and_content_type(broker: Broker, tmp_path: Path) -> None:
     """The value is the event itself, the key names application and task, or the pod."""
-    topic, clock = topic_of(broker), HandClock()
+    topic, clock = broker.make_topic(), HandClock()
     task = {"application_id": "orders", "task_id": "0_1", "change": "task-held"}
     with open_spool(tmp_path, clock) as spool:
         spool.append(heartbeat())
@@ -67,7 +60,7 @@ def test_structured_events_arrive_with_key_and_content_type(broker: Broker, tmp_
 
 def test_binary_events_carry_their_attributes_as_headers(broker: Broker) -> None:
     """Every attribute of the envelope is a header, the value is the event's data."""
-    topic, line = topic_of(broker), Encoder(ORIGIN).encode(finding(), 1)
+    topic, line = broker.make_topic(), Encoder(ORIGIN).encode(finding(), 1)
     sink = make_sink(f"kafka://{broker.address}/{topic}", ShipSettings(content_mode="binary"), None)
     sink.put("uid-1/b-1-1", line.encode() + b"\n")
     ((headers, key, value),) = rows(broker.consume(topic, *SHOWN, count=1))
@@ -80,7 +73,7 @@ def test_binary_events_carry_their_attributes_as_headers(broker: Broker) -> None
 
 def test_a_message_that_the_topic_never_takes_is_permanent(broker: Broker) -> None:
     """Too large for the topic: no retry can help, and the message says what can."""
-    topic = topic_of(broker, max_message_bytes="2000", compression_type="uncompressed")
+    topic = broker.make_topic(max_message_bytes="2000", compression_type="uncompressed")
     sink = make_sink(f"kafka://{broker.address}/{topic}", ShipSettings(), None)
     detail = "".join(uuid.uuid4().hex for _ in range(200))  # does not compress
     line = Encoder(ORIGIN).encode(

@@ -5,7 +5,6 @@ What an audit finds is a function of these rows, so the rows are compared.
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
 import pytest
@@ -32,13 +31,6 @@ def same_rows(left: Path, right: Path, columns: str = "*") -> bool:
     return first == second and len(first) > 100
 
 
-def topic_of(broker: Broker) -> tuple[str, str]:
-    """Make a topic of its own; gives its name and its address."""
-    name = f"rollup-{uuid.uuid4().hex[:8]}"
-    broker.make_topic(name)
-    return name, f"kafka://{broker.address}/{name}"
-
-
 @pytest.mark.parametrize("s3", EACH_S3, indirect=True)
 def test_s3_gives_the_same_rows(
     rollup: Rollup, s3: S3, segments: Path, expected: tuple[Path, bytes], tmp_path: Path
@@ -61,7 +53,7 @@ def test_kafka_gives_the_same_rows(
 ) -> None:
     """Two windows of a topic, messages repeated in the second; offsets are remembered, ids drop the repeats."""
     first, second = halves(segments)
-    _, source = topic_of(broker)
+    source = f"kafka://{broker.address}/{broker.make_topic()}"
     bronze = tmp_path / "bronze"
     ship(first, segments, source)
     rollup.ingest(source, bronze)
@@ -75,7 +67,7 @@ def test_binary_messages_give_the_same_rows(
     rollup: Rollup, broker: Broker, segments: Path, expected: tuple[Path, bytes], tmp_path: Path
 ) -> None:
     """In binary mode the envelope is in the headers: the rows and the raw lines' attributes are the same."""
-    _, source = topic_of(broker)
+    source = f"kafka://{broker.address}/{broker.make_topic()}"
     ship(sorted(segments.rglob("*.jsonl.gz")), segments, source, content_mode="binary")
     rollup.ingest(source, tmp_path / "bronze")
     fields = "* exclude (line), json(line)->>'subject', json(line)->>'type', json(line)->'data'"

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
@@ -24,9 +23,7 @@ START_S = 600.0
 def test_a_killed_run_is_repeated(rollup: Rollup, broker: Broker, segments: Path, tmp_path: Path) -> None:
     """kill -9 when the first events are in bronze and no offset is written down: nothing is lost, nothing is twice."""
     paths = sorted(segments.rglob("*.jsonl.gz"))
-    topic, bronze = f"stream-{uuid.uuid4().hex[:8]}", tmp_path / "bronze"
-    broker.make_topic(topic)
-    source = f"kafka://{broker.address}/{topic}"
+    source, bronze = f"kafka://{broker.address}/{broker.make_topic()}", tmp_path / "bronze"
     command = [sys.executable, "-m", "spark_rollup", "ingest", "--input", source, "--bronze", str(bronze)]
     ship(paths[:1], segments, source)
     running = subprocess.Popen(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agent.detectors import DETECTORS
+from deploy.demo.scenarios import load_scenario
 from spark_rollup.registry import NAMING
 from tests.evaluate.run import HARMLESS
 from tests.support.every import every
-from tests.support.rows_shown import TRACES, rows_shown
+from tests.support.replays import replayed
 from tools.alerts.files import groups
 from tools.alerts.model import Alert
 
+TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
 UNITS = {x.meta.id: x.meta.twin for x in DETECTORS} | {f"fleet-{x.id}": x.twin for x in NAMING}
 TWINS = {name: twin for name, twin in UNITS.items() if twin is not None}
 WITHOUT = {"undecided", "fleet-state-differs", "fleet-replicas-differ"}
@@ -25,7 +29,8 @@ def test_every_unit_has_its_twin() -> None:
 def test_a_twin_shows_what_its_alerts_are_tested_with(detector: str) -> None:
     """Over the whole run the detector shows the stated severity, or nothing."""
     twin = TWINS[detector]
-    shown = rows_shown(twin.recording)
+    scenario = load_scenario(TRACES / twin.recording)
+    shown = frozenset().union(*(replayed(x, scenario.settings).shown for x in scenario.traces.values()))
     assert {severity for found, severity in shown if found == detector} == (
         {twin.shows.value} if twin.shows else set()
     )

@@ -18,12 +18,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Severity  # noqa: E402 - the repository goes on the path first
 from agent.contract.runbooks import address_of  # noqa: E402
-from tests.evaluate.run import TRACES, replay_pod  # noqa: E402
+from tests.evaluate.run import TRACES, publish, replay_pod  # noqa: E402
 from tests.support.laws import LAWS  # noqa: E402
 
 _NOT_COUNTED = (
@@ -158,11 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folders = sorted(x.parent for x in TRACES.glob("*/scenario.json") if chosen.word in x.parent.name)
     with ProcessPoolExecutor(chosen.jobs, get_context("fork")) as pool:
         rows = list(pool.map(judge, folders))
-    page = render(rows)
-    sys.stdout.write(page)
-    if chosen.page is not None:
-        chosen.page.parent.mkdir(parents=True, exist_ok=True)
-        chosen.page.write_text(page, "utf-8")
+    publish(render(rows), chosen.page)
     silent = [x for x in rows if x.unseen and not x.why_unseen]
     return int(bool(silent) or any(x.wrong for x in rows))
 

@@ -284,6 +284,14 @@ def render(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def publish(page: str, target: Path | None) -> None:
+    """Print a page, and write it to its file."""
+    sys.stdout.write(page)
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(page, "utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Evaluate all scenarios, or those whose name contains a word."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -306,11 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             pool.submit(evaluate, x, told=told, delay_ms=chosen.delay_ms) for told in levels for x in folders
         ]
         outcomes = [wish.result() for wish in wishes]
-    page = render(outcomes)
-    sys.stdout.write(page)
-    if chosen.page is not None:
-        chosen.page.parent.mkdir(parents=True, exist_ok=True)
-        chosen.page.write_text(page, "utf-8")
+    publish(render(outcomes), chosen.page)
     missed = sum(len(x.missed) for x in outcomes)
     alarms = sum(len(x.false_alarms) for x in outcomes)
     faults = sum(len(x.faults) for x in outcomes)

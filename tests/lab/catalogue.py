@@ -63,11 +63,7 @@ def run_of(name: str, release: str, guarantee: str, twist: Mapping[str, str] | N
 
 
 def named_run(name: str) -> Run:
-    """Give the run of a name, written or drawn.
-
-    Raises:
-        ValueError: it is not `RELEASE-alos-SEED`, or `-eos-` and the name of a scenario.
-    """
+    """Give the run of a name, written or drawn; `ValueError`: it is none."""
     release, guarantee, seed = parse_name(name)
     return run_of(seed, release, guarantee) if seed in SCENARIOS else draw(int(seed), release, guarantee)
 

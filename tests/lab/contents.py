@@ -66,15 +66,7 @@ class Question:
 
 
 def look(question: Question, names: Sequence[str]) -> Found:
-    """Compare every store that can be read.
-
-    Args:
-        question: What is asked, and of whom.
-        names: The topology's stores.
-
-    Raises:
-        NotNowError: a store cannot be read at the moment.
-    """
+    """Compare the topology's stores of these names; `NotNowError`: one cannot be read at the moment."""
     found: list[Difference] = []
     copies: list[Copy] = []
     for name in names:

@@ -63,10 +63,6 @@ class Run:
 
 
 def parse_name(name: str) -> tuple[str, str, str]:
-    """Give release, guarantee and seed, or what is written, of a run's name.
-
-    Raises:
-        ValueError: it is not `RELEASE-alos-SEED` or `RELEASE-eos-SEED`.
-    """
+    """Give release, guarantee and seed, or what is written, of a run's name; `ValueError`: it is none."""
     release, guarantee, seed = name.split("-", 2)
     return release, {short: long for long, short in SHORT.items()}[guarantee], seed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agent.inventory.settings import KEYS_BY_NAME
+
 EOS = "exactly_once"
 ALOS = "at_least_once"
 EACH_POD = "<pod>"
@@ -82,3 +84,18 @@ def is_transactional(settings: Mapping[str, object], release: str) -> bool:
 def is_exposed(release: str) -> bool:
     """Tell whether a release has KAFKA-20685."""
     return (3, 8) <= numbers(release) <= (4, 1, 2) or (4, 2) <= numbers(release) <= (4, 2, 1)
+
+
+def configured(settings: Mapping[str, object], release: str) -> dict[str, str]:
+    """Give what an operator would tell an agent (`--set`), from the application's settings in Kafka's names."""
+    facts = {
+        "kafka_streams_version": release,
+        "processing_guarantee": str(settings["processing.guarantee"]),
+        "state_cleanup_delay_ms": str(settings["state.cleanup.delay.ms"]),
+        "num_standby_replicas": str(settings["num.standby.replicas"]),
+        "commit_interval_ms": str(settings["commit.interval.ms"]),
+        "session_timeout_ms": str(settings.get("session.timeout.ms", 3000)),
+    }
+    if numbers(release) >= numbers(TRANSACTIONAL_SINCE):
+        facts["enable_transactional_statestores"] = str(is_transactional(settings, release)).lower()
+    return {name: value for name, value in facts.items() if name in KEYS_BY_NAME}

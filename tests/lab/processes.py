@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deploy.demo.agents import free_port
+from tests.lab.design import Run
 from tests.lab.faults import planted_classes
+from tests.lab.plan import numbers
 from tests.lab.toolbox import (
     BROKER_RELEASE,
     application_classes,
@@ -20,6 +22,7 @@ from tests.lab.toolbox import (
     tool,
 )
 
+NEWEST_BROKER = "4.3.1"
 BROKER_S = 300.0
 """For the broker to start, and for each answer of its tool. With 4 % of a core it starts in two minutes and answers in
 ten seconds; nothing is judged by it, and an end is noticed at once. `Broker.java` waits longer."""
@@ -33,11 +36,7 @@ class LiveError(Exception):
 
 
 def wait_until(condition: Callable[[], object], what: str, within_s: float = ANSWER_S) -> None:
-    """Ask again and again until a condition holds.
-
-    Raises:
-        LiveError: it does not hold within `within_s` seconds.
-    """
+    """Ask again and again until a condition holds, or raise `LiveError`."""
     give_up_at = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > give_up_at:
@@ -107,11 +106,7 @@ class JavaProcess:
         self._process.stdin.flush()
 
     def wait_for(self, start: str, after: int = 0, within_s: float = ANSWER_S) -> str:
-        """Wait for a line that begins so, after the first `after` lines.
-
-        Raises:
-            LiveError: it did not come in time, or the process ended.
-        """
+        """Wait for a line that begins so, after the first `after` lines; `LiveError`: it does not come in time."""
         give_up_at = time.monotonic() + within_s
         with self._changed:
             while True:
@@ -217,11 +212,7 @@ class Broker:
         self._start()
 
     def do(self, command: str) -> str:
-        """Let the broker's tool do something; see `Broker.java`.
-
-        Raises:
-            LiveError: it could not.
-        """
+        """Let the broker's tool do something, see `Broker.java`; `LiveError`: it could not."""
         seen = len(self._java.lines)
         self._java.tell(command)
         answer = self._java.wait_for("", seen, BROKER_S)
@@ -245,6 +236,35 @@ class Broker:
 
     def stop(self) -> None:
         self._java.kill()
+
+
+def broker_release(run: Run) -> str:
+    """Tell which broker talks to a run's release: the newest one that does."""
+    return NEWEST_BROKER if numbers(run.release) >= (2, 1) else BROKER_RELEASE
+
+
+class Brokers:
+    """The newest broker that talks to a run's release, started when it is first needed."""
+
+    def __init__(self, home: Path, written: str = BROKER_RELEASE) -> None:
+        """Start nothing yet; `written`: release of the broker for written plays."""
+        self._home, self._written = home, written
+        self._running: dict[str, Broker] = {}
+        self._started = 0
+
+    def for_run(self, run: Run) -> Broker:
+        return self.of(self._written if run.label else broker_release(run))
+
+    def of(self, release: str) -> Broker:
+        if release not in self._running:
+            self._started += 1
+            self._running[release] = Broker(self._home / f"broker-{self._started}-{release}", release)
+        return self._running[release]
+
+    def stop(self) -> None:
+        """End all; the next run has a new one."""
+        while self._running:
+            self._running.popitem()[1].stop()
 
 
 def start_application(

@@ -24,13 +24,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.lab import acts_disk
-from tests.lab.brokers import Brokers, broker_release
 from tests.lab.catalogue import named_run, plan_of
 from tests.lab.design import Run
 from tests.lab.ground import Ground
 from tests.lab.judge import Truth
 from tests.lab.play import end, perform
-from tests.lab.processes import Broker, LiveError
+from tests.lab.processes import Broker, Brokers, LiveError, broker_release
 from tests.lab.recording import Recording
 from tests.lab.scenarios import SCENARIOS
 from tests.lab.toolbox import BROKER_RELEASE
@@ -128,11 +127,7 @@ def written(broker: Broker, base: Path, run: Run, result: Row) -> tuple[Recordin
 
 
 def record_run(broker: Broker, base: Path, run: Run, result: Row, target: Path) -> str:
-    """Record a run; tells what came of it.
-
-    Raises:
-        LiveError: it broke off, or its replay is not the real directory.
-    """
+    """Record a run, tell what came of it; `LiveError`: it broke off, or its replay is not the real directory."""
     folder = base / f"hunt-{run.name}".replace(" ", "-")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -72,11 +72,7 @@ class Recording(Stage):
     # ------------------------------------------------------------------------------------ traces
 
     def write(self, pod: str, target: Path) -> dict[str, Any]:
-        """Write a pod's trace and compare it with what was really there at each end.
-
-        Returns:
-            What `scenario.json` says of the check.
-        """
+        """Write a pod's trace, compare it with what was there at each end; gives what `scenario.json` says of that."""
         writer = TraceWriter(str(self.state_dir(pod)))
         for number, (release, calls) in enumerate(self.runs[pod], start=1):
             with calls.open(encoding="ascii", errors="replace") as lines:

@@ -29,7 +29,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.lab.brokers import Brokers, broker_release
 from tests.lab.catalogue import LEAN, named_run, run_of
 from tests.lab.design import Run
 from tests.lab.draw import draw_many
@@ -37,7 +36,7 @@ from tests.lab.ground import CATCH_UP_S
 from tests.lab.outcome import conclusion, play_all, summary
 from tests.lab.plan import FILES, LAST_OF_MINORS, RELEASES, numbers
 from tests.lab.play import Result, play
-from tests.lab.processes import LiveError
+from tests.lab.processes import Brokers, LiveError, broker_release
 from tests.lab.scenarios import SCENARIOS
 from tests.lab.toolbox import BROKER_RELEASE, MissingToolError, application_classes, broker_classes
 
@@ -98,11 +97,7 @@ def report(result: Result, results: Path) -> None:
 
 
 def fetch(runs: Iterable[Run]) -> None:
-    """Fetch and compile what runs need, as far as it is not there.
-
-    Raises:
-        MissingToolError: a tool or the network is not there.
-    """
+    """Fetch and compile what runs need, as far as it is not there, or raise `MissingToolError`."""
     for release in sorted({broker_release(run) for run in runs}):
         broker_classes(release)
     for release in sorted({run.release for run in runs}):

@@ -12,8 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from deploy.demo.agents import Agent
-from tests.lab.configured import configured
-from tests.lab.plan import EACH_POD, Plan, numbers
+from tests.lab.plan import EACH_POD, Plan, configured, numbers
 from tests.lab.processes import Broker, JavaProcess, LiveError, start_application, wait_until
 from tests.support.shipped import Data, shipped_records
 

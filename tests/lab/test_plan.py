@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lab.configured import configured
-from tests.lab.plan import ALOS, CHAIN, EOS, NEWEST, RELEASES, TRANSACTIONAL, downgrade_of, numbers
+from tests.lab.plan import (
+    ALOS,
+    CHAIN,
+    EOS,
+    NEWEST,
+    RELEASES,
+    TRANSACTIONAL,
+    configured,
+    downgrade_of,
+    numbers,
+)
 from tests.lab.scenarios import SCENARIOS
 
 GIVEN = {
@@ -74,6 +83,10 @@ def test_what_a_scenario_must_find_depends_on_release_and_transactional_stores(
     assert bool(scenario.must(plan)) is is_affected
 
 
+def test_a_plan_has_what_its_scenario_gives():
+    assert SCENARIOS["threads"].planned("4.4.0", ALOS).partitions == 4
+
+
 def test_a_setting_of_the_command_line_counts():
     scenario = SCENARIOS["lost-segment-wiped"]
     assert scenario.must(scenario.planned("4.4.0", EOS, {TRANSACTIONAL: "true"}))
@@ -81,9 +94,7 @@ def test_a_setting_of_the_command_line_counts():
 
 
 def test_an_agent_is_configured_for_transactional_stores_where_the_release_has_them(monkeypatch):
-    monkeypatch.setattr(
-        "tests.lab.configured.KEYS_BY_NAME", dict.fromkeys(["enable_transactional_statestores"])
-    )
+    monkeypatch.setattr("tests.lab.plan.KEYS_BY_NAME", dict.fromkeys(["enable_transactional_statestores"]))
     name = "enable_transactional_statestores"
     assert configured(GIVEN, "4.4.0") == {name: "false"}
     assert configured(GIVEN | {TRANSACTIONAL: "true"}, "4.4.0") == {name: "true"}

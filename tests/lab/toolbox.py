@@ -31,11 +31,7 @@ class MissingToolError(Exception):
 
 
 def tool(name: str) -> str:
-    """Find a program.
-
-    Raises:
-        MissingToolError: it is not installed.
-    """
+    """Find a program, or raise `MissingToolError`."""
     found = shutil.which(name)
     if found is None:
         raise MissingToolError(name)
@@ -105,11 +101,7 @@ def jars(artifact: str, release: str) -> Path:
 
 
 def maven(goal: str, what: str, *options: str) -> None:
-    """Let Maven copy something.
-
-    Raises:
-        MissingToolError: there is no such thing, or no way to get it.
-    """
+    """Let Maven copy something; `MissingToolError`: there is no such thing, or no way to get it."""
     try:
         run([tool("mvn"), "-q", "-B", *options, f"{_PLUGIN}:{goal}"], timeout_s=300)
     except (RuntimeError, subprocess.TimeoutExpired) as error:
@@ -127,11 +119,7 @@ def prepare_cache() -> None:
 
 
 def run(command: list[str], *, timeout_s: float) -> str:
-    """Run a program and give what it printed.
-
-    Raises:
-        RuntimeError: it failed; with what it said.
-    """
+    """Run a program and give what it printed; a failure is a `RuntimeError` with what it said."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{Path(command[0]).name}: {(done.stderr or done.stdout).strip()}")

@@ -99,11 +99,7 @@ def lost_entries(stage: Stage) -> None:
 
 
 def versions(stage: Stage, when: str, latest_ms: int) -> None:
-    """Note whether latest versions have the times that they must have.
-
-    Raises:
-        LiveError: the counts are not right.
-    """
+    """Note whether latest versions have the times that they must have; wrong counts are a `LiveError`."""
     sent = stage.sent[0]
     answer = stage.pods["a"].ask(f"versions versioned p0- {sent}").split()
     expected = sent * (stage.begun_ms + latest_ms)

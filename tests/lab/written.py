@@ -25,11 +25,7 @@ class Play:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The text, read.
-
-        Raises:
-            ValueError: a word is not known, or does not take what it is given.
-        """
+        """The text, read; see `parse`."""
         clauses = (line.strip() for line in self.text.replace(";", "\n").splitlines())
         return tuple(parse(clause) for clause in clauses if clause)
 
@@ -47,11 +43,7 @@ def perform(stage: Stage, steps: Iterable[Step]) -> None:
 
 
 def parse(clause: str) -> Step:
-    """Read one word with its arguments.
-
-    Raises:
-        ValueError: it is not known, or does not take what it is given.
-    """
+    """Read one word with its arguments; `ValueError`: it is not known, or does not take what it is given."""
     word, *given = shlex.split(clause)
     played = METHODS.get(word) or FUNCTIONS.get(word)
     if played is None:

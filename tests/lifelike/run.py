@@ -27,11 +27,7 @@ STORIES = Path(__file__).with_name("stories")
 
 
 def choose(words: Sequence[str]) -> list[Path]:
-    """Take stories by path, or by a word in their name; without words, all.
-
-    Raises:
-        StoryError: a word is in no story's name.
-    """
+    """Take stories by path, or by a word in their name (none has it: `StoryError`); without words, all."""
     everything = sorted(STORIES.glob("*.txt"))
     chosen: set[Path] = set() if words else set(everything)
     for word in words:

@@ -48,11 +48,7 @@ class Instance:
         self._process.stdin.flush()
 
     def does(self, *steps: str) -> None:
-        """Tell it more, and wait until it has done all that it was told so far.
-
-        Raises:
-            CutShortError: it ended, or did not do so in time.
-        """
+        """Tell it more, and wait until it has done all that it was told so far, or raise `CutShortError`."""
         self._marker.unlink(missing_ok=True)
         for step in (*steps, f"done {self._marker}"):
             self.tell(step)
@@ -63,11 +59,7 @@ class Instance:
             time.sleep(POLL_S)
 
     def ends(self) -> None:
-        """Let it do what it was told so far, then leave without closing anything: what a kill leaves behind.
-
-        Raises:
-            CutShortError: it ended early.
-        """
+        """Let it do what it was told so far, then leave without closing anything: what a kill leaves behind."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self.is_dead()
@@ -106,14 +98,7 @@ class Stage:
         }
 
     def play(self) -> list[str]:
-        """Play to the end and judge.
-
-        Returns:
-            What was wrong; empty = nothing.
-
-        Raises:
-            CutShortError: something kept it from being played.
-        """
+        """Play to the end and judge: what was wrong; `CutShortError`: something kept it from being played."""
         try:
             if "late" not in self._story.flags:
                 self._start_agent()

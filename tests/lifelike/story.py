@@ -73,11 +73,7 @@ class Story:
 
 
 def read_story(path: Path) -> Story:
-    """Read a story from its file.
-
-    Raises:
-        StoryError: a line of its head is not understood, or it wants nothing.
-    """
+    """Read a story; `StoryError`: a line of its head is not understood, or it wants nothing."""
     lines = path.read_text(encoding="utf-8").splitlines()
     steps = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
     story = Story(path.stem, steps)

@@ -26,8 +26,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.contract.audited import gather  # noqa: E402 - path first
 from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402

@@ -20,8 +20,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 import pyspark  # noqa: E402 - path first
 
@@ -85,11 +84,7 @@ def submitted(master: str, work: Path) -> list[str]:
 
 
 def run(command: Sequence[str], work: Path) -> None:
-    """Run a command outside the source tree.
-
-    Raises:
-        RuntimeError: it failed.
-    """
+    """Run a command outside the source tree."""
     surroundings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(command, cwd=work, env=surroundings, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1) or "Traceback" in done.stderr:

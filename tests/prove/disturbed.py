@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.contract.audited import FLEET  # noqa: E402
 from agent.contract.events import Kind  # noqa: E402 - path first

@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status  # noqa: E402 - path first
 from agent.contract.finding import Finding  # noqa: E402
@@ -123,11 +122,7 @@ def _exposure(one: Told, to_us: int) -> Span:
 
 
 def firing(spans: Sequence[Span], work: Path) -> list[list[Mapping[str, str]]]:
-    """Evaluate the committed rules every 5 minutes; list what fires, by steps of `STEP_M`.
-
-    Raises:
-        AssertionError: there is no promtool, or it said something else.
-    """
+    """Evaluate the committed rules every 5 minutes; list what fires, by steps of `STEP_M`."""
     minutes = DAYS * DAY_M
     times = range(STEP_M, minutes, STEP_M)
     asked = 'ALERTS{alertstate="firing",alertname!~"StatewardenDeadMan|StatewardenRollup.+"}'

@@ -21,8 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from tests.spark_rollup.support.fleet import Fleet  # noqa: E402 - path first
 from tests.support.recorded_fleet import differing, replayed  # noqa: E402

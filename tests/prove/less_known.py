@@ -24,8 +24,7 @@ from typing import Any
 from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from agent.contract.events import Kind, Severity  # noqa: E402 - path first
 from agent.inventory import flushes, reduce, sessions, store_changes, task_changes  # noqa: E402

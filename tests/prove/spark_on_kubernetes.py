@@ -22,8 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from spark_rollup.spark import needs  # noqa: E402 - path first
 from tests.prove.cluster import SCENARIOS, SPARK, compared, packed, run  # noqa: E402
@@ -63,11 +62,7 @@ class Hands:
         self._thread.start()
 
     def submit(self, command: Sequence[str], cwd: Path) -> None:
-        """Run `spark-submit`, which waits for the driver's end.
-
-        Raises:
-            RuntimeError: it failed, or a pod could not be run.
-        """
+        """Run `spark-submit`, which waits for the driver's end."""
         surroundings = os.environ | {"KUBECONFIG": str(self._cluster.kubeconfig)}
         with (self._work / "submit.log").open("w+b") as log:
             process = subprocess.Popen(

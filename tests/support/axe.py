@@ -16,11 +16,7 @@ SCRIPT = (
 
 
 def violations(browser: Browser) -> list[str]:
-    """Run every rule of axe-core on the page that is open; skips the test where it is not installed.
-
-    Returns:
-        One line per rule that is broken, with the first places.
-    """
+    """Run every rule of axe-core on the open page, or skip the test; a line per broken rule, with the first places."""
     if not SCRIPT.exists():
         pytest.skip("no axe-core: tools/setup_axe.sh")
     browser.ask(SCRIPT.read_text(encoding="utf-8") + "; undefined")

@@ -36,11 +36,7 @@ def cache() -> Path:
 
 
 def interpreter(minor: str) -> Path:
-    """Find an interpreter (`3.14`), or fetch it.
-
-    Raises:
-        UnavailableError: says what was searched and tried.
-    """
+    """Find an interpreter (`3.14`), or fetch it; `UnavailableError` says what was searched and tried."""
     kept = cache() / "pythons" / minor / "bin" / f"python{minor}"
     for candidate in (*_installed(minor), kept):
         if _is_one(candidate, minor):
@@ -121,12 +117,9 @@ def unpack(source: Path, target: Path) -> None:
 
 
 def environment(python: Path, *locks: Path) -> Path:
-    """Make a virtual environment, or give the one that was made before: its interpreter.
+    """Make a virtual environment, or give the one that was made before: its interpreter; else `UnavailableError`.
 
     Locks are installed in their order, by hash; the first may bring what the others are built with.
-
-    Raises:
-        UnavailableError: it could not be made.
     """
     about = "\n".join(
         [_said([str(python), "-VV"]), str(python), *(lock.read_text("utf-8") for lock in locks)]

@@ -21,8 +21,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -132,40 +135,21 @@ def measured(command: Sequence[str], work: Path, environment: Mapping[str, str])
             env={**os.environ, **environment},
         )
         # what wait4 says of memory would be this process's, before the exec
+        root = psutil.Process(running.pid)
         while running.poll() is None:
-            for pid in _family(running.pid):
-                seen = _status(pid)
-                if seen is not None:
-                    name, kib, cpu[pid] = seen
-                    peaks[pid] = name, max(kib, peaks.get(pid, ("", 0))[1])
+            for one in (root, *root.children(recursive=True)):
+                with suppress(psutil.Error, OSError):  # it has ended
+                    status = Path(f"/proc/{one.pid}/status").read_text()
+                    kib = int(status.partition("VmHWM:")[2].partition("kB")[0] or 0)
+                    used = one.cpu_times()
+                    cpu[one.pid] = used.user + used.system
+                    peaks[one.pid] = one.name(), max(kib, peaks.get(one.pid, ("", 0))[1])
             time.sleep(SAMPLE_S)
     seconds = time.monotonic() - began
     by_name: dict[str, int] = {}
     for name, kib in peaks.values():
         by_name[name] = max(kib, by_name.get(name, 0))
     return Took(running.returncode, seconds, sum(cpu.values()), by_name, out.read_text(), err.read_text())
-
-
-def _family(pid: int) -> list[int]:
-    """Give a process and all that it has started and that run."""
-    try:
-        started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return [pid]
-    return [pid, *(one for child in started for one in _family(int(child)))]
-
-
-def _status(pid: int) -> tuple[str, int, float] | None:
-    """Read a process's program, highest resident memory in KiB, and CPU seconds; None when it has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        counted = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    values = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-    ticks = int(counted[11]) + int(counted[12])
-    kib = int(values.get("VmHWM", "0 kB").split()[0])
-    return values["Name"], kib, ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Scale:

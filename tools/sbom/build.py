@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT))
 
 from cyclonedx.schema import SchemaVersion  # noqa: E402
 from cyclonedx.validation.json import JsonStrictValidator  # noqa: E402
@@ -39,11 +38,7 @@ class BillError(Exception):
 
 
 def bill_of_lock(lock: str, licences: Licences, environment: Mapping[str, str]) -> Part:
-    """Have `cyclonedx-py` read a lock, and add licences.
-
-    Raises:
-        BillError: It failed, or a licence is not allowed.
-    """
+    """Have `cyclonedx-py` read a lock, and add licences."""
     command = [
         sys.executable, "-m", "cyclonedx_py", "requirements", str(ROOT / LOCKS / f"{lock}.txt"),
         "--pyproject", str(ROOT / "pyproject.toml"), "--spec-version", "1.6", "--output-reproducible",
@@ -61,22 +56,14 @@ def bill_of_lock(lock: str, licences: Licences, environment: Mapping[str, str]) 
 
 
 def allowed(licences: Licences, licence: str, name: str, *, is_jar: bool = False) -> list[Part]:
-    """Write a licence as a bill has it.
-
-    Raises:
-        BillError: The policy does not allow it.
-    """
+    """Write a licence as a bill has it; `BillError`: the policy does not allow it."""
     if not licences.allows(licence, is_jar):
         raise BillError(f"{name}: the policy does not allow its licence: {licence or 'unknown'}")
     return [{"expression": licence}] if " " in licence else [{"license": {"id": licence}}]
 
 
 def base_of(recipe: str) -> tuple[str, str]:
-    """Read name and tag (or digest) of the base that a recipe begins from.
-
-    Raises:
-        BillError: It names none.
-    """
+    """Read name and tag (or digest) of the base that a recipe begins from."""
     if (found := _BASE.search(recipe)) is None:
         raise BillError("the recipe has no ARG BASE")
     return found[1], found[2]
@@ -136,11 +123,7 @@ def _part(kind: str, space: str, name: str, version: str, qualifiers: Mapping[st
 
 
 def render(bill: Part) -> str:
-    """Write a bill, with what it consists of as its only dependencies.
-
-    Raises:
-        BillError: It does not fit the schema.
-    """
+    """Write a bill that fits the schema, with what it consists of as its only dependencies."""
     root, parts = bill["metadata"]["component"], sorted(bill["components"], key=lambda part: part["bom-ref"])
     refs = [part["bom-ref"] for part in parts]
     dependencies = [{"ref": root["bom-ref"], "dependsOn": refs}, *({"ref": ref} for ref in refs)]
@@ -152,11 +135,7 @@ def render(bill: Part) -> str:
 
 
 def bills(site: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Make all bills, each with its name.
-
-    Raises:
-        BillError: One could not be made.
-    """
+    """Make all bills, each with its name; `BillError`: one could not be made."""
     licences = read_licences(site)
     release = version_of(read_lock(ROOT, "rollup")["pyspark"])
     if not (site / f"pyspark-{release}.dist-info").is_dir():

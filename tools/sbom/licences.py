@@ -135,8 +135,7 @@ def image_jars(root: Path, site: Path, licences: Licences) -> list[Jar]:
 def bundled_jars(pyspark: Path, modules: Iterable[str]) -> list[Jar]:
     """List the jars inside an installed pyspark; `modules` name group and artifact of every jar that a source knows.
 
-    Raises:
-        ValueError: A jar names no group, and neither does a source.
+    A jar that names no group, and that no source knows, is a `ValueError`.
     """
     groups: dict[str, set[str]] = {}
     for module in modules:

@@ -36,11 +36,7 @@ _START = f"""<!doctype html>
 
 
 def main(argv: list[str]) -> int:
-    """Build one version; it takes the place of what was built before only if nothing is wrong.
-
-    Returns:
-        1 if a page has a broken link, is in no list of contents, or lacks what an alert leads to.
-    """
+    """Build one version; it takes the place of the one before only if nothing is wrong, else 1."""
     parser = argparse.ArgumentParser(description="Build the documentation site.")
     parser.add_argument("--output", type=Path, default=ROOT / "build/site", help="where the version goes")
     parser.add_argument("--external", action="store_true", help="check addresses outside the site")

@@ -15,11 +15,7 @@ _ADDRESS = re.compile(r"^ *runbook_url: *\"?([^\s\"]+)", re.MULTILINE)
 
 
 def problems(site: Path) -> list[str]:
-    """List what is wrong with the pages of one version: links that lead nowhere, and what another host would give.
-
-    Returns:
-        A line each: links that lead nowhere, and what would be loaded from another host.
-    """
+    """List what is wrong with the pages of one version: links that lead nowhere, and what another host would give."""
     pages = {path: path.read_text("utf-8") for path in sorted(site.rglob("*.html"))}
     anchors = {path: set(_ID.findall(text)) for path, text in pages.items()}
     found = []

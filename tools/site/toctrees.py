@@ -13,10 +13,9 @@ _ENTRY = re.compile(r"^(?:- |\| )\[([^\]]+)\]\(([^)#\s]+)\.md\)", re.MULTILINE)
 
 
 def toctrees(page: str, text: str) -> str:
-    """Write the `toctree` directives of a page, one per heading that has entries: links that begin an item or a row.
+    """Write the `toctree` directives of a page, to be appended: one per heading that has entries.
 
-    Returns:
-        Markdown to append; empty for a page that is none of contents.
+    An entry is a link that begins an item or a row; a page that is none of contents has none.
     """
     if page not in CONTENTS:
         return ""
