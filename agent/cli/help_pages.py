@@ -118,6 +118,28 @@ examples:
 
 more: statewarden explain journeys, verify""",
     ),
+    "safe-to-restart": HelpPage(
+        "may this instance be restarted, as far as one pod can tell",
+        "[OPTION ...] [STATE_DIR]",
+        """\
+Reads a state directory once and answers in one line: `damaged` with the step to
+follow, or `unknown`, because one pod does not see the copies of others. It says
+`safe` only with --one-instance. `statewarden-rollup safe-to-restart` hears all
+pods.""",
+        {
+            Exit.CLEAR: "safe, by an orderly stop",
+            Exit.FOUND: "damaged",
+            Exit.UNREAD: "unknown: other pods not heard, in doubt, undecided, or unreadable",
+        },
+        """\
+examples:
+  statewarden safe-to-restart /var/lib/kafka-streams
+  statewarden safe-to-restart /var/lib/kafka-streams --one-instance \\
+      --set processing_guarantee=exactly_once_v2 \\
+      --set kafka_streams_version=3.9.1
+
+more: statewarden explain journeys, rollup""",
+    ),
     "detectors": HelpPage(
         "list the detectors",
         "[OPTION ...]",

@@ -144,6 +144,12 @@ def _add_repaired(parser: argparse.ArgumentParser) -> None:
     add_repaired(parser, config_of)
 
 
+def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
+    from agent.cli.safe_to_restart import add_safe_to_restart
+
+    add_safe_to_restart(parser, config_of)
+
+
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     from agent.cli.verify import add_verify
 
@@ -242,6 +248,7 @@ _ADD: Mapping[str, AddsTo] = {
     "explain": _adds(options.add_explain, _explain),
     "plan": _add_plan,
     "repaired": _add_repaired,
+    "safe-to-restart": _add_safe_to_restart,
     "detectors": _adds(options.add_detectors, _detectors),
     "run": _adds(options.add_run, _run),
     "preflight": _add_preflight,

@@ -1,0 +1,83 @@
+"""`safe-to-restart`: may this instance be restarted, as far as one pod can tell."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from agent.cli.arguments import add_settings
+from agent.cli.incident_text import incident_text
+from agent.cli.offline import read_once, require_state_dir_name
+from agent.cli.output import Reading, width_of
+from agent.config import Config
+from agent.contract.codec import printable
+from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.exit_codes import answer
+from agent.contract.finding import Finding
+from agent.contract.incidents import Incident, gather
+from agent.engine.one_reading import plural
+
+OTHERS = (
+    "other pods not heard: they may have the only other copy, or none. Ask the fleet: statewarden-rollup"
+    " safe-to-restart; where this is the only instance, give --one-instance"
+)
+
+
+def add_safe_to_restart(
+    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
+) -> None:
+    """Add the options of the command to its parser, and what answers it."""
+    parser.add_argument("state_dir", nargs="?", metavar="STATE_DIR",
+                        help="Kafka Streams' state.dir (default: as for `run`)")  # fmt: skip
+    parser.add_argument("--one-instance", action="store_true",
+                        help="the application has this instance only: there is no other pod to hear")  # fmt: skip
+    add_settings(parser)
+    parser.set_defaults(
+        command=lambda chosen: safe_to_restart(
+            config_of(chosen, {"state_dir": chosen.state_dir}), one_instance=chosen.one_instance
+        )
+    )
+
+
+def safe_to_restart(config: Config, *, one_instance: bool) -> int:
+    """Read the state directory once and answer. Raises: see `scan`."""
+    require_state_dir_name(config.agent.state_dir, "safe-to-restart")
+    pipeline, findings, _ = read_once(Path(config.agent.state_dir), config)
+    incidents = [x for x in gather(findings, config.applications.accepts) if _matters(x)]
+    damaged = [x for x in incidents if _is_damage(x)]
+    read = Reading.of(pipeline, "", "")
+    doubts = [f"can't read {place}: {why}" for place, why in read.unread.items()] or [read.how_much] * bool(
+        read.how_much
+    )
+    doubts += [] if any(x.tasks for x in pipeline.inventory.applications.values()) else ["no task is there"]
+    doubts += (
+        [f"{plural(len(incidents) - len(damaged), 'incident')} in doubt"] if incidents != damaged else []
+    )
+    doubts += [] if one_instance else [OTHERS]
+    if damaged:
+        said = f"damaged: {_tasks(damaged)}. Follow the step below; a plain restart keeps the damage, or adds to it."
+    elif doubts:
+        said = f"unknown: {'; '.join(doubts)}."
+    else:
+        said = "safe, by an orderly stop (SIGTERM, and time to end): nothing on disk speaks against it."
+    sys.stdout.write(f"{printable(said)}\n\n" if incidents else f"{printable(said)}\n")
+    for one in incidents:
+        sys.stdout.write(incident_text(one, paint=False, width=width_of(sys.stdout), verbose=False))
+    return answer(found=bool(damaged), unread=bool(doubts))
+
+
+def _matters(incident: Incident[Finding]) -> bool:
+    """Tell whether it speaks against a restart; what comes with release or settings alone does not."""
+    is_open = incident.status is Status.OPEN and incident.severity is not Severity.INFO
+    return is_open and not incident.lead.lasting
+
+
+def _is_damage(incident: Incident[Finding]) -> bool:
+    is_sure = (incident.severity, incident.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
+    return is_sure and incident.lead.level in (Level.DAMAGE, Level.EXPOSURE)
+
+
+def _tasks(incidents: Iterable[Incident[Finding]]) -> str:
+    return ", ".join(dict.fromkeys(f"{x.application_id}/{task}" for x in incidents for task in x.tasks))

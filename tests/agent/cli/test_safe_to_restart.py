@@ -1,0 +1,59 @@
+"""`safe-to-restart`: what one pod can tell, and never more."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.commands import PLAIN, plant
+from tests.agent.cli.test_repaired import good
+
+SNAPSHOTS = Path(__file__).parents[2] / "data" / "snapshots"
+EOS = ("--set", "processing_guarantee=exactly_once_v2", "--set", "num_standby_replicas=0")
+
+
+def test_one_pod_never_says_safe(statewarden: Callable, tmp_path: Path) -> None:
+    """Nothing is wrong here, and nothing is known of the other pods: safe only where there are none."""
+    said = statewarden("safe-to-restart", good(tmp_path), *PLAIN)
+    assert said.code == 3
+    assert said.out.startswith("unknown: other pods not heard")
+    alone = statewarden("safe-to-restart", "--one-instance", tmp_path, *PLAIN)
+    assert (alone.code, alone.out.partition(",")[0]) == (0, "safe")
+
+
+def test_nothing_there_is_not_safe(statewarden: Callable, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "kafka-streams-process-metadata").write_text("{}")
+    said = statewarden("safe-to-restart", "--one-instance", tmp_path, *PLAIN)
+    assert said.code == 3
+    assert "no task is there" in said.out
+
+
+def test_damage_counts_whatever_others_have(statewarden: Callable, tmp_path: Path) -> None:
+    """The answer names the task, and the incident with its step follows."""
+    plant(tmp_path)
+    for more in ((), ("--one-instance",)):
+        said = statewarden("safe-to-restart", *more, tmp_path, *PLAIN)
+        assert said.code == 1
+        assert said.out.startswith("damaged: app/0_0. Follow the step below")
+        assert "\n    next: " in said.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ((), "UNDECIDED"),  # at-least-once keeps what a crash left
+        ((*EOS, "--set", "kafka_streams_version=4.1.2"), "CRITICAL stale-eos-checkpoint"),  # suspected
+    ],
+)
+def test_a_doubt_is_no_damage_and_not_safe(
+    statewarden: Callable, tmp_path: Path, settings: tuple[str, ...], what: str
+) -> None:
+    with tarfile.open(SNAPSHOTS / "kafka-20685-4.1.2.tar.gz") as packed:
+        packed.extractall(tmp_path, filter="fully_trusted")
+    said = statewarden("safe-to-restart", "--one-instance", tmp_path, *settings)
+    assert said.code == 3
+    assert said.out.startswith(f"unknown: 1 incident in doubt.\n\n{what}")
