@@ -14,7 +14,6 @@ from tests.proof.disk import (
     committed,
     emptied,
     flushed,
-    has_offset,
     is_due,
     is_refused,
     is_trusted,
@@ -53,6 +52,7 @@ from tests.proof.life import (
     writes,
     written,
 )
+from tests.proof.steps_up_to_2_5 import is_assigned_up_to_2_5
 
 RECORDS = {"few": FEW, "many": MANY}
 
@@ -170,7 +170,7 @@ def is_assigned(era: Era, life: Life, _: int) -> Iterator[Move]:
     refused = is_refused(era, life)
     wipes = era.wiped_without_offset and life.store and (refused or life.checkpoint is None)
     if era.old:
-        yield from _is_assigned_up_to_2_5(era, life)
+        yield from is_assigned_up_to_2_5(era, life)
         return
     for role in (RESTORING, STANDBY):
         name = "assigned" if role == RESTORING else "assigned as a standby"
@@ -190,34 +190,6 @@ def is_assigned(era: Era, life: Life, _: int) -> Iterator[Move]:
         after = trusted(after, eos=era.eos)
         deletes = era.deleted_at_init and life.checkpoint is not None
         yield Move(name, (("open", deletes),), after._replace(checkpoint=None) if deletes else after)
-
-
-def _is_assigned_up_to_2_5(era: Era, life: Life) -> Iterator[Move]:
-    """ProcessorStateManager and StandbyTask.initializeStateStores, StoreChangelogReader.initialize (2.5.0, 2.5.1).
-
-    The constructor deletes the checkpoint under exactly-once. A store without an entry is wiped, an active one only
-    where its changelog has an end. A restoration reopens the store (RocksDBStore.toggleDbForBulkLoading); where there
-    is nothing to restore the task runs.
-    """
-    opened: Word = ("open", era.deleted_at_init and life.checkpoint is not None)
-    known = life.checkpoint if life.checkpoint is not None and life.checkpoint >= 0 else -1
-    made = life._replace(directory=True, store=True, position=known)
-    made = made._replace(checkpoint=None) if era.deleted_at_init else made
-    if life.store:
-        yield Move("assigned, killed at once", (opened, ("kill",)), made._replace(alive=False, position=-1))
-    for role in (RESTORING, STANDBY):
-        seen: tuple[Word, ...] = (opened,)
-        after = made._replace(role=role)
-        wipes = era.wiped_standby if role == STANDBY else era.wiped_without_offset and end(life.log) >= 0
-        if wipes and not has_offset(era, life):
-            seen, after = (*seen, ("wipe",)), emptied(after, directory=True)
-        after = trusted(after, eos=era.eos)
-        if role == STANDBY:
-            yield Move("assigned as a standby", seen, after)
-        elif end(life.log) > known:
-            yield Move("assigned", (*seen, ("reopen", 0)), after)
-        else:
-            yield Move("assigned, runs", seen, after._replace(role=RUNNING))
 
 
 def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
