@@ -41,7 +41,8 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
 
     Source:
         DefaultStateUpdater.pauseTask, maybeCompleteRestoration, maybeCheckpointTasks (3.8.0 to 4.2.1);
-        StandbyTask.postCommit (2.6.1: written whenever the offsets changed), HighAvailabilityTaskAssignor (2.6.0).
+        StandbyTask.commit (2.5.0) and postCommit (2.6.1): written whenever the offsets changed;
+        HighAvailabilityTaskAssignor (2.6.0).
     """
     end_us = case.now_us if after.released_us is None else after.released_us
     fact = _last_before_the_close(task, store, after, end_us)
@@ -64,8 +65,9 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
-        # 2.6: a copy that warms up, which no setting announces, writes at every commit, however far it is
-        return RestorationEnd(offset, certain=case.says(Fact.BULK_LOAD_REOPEN) is not Truth.NO)
+        # a standby, and a copy of 2.6 that warms up unannounced, writes at every commit, however far it is
+        stands = alone or commits_passed(case.settings, unchanged_us)
+        return RestorationEnd(offset, certain=stands and case.says(Fact.BULK_LOAD_REOPEN) is not Truth.NO)
     if passing and not (alone and unchanged_us >= RESTORING_US):
         return None  # a standby goes on from there without another one, for up to 10,000 records
     if _was_worked_after(store, after, fact, until_us) or _is_alone(case, store, after, fact):

@@ -10,6 +10,7 @@ from tests.proof.life import (
     NOBODY,
     NONE,
     RUNNING,
+    STANDBY,
     UNKNOWN,
     Life,
     Word,
@@ -46,13 +47,14 @@ def checkpointed(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     it sent before the wipe (KAFKA-16017). 4.3.1: ProcessorStateManager.commit puts the offset into the memtable.
     """
     known = life.position if life.recorded is None else max(life.recorded, life.position)
-    value = known if known >= 0 else UNKNOWN
+    value = known if known >= 0 or (era.next_offset and life.role != STANDBY) else UNKNOWN
     if era.in_store:
         return (), committed(life, value)
     (puts,), life = flushed(era, life)
     if missing(life._replace(position=value)):
         life = told(life, EXPOSED)
-    return (("ckpt", value, puts),), life._replace(checkpoint=value, snapshot=max(life.position, 0))
+    told_as = value + 1 if era.next_offset and (known >= 0 or life.role != STANDBY) else value
+    return (("ckpt", told_as, puts),), life._replace(checkpoint=value, snapshot=max(life.position, 0))
 
 
 def committed(life: Life, offset: int) -> Life:
@@ -101,6 +103,11 @@ def is_due(era: Era, life: Life) -> bool:
     return era.in_store or moved > (0 if era.every_change else MANY_OFFSETS)
 
 
+def has_offset(era: Era, life: Life) -> bool:
+    """OffsetCheckpoint.read: what a start would go on from; up to 2.5 there is no word for unknown (2.5.1)."""
+    return life.checkpoint is not None and not (era.next_offset and life.checkpoint == UNKNOWN)
+
+
 def is_refused(era: Era, life: Life) -> bool:
     """RocksDBStore.openDB (4.3.1): exactly-once does not open a store that was not closed."""
     return era.eos and life.status == 1
@@ -108,5 +115,5 @@ def is_refused(era: Era, life: Life) -> bool:
 
 def is_trusted(era: Era, life: Life) -> bool:
     """A start would keep what is on disk, whoever wrote it: it was never committed."""
-    kept = life.checkpoint is not None or not era.wiped_without_offset
+    kept = has_offset(era, life) or not (era.wiped_without_offset and era.wiped_standby)
     return kept and not is_refused(era, life) and bool(uncommitted(life))

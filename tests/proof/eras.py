@@ -33,6 +33,21 @@ class Era:
         return answer is Truth.YES
 
     @cached_property
+    def old(self) -> bool:
+        """Up to 2.5: a restoration reopens its store, and no task is recycled, revived or closed while restoring."""
+        return self._holds(Fact.BULK_LOAD_REOPEN)
+
+    @cached_property
+    def next_offset(self) -> bool:
+        """A checkpoint holds the next offset to read; of a store that nothing was read for it has no entry."""
+        return self._holds(Fact.OFFSET_IS_NEXT)
+
+    @cached_property
+    def wiped_standby(self) -> bool:
+        """A standby without an offset is wiped, too."""
+        return self.eos and self._holds(Fact.WIPE_STANDBY)
+
+    @cached_property
     def updater(self) -> bool:
         """A state updater restores: it writes checkpoints on its way, at a pause and at a removal."""
         return self._holds(Fact.STATE_UPDATER)
@@ -79,8 +94,10 @@ class Era:
     @cached_property
     def deleted_at_init(self) -> bool:
         """The initialization of a task deletes the checkpoint that it read."""
-        fact = Fact.CHECKPOINT_DELETED_AT_INIT_EOS if self.eos else Fact.CHECKPOINT_DELETED_AT_INIT_ALOS
-        return self._holds(fact)
+        if not self.eos:
+            return self._holds(Fact.CHECKPOINT_DELETED_AT_INIT_ALOS)
+        facts = (Fact.CHECKPOINT_DELETED_AT_INIT_EOS, Fact.CHECKPOINT_DELETED_BEFORE_LOCK)
+        return any(self._holds(fact) for fact in facts)
 
     @cached_property
     def stale_recorder(self) -> bool:
@@ -108,6 +125,9 @@ EOS_3_6_2 = Era("exactly-once 3.6.2 to 3.7", "3.6.2", eos=True)
 EOS_2_6_2 = Era("exactly-once 2.6.2 to 3.6.1", "3.4.1", eos=True)
 EOS_4_2_2 = Era("exactly-once 4.2.2", "4.2.2", eos=True)
 EOS_2_6_0 = Era("exactly-once 2.6.0 and 2.6.1", "2.6.1", eos=True)
+EOS_2_5 = Era("exactly-once 2.5.1", "2.5.1", eos=True)
+EOS_2_5_0 = Era("exactly-once 2.5.0", "2.5.0", eos=True)
+ALOS_2_5 = Era("at-least-once 2.5", "2.5.1", eos=False)
 ALOS_3_8 = Era("at-least-once 3.8 to 4.2", "3.9.2", eos=False)
 ALOS_2_6 = Era("at-least-once 2.7 to 3.4", "3.4.1", eos=False)
 EOS_4_3 = Era("exactly-once 4.3", "4.3.1", eos=True)
@@ -119,5 +139,5 @@ ALOS_4_4_T = Era("at-least-once 4.4, transactional", "4.4.0", eos=False, transac
 
 ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
-    ALOS_4_4, ALOS_4_4_T,
+    ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5,
 )  # fmt: skip

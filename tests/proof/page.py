@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from tests.proof import unheard  # noqa: E402
 from tests.proof.classes import Classes, Script  # noqa: E402 - the repository goes on the path first
 from tests.proof.eras import ERAS, Era  # noqa: E402
 from tests.proof.figures import MORE_WRITES, Figures, Miss, Plan, judge, let_pass  # noqa: E402
@@ -82,12 +83,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found.append(judge(era, told, PLAN))
             sys.stdout.write(row(found[-1]))
             sys.stdout.flush()
+    not_heard, is_sure = [unheard.HEAD], True
+    for era in eras:
+        for deaf in unheard.PLANS:
+            came_out = unheard.judge(era, deaf)
+            is_sure &= not (came_out.misses[Miss.FALSE_CERTAINTY] or came_out.misses[Miss.LOUD_BENIGN])
+            not_heard.append(unheard.row(era, came_out, deaf.how))
+            sys.stdout.write(not_heard[-1])
+            sys.stdout.flush()
     chosen.page.parent.mkdir(parents=True, exist_ok=True)
     text = HEAD + "".join(row(x) for x in found) + "".join(part for x in found for part in stories(x))
     of_fleets, all_met = section(chosen.words)
-    chosen.page.write_text(text + of_fleets, encoding="utf-8")
+    chosen.page.write_text(text + "".join(not_heard) + of_fleets, encoding="utf-8")
     unsaid = [s for x in found for miss in Miss for s in x.misses[miss] if not let_pass(x.era, miss, s)]
-    return int(bool(unsaid) or not all_met)
+    return int(bool(unsaid) or not (all_met and is_sure))
 
 
 if __name__ == "__main__":

@@ -81,6 +81,9 @@ SOON_S = {
     ("ckpt", "shut"): 0.02,
     ("ckpt", "delck"): 0.02,
     ("open", "shut"): 0.02,
+    ("open", "wipe"): 0.05,
+    ("open", "reopen"): 0.05,
+    ("wipe", "reopen"): 0.05,
     ("refused", "rm"): 0.005,
     ("shut", "rm"): 0.005,
     ("shut", "ckpt"): 0.005,
@@ -164,7 +167,7 @@ def scenario(era: Era, told: Told, detectors: tuple[Detector, ...]) -> Scenario:
     run = Scenario(
         era.release,
         "exactly_once_v2" if era.eos else "at_least_once",
-        0 if told is Told.ALL else None,
+        int(era.old) if told is Told.ALL else None,  # up to 2.5 there is no standby that nobody configured
         stores={"s": TIMESTAMPED},
         told=settings,
         detectors=detectors,
@@ -231,6 +234,13 @@ class Stage:
     def _open(self, _deletes: bool = False) -> None:
         self.app.opens(TASK)
 
+    def _wipe(self) -> None:
+        self.app.wipes(TASK)
+
+    def _reopen(self, puts: int) -> None:
+        self._puts(puts)
+        self.app.begins_restoring(TASK, on=not self._databases()[0].bulk_loading)
+
     def _pass(self, offset: int | None) -> None:
         for database in self._databases():
             self.app._open_database(database)
@@ -256,7 +266,11 @@ class Stage:
 
     def _ckpt(self, offset: int, puts: int) -> None:
         self._puts(puts)
-        self.app.checkpoints(TASK, offset)
+        if offset == UNKNOWN and not self.app.habits.since(2, 6):
+            self.app.flushes(TASK)
+            self.app.write_checkpoint(TASK, {})
+        else:
+            self.app.checkpoints(TASK, offset)
 
     def _delck(self) -> None:
         self.app._delete_checkpoint(self.run.task(TASK))

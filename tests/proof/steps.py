@@ -52,6 +52,7 @@ from tests.proof.life import (
     writes,
     written,
 )
+from tests.proof.steps_up_to_2_5 import is_assigned_up_to_2_5
 
 RECORDS = {"few": FEW, "many": MANY}
 
@@ -168,6 +169,9 @@ def is_assigned(era: Era, life: Life, _: int) -> Iterator[Move]:
         return
     refused = is_refused(era, life)
     wipes = era.wiped_without_offset and life.store and (refused or life.checkpoint is None)
+    if era.old:
+        yield from is_assigned_up_to_2_5(era, life)
+        return
     for role in (RESTORING, STANDBY):
         name = "assigned" if role == RESTORING else "assigned as a standby"
         first: tuple[Word, ...] = (("refused",),) if refused else (OPENED,)
@@ -197,6 +201,11 @@ def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
         return
     seen: tuple[Word, ...] = ()
     life = applied(life, to_apply(life))
+    if era.old:  # RocksDBStore.toggleDbForBulkLoading (2.5.1); the offset is where the changelog ended
+        (puts,), life = flushed(era, life)
+        life = life._replace(role=RUNNING, position=end(life.log))
+        yield Move("restored, runs", (("reopen", puts),), life)
+        return
     for _number in range(era.restored_checkpoints):
         words, life = checkpointed(era, life)
         seen += words
@@ -239,10 +248,19 @@ def commits(era: Era, life: Life, _: int) -> Iterator[Move]:
         and not era.transactional
         and (era.eos or not is_due(era, life))
     ):
-        yield Move("commits", (), resolved(life, COMMITTED, marker=era.eos))
-        if era.eos:
+        seen, after = _flushed_at_commit(era, resolved(life, COMMITTED, marker=era.eos))
+        yield Move("commits", seen, after)
+        if era.eos and not era.old:
             log = tuple(Block(COMMITTED, x.records, 2) if x.kind == OPEN else x for x in life.log)
             yield Move("commits record by record", (), life._replace(log=log, position=end(log)))
+
+
+def _flushed_at_commit(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
+    """StreamTask.commit: up to 2.5 stores are flushed under exactly-once, too (2.5.1)."""
+    if not (era.old and era.eos and life.memory):
+        return (), life
+    amounts, life = flushed(era, life)
+    return (("flush", *amounts),), life
 
 
 def flushes(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -261,7 +279,7 @@ def rests(era: Era, life: Life, _: int) -> Iterator[Move]:
         return
     seen: tuple[Word, ...] = ()
     if life.role == RUNNING:
-        life = resolved(life, COMMITTED, marker=era.eos)
+        seen, life = _flushed_at_commit(era, resolved(life, COMMITTED, marker=era.eos))
     for move in timer(era, life, 0):
         seen, life = move.seen, move.life
     if (
@@ -283,9 +301,10 @@ def is_closed(era: Era, life: Life, _: int) -> Iterator[Move]:
         return
     life = resolved(life, COMMITTED, marker=era.eos)
     by_updater = era.updater and life.role in (RESTORING, STANDBY)
-    first, life = (
-        checkpointed(era, life) if not (by_updater and life.paused) and life.role != SUSPENDED else ((), life)
-    )
+    writes_none = (by_updater and life.paused) or life.role == SUSPENDED
+    if era.old and life.role == RESTORING:  # AssignedStreamsTasks.closeRestoring (2.5.1)
+        writes_none = True
+    first, life = ((), life) if writes_none else checkpointed(era, life)
     closed, gone = shut(era, life)
     yield Move("revoked, closed", first + closed, gone)
     yield Move("stopped", (*first, *closed, ("exit",)), gone._replace(alive=False))
@@ -297,21 +316,20 @@ def is_closed(era: Era, life: Life, _: int) -> Iterator[Move]:
 
 def is_suspended(era: Era, life: Life, _: int) -> Iterator[Move]:
     """TaskManager.handleRevocation, StreamTask.suspend and resume (2.6.1, 3.8.0): the store stays open."""
-    if life.role == RUNNING or (life.role == RESTORING and not era.updater):
+    if life.role == RUNNING or (life.role == RESTORING and not era.updater and not era.old):
         seen, after = checkpointed(era, resolved(life, COMMITTED, marker=era.eos))
         yield Move("suspended", seen, after._replace(role=SUSPENDED))
     if life.role == SUSPENDED:
+        after = life._replace(role=RUNNING if era.old else RESTORING)
         if era.kept_at_resume:
-            yield Move("resumed after a rebalance", (), life._replace(role=RESTORING))
+            yield Move("resumed after a rebalance", (), after)
         else:
-            yield Move(
-                "resumed after a rebalance", (("delck",),), life._replace(role=RESTORING, checkpoint=None)
-            )
+            yield Move("resumed after a rebalance", (("delck",),), after._replace(checkpoint=None))
 
 
 def is_recycled(era: Era, life: Life, _: int) -> Iterator[Move]:
     """StreamTask/StandbyTask.prepareRecycle, TaskManager.recycleTaskFromStateUpdater (3.8.0): store and offset stay."""
-    if life.role not in (RUNNING, STANDBY) and not (life.role == RESTORING and era.updater):
+    if era.old or (life.role not in (RUNNING, STANDBY) and not (life.role == RESTORING and era.updater)):
         return
     life = resolved(life, COMMITTED, marker=era.eos)
     seen, after = checkpointed(era, life) if not life.paused else ((), life)
@@ -329,7 +347,7 @@ def is_lost(era: Era, life: Life, _: int) -> Iterator[Move]:
     if life.role != RUNNING or not era.eos:
         return
     closed, after = shut(era, resolved(life, ABORTED, marker=True))
-    if era.transactional:
+    if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
         yield Move("fenced, closed", closed, after)
         return
     yield Move("fenced, wiped", (*closed, ("rm",)), emptied(after, directory=False))
@@ -344,7 +362,7 @@ def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:
     that the other tasks of the thread are committed, and with them its transaction, unless that times out, too.
     4.4.0: they are marked, and the offset is deleted; a transaction's buffer is committed with that.
     """
-    if life.role != RUNNING or not era.eos:
+    if life.role != RUNNING or not era.eos or era.old:
         return
     for kind in (ABORTED, COMMITTED):
         after = resolved(life, kind, marker=True)

@@ -30,6 +30,14 @@ class Deaf:
     most_writes: int = 1
 
 
+PLANS = (
+    Deaf(Lost.BEFORE_IT, heard=0, lost=6, again=2, most=200),
+    Deaf(Lost.POLLED, heard=4, lost=3, again=1, most=150),
+    Deaf(Lost.TOLD, heard=3, lost=3, again=2, most=150),
+)
+"""What `make prove` judges."""
+
+
 class Stretch(NamedTuple):
     """What was heard, and then not; the lives after it."""
 
@@ -109,3 +117,21 @@ def _of_each_kind(
         if what is not None and what not in known:
             known.add(what)
             yield stretch, own
+
+
+def row(era: Era, found: DeafFigures, how: Lost) -> str:
+    """Render what came out for one era."""
+    misses = " | ".join(str(len(scripts)) for scripts in found.misses.values())
+    return f"| {era.name} | {how} | {found.classes} | {found.judged} | {misses} |\n"
+
+
+HEAD = """
+## Not heard
+
+An agent that was started after six words, that visited a polled volume after each word but three, or that lost three
+to an overflow. Of each class (what was heard, what the disk shows then, what is heard after it) one life of each truth
+is played; of a past that nobody saw silence on mixed is right.
+
+| era | agent | classes | judged | false certainty | silent, all damaged | loud, all benign |
+|---|---|---:|---:|---:|---:|---:|
+"""

@@ -106,24 +106,6 @@ def test_aborted_offsets_prove_it_too():
     assert any("aborted" in step.what for step in run.only(ID).evidence)
 
 
-@pytest.mark.parametrize("standbys", [0, 1])
-@pytest.mark.parametrize("more", [3_000, 15_000])
-@pytest.mark.parametrize("end", ["goes on", "is killed", "closes"])
-def test_restoration_that_is_frozen_half_way(end, more, standbys):
-    """All was committed; SIGSTOP, or a volume that stalls, right after a commit and another flush."""
-    run = crashed(flushed=40_000, standbys=standbys, stores={"s": TIMESTAMPED})
-    play(run, f"{OPENED}, 1 s, puts 12000, flushes, checkpoints 13999, 0.05 s, puts {more}, flushes, 45 s")
-    if end == "is killed":
-        run.app.crash()
-    elif end == "closes":
-        run.app.closes("0_0", 13_999 + more)
-    else:
-        play(run, f"puts {28000 - more}, flushes, 0.1 s, checkpoints 41999")
-    run.wait(90)
-    said = {x.severity for x in run.findings() if x.detector in (ID, "stale-eos-checkpoint")}
-    assert said <= {Severity.WARNING, Severity.INFO}
-
-
 @pytest.mark.parametrize("release", ["2.3.1", "3.5.2", "4.2.1"])
 @pytest.mark.twin_of(ID, "a store without a changelog")
 def test_quiet_where_a_source_topic_is_the_changelog(release):

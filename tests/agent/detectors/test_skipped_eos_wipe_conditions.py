@@ -84,6 +84,7 @@ OTHER = {
 VERSIONED = {"families": PLAIN, "entries": 500}
 RANGES = {"families": PLAIN}
 NO_MARK = {"first": None, "last": None}
+BESIDE_2_1 = {"release": "2.1.1", "standbys": 1, "before": NO_MARK, "told": LONG}
 NO_ENTRY = {"offset_at_open": None}
 KEPT = {"offsets": StoreOffsets(status=0)}
 MOVED = {"offsets": StoreOffsets(status=0, offsets=(("app-s-changelog-0", 2000, 0),))}
@@ -156,6 +157,11 @@ NONE_MOVED = "moved to 4.3 without an offset"
     "an offset was moved into it": ({"release": "4.3.1", "after": NO_ENTRY, "files": MOVED}, SUSPECTED),
     # up to 2.5 one of two reopens of bulk loading
     "2.1, killed": ({"advance": 0, "release": "2.1.1", "before": NO_MARK}, PROVED),
+    "2.1, little work: it had ended": ({"advance": 0, "work": 100, "release": "2.1.1", "before": NO_MARK}, PROVED),
+    "beside standbys: one half way": (
+        {"advance": 0, "work": 100, **BESIDE_2_1, "now": 109}, LIKELY),
+    "beside standbys: two commits, and no further": (
+        {"advance": 0, "work": 100, **BESIDE_2_1, "now": 110}, PROVED),
     "2.1, killed in a restoration after a wipe": (
         {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "wiped": True, "reopens": 1}},
         "killed in a restoration of up to 2.5"),
