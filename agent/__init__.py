@@ -3,4 +3,4 @@
 This module imports nothing, so that importing `agent.contract` costs nothing.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

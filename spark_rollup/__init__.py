@@ -3,4 +3,4 @@
 load -> dedupe -> gaps -> timeline -> correlate -> report. Sees `agent.contract` and nothing else of the agent.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -269,9 +269,9 @@ def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
 
 def test_image_has_the_library_that_the_sink_needs(sidecar: Helm) -> None:
     for target, tag in (
-        ("/events", "0.2.0"),
-        ("s3://bucket/prefix", "0.2.0-sinks"),
-        ("kafka://b:9092/t", "0.2.0-sinks"),
+        ("/events", "0.3.0"),
+        ("s3://bucket/prefix", "0.3.0-sinks"),
+        ("kafka://b:9092/t", "0.3.0-sinks"),
     ):
         _, agent = native(sidecar, **own(ship__to=target))
         assert agent["image"] == f"statewarden-agent:{tag}"

@@ -64,7 +64,7 @@ object store
 {{- printf "%s@%s" $name $image.digest -}}
 {{- else -}}
 {{- /* Only the larger variant of the image has the libraries of object stores and Kafka. */ -}}
-{{- $tag := ternary "0.2.0-sinks" "0.2.0" (or (eq $sink "object store") (eq $sink "kafka")) -}}
+{{- $tag := ternary "0.3.0-sinks" "0.3.0" (or (eq $sink "object store") (eq $sink "kafka")) -}}
 {{- printf "%s:%s" $name ($image.tag | default $tag) -}}
 {{- end -}}
 {{- end -}}
