@@ -45,7 +45,7 @@ def render_scan_picture() -> str:
         words = [str(state) if x == "STATE_DIR" else x for words in COMMAND for x in words]
         printed = _on_terminal(words).replace(str(state.resolve()), "STATE_DIR")
     console = Console(record=True, width=WIDTH + 1, file=io.StringIO())
-    console.print(Text.from_ansi(f"$ statewarden {typed}\n{printed.rstrip()}"), soft_wrap=True)
+    console.print(Text.from_ansi(f"$ statewarden {typed}\n{printed.rstrip()}\n"), soft_wrap=True)
     drawn = console.export_svg(title="statewarden", theme=DIMMED_MONOKAI, unique_id="scan")
     return _FOREIGN.sub("", drawn)
 

@@ -115,9 +115,20 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
 
 
 def _command(label: str, command: str, width: int) -> str:
-    """Break a command into lines of which the shell makes one again."""
-    words = " ".join(shlex.quote(printable(x)).replace(" ", "\0") for x in shlex.split(command))
-    lines = wrapped(f"{label}: {words}", width - len(" \\")).splitlines()
+    """Break a command into lines of which the shell makes one again; an option stays with its value."""
+    words: list[str] = []
+    for word in shlex.split(command):
+        quoted = shlex.quote(printable(word)).replace(" ", "\0")
+        if (
+            words
+            and words[-1].startswith("--")
+            and not {"\0", "="} & {*words[-1]}
+            and not word.startswith("--")
+        ):
+            words[-1] += f"\0{quoted}"
+        else:
+            words.append(quoted)
+    lines = wrapped(f"{label}: {' '.join(words)}", width - len(" \\")).splitlines()
     return f" \\\n{_INDENT}".join(lines).replace("\0", " ")
 
 
