@@ -52,7 +52,7 @@ def incident_text(
     state = [incident.confidence.value, incident.status.value]
     state += ["accepted by configuration"] if incident.is_accepted else []
     lines = [
-        f"{mark} {what}  {printable(address(incident))}  ({', '.join(state)})",
+        "  ".join(filter(None, (f"{mark} {what}", printable(address(incident)), f"({', '.join(state)})"))),
         wrapped(printable(incident.sentence), width),
         wrapped(_since(incident), width),
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
+from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS, why_unread
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, BlindInterval
 from agent.inventory.nested import in_words
@@ -25,8 +25,8 @@ META = DetectorMeta(
     kind=Kind.CONDITION,
     scope=Scope.AGENT,
     next_action=(
-        "Treat what happened in the interval as unknown: findings that rest on it say so. Fix the reported"
-        " cause; the page of this detector lists causes and remedies."
+        "Treat what happened in that time as unknown: findings that rest on it say so. The page of this detector"
+        " lists causes and remedies."
     ),
     consequence="Anything may have happened in that time. No alerts does not mean no problem.",
     twin=Twin("a state directory without a persistent store", "benign-inmemory-4.1.2", Severity.INFO),
@@ -82,9 +82,15 @@ def _whom(interval: BlindInterval) -> str:
     return "/".join(filter(None, (interval.application, interval.task, interval.store)))
 
 
-def _remedy(cause: str) -> str:
+def _remedy(cause: str, *, unread: bool = False) -> str:
+    """Say what to do: of a place that cannot be read, and of a time in which something was missed."""
     known = BY_SLUG.get(cause)
-    return f"{META.next_action} Remedy: {known.remedy}." if known else ""
+    if known is None:
+        return ""
+    remedy = f"{known.remedy[:1].upper()}{known.remedy[1:]}."
+    if unread:
+        return f"{remedy} Until it can be read, nothing new is known of it."
+    return f"Treat what happened in that time as unknown: findings that rest on it say so. {remedy}"
 
 
 def _is_planned(case: AgentCase, interval: BlindInterval) -> bool:
@@ -93,39 +99,46 @@ def _is_planned(case: AgentCase, interval: BlindInterval) -> bool:
 
 
 def _missed(interval: BlindInterval, severity: Severity) -> Verdict:
-    whom = _whom(interval)
-    lasted = "lasts" if interval.ended_us is None else seconds(interval.ended_us - interval.started_us)
-    steps = [Evidence(interval.started_us, f"blind: {interval.cause}", whom)]
+    whom, cause = _whom(interval), interval.cause
+    lasted = "" if interval.ended_us is None else f" for {seconds(interval.ended_us - interval.started_us)}"
+    steps = [Evidence(interval.started_us, f"blind: {cause}", whom)]
     if interval.ended_us is not None:
         steps.append(Evidence(interval.ended_us, "everything read again", whom))
-    detail = f" {interval.detail[:1].upper()}{interval.detail[1:]}." if interval.detail else ""
+    if interval.place is not None:
+        could = "Could not" if lasted else "Can't"
+        summary = f"{could} read {interval.place or whom}{lasted}: {why_unread(interval)}."
+    else:
+        be = "have been" if lasted else "be"
+        why = ": ".join(filter(None, (BY_SLUG[cause].what if cause in BY_SLUG else "", interval.detail)))
+        summary = f"Changes of {whom} may {be} missed{lasted} ({cause}): {why}."
     return Verdict(
-        subject=f"{interval.cause}@{interval.started_us}" + (f" {whom}" if interval.application else ""),
+        subject=f"{cause}@{interval.started_us}" + (f" {whom}" if interval.application else ""),
         opened_at_us=interval.started_us,
-        summary=f"The auditor was blind for {whom} ({interval.cause}, {lasted}); what happened then is unknown."
-        f"{detail}",
+        summary=summary,
         evidence=tuple(steps),
         severity=severity,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
-        next_action=_remedy(interval.cause),
+        next_action=_remedy(cause, unread=interval.place is not None),
     )
 
 
 def _many(cause: str, intervals: list[BlindInterval], severity: Severity) -> Verdict:
     """One cause in many places is one trouble, and one finding."""
     first_us = min(x.started_us for x in intervals)
-    places = sorted({_whom(x) for x in intervals})
+    unread = all(x.place is not None for x in intervals)
+    places = sorted({x.place or _whom(x) for x in intervals})
     names = ", ".join(places[:LISTED_APART]) + (" and more" if len(places) > LISTED_APART else "")
+    what = f"Can't read {len(places)} places" if unread else f"Changes may be missed, {len(intervals)} times"
     return Verdict(
         subject=f"{cause} in many places",
         opened_at_us=first_us,
-        summary=f"The auditor was blind {len(intervals)} times ({cause}), for {names}; what happened then is unknown.",
+        summary=f"{what} ({cause}): {names}.",
         evidence=(Evidence(first_us, f"blind: {cause}, the first of {len(intervals)}", places[0]),),
         severity=severity,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
-        next_action=_remedy(cause),
+        next_action=_remedy(cause, unread=unread),
     )
 
 
@@ -138,12 +151,14 @@ def _slow(cause: str, since_us: int, sentence: str) -> Verdict:
     return Verdict(
         subject=f"{cause}: {sentence}" if cause == _STEPPED else cause,
         opened_at_us=since_us,
-        summary=f"{_SLOWED.get(cause, 'The auditor sees changes later than it could')} ({cause}): {sentence}.",
+        summary=f"{_SLOWED.get(cause, 'Changes are seen later than they could be')} ({cause}): {sentence}.",
         evidence=(Evidence(since_us, f"slowed: {cause}", "state directory"),),
         severity=Severity.WARNING if cause in _LIMITS else Severity.INFO,
         confidence=Confidence.CONFIRMED,
         affected=Affected.NO,
-        next_action=f"Nothing is wrong with the application. Remedy: {known.remedy}." if known else "",
+        next_action=f"Nothing is wrong with the application. To see them sooner: {known.remedy}."
+        if known
+        else "",
     )
 
 

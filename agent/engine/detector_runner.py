@@ -277,7 +277,7 @@ def with_issues(case: AgentCase, meta: DetectorMeta, verdict: Verdict) -> Verdic
 
 NEAR_US = 10_000_000
 """Clocks that a time service keeps differ by less: the order of two times that are nearer rests on one clock."""
-BLIND = "The auditor was blind for part of that time."
+BLIND = "Part of that time was not watched."
 NOT_COMPARED = "The order of its file times is not sure (clock-differs)."
 
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 from agent.contract.wording import named
 from agent.engine.rows import size_of
-from agent.inventory.blind_causes import BY_SLUG
+from agent.inventory.blind_causes import why_unread
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application, BlindInterval, Inventory, Task
+from agent.inventory.model import Application, Inventory, Task
 from agent.layout import names
 from agent.layout.paths import classify
 
 SHOWN = 5  # places that a sentence names at most
 
-_DENIED = "permission denied"
 _UNASKED = "whether a process holds it cannot be asked"
 
 
@@ -25,7 +24,7 @@ def unread(inventory: Inventory) -> dict[str, str]:
     could not be asked, because rules that wait for its release have not spoken.
     """
     found = {
-        x.place: _why(x) for x in inventory.blind if x.ended_us is None and x.place is not None
+        x.place: why_unread(x) for x in inventory.blind if x.ended_us is None and x.place is not None
     }  # the state directory itself has the empty path
     for application in inventory.applications.values():
         if application.exists and application.lock is LockState.UNKNOWN:
@@ -39,13 +38,6 @@ def unread(inventory: Inventory) -> dict[str, str]:
             if database.lock is LockState.UNKNOWN:
                 found.setdefault(f"{database.path}/{names.STORE_LOCK_FILE}", _UNASKED)
     return dict(sorted(found.items()))
-
-
-def _why(interval: BlindInterval) -> str:
-    said = interval.detail.removeprefix(f"at {interval.place!r}").removeprefix("at 'the state directory'")
-    if said.strip(", "):
-        return said.strip(", ")
-    return _DENIED if interval.cause == "denied" else BY_SLUG[interval.cause].what
 
 
 def how_much(inventory: Inventory, places: Mapping[str, str]) -> str:

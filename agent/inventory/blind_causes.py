@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from agent.inventory.model import BlindInterval
+
 
 @dataclass(frozen=True, slots=True)
 class BlindCause:
@@ -84,6 +86,14 @@ CAUSES: tuple[BlindCause, ...] = (
 BY_SLUG = {cause.slug: cause for cause in CAUSES}
 HIDING = tuple(cause.slug for cause in CAUSES if cause.hides)
 SLOWING = tuple(cause.slug for cause in CAUSES if not cause.hides)
+
+
+def why_unread(interval: BlindInterval) -> str:
+    """Say why a place cannot be read, without the place."""
+    said = interval.detail.removeprefix(f"at {interval.place!r}").removeprefix("at 'the state directory'")
+    if said.strip(", "):
+        return said.strip(", ")
+    return "permission denied" if interval.cause == "denied" else BY_SLUG[interval.cause].what
 
 
 class Missed(StrEnum):

@@ -72,7 +72,7 @@ def excuse(case: Case) -> str:
 def tells(done: Done, said: Said) -> bool:
     """Tell whether a word states what a step did to this store, or why it blinded the agents."""
     action, args = ACTIONS[done.step.action], done.step.args
-    if said.detector == "auditor-blind" and f"({action.blinds}," not in said.summary:
+    if said.detector == "auditor-blind" and f"({action.blinds})" not in said.summary:
         return False
     return said.detector in action.tells and said.store in ("-", args.get("store", said.store))
 

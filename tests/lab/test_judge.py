@@ -336,7 +336,7 @@ def test_a_rule_that_repeats_a_word_about_a_copy_is_judged_as_that():
 
 def blindness(cause: str, agent: str = "a-told", at_s: int = 50) -> Said:
     word = said("auditor-blind", task="-", agent=agent, at_us=at_s * S)
-    return dataclasses.replace(word, summary=f"The auditor was blind for all ({cause}, 5 s).")
+    return dataclasses.replace(word, summary=f"Changes of all may have been missed for 5 s ({cause}): why.")
 
 
 def test_blindness_is_excused_for_the_cause_that_a_step_gave_to_this_pods_agents():

@@ -93,7 +93,7 @@ def test_damaged(statewarden: Callable, state: Path, damage: str) -> None:
     rows = {row["detector"]: row for row in said.findings}
     assert (rows["torn-store"]["severity"], rows["torn-store"]["confidence"]) == ("warning", "confirmed")
     assert rows["torn-store"]["store"] == "s"
-    assert "store-damaged" in rows["auditor-blind"]["summary"]
+    assert rows["auditor-blind"]["evidence"][0]["what"] == "blind: store-damaged"
 
 
 def test_diff_of_damage(statewarden: Callable, state: Path, tmp_path: Path) -> None:

@@ -73,6 +73,13 @@ def blind(
     return BlindInterval(at(began), cause, None if ended is None else at(ended), *place)
 
 
+def unread(began: float, ended: float | None = None) -> BlindInterval:
+    """A checkpoint could not be read."""
+    place = "app/0_0/.checkpoint"
+    end_us = None if ended is None else at(ended)
+    return BlindInterval(at(began), "denied", end_us, "app", "0_0", f"at {place!r}", place=place)
+
+
 def nothing(
     *intervals: BlindInterval, now: float, root: bool = True, lock: LockState | None = None, **fields: Any
 ) -> AgentCase:
@@ -84,7 +91,10 @@ def nothing(
 
 
 AWAITED = [blind(x, x + 0.5, "root-missing") for x in range(10, 20)]
-PLACES = [blind(10, None, "denied", "app", f"0_{number}") for number in range(100)]
+PLACES = [
+    BlindInterval(at(10), "denied", None, "app", f"0_{number}", place=f"app/0_{number}")
+    for number in range(100)
+]
 POLLING = {"polling": (at(10), "/state is nfs4")}
 LIMIT = {"watch-limit": (at(20), "set fs.inotify.max_user_watches=8192 on the node")}
 
@@ -128,19 +138,47 @@ REFUSED = blind(10, None, "watch-refused")
 @pytest.mark.parametrize(
     ("one", "opened", "words"),
     [
-        (missed(blind(1, 3), now=5), 1, "blind for the whole state directory (queue-overflow, 2.0 s)"),
-        (missed(blind(1, 3, "queue-overflow", "app"), now=5), 1, "blind for app (queue-overflow, 2.0 s)"),
+        (
+            missed(blind(1, 3), now=5),
+            1,
+            "Changes of the whole state directory may have been missed for 2.0 s (queue-ove",
+        ),
+        (
+            missed(blind(1, 3, "queue-overflow", "app"), now=5),
+            1,
+            "Changes of app may have been missed for 2.0 s",
+        ),
         (
             missed(blind(1, 3, "queue-overflow", "app", "0_0"), now=5),
             1,
-            "blind for app/0_0 (queue-overflow, 2.0 s)",
+            "of app/0_0 may have been missed for 2.0 s",
         ),
-        (missed(blind(10, None, "watch-limit", "app", "0_3")), 10, "for app/0_3 (watch-limit, lasts)"),
-        (missed(STEP, now=30), 10, "The clock was set by -3600.0 s."),
-        (missed(*PLACES, now=30), 10, "100 times (denied), for app/0_0, app/0_1, "),
-        (missed(*PLACES, now=30), 10, "app/0_15 and more; what happened then is unknown"),
-        (missed(*PLACES[:9], now=30), 10, "app/0_6, app/0_7 and more; what"),
-        (missed(*PLACES[:8], *PLACES[:1], now=30), 10, "app/0_6, app/0_7; what"),
+        (
+            missed(blind(10, None, "watch-limit", "app", "0_3")),
+            10,
+            "Changes of app/0_3 may be missed (watch-limit): no",
+        ),
+        (
+            missed(STEP, now=30),
+            10,
+            "(clock-step): the wall clock jumped: times before and after cannot be compared: the",
+        ),
+        (missed(STEP, now=30), 10, "the clock was set by -3600.0 s."),
+        (missed(unread(10)), 10, "Can't read app/0_0/.checkpoint: permission denied."),
+        (
+            missed(unread(1, 3), now=5),
+            1,
+            "Could not read app/0_0/.checkpoint for 2.0 s: permission denied.",
+        ),
+        (missed(*PLACES, now=30), 10, "Can't read 100 places (denied): app/0_0, app/0_1, "),
+        (missed(*PLACES, now=30), 10, "app/0_15 and more."),
+        (missed(*PLACES[:9], now=30), 10, "app/0_6, app/0_7 and more."),
+        (missed(*PLACES[:8], *PLACES[:1], now=30), 10, "app/0_6, app/0_7."),
+        (
+            missed(*AWAITED, now=30, seen=5),
+            10,
+            "Changes may be missed, 10 times (root-missing): the whole state directory.",
+        ),
         (missed(slowed=POLLING), 10, "nfs4"),
         (missed(slowed=LIMIT), 20, "max_user_watches=8192"),
         (nothing(now=300), 300, "No application directory"),
@@ -162,7 +200,9 @@ def test_sentence(one, opened, words):
 @pytest.mark.parametrize(
     ("one", "words"),
     [
-        (missed(*PLACES, now=30), "Remedy"),
+        (missed(*PLACES, now=30), "Run the agent with the application's group"),
+        (missed(unread(10)), "Until it can be read, nothing new is known of it."),
+        (missed(blind(1, 3), now=5), "Treat what happened in that time as unknown"),
         (missed(slowed=LIMIT), "Nothing is wrong with the application"),
         (
             nothing(now=400, nested=("a", "b")),
