@@ -18,7 +18,7 @@ def width() -> int:
 
 def paint() -> bool:
     """Return whether colours are wanted."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return "NO_COLOR" not in os.environ and (sys.stdout.isatty() or "FORCE_COLOR" in os.environ)
 
 
 def wrapped(line: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from agent.cli.incident_text import incident_text
 from agent.cli.known import Story, listing
-from agent.cli.output import width_of
+from agent.cli.output import paints, width_of
 from agent.cli.page_text import (
     exceptions_of,
     is_issue,
@@ -101,7 +100,7 @@ def _explain_recorded(chosen: Namespace, config: Config) -> int:
         return 0
     shown = chosen.evidence or len(incident.findings) == 1
     width = width_of(sys.stdout)
-    paint = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    paint = paints(sys.stdout)
     source = shlex.quote(chosen.events)
     sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=source))
     if not shown:

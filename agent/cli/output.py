@@ -152,7 +152,7 @@ def print_findings(
         return code
     wanted = everything if shown.verbose else [x for x in everything if is_severe(x)]
     listed = wanted[: shown.top or MOST_INCIDENTS]
-    paint = stream.isatty() and "NO_COLOR" not in os.environ
+    paint = paints(stream)
     width = width_of(stream)
     head = f"{_summary(everything, listed, how_much=reading.how_much)}\n{reading.closing}"
     if reading.unread:
@@ -167,6 +167,11 @@ def print_findings(
         )  # fmt: skip
         stream.write(text)
     return code
+
+
+def paints(stream: TextIO) -> bool:
+    """Return whether text gets colour: on a terminal, or where FORCE_COLOR asks for it; NO_COLOR wins."""
+    return "NO_COLOR" not in os.environ and (stream.isatty() or "FORCE_COLOR" in os.environ)
 
 
 def width_of(stream: TextIO) -> int:

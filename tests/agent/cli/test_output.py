@@ -247,10 +247,13 @@ def test_a_question_is_no_incident() -> None:
     assert printed(asked, LOUD).startswith("1 incident open: 1 critical; 1 undecided\n")
 
 
-def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_on_a_terminal_or_by_force(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe and NO_COLOR get plain text; without them a terminal gets colour that is switched off again."""
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
     assert "\x1b" not in printed(LOUD)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" in printed(LOUD)
     coloured = printed(LOUD, stream=Terminal())
     assert coloured.count("\x1b[1;31m") == coloured.count("\x1b[0m") == 1
     monkeypatch.setenv("NO_COLOR", "1")
