@@ -118,7 +118,7 @@ def _states(
     """List the copies that are held, and those that no process holds but that may be damaged or exposed."""
     known = copies.horizon(app)
     held = {task.id: rows for task, rows in copies.copies(app, known, known.horizon_us)} if known else {}
-    exposed = _exposed(app)
+    exposed, undecided = _exposed(app), _undecided(app)
     named: dict[str | None, set[str]] = defaultdict(set)
     for task_id, pod in (*follow, *exposed, *suspected):
         named[task_id].add(pod)
@@ -135,7 +135,8 @@ def _states(
             if state.is_exposed and not state.now:
                 # of a process that is gone an exposure is no longer a risk: the next start trusts what is there
                 state.follow = list(dict.fromkeys([*state.follow, "stale-eos-checkpoint"]))
-            _add_doubt(app, task, state, suspected.get((task.id, state.pod)))
+            copy = task.id, state.pod
+            _add_doubt(app, task, state, undecided.get(copy) or suspected.get(copy))
         if states:
             yield task, states
 
@@ -149,7 +150,7 @@ def _exposed(app: Application) -> set[tuple[str, str]]:
     }  # fmt: skip
 
 
-def _add_doubt(app: Application, task: Task, state: _State, suspected: str | None) -> None:
+def _add_doubt(app: Application, task: Task, state: _State, said: str | None) -> None:
     """Say why the present state of a copy is unknown."""
     pod = app.pods.get(state.pod)
     if pod is None:
@@ -158,21 +159,22 @@ def _add_doubt(app: Application, task: Task, state: _State, suspected: str | Non
     state.doubt = (
         doubt(pod, app.as_of_us)
         or (None if unseen is None else f"not watched at {moment(unseen)}")
-        or _undecided(app, task, state.pod)
-        or suspected
+        or said
         or ("its agent watches fewer tasks than were seen held" if state.pod in app.miscounted else None)
     )
     state.gone = pod.heard is not None and has_ended(pod.heard, app.as_of_us)
 
 
-def _undecided(app: Application, task: Task, pod: str) -> str | None:
-    """Name the settings without which the pod's agent cannot tell whether the copy is damaged."""
+def _undecided(app: Application) -> dict[tuple[str, str], str]:
+    """Name per task and pod the settings without which its agent cannot tell whether the copy is damaged."""
+    found: dict[tuple[str, str], str] = {}
     for x in app.local:
-        if x.detector == UNDECIDED and x.status == Status.OPEN.value and x.pod == pod:
-            tasks = {one for entry in x.evidence or () for one in entry.where.partition("/")[2].split(", ")}
-            if task.id in tasks:
-                return f"undecided: {' and '.join(x.missing_facts or ())} not given"
-    return None
+        if x.detector == UNDECIDED and x.status == Status.OPEN.value:
+            said = f"undecided: {' and '.join(x.missing_facts or ())} not given"
+            for entry in x.evidence or ():
+                for task_id in entry.where.partition("/")[2].split(", "):
+                    found.setdefault((task_id, x.pod), said)
+    return found
 
 
 def _answered(app: Application, task: Task, state: _State, others: list[_State], saved: bool | None) -> Row:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 import tarfile
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -28,6 +26,7 @@ from agent.layout.releases import LAST_PATCHES, LATEST, Release, ReleaseRange
 from agent.observe.kernel_disk import KernelDisk
 from tests.bench.bench_watch import TRACE
 from tests.bench.tree_maker import make_tree, recorded_store
+from tests.support.steps import steps_of
 
 DATA = Path(__file__).parents[2] / "data"
 SNAPSHOTS = sorted(x.name.removesuffix(".tar.gz") for x in (DATA / "snapshots").iterdir())
@@ -168,25 +167,14 @@ def test_a_restart_leaves_the_question_open_until_every_task_was_tried(tmp_path:
 
 
 def test_every_task_costs_the_same(tmp_path: Path) -> None:
-    """Twenty more tasks take as many calls of functions, whatever there is beside them, but for one in ten."""
-    calls = [_calls_of_a_reading(tmp_path / str(tasks), tasks) for tasks in (20, 40, 60)]
-    assert calls[2] - calls[1] <= 1.1 * (calls[1] - calls[0])
+    """Twenty more tasks take as many steps, whatever there is beside them, but for one in ten."""
+    steps = [_steps_of_a_reading(tmp_path / str(tasks), tasks) for tasks in (20, 40, 60)]
+    assert steps[2] - steps[1] <= 1.1 * (steps[1] - steps[0])
 
 
-def _calls_of_a_reading(root: Path, tasks: int) -> int:
+def _steps_of_a_reading(root: Path, tasks: int) -> int:
     make_tree(root, tasks, recorded_store(TRACE))
     config = load_config(file=None, sets=[], flags={}, environment={}, detectors=BY_ID, acceptable=ACCEPTABLE)
     now_us = SystemClock().now_us()
     pipeline = one_pass(KernelDisk(root), config, now_us)
-    counted = 0
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal counted
-        counted += event == "call"
-
-    sys.setprofile(count)
-    try:
-        judge_once(pipeline, now_us)
-    finally:
-        sys.setprofile(None)
-    return counted
+    return steps_of(lambda: judge_once(pipeline, now_us))
