@@ -356,7 +356,7 @@ def test_what_is_not_known(story, said):
             "put into w.0 since the last flush would be lost",
         ),
         (life(f"{ONE_LATE}, {starts()}", windowed), Affected.YES, "may be lost"),
-        (restarted(f"crash, 60 s, {starts()}", "30 s"), Affected.YES, "blind"),
+        (restarted(f"crash, 60 s, {starts()}", "30 s"), Affected.YES, "Part of that time was not watched."),
     ],
 )
 def test_finding(made, affected, sentence):

@@ -197,7 +197,7 @@ def test_one_that_cannot_be_used_is_reported_and_begun_anew(
             assert f"knows {FORMAT}" in str(interval.detail)
         assert str(interval.detail) in caplog.text
         fresh.rest(60_000_000)
-        assert "baseline-lost" in {x.summary.partition("(")[2].partition(",")[0] for x in findings(fresh)}
+        assert "baseline-lost" in {x.summary.partition("(")[2].partition(")")[0] for x in findings(fresh)}
         assert any("baseline-lost" in str(record.body.get("summary")) for record in fresh.records)
         BaselineKeeper(spool.baseline, fresh.pipeline, STATE).finish(second(300), "SIGTERM")
     with restarted(tmp_path, second(400)) as (after, _):
