@@ -13,6 +13,7 @@ from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
 from agent.contract.wording import named
+from agent.detectors import BY_ID
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
 from agent.judging.decision import in_kafkas_words
@@ -72,7 +73,8 @@ def incident_text(
         )
     what_next = "its step was" if is_past(incident) else "next"
     lines.append(wrapped(f"{what_next}: {printable(incident.next_action)}", width))
-    lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {what}")
+    page = what if what in BY_ID else f"rules/{what}"
+    lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {page}")
     is_scripted = (
         incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO
     )

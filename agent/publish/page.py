@@ -6,6 +6,7 @@ Names come from a disk and may be hostile: whatever is not ours goes through `es
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from datetime import UTC, datetime
 from string import Template
@@ -147,7 +148,7 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
         sentence=escape(incident.sentence),
         because=f'<p class="where">{cause}</p>' if cause else "",
         missing=f"<p>To know more, give: <code>{wanted}</code></p>" if wanted else "",
-        next=escape(incident.next_action),
+        next=re.sub("`([^`]+)`", r"<code>\1</code>", escape(incident.next_action)),
         runbook=f'<a href="{escape(data.runbooks)}/{escape(address_of(lead.detector, ".html"))}">Runbook</a>'
         if data.runbooks
         else f"Runbook: <code>statewarden explain {detector}</code>",

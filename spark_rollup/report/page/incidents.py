@@ -32,6 +32,7 @@ from spark_rollup.report.page.text import (
     clip,
     clock,
     code,
+    coded,
     count,
     day,
     escape,
@@ -168,7 +169,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
         f'<a class="id" href="#{here}">{code(incident.id)}</a></h3>'
         f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, links)}</p>'
         f'<p class="say">{clip(incident.sentence)}</p>'
-        f'<p class="action"><b>{asks}</b> {escape(incident.next_action)}</p>'
+        f'<p class="action"><b>{asks}</b> {coded(incident.next_action)}</p>'
         f"{ask}{folded}{_everyone(incident)}{_more(incident)}</article>"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -38,6 +39,11 @@ def clip(value: object, limit: int = CLIP) -> str:
     text = "" if value is None else str(value)
     left = len(text) - limit
     return f"{escape(text[:limit])} &hellip; ({left} characters more)" if left > 0 else escape(text)
+
+
+def coded(value: object) -> str:
+    """Escape a text for people; what stands between backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(value))
 
 
 def code(value: object) -> str:

@@ -247,6 +247,14 @@ def test_a_question_is_no_incident() -> None:
     assert printed(asked, LOUD).startswith("1 incident open: 1 critical; 1 undecided\n")
 
 
+def test_the_page_of_a_rule_is_asked_for_as_one() -> None:
+    """The command at the end can be run: rules of the fleet audit have pages of their own."""
+    assert "; statewarden explain rules/stale-eos-state\n" in printed(
+        replace(LOUD, detector="stale-eos-state")
+    )
+    assert f"; statewarden explain {LOUD.detector}\n" in printed(LOUD)
+
+
 def test_colour_on_a_terminal_or_by_force(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe and NO_COLOR get plain text; without them a terminal gets colour that is switched off again."""
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -9,6 +9,7 @@ from agent.contract.audited import gather, read
 from agent.contract.events import Severity
 from agent.contract.incidents import EvidenceRole
 from spark_rollup.report.page import incidents, render
+from spark_rollup.report.page.text import coded
 from tests.spark_rollup.report.page.page_check import only_match, section, whole, words
 from tests.spark_rollup.report.page.page_rows import finding, page
 
@@ -144,3 +145,12 @@ def test_an_id_from_an_event_is_never_the_address_of_something_else():
     odd = replace(one, id="restarts", absorbed=("age", "filter", "restarts"))
     found = whole(render(page(incidents=[odd])))
     assert found.ids.count("restarts") == found.ids.count("filter") == 1
+
+
+def test_commands_in_a_step_are_code() -> None:
+    """Between backticks; whatever else is there stays text."""
+    assert (
+        coded("run `a <b>`, then `c` & stop")
+        == "run <code>a &lt;b&gt;</code>, then <code>c</code> &amp; stop"
+    )
+    assert coded("one ` alone") == "one ` alone"
