@@ -91,7 +91,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         opened_us = reopens[0] if before else reopens[-1]
     else:
         opened_us = at_us
-    # Nobody heard which came first, the new store or the end of the old checkpoint: `confirm_offset` may show it.
+    # Nobody heard which came first, the new store or the end of the old checkpoint: `confirm_offsets` may show it.
     heard = not created or any(x.heard for x in store.databases.values())
     known_us = max(released_us, store.forgotten_us)
     offset = offset_in_force(task, store.name, min(opened_us, at_us), known_us) if heard else None

@@ -173,9 +173,8 @@ class Session:
     opened_us: int  # when the store was opened (by `LOG.old.<us>` or `IDENTITY` where they show it)
     identities: frozenset[str]  # RocksDB identities when it was opened (one per segment)
     puts_at_open: int  # flushed before it
-    offset_at_open: (
-        int | None
-    )  # checkpoint entry in force then; None = there was none, or it may have gone before
+    # checkpoint entry in force then; None = there was none, or it may have gone before
+    offset_at_open: int | None
     created: bool  # the store was made by this session's opening
     attached: bool = False  # it was held at the agent's first reading: how it began is not known
     first: CheckpointClaim | None = None  # first checkpoint written in the session
