@@ -119,7 +119,10 @@ SCRIPT = """
       card.querySelector('details.evidence').open = true;
       card.focus({ preventScroll: true });
     }
-    (card ?? target).scrollIntoView();
+    const show = () => (card ?? target).scrollIntoView();
+    show();
+    // what is drawn only when it comes into view has its real height from the next frame on
+    requestAnimationFrame(() => requestAnimationFrame(show));
   }
 
   const age = document.getElementById('age');

@@ -109,8 +109,7 @@ def test_long_names_fit(browser: Browser, tmp_path: Path, width: int) -> None:
     browser.open(written(data, tmp_path).as_uri(), width, 800)
     assert browser.ask("document.documentElement.scrollWidth") <= width
     assert browser.ask(NO_TABLE_IS_CUT)
-    browser.ask("location.hash = '#pods'")
-    settle(browser)
+    follow(browser, "#pods")
     below = "document.querySelector('#pods').getBoundingClientRect().top"
     bar = "Math.max(0, document.getElementById('filter').getBoundingClientRect().bottom)"
     assert browser.ask(f"{below} >= {bar}")
@@ -173,6 +172,16 @@ def settle(browser: Browser) -> None:
     browser.ask("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def follow(browser: Browser, link: str) -> None:
+    """Follow a link in the page, and wait until what it brings into view is drawn."""
+    browser.ask(f"""new Promise(done => {{
+        let frames = 5;
+        const drawn = () => frames-- ? requestAnimationFrame(drawn) : done();
+        addEventListener('hashchange', drawn, {{ once: true }});
+        location.hash = '{link}';
+    }})""")
+
+
 def test_a_link_to_an_incident_opens_it(browser: Browser, tmp_path: Path) -> None:
     """Deep in folded pages: it is shown with its evidence, at the top, marked, and the page stays short."""
     report = written(fleet(MANY), tmp_path)
@@ -182,8 +191,7 @@ def test_a_link_to_an_incident_opens_it(browser: Browser, tmp_path: Path) -> Non
     last = f"i-{MANY - 1:012x}"
     card = f"document.getElementById('{last}')"
     assert not browser.ask(f"{card}.checkVisibility()")
-    browser.ask(f"location.hash = '#{last}'")
-    settle(browser)
+    follow(browser, f"#{last}")
     assert browser.ask(f"{card}.querySelector('.chain').checkVisibility()")
     assert browser.ask(f"document.activeElement === {card}")
     assert 0 <= browser.ask(f"{card}.getBoundingClientRect().top") < 400
@@ -193,8 +201,7 @@ def test_a_link_to_an_incident_opens_it(browser: Browser, tmp_path: Path) -> Non
 def test_a_link_to_an_incident_that_is_not_here_says_where_it_is(browser: Browser, report: Path) -> None:
     """Whatever follows the number sign is text."""
     browser.open(report.as_uri())
-    browser.ask("location.hash = '#i-%3Cb%3Ex'")
-    settle(browser)
+    follow(browser, "#i-%3Cb%3Ex")
     said = browser.ask("document.getElementById('found').textContent")
     assert said == "i-<b>x is not on this page: all incidents are in incidents.jsonl"
 
@@ -255,8 +262,7 @@ def test_a_filter_can_be_passed_on_and_a_link_inside_wins_over_it(browser: Brows
     browser.open(f"{report.as_uri()}#?a=bills")
     settle(browser)
     assert visible(browser, ".incident") == ["bills"]
-    browser.ask("location.hash = document.querySelector('.incident.critical').id")
-    settle(browser)
+    follow(browser, browser.ask("document.querySelector('.incident.critical').id"))
     assert browser.ask("document.querySelector('.incident.critical').checkVisibility()")
 
 
