@@ -110,8 +110,8 @@ def current_view(inventory: Inventory) -> dict[str, Any]:
     """
     view: dict[str, Any] = {}
     for application in inventory.applications.values():
-        signs = (application.lock, application.process_id, *(x for x in application.tasks.values() if x.exists))
-        if not application.exists or not any(signs):
+        is_known = application.lock or application.process_id
+        if not application.exists or not (is_known or any(x.exists for x in application.tasks.values())):
             continue
         view[application.id] = values(application, "inode lock lock_inode process_id")
         for task in application.tasks.values():
