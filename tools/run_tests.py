@@ -45,6 +45,7 @@ SUITES: Mapping[str, Suite] = {
             "tests/architecture",
             "tests/packaging",
             "tests/benign",
+            "tests/proof",
             "tests/agent/detectors",
             "tests/agent/engine",
             "tests/agent/observe/rocksdb",
