@@ -27,6 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fleet audit: disturbed recordings": ("tests/prove/disturbed.py",),
     "alert noise": ("tests/prove/alert_noise.py",),
     "heavy tests": ("-m", "pytest", "-q", "-m", "heavy"),
+    "search for examples": ("-m", "pytest", "-q", "-m", "hypothesis", "--hypothesis-profile=search", "tests"),
     "fleet audit: killed at random": ("tests/prove/killed_rollup.py",),
     "fleet audit: standalone cluster": ("tests/prove/cluster.py",),
     "fleet audit: Kubernetes": ("tests/prove/spark_on_kubernetes.py",),
