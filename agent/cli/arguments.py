@@ -7,7 +7,7 @@ from pathlib import Path
 
 _SETTINGS = """\
 These settings are not on disk. Guarantee, release, standbys and transactional
-stores are never guessed: where one that is not given decides, the verdict is
+stores are never guessed: a verdict that needs one you did not give is
 `undecided`. All others fall back to Kafka's default; findings that rely on a
 default never go above `suspected`."""
 

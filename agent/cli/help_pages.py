@@ -23,7 +23,7 @@ more: statewarden explain journeys (an alert at 3 a.m.), exit-codes"""
 _FOUND = {
     Exit.CLEAR: "no open finding at or above --fail-on, and everything was read",
     Exit.FOUND: "at least one open finding at or above it",
-    Exit.UNREAD: "undecided: a setting decides, or something could not be read",
+    Exit.UNREAD: "undecided: a setting is missing, or something could not be read",
 }
 _PRINTS = {Exit.CLEAR: "printed"}
 _READS = {**_PRINTS, Exit.UNREAD: "SOURCE or a directory can't be read"}
@@ -124,12 +124,12 @@ more: statewarden explain journeys, verify""",
         """\
 Reads a state directory once and answers in one line: `damaged` with the step to
 follow, or `unknown`, because one pod does not see the copies of others. It says
-`safe` only with --one-instance. `statewarden-rollup safe-to-restart` hears all
-pods.""",
+`safe` only with --one-instance. `statewarden-rollup safe-to-restart` checks
+all pods.""",
         {
-            Exit.CLEAR: "safe, by an orderly stop",
+            Exit.CLEAR: "safe, if stopped in order",
             Exit.FOUND: "damaged",
-            Exit.UNREAD: "unknown: other pods not heard, in doubt, undecided, or unreadable",
+            Exit.UNREAD: "unknown: other pods not checked, suspected, undecided, or unreadable",
         },
         """\
 examples:
@@ -138,7 +138,7 @@ examples:
       --set processing_guarantee=exactly_once_v2 \\
       --set kafka_streams_version=3.9.1
 
-more: statewarden explain journeys, rollup""",
+more: statewarden explain journeys""",
     ),
     "detectors": HelpPage(
         "list the detectors",
@@ -154,7 +154,7 @@ examples:
   statewarden detectors
   statewarden detectors --json
 
-more: statewarden explain any ID, affected""",
+more: statewarden explain affected, statewarden explain ID""",
     ),
     "run": HelpPage(
         "watch a state directory until SIGTERM (the sidecar)",

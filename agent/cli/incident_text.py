@@ -68,9 +68,7 @@ def incident_text(
     elif len(incident.findings) > 1:
         lines.append(wrapped(f"evidence: {_evidence(incident.findings)}", width))
     if incident.lead.missing_facts:
-        lines.append(
-            wrapped(f"settings that would decide more: {', '.join(incident.lead.missing_facts)}", width)
-        )
+        lines.append(wrapped(f"for a firmer verdict, give: {', '.join(incident.lead.missing_facts)}", width))
     what_next = "its step was" if is_past(incident) else "next"
     lines.append(wrapped(f"{what_next}: {printable(incident.next_action)}", width))
     page = what if what in BY_ID else f"rules/{what}"
@@ -147,7 +145,7 @@ def _since(incident: Incident[Finding]) -> str:
 
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
-        return "no known fault of Kafka Streams explains it"
+        return "not a known bug of Kafka Streams"
     return f"{', '.join(incident.upstream)}; {_AFFECTED[incident.affected]}"
 
 

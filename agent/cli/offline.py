@@ -45,7 +45,7 @@ from agent.ship.sinks.directory import DirectorySink
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-ONE_READING = "a one-off scan can't see past restarts; run the agent beside the application to track them"
+ONE_READING = "a scan sees only what is on disk now; run the agent to see what happened before"
 
 
 def parse_duration_us(text: str) -> int:

@@ -100,7 +100,7 @@ def page_text(page: str, known: Set[str], width: int = WIDTH) -> str:
 
 _BOLD = re.compile(r"(?<![*`\w])\*\*(?=\S)(.+?)\*\*", re.DOTALL)
 _CODE = re.compile(r"`[^`]+`|\(statewarden explain [^)]+\)")
-_FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _PROSE = re.compile(r"^(?![#|]|    ).+(?:\n(?![#|]| *(?:[-*]|\d+\.) ).+)*", re.MULTILINE)
 """A paragraph, or an item of a list: no heading, table, or line of code."""
 _BEGIN = re.compile(r" *(?:(?:[-*]|\d+\.) +)?")
@@ -109,7 +109,8 @@ _BEGIN = re.compile(r" *(?:(?:[-*]|\d+\.) +)?")
 def _filled(block: str, width: int) -> str:
     """Wrap a paragraph, or an item below its mark; what can be typed stays in one line."""
     begin = _BEGIN.match(block)[0]  # type: ignore[index] # it matches the empty text
-    words = _CODE.sub(lambda x: x[0].replace(" ", "\0"), " ".join(block.removeprefix(begin).split()))
+    typed = _CODE.sub(lambda x: re.sub(r"\s*\n\s*", " ", x[0]).replace(" ", "\0"), block.removeprefix(begin))
+    words = " ".join(typed.split())
     return textwrap.fill(
         words, width, initial_indent=begin, subsequent_indent=" " * len(begin), break_long_words=False,
         break_on_hyphens=False,

@@ -30,7 +30,7 @@ _COMMENT = 116  # columns of a comment
 
 _KEPT = {
     Remedy.KEEP: "nothing may be removed: what is on disk may be the only complete copy",
-    Remedy.OTHER: "no directory of a task is to be removed by its next step",
+    Remedy.OTHER: "its next step removes no directory of a task",
 }
 
 
@@ -67,7 +67,7 @@ def refusal(incident: Incident[Finding]) -> str:
         return "another incident about the same task comes first"
     if incident.remedy in _KEPT:
         asks = ", ".join(incident.lead.missing_facts)
-        return _KEPT[incident.remedy] + (f", and {asks} would decide more" if asks else "")
+        return _KEPT[incident.remedy] + (f"; for a firmer verdict, give {asks}" if asks else "")
     if incident.severity is Severity.INFO:
         return "it is a remark, and nothing shows that state is wrong"
     if not incident.step_tasks or not all(map(_TASK.fullmatch, incident.step_tasks)):

@@ -21,7 +21,7 @@ marks() { on_volume sh -c "$MARKS" sh "$STATE" "${PATHS[@]}"; }
 PATHS=()
 for task in "${TASKS[@]}"; do PATHS+=("$APPLICATION/$task"); done
 
-say "stop $POD, and keep it away"
+say "stop the instance on $POD, and keep it stopped"
 mkdir -p "$KEPT"  # first, so that no copy fails for lack of a directory
 stop
 left="The instance is stopped. Nothing was removed. $HOW_TO_START"
@@ -51,7 +51,7 @@ done
 say "remove ${PATHS[*]}, and nothing else"
 nobody_works                                              # nobody came while it was copied
 [ "$(marks)" = "$before" ] || refuse "a directory changed while it was copied"
-left="The instance is stopped. Removed so far is what is no longer there; all of it is in $KEPT. $HOW_TO_START"
+left="The instance is stopped. Some directories may be gone; copies of all are in $KEPT. $HOW_TO_START"
 for path in "${PATHS[@]}"; do on_volume rm -r -- "$STATE/$path"; done
 for path in "${PATHS[@]}"; do
   on_volume test ! -e "$STATE/$path" || refuse "$STATE/$path is still there"

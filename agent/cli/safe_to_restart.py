@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from agent.cli.arguments import add_settings
+from agent.cli.arguments import add_settings, same_settings
 from agent.cli.incident_text import incident_text
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import Reading, width_of
@@ -20,8 +21,8 @@ from agent.contract.incidents import Incident, gather
 from agent.engine.one_reading import plural
 
 OTHERS = (
-    "other pods not heard: they may have the only other copy, or none. Ask the fleet: statewarden-rollup"
-    " safe-to-restart; where this is the only instance, give --one-instance"
+    "other pods were not checked: they may have no copy. Ask the fleet: statewarden-rollup safe-to-restart"
+    " --from OUT --pod POD; where this is the only instance, give --one-instance"
 )
 
 
@@ -32,17 +33,19 @@ def add_safe_to_restart(
     parser.add_argument("state_dir", nargs="?", metavar="STATE_DIR",
                         help="Kafka Streams' state.dir (default: as for `run`)")  # fmt: skip
     parser.add_argument("--one-instance", action="store_true",
-                        help="the application has this instance only: there is no other pod to hear")  # fmt: skip
+                        help="the application has this instance only: it has no other pods")  # fmt: skip
     add_settings(parser)
     parser.set_defaults(
         command=lambda chosen: safe_to_restart(
-            config_of(chosen, {"state_dir": chosen.state_dir}), one_instance=chosen.one_instance
+            config_of(chosen, {"state_dir": chosen.state_dir}),
+            same_settings(chosen),
+            one_instance=chosen.one_instance,
         )
     )
 
 
-def safe_to_restart(config: Config, *, one_instance: bool) -> int:
-    """Read the state directory once and answer. Raises: see `scan`."""
+def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bool) -> int:
+    """Read the state directory once and answer; `settings`: as words of a command line. Raises: see `scan`."""
     require_state_dir_name(config.agent.state_dir, "safe-to-restart")
     pipeline, findings, _ = read_once(Path(config.agent.state_dir), config)
     incidents = [x for x in gather(findings, config.applications.accepts) if _matters(x)]
@@ -53,7 +56,9 @@ def safe_to_restart(config: Config, *, one_instance: bool) -> int:
     )
     doubts += [] if any(x.tasks for x in pipeline.inventory.applications.values()) else ["no task is there"]
     doubts += (
-        [f"{plural(len(incidents) - len(damaged), 'incident')} in doubt"] if incidents != damaged else []
+        [f"{plural(len(incidents) - len(damaged), 'suspected incident')}, see below"]
+        if incidents != damaged
+        else []
     )
     doubts += [] if one_instance else [OTHERS]
     if damaged:
@@ -61,10 +66,13 @@ def safe_to_restart(config: Config, *, one_instance: bool) -> int:
     elif doubts:
         said = f"unknown: {'; '.join(doubts)}."
     else:
-        said = "safe, by an orderly stop (SIGTERM, and time to end): nothing on disk speaks against it."
+        said = "safe, if stopped in order (SIGTERM, and time to end): nothing on disk speaks against it."
     sys.stdout.write(f"{printable(said)}\n\n" if incidents else f"{printable(said)}\n")
+    again = shlex.join(["--state-dir", str(Path(config.agent.state_dir).resolve()), *settings])
     for one in incidents:
-        sys.stdout.write(incident_text(one, paint=False, width=width_of(sys.stdout), verbose=False))
+        sys.stdout.write(
+            incident_text(one, paint=False, width=width_of(sys.stdout), verbose=False, source=again)
+        )
     return answer(found=bool(damaged), unread=bool(doubts))
 
 

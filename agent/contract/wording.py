@@ -109,7 +109,7 @@ def step(says: Member[F], rows: Sequence[Member[F]]) -> Step:
     return Step(_repeat_for(says.finding, here, elsewhere), tuple(here))
 
 
-_ORDER = "copy all directories, remove all, and only then start."
+_ORDER = "copy all directories, remove all, and only then start. For each of them:"
 
 
 def _repeat_for(one: Finding, here: Sequence[str], elsewhere: Sequence[str]) -> str:

@@ -66,8 +66,8 @@ CAUSES: tuple[BlindCause, ...] = (
         "see the page of `torn-store`; verdicts on this store rest on what was known before", lasts=True),
     BlindCause("store-unread", "a part of a store could not be read: no permission, a compression or a format that "
         "the agent does not know",
-        "check the file in the summary; if it is whole, report its format. Verdicts on this store rest on what was "
-        "known before", lasts=True),
+        "check the permissions of the file in the summary; if they are right, report its format. Verdicts on this "
+        "store rest on what was known before", lasts=True),
     BlindCause("store-being-read", "the manifest of a store is longer than one reading takes in, as after weeks "
         "without a restart",
         "nothing: the agent reads on, 1 MiB every two seconds; after that it reads only what is new", lasts=True),

@@ -166,5 +166,5 @@ def test_no_issue_is_blamed_for_a_disk(statewarden: Callable, state: Path) -> No
     file = one(state, "*.sst")
     file.write_bytes(file.read_bytes()[:-5])
     said = statewarden("scan", state, *PLAIN).out
-    assert "Files of a store are damaged or missing: no known fault of Kafka Streams explains it" in said
+    assert "Files of a store are damaged or missing: not a known bug of Kafka Streams" in said
     assert "torn deletion" not in said

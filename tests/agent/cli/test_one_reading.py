@@ -185,7 +185,7 @@ def test_a_scan_says_what_it_read(statewarden: Callable, damaged: Path) -> None:
     (damaged / "app" / "0_1").mkdir()
     read = statewarden("scan", damaged, *PLAIN).out.splitlines()[1]
     assert read.startswith(
-        "read 1 application, 2 tasks, 1 store on disk (no task held); a one-off scan can't see past"
+        "read 1 application, 2 tasks, 1 store on disk (no task held); a scan sees only what is on disk"
     )
     with locked(damaged / "app" / "0_0" / "rocksdb" / "s" / "LOCK"):
         assert "(1 task held)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[1]

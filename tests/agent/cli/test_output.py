@@ -212,7 +212,7 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
         "A store resumed from an offset but lacks data before it: KAFKA-7672; this release may",
-        "settings that would decide more: kafka_streams_version",
+        "for a firmer verdict, give: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",
     ):

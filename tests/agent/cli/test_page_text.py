@@ -36,7 +36,11 @@ KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "runbooks", "auditor
         ("[`statewarden explain x`](runbooks/unwatched.md#auditor-blind)", "`statewarden explain x`"),
         ("[the site](https://kafka.apache.org/a.md)", "[the site](https://kafka.apache.org/a.md)"),
         ("**Do** *not*:\n  it\n\n    $ a **b\n", "Do *not*: it\n\n    $ a **b\n"),
-        ("1. one\n   two\n- `a  b`\n```\nx\ny\n```\n", "1. one two\n- `a b`\n```\nx\ny\n```\n"),
+        ("1. one\n   two\n- `a  b`\n```\nx\ny\n```\n", "1. one two\n- `a  b`\n```\nx\ny\n```\n"),
+        (
+            "1. one:\n\n   ```toml\n   x = 1\n   y = 2\n   ```\n",
+            "1. one:\n\n   ```toml\n   x = 1\n   y = 2\n   ```\n",
+        ),
         ("`increase(x[1d])`, `volumes[*].name`\n", "`increase(x[1d])`, `volumes[*].name`\n"),
     ],
 )

@@ -20,7 +20,7 @@ from tests.agent.cli.test_plan import DAMAGE, records
     ("findings", "words"),
     [
         ([replace(DAMAGE, remedy=Remedy.KEEP)], "the only complete copy"),
-        ([replace(DAMAGE, remedy=Remedy.OTHER, missing_facts=("processing_guarantee",))], "processing_guarantee would"),
+        ([replace(DAMAGE, remedy=Remedy.OTHER, missing_facts=("processing_guarantee",))], "give processing_guarantee"),
         ([replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=2)], "is over"),
         ([replace(DAMAGE, severity=Severity.INFO)], "a remark"),
         ([replace(DAMAGE, task_id="../x")], "not those of Kafka Streams"),

@@ -19,7 +19,7 @@ def test_one_pod_never_says_safe(statewarden: Callable, tmp_path: Path) -> None:
     """Nothing is wrong here, and nothing is known of the other pods: safe only where there are none."""
     said = statewarden("safe-to-restart", good(tmp_path), *PLAIN)
     assert said.code == 3
-    assert said.out.startswith("unknown: other pods not heard")
+    assert said.out.startswith("unknown: other pods were not checked")
     alone = statewarden("safe-to-restart", "--one-instance", tmp_path, *PLAIN)
     assert (alone.code, alone.out.partition(",")[0]) == (0, "safe")
 
@@ -56,4 +56,4 @@ def test_a_doubt_is_no_damage_and_not_safe(
         packed.extractall(tmp_path, filter="fully_trusted")
     said = statewarden("safe-to-restart", "--one-instance", tmp_path, *settings)
     assert said.code == 3
-    assert said.out.startswith(f"unknown: 1 incident in doubt.\n\n{what}")
+    assert said.out.startswith(f"unknown: 1 suspected incident, see below.\n\n{what}")

@@ -56,7 +56,7 @@ def test_the_text_of_a_page_names_the_tasks_and_whose_step_comes_first() -> None
     assert row.summary == (
         "orders 0_2, 0_3 (skipped-eos-wipe, confirmed): Task 0_2: bad. The same in task 0_3."
     )
-    order = "together: copy all directories, remove all, and only then start."
+    order = "together: copy all directories, remove all, and only then start. For each of them:"
     assert row.next_step == f"Do this for tasks 0_2, 0_3 {order} {step}"
     heads = {
         Remedy.RESTORE: f"Do this for tasks 0_2, 0_3 {order}",
