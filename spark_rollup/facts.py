@@ -2,7 +2,7 @@
 
 All times are microseconds since the epoch, intervals half-open. `events` are `EVENT_ROW` and `routine`, one row per id.
 Of groups only whole numbers are kept, so Spark hashes rows where they lie and moves one per group. Fleets send one
-reading per store and minute: only those of tasks in question are read one by one.
+reading per store and minute: only those of tasks in question are read one by one, and of equal ones the ends.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from spark_rollup.fleet import sizes as small
 from spark_rollup.fleet.events import MICROS, SLOT_US
+from spark_rollup.fleet.rows import Reading
 from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.single_partition import single_partition
 
@@ -30,6 +31,7 @@ _NAMES = {
     "CURVE_SLOT": f"floor(at_us / {small.SLOT_US})",
     "THING": "STRUCT<what: STRING, key: STRING, task_id: STRING, store: STRING>",
     "UNKNOWN": "CAST(NULL AS BIGINT)",
+    "SAYS": ", ".join(Reading._fields[small.SAYS :]),
     "PARTS": """(
         SELECT id, namespace, application_id, task_id, pod, observed_at_us AS at_us, explode(stores) AS part,
             IF(size(offsets) = 1, get(offsets, 0).offset, NULL) AS only_offset
@@ -257,6 +259,31 @@ def whole_stores(events: DataFrame) -> DataFrame:
             false AS segmented, false AS anchor, false AS comparable, false AS checkpoint
         FROM $PARTS WHERE part.segment IS NULL""",
         events=events,
+    )
+
+
+def folded(readings: DataFrame, copies: DataFrame, asked: DataFrame) -> DataFrame:
+    """Take the readings of tasks that are asked about, and fold equal ones as `fleet.sizes.folded` does.
+
+    Args:
+        readings: those of all tasks.
+        copies: of each copy of a store one row.
+        asked: `TASK`, and `edges`.
+    """
+    return _query(
+        """
+        WITH own AS (
+            SELECT $TASK, store, pod, at_us, struct($SAYS) AS told FROM {readings} LEFT SEMI JOIN {asked} USING ($TASK)
+            UNION ALL
+            SELECT $TASK, store, pod, explode(edges), NULL FROM {copies} JOIN {asked} USING ($TASK)
+        )
+        SELECT $TASK, store, pod, at_us, told.* FROM (
+            SELECT *, lag(told) OVER copy AS before, lead(told) OVER copy AS after FROM own
+            WINDOW copy AS (PARTITION BY $TASK, store, pod ORDER BY at_us, told)
+        ) WHERE told IS NOT NULL AND NOT (told <=> before AND told <=> after)""",
+        readings=readings,
+        copies=copies,
+        asked=asked,
     )
 
 

@@ -94,6 +94,7 @@ TIMELINE = _columns(
 """Table `timelines`: one row per interval (half-open) or mark (`to_us` null) of a task on a pod.
 
 Sizes and checkpoints of tasks that no rule asks about are thinned out: the last of each per ten minutes.
+Of the others, equal sizes in a row are folded: the first and the last remain, and those next to a change of holder.
 """
 
 HEARD = _columns(

@@ -92,6 +92,13 @@ class Task:
     said: list[Said] = field(default_factory=list)
 
     @property
+    def edges(self) -> list[int]:
+        """Times at which rules begin or end to look at readings: no fold of equal ones may lie across any."""
+        closed = {(x.from_us + by, x.to_us - by) for x in self.holds for by in (0, SKEW_US)}
+        closed |= {(x.opened_at_us, x.opened_at_us) for x in self.said}
+        return sorted({at_us for from_us, to_us in closed for at_us in (from_us, to_us + 1)})
+
+    @property
     def owners(self) -> list[Hold]:
         """Holds that are no cleaner's."""
         return [hold for hold in self.holds if not hold.cleaner]

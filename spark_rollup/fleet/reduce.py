@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.contract.events import Confidence, Status
 from spark_rollup.config import Override
-from spark_rollup.fleet import beats, coverage, gaps, holds, lanes, levels, settings
+from spark_rollup.fleet import beats, coverage, gaps, holds, lanes, levels, settings, sizes
 from spark_rollup.fleet.application import Application, Place, Pod, Pods, Rule
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.judge import judge
@@ -130,6 +130,8 @@ def application(
     for name_, rows in of_tasks.items():
         for row in rows:
             getattr(app.task(row.task_id), name_).append(row)
+    for task in app.tasks.values():
+        task.readings = sizes.folded(task.readings, task.edges) if task.readings else []
     return app, tasks
 
 

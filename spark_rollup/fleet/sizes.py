@@ -16,6 +16,9 @@ from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved
 SLOT_US = 600 * MICROS
 """The curve of a copy has one point per slot (microseconds)."""
 
+SAYS = Reading._fields.index("identity")
+"""What a reading says begins with this field; before it are the copy and the time."""
+
 GLOBAL = "global"
 """Task of the global stores. They follow topics that others cut: copies at one offset may differ."""
 
@@ -50,6 +53,30 @@ def measured(events: Sequence[Event]) -> list[tuple[Event, Reading]]:
                 read = _of_transition(x, next(iter(single)))
                 found.append((x, read._replace(entries_low=None, entries_high=None, checkpoint=True)))
     return found
+
+
+def folded(readings: Iterable[Reading], edges: Iterable[int]) -> list[Reading]:
+    """Leave out readings of a task that say what the copy's readings just before and after them say.
+
+    None is left out that is next to one of the `edges`.
+    """
+    copies: dict[tuple[str | None, str], list[Reading | int]] = defaultdict(list)
+    for x in readings:
+        copies[x.store, x.pod].append(x)
+    found: list[Reading] = []
+    for own in copies.values():
+        own = sorted([*own, *edges], key=_place)
+        told = [None, *(None if isinstance(x, int) else x[SAYS:] for x in own), None]
+        found += (
+            x for x, (before, now, after) in zip(own, zip(told, told[1:], told[2:], strict=False), strict=True)
+            if not isinstance(x, int) and not before == now == after
+        )  # fmt: skip
+    return found
+
+
+def _place(x: Reading | int) -> tuple[Any, ...]:
+    """As Spark sorts: an edge goes before readings of its time, and what is not known before all that is."""
+    return (x,) if isinstance(x, int) else (x.at_us, *((part is not None, part) for part in x[SAYS:]))
 
 
 def _of_transition(x: Event, store: str) -> Reading:

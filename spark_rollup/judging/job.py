@@ -48,6 +48,9 @@ SAID = "said"
 Part = tuple[str, Any]
 """Field and row."""
 
+Asked = tuple[str, str, str, list[int]]
+"""A task in question: namespace, application, task, and `Task.edges`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wide:
@@ -219,11 +222,11 @@ def _given(group: tuple[Place, Iterable[Part]]) -> tuple[OfApplication, list[Any
     return given, said
 
 
-def _questioned(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[tuple[str, str, str]]:
+def _questioned(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[Asked]:
     place, (given, said) = group[0], _given(group)
     if place[1] is not None:
-        _, tasks = reduce.application(place, given, said, common.pods.get(place[0], {}), common.asked)
-        yield from ((place[0], place[1], task) for task in tasks)
+        app, tasks = reduce.application(place, given, said, common.pods.get(place[0], {}), common.asked)
+        yield from ((place[0], place[1], task, app.task(task).edges) for task in tasks)
 
 
 def _of_group(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[tuple[str, Row]]:
@@ -252,8 +255,8 @@ class Thin:
         """Give what says which tasks are in question."""
         return _selected(self._first)
 
-    def rest(self, tasks: Sequence[tuple[str, str, str]]) -> Mapping[str, DataFrame]:
-        """Give all, with every reading and mark of tasks in question."""
+    def rest(self, tasks: Sequence[Asked]) -> Mapping[str, DataFrame]:
+        """Give all, with the readings and marks of tasks in question."""
         asked, ends = self._asked(tasks), facts.latest(self._curve)
         several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
         close = self._close.join(asked, list(TASK), "left_semi")
@@ -261,20 +264,22 @@ class Thin:
         more = {
             "marks": self._first["marks"].unionByName(close),
             "sightings": self._sightings,
-            "readings": self._readings.join(asked, list(TASK), "left_semi"),
+            "readings": facts.folded(self._readings, ends, asked),
             "latest": ends.where(F.col("task_id").isNotNull()),
             "saved": self._saved,
             "copies": facts.settled_copies(compared),
         }
         return _selected({**self._first, **more})
 
-    def drawn(self, tasks: Sequence[tuple[str, str, str]]) -> DataFrame:
+    def drawn(self, tasks: Sequence[Asked]) -> DataFrame:
         """Draw the curve of tasks that are not in question: `TIMELINE`, as `lanes` draws that of a small input."""
         return facts.drawn(self._curve, self._asked(tasks)).select(*TIMELINE.names)
 
-    def _asked(self, tasks: Sequence[tuple[str, str, str]]) -> DataFrame:
+    def _asked(self, tasks: Sequence[Asked]) -> DataFrame:
         spark = self._curve.sparkSession
-        return spark.createDataFrame(list(tasks), ", ".join(f"{name} string" for name in TASK))
+        return spark.createDataFrame(
+            list(tasks), ", ".join((*(f"{name} string" for name in TASK), "edges array<bigint>"))
+        )
 
 
 def _selected(frames: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:

@@ -34,6 +34,17 @@ def hours_of_summaries(fleet: Fleet) -> None:
     pod.releases("0_0", 600).holds("0_0", 610).releases("0_1", 50).measures("0_1", 70, held=True)
 
 
+@story
+def a_store_that_stands_still(fleet: Fleet) -> None:
+    """Equal readings on two pods, of a task in question: before, between and after what rules look at."""
+    before, after = fleet.pod("pod-a").holds("0_0", 20), fleet.pod("pod-b").holds("0_0", 300)
+    for at in range(2, 250):
+        before.measures("0_0", at, identity="one", offset=900, puts=900 + at // 100)
+        after.measures("0_0", at + 200, identity="two", offset=900, puts=7 + at // 200)
+    before.releases("0_0", 260)
+    after.finds("unrestored-store", "0_0", 350, store="s", identity="two")
+
+
 def texts(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """Write each row as text, its columns by name."""
     return Counter(json.dumps(row, sort_keys=True) for row in rows)
