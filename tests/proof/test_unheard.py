@@ -1,4 +1,4 @@
-"""An agent that is started late, visits a polled volume, or loses notifications is never surer than the disk allows."""
+"""An agent that is late, polls, loses notifications or is restarted is never surer than the disk allows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from tests.proof.unheard import Deaf, judge
 LATE = Deaf(Lost.BEFORE_IT, heard=0, lost=6, again=2, most=20)
 POLLED = Deaf(Lost.POLLED, heard=4, lost=3, again=1, most=150)
 OVERFLOW = Deaf(Lost.TOLD, heard=3, lost=3, again=1, most=20)
+RESTARTED = Deaf(Lost.RESTARTED, heard=3, lost=3, again=1, most=20)
 
 
 @pytest.mark.parametrize(
     ("era", "deaf"),
-    [(EOS_3_8, LATE), (EOS_4_3, LATE), (ALOS_3_8, POLLED), (EOS_3_8, OVERFLOW)],
-    ids=("late", "late, 4.3", "polled", "overflow"),
+    [(EOS_3_8, LATE), (EOS_4_3, LATE), (ALOS_3_8, POLLED), (EOS_3_8, OVERFLOW), (EOS_3_8, RESTARTED)],
+    ids=("late", "late, 4.3", "polled", "overflow", "restarted"),
 )
 def test_no_class_misses_a_goal(era, deaf):
     """Nothing is confirmed of a past that may have been benign, and nothing is loud where it must have been."""
