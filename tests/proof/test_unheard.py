@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.proof.classes import Classes, kind
 from tests.proof.eras import ALOS_3_8, EOS_3_8, EOS_4_3
 from tests.proof.figures import Miss
-from tests.proof.play import Lost
+from tests.proof.play import Lost, Told, Unheard, play
 from tests.proof.unheard import Deaf, judge
 
 LATE = Deaf(Lost.BEFORE_IT, heard=0, lost=6, again=2, most=20)
@@ -25,3 +26,22 @@ def test_no_class_misses_a_goal(era, deaf):
     found = judge(era, deaf)
     assert found.judged >= 20
     assert [found.misses[miss] for miss in (Miss.FALSE_CERTAINTY, Miss.LOUD_BENIGN)] == [[], []]
+
+
+def test_a_restart_at_any_word_makes_nothing_surer():
+    """A deletion that was torn is confirmed; an agent that misses one word of it confirms no more, and still some."""
+    every = Classes(ALOS_3_8, most_writes=1).up_to(9)
+    kept = 0
+    for script in [script for script, lives in every if kind(lives) == "damaged"]:
+        whole = certain(script)
+        assert whole
+        for missed in range(len(script)):
+            after = certain(script, Unheard(missed, missed + 1, Lost.RESTARTED))
+            assert after <= whole
+            kept += after == whole
+    assert kept
+
+
+def certain(script, unheard=None):
+    said = play(ALOS_3_8, script, Told.ALL, unheard=unheard)
+    return {(x.detector, x.level) for x in said if x.is_certain}
