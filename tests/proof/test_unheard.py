@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.proof.classes import Classes, kind
+from tests.proof.classes import Classes, Script, kind
 from tests.proof.eras import ALOS_3_8, EOS_3_8, EOS_4_3
 from tests.proof.figures import Miss
 from tests.proof.play import Lost, Told, Unheard, play
@@ -42,6 +42,6 @@ def test_a_restart_at_any_word_makes_nothing_surer():
     assert kept
 
 
-def certain(script, unheard=None):
+def certain(script: Script, unheard: Unheard | None = None) -> set[tuple[str, str]]:
     said = play(ALOS_3_8, script, Told.ALL, unheard=unheard)
     return {(x.detector, x.level) for x in said if x.is_certain}
