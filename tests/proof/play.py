@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from agent.contract.events import Kind, Level, Severity
 from agent.detectors import DETECTORS
 from agent.engine.pipeline import Pipeline
 from agent.judging.base import Detector
+from tests.agent.home.restarting import away
 from tests.proof.classes import Script
 from tests.proof.eras import Era
 from tests.proof.life import GONE, GONE_ALONE, UNKNOWN, Word
@@ -33,6 +35,7 @@ class Lost(StrEnum):
     BEFORE_IT = "started late"
     POLLED = "polled volume"
     TOLD = "overflow"
+    RESTARTED = "restarted with its memory"
 
 
 class Unheard(NamedTuple):
@@ -119,16 +122,16 @@ def play(
     """
     run = scenario(era, told, detectors)
     stage, earlier = Stage(run, sibling=sibling), 0
-    agent = run.world.pipeline
+    agent, restart = run.world.pipeline, ExitStack()
     if unheard and unheard.how is Lost.POLLED:
         run.world.through = lambda hints: ()
     for number, word in enumerate((*script, None)):
         if unheard and unheard.how is Lost.POLLED and run.world.pipeline:
             _visits(run)
         if unheard and number == unheard.first:
-            run.world.pipeline = None
+            _stops_hearing(run, unheard.how, restart)
         if unheard and number == unheard.after:
-            _sees_again(run, agent, unheard.how)
+            _sees_again(run, agent, unheard.how, restart)
         if word is not None:
             earlier = len(run.world.records)
             stage.plays(word)
@@ -137,8 +140,19 @@ def play(
     return frozenset(loud(run, earlier))
 
 
-def _sees_again(run: Scenario, agent: Pipeline | None, how: Lost) -> None:
+def _stops_hearing(run: Scenario, how: Lost, restart: ExitStack) -> None:
+    if how is Lost.RESTARTED:
+        said = list(run.world.records)
+        restart.enter_context(away(run))
+        run.world.records.extend(said)
+    run.world.pipeline = None
+
+
+def _sees_again(run: Scenario, agent: Pipeline | None, how: Lost, restart: ExitStack) -> None:
     run.wait(SEEN_S)
+    if how is Lost.RESTARTED:
+        restart.close()
+        return
     run.world.pipeline = agent
     if how is Lost.BEFORE_IT:
         run.world.watch()

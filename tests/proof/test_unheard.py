@@ -1,26 +1,47 @@
-"""An agent that is started late, visits a polled volume, or loses notifications is never surer than the disk allows."""
+"""An agent that is late, polls, loses notifications or is restarted is never surer than the disk allows."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.proof.classes import Classes, Script, kind
 from tests.proof.eras import ALOS_3_8, EOS_3_8, EOS_4_3
 from tests.proof.figures import Miss
-from tests.proof.play import Lost
+from tests.proof.play import Lost, Told, Unheard, play
 from tests.proof.unheard import Deaf, judge
 
 LATE = Deaf(Lost.BEFORE_IT, heard=0, lost=6, again=2, most=20)
 POLLED = Deaf(Lost.POLLED, heard=4, lost=3, again=1, most=150)
 OVERFLOW = Deaf(Lost.TOLD, heard=3, lost=3, again=1, most=20)
+RESTARTED = Deaf(Lost.RESTARTED, heard=3, lost=3, again=1, most=20)
 
 
 @pytest.mark.parametrize(
     ("era", "deaf"),
-    [(EOS_3_8, LATE), (EOS_4_3, LATE), (ALOS_3_8, POLLED), (EOS_3_8, OVERFLOW)],
-    ids=("late", "late, 4.3", "polled", "overflow"),
+    [(EOS_3_8, LATE), (EOS_4_3, LATE), (ALOS_3_8, POLLED), (EOS_3_8, OVERFLOW), (EOS_3_8, RESTARTED)],
+    ids=("late", "late, 4.3", "polled", "overflow", "restarted"),
 )
 def test_no_class_misses_a_goal(era, deaf):
     """Nothing is confirmed of a past that may have been benign, and nothing is loud where it must have been."""
     found = judge(era, deaf)
     assert found.judged >= 20
     assert [found.misses[miss] for miss in (Miss.FALSE_CERTAINTY, Miss.LOUD_BENIGN)] == [[], []]
+
+
+def test_a_restart_at_any_word_makes_nothing_surer():
+    """A deletion that was torn is confirmed; an agent that misses one word of it confirms no more, and still some."""
+    every = Classes(ALOS_3_8, most_writes=1).up_to(9)
+    kept = 0
+    for script in [script for script, lives in every if kind(lives) == "damaged"]:
+        whole = certain(script)
+        assert whole
+        for missed in range(len(script)):
+            after = certain(script, Unheard(missed, missed + 1, Lost.RESTARTED))
+            assert after <= whole
+            kept += after == whole
+    assert kept
+
+
+def certain(script: Script, unheard: Unheard | None = None) -> set[tuple[str, str]]:
+    said = play(ALOS_3_8, script, Told.ALL, unheard=unheard)
+    return {(x.detector, x.level) for x in said if x.is_certain}

@@ -1,4 +1,4 @@
-"""Lives of which an agent does not hear all: started late, or deaf for a while. It sees the disk after that.
+"""Lives of which an agent does not hear all: started late, restarted, or deaf for a while. It sees the disk after that.
 
 A class is what was heard before, what the disk shows then, and what is heard after it. One stretch of each truth that
 the stretches of a class have is played: what is confirmed of it must hold for its own lives.
@@ -34,6 +34,7 @@ PLANS = (
     Deaf(Lost.BEFORE_IT, heard=0, lost=6, again=2, most=200),
     Deaf(Lost.POLLED, heard=4, lost=3, again=1, most=150),
     Deaf(Lost.TOLD, heard=3, lost=3, again=2, most=150),
+    Deaf(Lost.RESTARTED, heard=3, lost=3, again=2, most=150),
 )
 """What `make prove` judges."""
 
@@ -128,9 +129,10 @@ def row(era: Era, found: DeafFigures, how: Lost) -> str:
 HEAD = """
 ## Not heard
 
-An agent that was started after six words, that visited a polled volume after each word but three, or that lost three
-to an overflow. Of each class (what was heard, what the disk shows then, what is heard after it) one life of each truth
-is played; of a past that nobody saw silence on mixed is right.
+An agent that was started after six words, that visited a polled volume after each word but three, that lost three
+to an overflow, or that missed three while it was restarted with its memory. Of each class (what was heard, what the
+disk shows then, what is heard after it) one life of each truth is played; of a past that nobody saw silence on mixed
+is right.
 
 | era | agent | classes | judged | false certainty | silent, all damaged | loud, all benign |
 |---|---|---:|---:|---:|---:|---:|
