@@ -32,7 +32,8 @@ META = DetectorMeta(
     remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
-        " check that the restoration begins at the log start. Do not delete the other pods' copies first. What the task"
+        " check that the restoration begins at the first offset of the changelog."
+        " Do not delete the other pods' copies first. What the task"
         " wrote to its changelog and output topics since the store was opened must be reprocessed."
     ),
     consequence=WRONG_RESULTS,

@@ -47,7 +47,8 @@ META = DetectorMeta(
     remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
-        f" the restoration begin at the log start. Do not delete the other pods' copies first. {WRITTEN_SINCE}"
+        " the restoration begin at the first offset of the changelog."
+        f" Do not delete the other pods' copies first. {WRITTEN_SINCE}"
     ),
     consequence=WRONG_RESULTS,
     twin=Twin(

@@ -51,7 +51,7 @@ META = DetectorMeta(
     ),
     lowers_risk=(
         "Give the pods a termination grace period longer than a commit and head-room in memory, and never delete them"
-        " by force: only an end without an orderly close does harm. Upgrade where a release with the fix is out."
+        " by force: only an end without an orderly close does harm. Upgrade once a release with the fix is out."
     ),
     alert_after_m=5,
     twin=Twin("the same flushes on a release without the bug", "control-20685-3.7.2"),
@@ -213,7 +213,7 @@ def _evidence(x: Kept, _: Proof | None) -> Iterable[Evidence]:
 
 
 _ROLES = {
-    TaskRole.UNLESS_PAUSED: " (unless it was paused as a standby or while restoring: then they are committed)",
+    TaskRole.UNLESS_PAUSED: " (they are committed if the task was paused as a standby or while restoring)",
     TaskRole.UNKNOWN: " (role unknown: a standby may look like this for a while)",
     TaskRole.STANDBY_LIKE: " (role unknown: a standby may look like this for a while)",
     TaskRole.ASSUMED: " (a restoration, or a copy that warms up, may look like this for a while)",

@@ -212,7 +212,7 @@ def _too_few_puts(x: Compared) -> Proof | None:
     """Every key that was live is put once at least, or its deletion is."""
     if x.puts is None or not x.keeps_deletions or got_too_little(x.earlier, x.later, x.puts) is not Truth.YES:
         return None
-    return Proof(f"been recreated since, {x.puts} puts in all", certain=False)
+    return Proof(f"been recreated, and got only {x.puts} puts", certain=False)
 
 
 # What it says
@@ -293,7 +293,7 @@ SHRANK = Rule[Compared](
     },
     proofs=(_fewer_entries, _too_few_puts),
     summary=lambda x, proof: (
-        f"{x.named} held {x.earlier.entries.low} entries or more at offset"
+        f"{x.named} held at least {x.earlier.entries.low} entries at offset"
         f" {x.earlier.offset}; at offset {x.later.offset} it has {proof.why if proof else ''}: entries are missing."
     ),
     evidence=_evidence_of_claims,

@@ -23,8 +23,8 @@ QUIET_US = 5_000_000  # a slow deletion removes a file at least every second (re
 _WITHOUT_STORES = frozenset({names.LOCK_FILE, names.CHECKPOINT_FILE})
 _BEFORE_THE_START = (
     "BEFORE the next start: keep a copy of the task directory {path}, then remove that directory only,"
-    " `.checkpoint` included: the start restores it in full. Up to 4.2 a start as it is makes an empty store and"
-    " trusts the old checkpoint; on 4.3 it may fail once."
+    " `.checkpoint` included: the start restores it in full. Without that, 4.2 and earlier make an empty store and"
+    " trust the old checkpoint; 4.3 may fail once."
 )
 
 

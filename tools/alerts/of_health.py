@@ -100,7 +100,7 @@ AGENT: tuple[Alert, ...] = (
     ),
     _agent_alert(
         "StatewardenAgentNotReady", "statewarden_agent_ready == 0", 10, "A statewarden agent is not ready",
-        "it has not finished its first walk after 10 minutes. Next: read its log; an unreadable directory and "
+        "it has not finished its first reading after 10 minutes. Next: read its log; an unreadable directory and "
         "a missing volume are the usual causes.",
         {_on_pod("statewarden_agent_ready"): "0x60"}, {_on_pod("statewarden_agent_ready"): "0x8 1x60"},
         "a slow start", at_m=11, early_m=9,
@@ -118,7 +118,7 @@ AGENT: tuple[Alert, ...] = (
         "StatewardenAgentOftenBlind", "max without (cause) (avg_over_time(statewarden_agent_blind[1h])) > 0.25", 5,
         "A statewarden agent is blind much of the time",
         "it could have missed changes for more than a quarter of the last hour. Anything may have happened in that time. Next: look up the "
-        "cause on the board and its remedy on the page of auditor-blind.",
+        "cause on the board and its remedy on the auditor-blind page.",
         {_on_pod("statewarden_agent_blind", cause="watch-limit"): "0x60 1x100"},
         {_on_pod("statewarden_agent_blind", cause="queue-overflow"): "0x60 1x5 0x100"},
         "one burst that a rescan repaired", at_m=100, early_m=70,
@@ -231,8 +231,8 @@ ROLLUP: tuple[Alert, ...] = (
         f"max({_UNLISTED}) > 0",
         30,
         "More incidents of the fleet than alerts can see",
-        "The fleet audit found incidents that are left out of the series that alerts read: <count> of them; criticals are "
-        "listed first, and what only the audit knows before what agents report themselves. Next: read all of them in the "
+        "The fleet audit found <count> incidents too many for alerts: these raise none. Criticals are kept first, then what only "
+        "the audit found. Next: read all of them in the "
         "newest report of the rollup, or in its incidents.jsonl.",
         Case("fires", {_UNLISTED: "12x200"}, 31, {}, {"<count>": "12"}),
         Case("does not fire yet after 29 minutes", {_UNLISTED: "12x200"}, 29),

@@ -50,7 +50,7 @@ def test_an_offset_that_came_without_its_data(release):
     assert heard(ID, run) == SUSPECTED
     assert (finding.level, finding.affected, finding.upstream) == (Level.DAMAGE, Affected.POSSIBLY, ())
     assert (finding.task_id, finding.store, finding.status) == ("0_0", "s", Status.OPEN)
-    assert "held 3000 entries or more at offset 3000; at offset 3050" in finding.summary
+    assert "held at least 3000 entries at offset 3000; at offset 3050" in finding.summary
     play(run, f"60 s, {RETURNS}, restores 3050, 30 s")
     assert run.only(ID).status is Status.RESOLVED
 
@@ -83,7 +83,7 @@ SHORT = {"told": {"delete_retention_ms": 50_000}}
 def test_what_else_decides(script, more, expected):
     run = play(at_3000(**more), f"{script}, 30 s")
     assert broken(run) == expected
-    says = "been recreated since, 900 puts in all" if script is TOO_LITTLE else ""
+    says = "been recreated, and got only 900 puts" if script is TOO_LITTLE else ""
     assert all(says in x.summary for x in run.findings(ID))
 
 
