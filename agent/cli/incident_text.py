@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
 from collections import Counter
@@ -107,29 +108,18 @@ def address(incident: Incident[Finding]) -> str:
 
 
 def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
-    """Break a text into lines."""
+    """Break a text into lines; an option stays with its value."""
     return textwrap.fill(
-        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
+        re.sub(r"(--[a-z-]+) (?=[^-\s])", "\\1\0", text), width, initial_indent=indent, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    ).replace("\0", " ")  # fmt: skip
 
 
 def _command(label: str, command: str, width: int) -> str:
-    """Break a command into lines of which the shell makes one again; an option stays with its value."""
-    words: list[str] = []
-    for word in shlex.split(command):
-        quoted = shlex.quote(printable(word)).replace(" ", "\0")
-        if (
-            words
-            and words[-1].startswith("--")
-            and not {"\0", "="} & {*words[-1]}
-            and not word.startswith("--")
-        ):
-            words[-1] += f"\0{quoted}"
-        else:
-            words.append(quoted)
+    """Break a command into lines of which the shell makes one again."""
+    words = (shlex.quote(printable(word)).replace(" ", "\0") for word in shlex.split(command))
     lines = wrapped(f"{label}: {' '.join(words)}", width - len(" \\")).splitlines()
-    return f" \\\n{_INDENT}".join(lines).replace("\0", " ")
+    return f" \\\n{_INDENT}".join(lines)
 
 
 def is_past(incident: Incident[Finding]) -> bool:

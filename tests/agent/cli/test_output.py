@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.cli.incident_text import wrapped
 from agent.cli.output import Reading, Shown, exit_code, finding_line, print_findings
 from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
@@ -337,3 +338,10 @@ def test_every_line_is_as_the_schema_says(repository: Path, statewarden: Callabl
         validator.validate(row)
         assert not validator.is_valid({**row, "more": 1})
         assert not validator.is_valid({x: y for x, y in row.items() if x != "line"})
+
+
+def test_an_option_stays_with_its_value() -> None:
+    """Whoever copies a line has both."""
+    assert (
+        wrapped("Then add --set APP:x=1 --set APP:y=2.", 20, "") == "Then add\n--set APP:x=1\n--set APP:y=2."
+    )
