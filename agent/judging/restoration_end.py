@@ -65,9 +65,9 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
-        # a standby, and a copy of 2.6 that warms up unannounced, writes at every commit, however far it is
-        stands = alone or commits_passed(case.settings, unchanged_us)
-        return RestorationEnd(offset, certain=stands and case.says(Fact.BULK_LOAD_REOPEN) is not Truth.NO)
+        # A standby, and a copy of 2.6 that warms up unannounced, writes at every commit, however far it is; one that
+        # is held up (brokers are away) writes none, for any time.
+        return RestorationEnd(offset, certain=alone and case.says(Fact.BULK_LOAD_REOPEN) is not Truth.NO)
     if passing and not (alone and unchanged_us >= RESTORING_US):
         return None  # a standby goes on from there without another one, for up to 10,000 records
     if _was_worked_after(store, after, fact, until_us) or _is_alone(case, store, after, fact):

@@ -1,8 +1,9 @@
 """Two copies of a store at the same changelog offset cannot both be right: their numbers of live entries differ.
 
 Signal: each copy's lower and upper bound of live entries at an offset at which it is known to be.
-Fires when: two pods' copies at the same offset have bounds that do not overlap. Confirmed if a confirmed finding of an
-    agent about one of them bears it out; suspected if both were let go in order ever since they were made.
+Fires when: two pods' copies at the same offset have bounds that do not overlap, and a critical finding of an agent
+    about one of them bears it out: as sure as that is. Without one suspected, if both were let go in order ever since
+    they were made.
 Clears when: one of the two copies is recreated.
 Stays quiet when: offset and files are not known to be of the same moment (a flush after the checkpoint, a store of 4.3
     or later that was not seen closing, a task of several stores that runs, up to 4.2), or the store follows
@@ -85,7 +86,7 @@ def find(app: Application) -> Iterator[Row]:
     for task in app.tasks.values():
         for pair in _pairs(task.copies):
             borne = _borne_out(task, pair)
-            if pair.comparable or any(x.confidence == Confidence.CONFIRMED.value for x in borne):
+            if pair.comparable or any(map(_is_critical, borne)):
                 yield _finding(app, task, pair, borne)
 
 
@@ -132,16 +133,20 @@ def _borne_out(task: Task, pair: _Pair) -> list[Said]:
     ]  # fmt: skip
 
 
+def _is_critical(said: Said) -> bool:
+    return said.severity == Severity.CRITICAL.value
+
+
 def _finding(app: Application, task: Task, pair: _Pair, borne: list[Said]) -> Row:
     less, more = pair
-    sure = any(x.confidence == Confidence.CONFIRMED.value for x in borne)
     unwatched = any(app.was_unwatched(x.pod, task.id, pair.from_us, pair.to_us) for x in pair)
     # Alone it is a suspicion: a task whose sends failed may close as if in order, and a topic may be cut by time.
-    sure = sure and not unwatched and pair.coexist
+    bears = [x for x in borne if _is_critical(x) and not unwatched and pair.coexist]
+    sure = any(x.confidence == Confidence.CONFIRMED.value for x in bears)
     return finding(
         META, app.where, pair.to_us, task_id=task.id, store=less.store, pod=less.pod,
         identity=place(less.identity, more.identity),
-        severity=(Severity.CRITICAL if sure else Severity.WARNING).value,
+        severity=(Severity.CRITICAL if bears else Severity.WARNING).value,
         confidence=(Confidence.CONFIRMED if sure else Confidence.SUSPECTED).value,
         affected=Affected.POSSIBLY.value,
         summary=f"{task.id}{of_store(less.store)}: at offset {less.offset} {less.pod} holds at most {less.entries_high}"

@@ -75,12 +75,14 @@ def by_scenario(rows: Iterable[Row], applications: Mapping[str, str]) -> Mapping
 def loud(rows: Iterable[Row], *unsure: str) -> set[Verdict]:
     """Take rule, task, pod and severity of what is a warning or worse; all of it must be confirmed.
 
-    `stale-eos-state`, and what is `unsure`, is as sure as the agent, whose recording ends before that one can be.
+    `stale-eos-state`, what confirms an agent's suspicion of it, and what is `unsure`, is as sure as the agent.
     """
     rows = [row for row in rows if row["severity"] != "info"]
-    assert {row["confidence"] for row in rows if row["detector"] not in ("stale-eos-state", *unsure)} <= {
-        "confirmed"
-    }
+    suspicions = {one for row in rows if row["confidence"] == "suspected" for one in row["confirms"]}
+    wipes = {one for row in of(rows, "stale-eos-state") for one in row["confirms"]} & suspicions
+    for row in rows:
+        as_sure = row["detector"] in ("stale-eos-state", *unsure) or wipes & set(row["confirms"])
+        assert as_sure or row["confidence"] == "confirmed"
     return {
         (row["detector"], row["task_id"], row["pod"] and row["pod"].rsplit(".", 1)[1], row["severity"])
         for row in rows

@@ -88,6 +88,14 @@ def closed_after_a_kill_that_an_agent_saw(fleet: Fleet) -> None:
     fleet.pods[1].finds("false-clean-store", "0_0", 71)
 
 
+@says(RULE, loud="critical suspected", confirms=["skipped-eos-wipe-pod-b-0_0"])
+def closed_after_a_kill_that_an_agent_suspects(fleet: Fleet) -> None:
+    """KAFKA-9891: as sure as the agent, which cannot tell a standby that was held up from an active task."""
+    closes(fleet.pod("pod-a"), 60, 2386, 2386)
+    closes(fleet.pod("pod-b"), 70, 3900, 3900, comparable=None)
+    fleet.pods[1].finds("skipped-eos-wipe", "0_0", 71, confidence="suspected")
+
+
 @says(RULE)
 def closed_after_a_kill_and_a_suspicion(fleet: Fleet) -> None:
     """A suspicion that a standby's state was kept is none of the store, and an `info` says that all is well."""
