@@ -149,5 +149,5 @@ def _summary() -> Schema:
         "pod": TEXT, "exit_code": {"enum": [x.value for x in Exit]}, "reason": TEXT, "read": TEXT,
         "open": {"type": "object", "properties": by_severity, "required": [*by_severity]},
         "findings": COUNT, "incidents": COUNT, "left_out": COUNT, "unread": {"type": "array", "items": place},
-        "unread_count": COUNT,
+        "unread_count": COUNT, "in_use": TEXTS,
     }  # fmt: skip

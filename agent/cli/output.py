@@ -16,7 +16,7 @@ from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Incident, gather
 from agent.detectors.undecided import META as UNDECIDED
-from agent.engine.one_reading import plural
+from agent.engine.one_reading import may_go_on, plural
 from agent.engine.pipeline import Pipeline
 from agent.engine.unread import how_much, unread, which
 from agent.judging.decision import Decision
@@ -48,6 +48,7 @@ def json_lines(
     reason: str,
     read: str,
     unread: Mapping[str, str],
+    in_use: Sequence[str],
 ) -> Iterator[str]:
     """Write all lines: one per finding and per incident, and one summary, also of nothing. docs/scan.md has the fields.
 
@@ -55,7 +56,8 @@ def json_lines(
     with its square. Every list has a bound, and says how much there is.
 
     `findings`: what was found, in the order of opening. `incidents`: the same as incidents, the worst first.
-    `read`: what was read, in a sentence. `unread`: place -> why it could not be read.
+    `read`: what was read, in a sentence. `unread`: place -> why it could not be read. `in_use`: applications on which
+    a process works, or may.
     """
     roles = {finding.id: role.value for incident in incidents for role, finding in incident.findings}
     worst = sorted(findings, key=lambda x: (x.status is not Status.OPEN, -x.severity.rank))[:MOST_FINDINGS]
@@ -72,7 +74,7 @@ def json_lines(
         "open": {severity.value: sum(x.severity is severity for x in is_open) for severity in Severity},
         "findings": len(findings), "incidents": len(incidents), "left_out": len(findings) - len(kept),
         "unread": [{"path": x, "why": why} for x, why in list(unread.items())[:MOST_LISTED]],
-        "unread_count": len(unread),
+        "unread_count": len(unread), "in_use": list(in_use),
     }  # fmt: skip
     yield json.dumps(summary, ensure_ascii=True)
 
@@ -115,6 +117,7 @@ class Reading:
     unread: Mapping[str, str] = field(default_factory=dict)  # place -> why it could not be read
     how_much: str = ""  # of how much `unread` is, in a sentence
     decisions: Sequence[Decision] = ()  # what depends on settings that were not given
+    in_use: Sequence[str] = ()  # applications on which a process works, or may
 
     @classmethod
     def of(cls, pipeline: Pipeline, pod: str, closing: str) -> Reading:
@@ -124,7 +127,8 @@ class Reading:
         if partly:
             words = f"{partly} was not judged under every release: give kafka_streams_version"
             said = f"{said}; {words}" if said else words
-        return cls(pod, closing, places, said, pipeline.worlds.decisions())
+        in_use = [x.id for x in pipeline.inventory.applications.values() if x.exists and may_go_on(x)]
+        return cls(pod, closing, places, said, pipeline.worlds.decisions(), sorted(in_use))
 
 
 def print_findings(
@@ -145,9 +149,10 @@ def print_findings(
     everything = gather(findings, accepts)
     code, reason = exit_code(findings, fail_on, reading, may_be_undecided=shown.may_be_undecided)
     if shown.as_json:
-        for line in json_lines(
-            findings, everything, reading.pod, code, reason, reading.closing, reading.unread
-        ):
+        lines = json_lines(
+            findings, everything, reading.pod, code, reason, reading.closing, reading.unread, reading.in_use
+        )
+        for line in lines:
             stream.write(f"{line}\n")
         return code
     wanted = everything if shown.verbose else [x for x in everything if is_severe(x)]

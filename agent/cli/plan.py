@@ -81,6 +81,7 @@ def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
     """Give what `repaired` is asked with: the same tasks, where an agent runs that agent, else the same settings."""
     incident = known.incident
     words = [x for task in incident.step_tasks for x in ("--task", f"{incident.application_id}/{task}")]
+    words += ["--made-after", rfc3339(known.seen_us)]
     if known.namespace:
         return ["http://localhost:9464", *words]
     if chosen.source and chosen.source.startswith("http"):

@@ -11,11 +11,11 @@ start() { sh -c "$START"; }
 repaired() { statewarden repaired "$INCIDENT" "${ASKED[@]}" --state-dir "$STATE_DIR" ${BROKERS:+--bootstrap-servers "$BROKERS"}; }
 copy() { mkdir -p "$(dirname "$KEPT/$1")" && cp -a -- "$STATE/$1" "$KEPT/$1"; }
 
-# Kafka Streams and RocksDB lock their files as long as they work; the kernel lists who is locked by inode.
+# Kafka Streams and RocksDB lock their files as long as they work. The scan asks for each lock, of other PID namespaces, too.
 nobody_works() {
-  [ -r /proc/locks ] || refuse "/proc/locks cannot be read: whether a process works there is not known"
-  local file
-  while IFS= read -r -d '' file; do
-    ! grep -q ":$(stat -c %i -- "$file") " /proc/locks || refuse "$file is locked: a process works there"
-  done < <(find "$STATE/$APPLICATION" \( -name .lock -o -name LOCK \) -print0)
+  local read in_use
+  read=$(statewarden scan "$STATE" --json | tail -n 1) || true  # what it finds is an exit code, too
+  [[ $read == *'"in_use": ['* ]] || refuse "statewarden scan $STATE failed: whether a process works there is not known"
+  in_use=${read##*'"in_use": ['}
+  [[ ${in_use%%]*} != *"\"$APPLICATION\""* ]] || refuse "a process works on $APPLICATION, or may: see statewarden scan $STATE"
 }

@@ -14,7 +14,7 @@ from agent.cli.known import Story
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import width_of
 from agent.config import Config
-from agent.contract.codec import printable
+from agent.contract.codec import moment, parse_us, printable
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
@@ -42,6 +42,9 @@ def add_repaired(
     parser.add_argument("--state-dir", metavar="DIR", help="Kafka Streams' state.dir (default: as for `run`)")
     parser.add_argument("--task", action="append", default=[], metavar="APPLICATION/TASK",
                         help="a task of the incident, where SOURCE no longer knows it; may be repeated")  # fmt: skip
+    parser.add_argument("--made-after", metavar="TIME",
+                        help="when it was last seen, such as 2026-11-27T03:00:00Z: an older store is the damaged one"
+                        " (needed without SOURCE)")  # fmt: skip
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,...",
                         help="verify the stores against their changelogs, too")  # fmt: skip
     parser.add_argument("--client-config", default="", metavar="FILE",
@@ -78,6 +81,7 @@ class _Answer:
 def repaired(chosen: argparse.Namespace, config: Config) -> int:
     """Answer, and say what each part of it rests on. Raises: see `scan` and `explain`."""
     require_state_dir_name(config.agent.state_dir, "repaired --state-dir")
+    after_us = _time(chosen.made_after)
     said, state_dir = _Answer(), Path(config.agent.state_dir)
     incident = None
     if chosen.source:
@@ -94,11 +98,17 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
         )
     if incident is not None:
         _judge_record(incident, chosen.source, said)
+    elif after_us is None:
+        said.unknown.append(
+            "whether its stores were made anew is not known: give SOURCE, or --made-after TIME, when it was last seen"
+        )
     pipeline, findings, _ = read_once(state_dir, config)
     _judge_reading(pipeline, findings, tasks, said)
     lives = {x.identity for _, x in incident.findings if x.identity and not _stays(x)} if incident else set()
     for application, task in sorted(tasks):
-        _judge_task(pipeline, application, task, lives, said, by_broker=bool(chosen.bootstrap_servers))
+        _judge_task(
+            pipeline, application, task, lives, after_us, said, by_broker=bool(chosen.bootstrap_servers)
+        )
     if chosen.bootstrap_servers:
         for application, task in sorted(tasks):
             _verify(chosen, state_dir, application, task, said)
@@ -106,6 +116,13 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
         said.left.append("not verified: no broker was given (--bootstrap-servers)")
     sys.stdout.write(said.text(chosen.id))
     return said.code()
+
+
+def _time(text: str | None) -> int | None:
+    at_us = None if text is None else parse_us(text)
+    if text is not None and at_us is None:
+        raise UsageError(f"--made-after {text}: expected a time with its zone, such as 2026-11-27T03:00:00Z")
+    return at_us
 
 
 def _address(text: str) -> tuple[str, str]:
@@ -151,7 +168,14 @@ def _judge_reading(
 
 
 def _judge_task(
-    pipeline: Pipeline, application: str, name: str, lives: set[str], said: _Answer, *, by_broker: bool
+    pipeline: Pipeline,
+    application: str,
+    name: str,
+    lives: set[str],
+    after_us: int | None,
+    said: _Answer,
+    *,
+    by_broker: bool,
 ) -> None:
     known = pipeline.inventory.applications.get(application)
     task = known.tasks.get(name) if known else None
@@ -162,6 +186,12 @@ def _judge_task(
         return
     if lives & task.identities:
         said.against.append(f"{application}/{name} still has the store that was found damaged")
+    for database in task.databases if after_us is not None else ():
+        if database.born_us <= (after_us or 0):
+            made = f"made {moment(database.born_us)}" if database.born_us else "made nobody knows when"
+            said.against.append(
+                f"{database.path} was not made anew: {made}, --made-after {moment(after_us or 0)}"
+            )
     for words, is_known in _restored(task):
         (said.proved if is_known or by_broker else said.unknown).append(f"{application}/{words}")
 

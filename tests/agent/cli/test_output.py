@@ -74,7 +74,7 @@ def test_findings_name_their_incident_and_each_incident_has_a_line() -> None:
         "line": "summary", "version": 1, "pod": "pod-a", "exit_code": 1,
         "reason": "1 open finding at or above critical", "read": "looked at it all",
         "open": {"info": 1, "warning": 1, "critical": 1}, "findings": 3, "incidents": 2, "left_out": 0,
-        "unread": [], "unread_count": 0,
+        "unread": [], "unread_count": 0, "in_use": [],
     }  # fmt: skip
 
 

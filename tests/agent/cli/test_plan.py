@@ -96,6 +96,12 @@ def program(tmp_path: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
+def answers(tmp_path: Path, repaired: str) -> None:
+    """Put a `statewarden` on the PATH that scans, and answers this to everything else."""
+    scan = f'if [ "$1" = scan ]; then exec {shlex.quote(sys.executable)} -m agent "$@"; fi'
+    program(tmp_path, "statewarden", f"{scan}\n{repaired}\n")
+
+
 def printed(said: str, tmp_path: Path, state: Path, **environment: str) -> Printed:
     script = tmp_path / "repair.sh"
     script.write_text(said)
@@ -121,7 +127,7 @@ def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
     assert words == ["plan", one["id"], "--state-dir", str(state), *SET]
     said = statewarden(*words)
     assert (said.code, said.err) == (0, "")
-    program(tmp_path, "statewarden", f'printf "%s\\n" "$@" >"{tmp_path}/asked"\n')
+    answers(tmp_path, f'printf "%s\\n" "$@" >"{tmp_path}/asked"')
     return printed(said.out, tmp_path, state, STOP="true", START=f"touch '{tmp_path}/started'")
 
 
@@ -165,7 +171,7 @@ def test_it_stops_where_a_process_holds_a_lock(here: Printed) -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=-1, stdout=-1, text=True) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        here.refuses("LOCK is locked: a process works there")
+        here.refuses(f"a process works on {APPLICATION}, or may")
         holder.communicate("\n")
 
 
@@ -194,7 +200,7 @@ def test_it_stops_where_a_directory_changes_while_it_is_copied(
 
 def test_it_says_how_to_ask_again(here: Printed) -> None:
     """As a command that can be run as it is, where nothing is proved in time."""
-    program(here.tmp_path, "statewarden", "exit 3\n")
+    answers(here.tmp_path, "exit 3")
     said = here.run().stderr.partition("ask again: ")[2].splitlines()[0]
     assert shlex.split(said)[-2:] == ["--state-dir", str(here.state)]
 

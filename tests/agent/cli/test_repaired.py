@@ -14,7 +14,8 @@ from agent.contract.finding import Finding
 from tests.agent.cli.commands import PLAIN, Said, plant
 from tests.agent.cli.test_plan import DAMAGE, records
 
-ASKED = ("repaired", "i-000000000001", "--task", "app/0_0", *PLAIN, "--state-dir")
+UNDATED = ("repaired", "i-000000000001", "--task", "app/0_0", *PLAIN, "--state-dir")
+ASKED = (*UNDATED[:4], "--made-after", "2001-01-01T00:00:00Z", *UNDATED[4:])
 
 
 def good(root: Path) -> Path:
@@ -42,6 +43,22 @@ def test_it_is_repaired_by_what_the_disk_tells(statewarden: Callable, tmp_path: 
     assert words.startswith("i-000000000001: repaired yes a new reading finds nothing wrong with its tasks")
     assert "app/0_0/s claims to be restored up to offset 10" in words
     assert words.endswith("- not verified: no broker was given (--bootstrap-servers)")
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        ((), 3, "whether its stores were made anew is not known: give SOURCE, or --made-after TIME"),
+        (("--made-after", "2101-01-01T00:00:00Z"), 1, "app/0_0/rocksdb/s was not made anew: made 20"),
+        (("--made-after", "yesterday"), 2, "--made-after yesterday: expected a time with its zone"),
+    ],
+)
+def test_a_restart_alone_repairs_nothing(
+    statewarden: Callable, tmp_path: Path, more: tuple[str, ...], code: int, words: str
+) -> None:
+    """A start that trusts the damage leaves a directory in which nothing is wrong to see."""
+    said = statewarden(*UNDATED, good(tmp_path), *more)
+    assert (said.code, words in " ".join(f"{said.out}{said.err}".split())) == (code, True)
 
 
 @pytest.mark.parametrize("gone", ["0_0", "0_0/.checkpoint"])
