@@ -35,6 +35,7 @@ from agent.judging.rule import (
 )
 from agent.judging.upstream import KAFKA_5998, KAFKA_8187, TORN_DELETION
 from agent.judging.wording import checkpoint_of
+from agent.judging.writers import as_of, writer_of
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import is_real
 from agent.quantities.verdicts import held_before
@@ -110,7 +111,7 @@ class InMemory(Fresh):
 def _stories(case: TaskCase) -> Iterator[IncarnationStory]:
     for store in case.task.stores.values():
         if not store.sessions:
-            yield from () if _keeps_offsets(case) else at_rest(case, store)
+            yield from () if store.keeps_offsets else at_rest(as_of(case, writer_of(case, store)), store)
             continue
         created = [x for x in store.sessions if x.created]
         identities = store.identities if created else frozenset()

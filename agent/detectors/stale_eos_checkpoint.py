@@ -27,7 +27,7 @@ from agent.judging.role import TaskRole, may_be_on_the_way, role_of, was_at_work
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected
-from agent.judging.writers import as_of, writer_of
+from agent.judging.writers import any_writer, as_of, writer_of
 from agent.quantities.flushed import LATE_US, first_flush_beyond
 
 META = DetectorMeta(
@@ -72,8 +72,7 @@ class Kept(StoreStory):
     """A store, and a checkpoint that its next start would trust; the case has the profile of who wrote the store."""
 
     checkpoint: CheckpointFact  # what is on disk
-    # A later release is configured (4.3+), which moves the checkpoint into the store and trusts it there,
-    # whatever kept it
+    # another release is configured than the one that kept the checkpoint: each trusts it, from 4.3 on in the store
     trusted_later: bool
     subject = derived(lambda x: f"incarnation {x.task.incarnation}")
     opened_at_us = derived(lambda x: first_flush_beyond(x.store, x.mark))
@@ -147,10 +146,21 @@ def _kept(case: TaskCase) -> Iterator[Kept]:
     if case.task.is_global or checkpoint is None:
         return
     for store in case.task.stores.values():
+        if not store.databases or store.keeps_offsets:
+            continue
         wrote = as_of(case, writer_of(case, store))
-        kept = (Fact.CHECKPOINT_KEPT_IN_RUNNING, Fact.CHECKPOINT_KEPT_AT_RESUME)
-        if store.databases and not store.keeps_offsets and any(wrote.says(x) is not Truth.NO for x in kept):
-            yield Kept(wrote, store, checkpoint, wrote.profile is not case.profile)
+        trusted_later = wrote.profile is not case.profile
+        if not store.sessions and not _keeps(wrote):
+            wrote = as_of(
+                case, any_writer(case, store)
+            )  # nobody saw the release that is configured at work there
+        if _keeps(wrote):
+            yield Kept(wrote, store, checkpoint, trusted_later)
+
+
+def _keeps(case: TaskCase) -> bool:
+    kept = (Fact.CHECKPOINT_KEPT_IN_RUNNING, Fact.CHECKPOINT_KEPT_AT_RESUME)
+    return any(case.says(x) is not Truth.NO for x in kept)
 
 
 def _has_copied_times(x: Kept) -> bool:

@@ -8,8 +8,8 @@ same store in another task, its `.position`, its empty directory; a global store
 Fires when `CURRENT`, the manifest, an SST file or a blob file is damaged, or the manifest that `CURRENT` names is
 missing, at two readings five seconds apart: the next start fails, or opens the store without what was lost. While a
 process holds the store that is `suspected`, and reported after a minute.
-Critical where no process has taken the task for a minute and the next start, up to 4.2, would trust the checkpoint that
-still names the store.
+Critical where no process has taken the task for a minute and the next start would trust the checkpoint that still names
+the store; from 4.3 on suspected, as a kill before the first flush loses the offset that is moved into the new store.
 A whole database without IDENTITY is a remark: CURRENT, the manifest and the files that it names decide.
 Stays quiet during a running deletion, for a compaction that races with the reading, for a manifest that is being
 written, and for files that the application keeps on another path (`db_paths`), as far as that is known.
@@ -30,7 +30,7 @@ from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
-from agent.judging.base import DetectorMeta, Evidence, Kind, Mechanism, Remedy, TaskCase, Twin
+from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.segment_loss import removed_segments
 from agent.judging.upstream import TORN_FILES
@@ -53,10 +53,11 @@ META = DetectorMeta(
         "BEFORE the next start: keep a copy, then remove this task directory only, `.checkpoint` included: the start"
         " restores it in full."
     ),
-    consequence="The store cannot be opened whole; up to 4.2 a start makes an empty one.",
+    consequence="The store cannot be opened whole: a start makes an empty one, or fails.",
     twin=Twin("N12, `cleanUp()` took everything within seconds", "benign-cleanup-call-3.9.2"),
 )
 
+_REFUSED = "RocksDB refuses the store at every start"
 _DAMAGED = (
     "Before the next start: check the volume (`dmesg`), keep a copy, then remove this task directory only,"
     " `.checkpoint` included; the start restores it in full."
@@ -89,6 +90,11 @@ class Torn(Flaw):
         """Nothing else looks like it: what is left, or a file that was seen there before."""
         seen = isinstance(self.cause, Database) and self.cause.has_had_files
         return isinstance(self.cause, Remains) or seen
+
+    @property
+    def is_moved(self) -> bool:
+        """From 4.3 on only the first start trusts a checkpoint of a file."""
+        return self.severity is Severity.CRITICAL and self.case.says(Fact.OFFSETS_IN_STORE) is not Truth.NO
 
     @property
     def severity(self) -> Severity:
@@ -255,8 +261,8 @@ TORN = Rule[Torn](
     unknowns={DELETING: lambda x: not is_over(x.case, x.quiet_us)},
     loudness=lambda x, _: Loudness(
         x.severity if x.is_sure else Severity.WARNING,
-        Confidence.CONFIRMED if x.is_sure else Confidence.SUSPECTED,
-        next_action=before_the_start(x),
+        Confidence.CONFIRMED if x.is_sure and not x.is_moved else Confidence.SUSPECTED,
+        next_action=before_the_start(x, _REFUSED) if isinstance(x.cause, Database) else before_the_start(x),
         remedy=Remedy.RESTORE,
     ),
     summary=lambda x, _: f"{x.named} is torn: {x.what}.",

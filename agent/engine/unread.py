@@ -35,7 +35,7 @@ def unread(inventory: Inventory) -> dict[str, str]:
         if task.checkpoint_problem is not None:
             found.setdefault(f"{task.path}/{names.CHECKPOINT_FILE}", task.checkpoint_problem)
         for database in task.databases:
-            if database.lock is LockState.UNKNOWN:
+            if database.lock in (LockState.UNKNOWN, None):
                 found.setdefault(f"{database.path}/{names.STORE_LOCK_FILE}", _UNASKED)
     return dict(sorted(found.items()))
 

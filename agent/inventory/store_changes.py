@@ -54,6 +54,8 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
         return _without_identity(task, store, database, reading)
     if database is not None and database.identity is not None:
         reading = _as_known(task, store, database, reading)
+    if reading.lock is None and _is_nobody_there(application, task):
+        reading = replace(reading, lock=LockState.FREE)
     if store is None:
         segmented = place.role is PathRole.SEGMENT
         store = task.stores[place.store] = Store(place.store, segmented)
@@ -72,6 +74,16 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     if is_new and store.segmented:
         add_segment(store, database)
     return changes
+
+
+def _is_nobody_there(application: Application, task: Task) -> bool:
+    """Return whether no process works on a task: then a `LOCK` that is not there is one that nobody holds.
+
+    Copies of a store (RocksDB's own backups, rsync with a filter) have none, and the next open makes it. A process
+    would go on to hold one that was removed.
+    """
+    may_be_held = {LockState.HELD, LockState.UNKNOWN} & {application.lock, task.lock}
+    return not may_be_held and not application.processes
 
 
 def _note_bare(task: Task, reading: DatabaseReading) -> None:

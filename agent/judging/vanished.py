@@ -23,9 +23,9 @@ QUIET_US = 5_000_000  # a slow deletion removes a file at least every second (re
 _WITHOUT_STORES = frozenset({names.LOCK_FILE, names.CHECKPOINT_FILE})
 _BEFORE_THE_START = (
     "BEFORE the next start: keep a copy of the task directory {path}, then remove that directory only,"
-    " `.checkpoint` included: the start restores it in full. Without that, 4.2 and earlier make an empty store and"
-    " trust the old checkpoint; 4.3 may fail once."
+    " `.checkpoint` included: the start restores it in full. Without that, {otherwise}."
 )
+_TRUSTED = "the start makes an empty store and trusts the old offset"
 
 
 class Vanished(TaskStory):
@@ -176,11 +176,11 @@ def severity_of(case: TaskCase, since_us: int, *, is_trusted: bool) -> Severity:
 
     Source:
         ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, GlobalStateManagerImpl.restoreState, up to 4.2: an
-        entry is trusted whatever is there.
+        entry is trusted whatever is there. LegacyCheckpointingStateStore.migrateLegacyOffsets (4.3.0): the first start
+        moves it into the new store.
     """
     waits = case.task.held is not True and case.waited_us(since_us) >= DEAD_US
-    old = case.says(Fact.OFFSETS_IN_STORE) is Truth.NO
-    return Severity.CRITICAL if is_trusted and waits and old else Severity.WARNING
+    return Severity.CRITICAL if is_trusted and waits else Severity.WARNING
 
 
 def is_over(case: TaskCase, last_us: int) -> bool:
@@ -199,9 +199,9 @@ def is_over(case: TaskCase, last_us: int) -> bool:
 # What it says
 
 
-def before_the_start(x: TaskStory) -> str:
-    """Say what saves the task as long as it is not started."""
-    return _BEFORE_THE_START.format(path=x.task.path)
+def before_the_start(x: TaskStory, otherwise: str = _TRUSTED) -> str:
+    """Say what saves the task as long as it is not started, and what happens otherwise."""
+    return _BEFORE_THE_START.format(path=x.task.path, otherwise=otherwise)
 
 
 def _summary(x: Vanished, _: Proof | None) -> str:

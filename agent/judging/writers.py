@@ -1,4 +1,4 @@
-"""Which release wrote what is on disk: of an upgrade the new one is configured, and the older one wrote."""
+"""Which release wrote what is on disk: of an upgrade the new one is configured, and another one wrote."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ def writer_of(case: ApplicationCase, store: Store) -> Profile:
 
     A store without offsets of its own was written by 4.2 or earlier, whatever is configured.
     """
-    return case.profile if store.keeps_offsets else _older(case, store)
+    return case.profile if store.keeps_offsets else _other(case, store)
+
+
+def any_writer(case: ApplicationCase, store: Store) -> Profile:
+    """Return the profile of all releases that may have written a store without offsets, whatever is configured."""
+    return _before_4_3(_versions(case, store), case.settings.text("upgrade_from"))
 
 
 def writer_before(case: ApplicationCase, store: Store, session: Session) -> Profile:
     """Return the profile of the release that let a store go at the end of a session."""
-    return case.profile if session.kept_offsets else _older(case, store)
+    return case.profile if session.kept_offsets else _other(case, store)
 
 
 def as_of(case: TaskCase, profile: Profile) -> TaskCase:
@@ -28,14 +33,22 @@ def as_of(case: TaskCase, profile: Profile) -> TaskCase:
     return case if profile is case.profile else replace(case, profile=profile)
 
 
-def _older(case: ApplicationCase, store: Store) -> Profile:
-    if case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES:
+def _other(case: ApplicationCase, store: Store) -> Profile:
+    """Return the profile of the release that wrote where it cannot be the one that is there.
+
+    The configured one keeps offsets in stores, or ships another RocksDB than the one that opened them last.
+    """
+    if case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES and not case.profile.doubts:
         return case.profile
+    return any_writer(case, store)
+
+
+def _versions(case: ApplicationCase, store: Store) -> frozenset[str]:
     versions = {x.rocksdb_version for x in store.databases.values() if x.rocksdb_version}
     if store.keeps_offsets:  # an opening by 4.3 or later has put its own version over the one before
         older = {at: x for x, at in case.application.rocksdb_versions.items() if x not in versions}
         versions = {older[max(older)]} if older else set()
-    return _before_4_3(frozenset(versions), case.settings.text("upgrade_from"))
+    return frozenset(versions)
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,82 @@
+"""`scan` between two releases: what one left is told as the next one finds it; and a copy that has no `LOCK`."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.test_one_reading import locked
+
+EOS, ALOS = "exactly_once_v2", "at_least_once"
+
+
+def unpacked(repository: Path, tmp_path: Path, name: str) -> Path:
+    with tarfile.open(repository / f"tests/data/snapshots/{name}.tar.gz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+def told(release: str, guarantee: str) -> list[str]:
+    facts = {
+        "kafka_streams_version": release,
+        "processing_guarantee": guarantee,
+        "num_standby_replicas": "0",
+    }
+    return [word for name, value in facts.items() for word in ("--set", f"{name}={value}")]
+
+
+@pytest.mark.parametrize(
+    ("name", "guarantee", "release", "loudest"),
+    [
+        # a checkpoint that an affected release kept is trusted by each that reads it
+        ("kafka-20685-4.1.2", EOS, "3.7.2", "critical stale-eos-checkpoint suspected"),
+        ("kafka-20685-4.1.2", EOS, "4.2.2", "critical stale-eos-checkpoint suspected"),
+        ("kafka-20685-4.1.2", EOS, "4.3.1", "critical stale-eos-checkpoint suspected"),
+        # the first start of 4.3 moves the offset of a store that is not there into a new one
+        ("torn-clean-3.9.2", ALOS, "4.2.1", "critical torn-store confirmed"),
+        ("torn-clean-3.9.2", ALOS, "4.3.1", "critical torn-store suspected"),
+        # and that of an empty one into it
+        ("torn-clean-half-2.4.1", ALOS, "4.4.0", "critical resurrected-checkpoint confirmed"),
+        # nothing was left
+        ("benign-restart-eos-4.1.2", EOS, "4.2.2", ""),
+        ("control-crash-in-restore-4.1.2", EOS, "4.2.2", ""),
+    ],
+)
+def test_an_upgrade_makes_nothing_harmless(
+    statewarden: Callable,
+    repository: Path,
+    tmp_path: Path,
+    name: str,
+    guarantee: str,
+    release: str,
+    loudest: str,
+) -> None:
+    """The gate is told the release of the image that comes; another one wrote the directory."""
+    said = statewarden("scan", unpacked(repository, tmp_path, name), "--json", *told(release, guarantee))
+    found = [
+        f"{x['severity']} {x['detector']} {x['confidence']}" for x in said.rows
+        if x["line"] == "finding" and x["severity"] == "critical"
+    ]  # fmt: skip
+    assert (said.code, found[:1]) == ((1, [loudest]) if loudest else (0, []))
+
+
+@pytest.mark.parametrize(("held", "code"), [(False, 1), (True, 3)])
+def test_a_store_without_its_lock_file_is_judged_or_not_known(
+    statewarden: Callable, repository: Path, tmp_path: Path, held: bool, code: int
+) -> None:
+    """Backups of RocksDB have none. Beside a process it may be held all the same: then it is no all-clear."""
+    place = unpacked(repository, tmp_path, "dirty-close-kill-4.3.1")
+    for lock in place.rglob("LOCK"):
+        lock.unlink()
+    asked = ("scan", place, *told("4.3.1", EOS))
+    if held:
+        with locked(next(place.glob("*/.lock"))):
+            said = statewarden(*asked)
+        assert "LOCK (whether a process holds it cannot be asked)" in " ".join(said.out.split())
+    else:
+        said = statewarden(*asked)
+        assert "CRITICAL false-clean-store" in said.out
+    assert said.code == code
