@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from agent.contract.codec import moment
 from agent.contract.events import Change, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
+from agent.contract.units import Remedy
 from spark_rollup.fleet import copies
 from spark_rollup.fleet.alone import is_refuted
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
@@ -98,18 +99,20 @@ def _to_follow(findings: list[Row]) -> Follow:
 
 
 def _suspected(findings: list[Row]) -> dict[tuple[str, str], str]:
-    """Say per task and pod what damage is open and not sure; where two copies differ, either may be the wrong one."""
+    """Say per task and pod what is open and not critical, and makes its copy none to rely on.
+
+    Damage; and what is still to come of a copy's files, such as of a store that the next start cannot open. Where two
+    copies differ, either may be the wrong one.
+    """
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in findings:
-        kind = (row["level"], row["status"], row["severity"])
-        if (
-            kind == (Level.DAMAGE.value, Status.OPEN.value, Severity.WARNING.value)
-            and row["task_id"] is not None
-        ):
+        is_of_files = row["level"] == Level.DAMAGE.value or row["remedy"] not in (None, Remedy.OTHER.value)
+        is_open = (row["status"], row["severity"]) == (Status.OPEN.value, Severity.WARNING.value)
+        if is_of_files and is_open and row["level"] != Level.SELF.value and row["task_id"] is not None:
             both = row["mechanism"] == Mechanism.UNEQUAL_COPIES.value
             for pod in row["pods"] if both else [row["pod"]]:
                 found[row["task_id"], pod].add(row["detector"])
-    return {copy: f"suspected: {', '.join(sorted(detectors))}" for copy, detectors in found.items()}
+    return {copy: f"open: {', '.join(sorted(detectors))}" for copy, detectors in found.items()}
 
 
 def _states(

@@ -41,16 +41,18 @@ def the_beginning_of_an_older_agent_is_not_there(fleet: Fleet) -> None:
     a.loses(1, 2, 3)
 
 
+TORN = {"level": "exposure", "severity": "warning", "remedy": "restore"}  # as agents report it
+
+
 @story
 def a_copy_is_suspected(fleet: Fleet) -> None:
-    suspicion = {"severity": "warning", "confidence": "suspected", "store": "s", "identity": "i"}
-    two_copies(fleet)[1].finds("torn-store", "0_0", 100, **suspicion)
+    two_copies(fleet)[1].finds("torn-store", "0_0", 100, **TORN, store="s", identity="i")
 
 
 @story
 def a_copy_at_rest_is_suspected(fleet: Fleet) -> None:
     _, b = two_copies(fleet)
-    b.releases("0_0", 400).finds("torn-store", "0_0", 500, severity="warning", confidence="suspected")
+    b.releases("0_0", 400).finds("torn-store", "0_0", 500, **TORN)
 
 
 @story
@@ -110,9 +112,9 @@ def test_what_is_said_again_is_known(audited):
 def test_a_copy_that_may_be_damaged_is_unknown(audited, name):
     """And none to rely on: nothing is safe beside a suspicion."""
     row = answer(audited, name, "pod-b")
-    assert (row["answer"], row["doubt"]) == ("unknown", "suspected: torn-store")
+    assert (row["answer"], row["doubt"]) == ("unknown", "open: torn-store")
     lines, code = asked(audited, name, "pod-b")
-    assert ("      doubt: suspected: torn-store" in lines, code) == (True, Exit.UNREAD)
+    assert ("      doubt: open: torn-store" in lines, code) == (True, Exit.UNREAD)
     assert answer(audited, name)["healthy_elsewhere"] == []
 
 
