@@ -45,6 +45,11 @@ class Empty(AtRest):
 class Older(AtRest):
     """One whose birth can be compared with its checkpoint."""
 
+    @property
+    def falls_short(self) -> bool:
+        """It was never put as often as its offset says; else its node's clock may have been ahead when it was made."""
+        return self.database.puts < self.offset
+
 
 class Copied(AtRest):
     """One whose file times are no birth."""
@@ -104,7 +109,11 @@ OLDER = Rule[Older](
     "a checkpoint at rest is older than its store",
     about=Older,
     innocents={"its store was there before": lambda x: x.fact.written_us >= x.database.born_us},
-    proofs=(lambda x: Proof("its birth came later", certain=x.is_sure and not wipes_stores(x.case)),),
+    proofs=(
+        lambda x: Proof(
+            "its birth came later", certain=x.is_sure and x.falls_short and not wipes_stores(x.case)
+        ),
+    ),
     summary=lambda x, _: (
         f"Task {x.task.id}: the checkpoint (offset {x.offset}) is older than store {x.store.name}, which was made"
         f" {seconds(x.database.born_us - x.fact.written_us)} later."

@@ -53,7 +53,7 @@ def plant(
     store: str = "s",
     checkpoint: bytes | None = None,
 ) -> Path:
-    """Make a state directory with one task whose checkpoint (offset 10) is older than its store: damage."""
+    """Make a state directory with one task whose checkpoint is older than its store, and far beyond it: damage."""
     database = root / application / task / "rocksdb" / store
     database.mkdir(parents=True)
     with tarfile.open(RECORDED) as recorded:
@@ -65,7 +65,7 @@ def plant(
     (database / "IDENTITY").write_text("6f5a2f0e-0000-4000-8000-000000000001\n")
     os.utime(database / "IDENTITY", (LONG_AGO_S + 3600, LONG_AGO_S + 3600))  # its data is younger: no copy
     file = root / application / task / ".checkpoint"
-    line = f"{application}-{store}-changelog {task.rpartition('_')[2]} 10"
+    line = f"{application}-{store}-changelog {task.rpartition('_')[2]} 10000"
     file.write_bytes(f"0\n1\n{line}\n".encode() if checkpoint is None else checkpoint)
     os.utime(file, (LONG_AGO_S, LONG_AGO_S))
     return root

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.cli.commands import PLAIN, plant
 from tests.agent.cli.test_one_reading import locked
 
 EOS, ALOS = "exactly_once_v2", "at_least_once"
@@ -80,3 +81,14 @@ def test_a_store_without_its_lock_file_is_judged_or_not_known(
         said = statewarden(*asked)
         assert "CRITICAL false-clean-store" in said.out
     assert said.code == code
+
+
+def test_a_store_that_reaches_its_offset_may_have_been_made_by_a_fast_clock(
+    statewarden: Callable, tmp_path: Path
+) -> None:
+    """A node's clock was ahead when the store was made and was set right: its checkpoint seems to be the older one."""
+    place = plant(tmp_path / "state", checkpoint=b"0\n1\napp-s-changelog 0 10\n")
+    (finding,) = (x for x in statewarden("scan", place, "--json", *PLAIN).rows if x["line"] == "finding")
+    assert (finding["detector"], finding["severity"], finding["confidence"]) == (
+        "resurrected-checkpoint", "warning", "suspected",
+    )  # fmt: skip
