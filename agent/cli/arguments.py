@@ -50,6 +50,20 @@ def add_output(parser: argparse.ArgumentParser) -> None:
                        help="print only the N worst incidents; the total is always printed")
 
 
+def place(text: str) -> Path:
+    """Read the name of a directory or file that must be given."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty: is a variable not set?")
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        if not Path(text).is_absolute():
+            raise argparse.ArgumentTypeError(
+                "the current directory was removed: give an absolute path"
+            ) from None
+    return Path(text)
+
+
 def _reasoned(text: str) -> str:
     if text and "=" not in text:
         raise argparse.ArgumentTypeError(f"{text}: expected ID=REASON")
@@ -121,7 +135,7 @@ def _add_watching(group: argparse._ArgumentGroup) -> None:
 
 def add_scan(parser: argparse.ArgumentParser) -> None:
     """Add the options of `scan`."""
-    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    parser.add_argument("state_dir", type=place, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument("--may-be-empty", action="store_true",
                         help="accept a missing or empty directory: no instance has started there yet")
     parser.add_argument("--may-be-undecided", action="store_true",
@@ -132,7 +146,7 @@ def add_scan(parser: argparse.ArgumentParser) -> None:
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the options of `replay`."""
-    parser.add_argument("trace", type=Path, metavar="TRACE.jsonl.gz", help="recorded file operations")
+    parser.add_argument("trace", type=place, metavar="TRACE.jsonl.gz", help="recorded file operations")
     parser.add_argument("--pod", default="pod", metavar="NAME", help="pod that events carry (default: pod)")
     parser.add_argument("--events", type=Path, metavar="DIR", help="write the events that an agent would have shipped")
     parser.add_argument("--quiet-period", default="20m", metavar="TIME",
@@ -145,8 +159,8 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 def add_diff(parser: argparse.ArgumentParser) -> None:
     """Add the options of `diff`."""
-    parser.add_argument("a", type=Path, metavar="DIR_A", help="a state directory, or a copy of one")
-    parser.add_argument("b", type=Path, metavar="DIR_B", help="another one")
+    parser.add_argument("a", type=place, metavar="DIR_A", help="a state directory, or a copy of one")
+    parser.add_argument("b", type=place, metavar="DIR_B", help="another one")
     parser.add_argument("--json", action="store_true", help="one store per line")
     add_settings(parser)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from agent import __version__
-from agent.cli.arguments import add_selection, add_settings
+from agent.cli.arguments import add_selection, add_settings, place
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
 from agent.cli.verify import asked_stores, by_store
@@ -30,7 +30,7 @@ def add_digest(
     parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
 ) -> None:
     """Add the options of the command to its parser, and what answers it."""
-    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    parser.add_argument("state_dir", type=place, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE",
                         help="*.jsonl or *.jsonl.gz; a file that is there is replaced")  # fmt: skip
     add_selection(parser)

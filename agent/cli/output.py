@@ -18,7 +18,7 @@ from agent.contract.incidents import Accepts, Incident, gather
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import may_go_on, plural
 from agent.engine.pipeline import Pipeline
-from agent.engine.unread import how_much, unread, which
+from agent.engine.unread import how_much, is_undated, tasks_of, unread, which
 from agent.judging.decision import Decision
 
 VERSION = 1  # of the lines: a field may be added; one that goes or changes its meaning makes another version
@@ -126,6 +126,10 @@ class Reading:
         said = how_much(pipeline.inventory, places)
         if partly:
             words = f"{partly} was not judged under every release: give kafka_streams_version"
+            said = f"{said}; {words}" if said else words
+        copied = sum(is_undated(x) for x in tasks_of(pipeline.inventory))
+        if copied:
+            words = f"{plural(copied, 'task')} judged without file times, which are those of a copy"
             said = f"{said}; {words}" if said else words
         in_use = [x.id for x in pipeline.inventory.applications.values() if x.exists and may_go_on(x)]
         return cls(pod, closing, places, said, pipeline.worlds.decisions(), sorted(in_use))

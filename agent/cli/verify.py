@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.cli.arguments import add_selection
+from agent.cli.arguments import add_selection, place
 from agent.cli.offline import require_state_directory
 from agent.cli.progress import progress_line
 from agent.cli.streams import complain
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
-    parser.add_argument("state_dir", type=Path, metavar="STATE_DIR", help="Kafka Streams' state.dir")
+    parser.add_argument("state_dir", type=place, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...",
                         help="brokers of the application's cluster")  # fmt: skip
     parser.add_argument("--client-config", default="", metavar="FILE",

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from agent.contract.wording import named
 from agent.engine.rows import size_of
 from agent.inventory.blind_causes import why_unread
+from agent.inventory.copied import times_are_copied
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory, Task
 from agent.layout import names
 from agent.layout.paths import classify
+from agent.quantities.changelog import is_real
 
 SHOWN = 5  # places that a sentence names at most
 
@@ -29,7 +31,7 @@ def unread(inventory: Inventory) -> dict[str, str]:
     for application in inventory.applications.values():
         if application.exists and application.lock is LockState.UNKNOWN:
             found.setdefault(f"{application.id}/{names.LOCK_FILE}", _UNASKED)
-    for task in _tasks(inventory):
+    for task in tasks_of(inventory):
         if task.lock is LockState.UNKNOWN:
             found.setdefault(f"{task.path}/{names.LOCK_FILE}", _UNASKED)
         if task.checkpoint_problem is not None:
@@ -40,12 +42,22 @@ def unread(inventory: Inventory) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def is_undated(task: Task) -> bool:
+    """Return whether its checkpoint cannot be compared with its stores: its file's time is that of a copy."""
+    fact = task.checkpoint
+    return (
+        fact is not None
+        and any(map(is_real, fact.offsets.values()))
+        and times_are_copied(task, fact.written_us)
+    )
+
+
 def how_much(inventory: Inventory, places: Mapping[str, str]) -> str:
     """Say how much could not be read: `1 of 2 tasks could not be read`; empty = all was."""
     if not places:
         return ""
     hit = {x for x in (classify(place).task_path for place in places) if x is not None}
-    total = len({task.path for task in _tasks(inventory)} | hit)
+    total = len({task.path for task in tasks_of(inventory)} | hit)
     above = len([x for x in places if classify(x).task is None])
     said = [f"{len(hit)} of {total} task{'' if total == 1 else 's'}"] if hit else []
     said += [f"{above} director{'y' if above == 1 else 'ies'}"] if above else []
@@ -59,7 +71,8 @@ def which(places: Mapping[str, str]) -> str:
     return f"not read: {', '.join(shown)}{more}"
 
 
-def _tasks(inventory: Inventory) -> list[Task]:
+def tasks_of(inventory: Inventory) -> list[Task]:
+    """List the tasks that are there."""
     return [
         task for x in inventory.applications.values() if x.exists for task in x.tasks.values() if task.exists
     ]

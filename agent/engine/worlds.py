@@ -19,7 +19,7 @@ from agent.engine.profiles import Profiles
 from agent.engine.unchanged import Unchanged
 from agent.findings.ledger import Ledger
 from agent.inventory.model import Application, Inventory, Task
-from agent.inventory.settings import ApplicationSettings, Setting, SettingsBook
+from agent.inventory.settings import TRIED, ApplicationSettings, Setting, SettingsBook
 from agent.judging.base import Detector, Scope
 from agent.judging.decision import ASKED, GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL, Branch, Decision
 from agent.layout.facts import FACTS, Fact
@@ -31,8 +31,6 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     STANDBYS: ("0", "1"),
     TRANSACTIONAL: ("true", "false"),
 }
-ASSUMED = "possible"
-"""Origin of a value that is tried."""
 MOST_TASKS = 20
 """Suspicious tasks of an application that are judged in every world at most; the others are counted."""
 FEW_WORLDS = 4
@@ -57,7 +55,7 @@ def worlds(settings: ApplicationSettings, profile: Profile, issues: Iterable[Rel
     unknown = {name: values for name, values in _VALUES.items() if not settings.is_configured(name)}
     if profile.transactional is not Truth.MAYBE:
         unknown.pop(TRANSACTIONAL, None)
-    if not settings.is_configured(RELEASE) and not profile.is_exact:
+    if not profile.is_exact:  # of `4.1` the patch is not given
         unknown[RELEASE] = tuple(str(x.low) for x in stretches(profile.range, frozenset(issues)))
     names = [name for name in ASKED if name in unknown]
     return [dict(zip(names, values, strict=True)) for values in product(*(unknown[name] for name in names))]
@@ -231,7 +229,7 @@ class Worlds:
         """Give who judges in a world."""
         key = (application.id, *world.items())
         if key not in self._runners:
-            assumed = {name: Setting(value, ASSUMED) for name, value in world.items()}
+            assumed = {name: Setting(value, TRIED) for name, value in world.items()}
             given = self._settings.of(application.id).values
             book = SettingsBook(own={application.id: {**given, **assumed}})
             self._runners[key] = DetectorRunner(

@@ -20,8 +20,9 @@ NOT_OVER_US = 1 << 62
 def is_copied(database: Database) -> bool:
     """Return whether the time of a database's IDENTITY is that of a copy.
 
-    True if the database holds data older than its IDENTITY, which RocksDB writes before anything else. Where data shows
-    nothing, an open long before the IDENTITY was written says the same.
+    True if the database holds data older than its IDENTITY, which RocksDB writes before anything else, or younger than
+    all of its files (an archive or an object store that sets all times to one). Where data shows nothing, an open long
+    before the IDENTITY was written says the same.
 
     Source:
         DBImpl::Open writes IDENTITY for a new database; a flush writes `rocksdb.creation.time`, a compaction keeps that
@@ -29,7 +30,9 @@ def is_copied(database: Database) -> bool:
         4.3.1: of 646 databases with data none is older than its IDENTITY; unpacked without times all are.
     """
     if database.oldest_data_us:
-        return database.oldest_data_us + SECOND_US <= database.born_us
+        written = [at_us for _, at_us in database.flushed]  # no file is older than what is in it
+        is_set = bool(written) and max(written) + SECOND_US <= database.oldest_data_us
+        return is_set or database.oldest_data_us + SECOND_US <= database.born_us
     return any(at_us < database.born_us - BESIDE_US for at_us in database.reopened_us)
 
 

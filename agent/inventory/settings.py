@@ -115,6 +115,8 @@ COMMIT_INTERVAL_MS: Mapping[bool, int] = {False: 30_000, True: 100}
 """Default of `commit.interval.ms`, by exactly-once (StreamsConfig)."""
 DEFAULT = "default"
 """Origin of a value that was not configured."""
+TRIED = "possible"
+"""Origin of a value that a possible world has, where nobody gave one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,10 @@ class ApplicationSettings:
     def is_configured(self, name: str) -> bool:
         """Whether this setting was configured; otherwise a default is an assumption, and nothing is confirmed by it."""
         return name in self.values
+
+    def is_told(self, name: str) -> bool:
+        """Whether somebody gave this setting; a value that is tried is none."""
+        return name in self.values and self.values[name].origin != TRIED
 
     def default(self, name: str) -> int | None:
         """Kafka's documented default; None = there is none, or it depends on something that is not known."""

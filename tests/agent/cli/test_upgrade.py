@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -92,3 +93,40 @@ def test_a_store_that_reaches_its_offset_may_have_been_made_by_a_fast_clock(
     assert (finding["detector"], finding["severity"], finding["confidence"]) == (
         "resurrected-checkpoint", "warning", "suspected",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("release", "code"), [("4.1.2", 1), ("4.1", 3)])
+def test_a_release_without_its_patch_is_a_question(
+    statewarden: Callable, repository: Path, tmp_path: Path, release: str, code: int
+) -> None:
+    """A bug begins and ends between patches: of those that are not given some have it."""
+    place = unpacked(repository, tmp_path, "kafka-20685-4.1.2")
+    assert statewarden("scan", place, *told(release, EOS)).code == code
+
+
+@pytest.mark.parametrize("set_to_s", [None, 0], ids=["copied now", "all of one time"])
+def test_a_copy_that_kept_no_times_is_no_all_clear(
+    statewarden: Callable, repository: Path, tmp_path: Path, set_to_s: int | None
+) -> None:
+    """What its times would show is not known, neither to a scan nor for a restart."""
+    place = unpacked(repository, tmp_path, "kafka-20685-4.1.2")
+    for file in [*place.rglob("*"), place]:
+        os.utime(file, None if set_to_s is None else (set_to_s, set_to_s))
+    asked = (place, *told("4.1.2", EOS))
+    words = "2 tasks judged without file times, which are those of a copy"
+    for said in (statewarden("scan", *asked), statewarden("safe-to-restart", *asked, "--one-instance")):
+        assert (said.code, words in said.out) == (3, True)
+
+
+def test_a_name_that_is_empty_is_a_mistake(statewarden: Callable, tmp_path: Path, monkeypatch) -> None:
+    """Of a variable that is not set; and one that means nothing where the current directory is gone."""
+    monkeypatch.chdir(tmp_path)
+    said = statewarden("scan", "", "--may-be-empty")
+    assert (said.code, "the name is empty: is a variable not set?" in said.err) == (2, True)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    said = statewarden("scan", ".")
+    assert (said.code, "give an absolute path" in said.err) == (2, True)
+    monkeypatch.chdir(tmp_path)
