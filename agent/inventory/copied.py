@@ -12,7 +12,8 @@ SECOND_US = 1_000_000
 """RocksDB counts whole seconds: data of this second may be younger than it says by nearly one."""
 
 BESIDE_US = 5_000_000
-"""A database that is made where a torn deletion left a LOG renames it right before it writes its IDENTITY."""
+"""A database that is made where a torn deletion left a LOG renames it right before it writes its IDENTITY. A file
+server's clock may be as far behind."""
 
 NOT_OVER_US = 1 << 62
 
@@ -31,7 +32,7 @@ def is_copied(database: Database) -> bool:
     """
     if database.oldest_data_us:
         written = [at_us for _, at_us in database.flushed]  # no file is older than what is in it
-        is_set = bool(written) and max(written) + SECOND_US <= database.oldest_data_us
+        is_set = bool(written) and max(written) + BESIDE_US <= database.oldest_data_us
         return is_set or database.oldest_data_us + SECOND_US <= database.born_us
     return any(at_us < database.born_us - BESIDE_US for at_us in database.reopened_us)
 

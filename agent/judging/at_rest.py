@@ -28,7 +28,12 @@ class AtRest(IncarnationStory):
     fact: CheckpointFact
     database: Database
     is_sure: bool
-    opened_at_us = derived(lambda x: x.database.born_us)
+    opened_at_us = derived(lambda x: x.born_us)
+
+    @property
+    def born_us(self) -> int:
+        """When it was made, by the time of its IDENTITY; without one not after its oldest data."""
+        return self.database.born_us or self.database.oldest_data_us
 
     @property
     def offset(self) -> int:
@@ -65,7 +70,7 @@ def at_rest(case: TaskCase, store: Store) -> Iterator[AtRest]:
         kind: type[AtRest] = Empty
     else:
         kind = Copied if birth is False else Older
-    yield kind(case, store, fact, database, birth is True)
+    yield kind(case, store, fact, database, birth is True and not database.unnamed)
 
 
 def _was_never_written(database: Database) -> bool:
@@ -88,7 +93,12 @@ def _written_and_born(x: AtRest, _: Proof | None) -> Iterator[Evidence]:
         yield Evidence(oldest_us, "oldest data of the store, by its own properties", x.place)
     what = f"file time of the checkpoint with offset {x.offset}"
     yield Evidence(x.fact.written_us, what, checkpoint_of(x.task))
-    yield Evidence(x.database.born_us, "file time of the store's IDENTITY", identity)
+    born = (
+        "oldest data of the store, which has no IDENTITY"
+        if x.database.unnamed
+        else "file time of the store's IDENTITY"
+    )
+    yield Evidence(x.born_us, born, identity)
 
 
 EMPTY = Rule[Empty](
@@ -108,7 +118,7 @@ EMPTY = Rule[Empty](
 OLDER = Rule[Older](
     "a checkpoint at rest is older than its store",
     about=Older,
-    innocents={"its store was there before": lambda x: x.fact.written_us >= x.database.born_us},
+    innocents={"its store was there before": lambda x: x.fact.written_us >= x.born_us},
     proofs=(
         lambda x: Proof(
             "its birth came later", certain=x.is_sure and x.falls_short and not wipes_stores(x.case)
@@ -116,7 +126,7 @@ OLDER = Rule[Older](
     ),
     summary=lambda x, _: (
         f"Task {x.task.id}: the checkpoint (offset {x.offset}) is older than store {x.store.name}, which was made"
-        f" {seconds(x.database.born_us - x.fact.written_us)} later."
+        f" {seconds(x.born_us - x.fact.written_us)} later."
     ),
     evidence=_written_and_born,
 )

@@ -219,7 +219,7 @@ class Observer:
         if isinstance(entries, Unseen):
             return DatabaseReading(place, at_us, source, entries)
         found = [entry.name for entry in entries]
-        identity, born_us = self._identity(path)
+        identity, born_us, hidden = self._identity(path)
         lock = self.ask_lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
         identity = identity and known.identity  # one object of both
@@ -243,6 +243,12 @@ class Observer:
         )
         if unnamed and isinstance(facts, StoreFacts):
             identity, born_us = self._substitute(path, stat, facts.manifest), 0
+        content = (
+            of_unread(facts)
+            if isinstance(facts, Unread)
+            else of_content(facts, _flushes(facts, known, at_us, self.ahead_us), self.ahead_us)
+        )
+        content["problems"] = (*hidden, *content["problems"])
         return DatabaseReading(
             place,
             at_us,
@@ -262,11 +268,7 @@ class Observer:
             options_written_us=known.options_written_us and known.options_written_us - self.ahead_us,
             announced_us=announced_us,
             leftovers=leftovers(found, identity),
-            **(
-                of_unread(facts)
-                if isinstance(facts, Unread)
-                else of_content(facts, _flushes(facts, known, at_us, self.ahead_us), self.ahead_us)
-            ),
+            **content,
         )
 
     def note_written(self, place: StatePath, at_us: int) -> None:
@@ -322,15 +324,17 @@ class Observer:
         current = self.written_us(f"{path}/{names.CURRENT_FILE}")
         return f"unnamed-{stat.inode}-{manifest.number}-{current or 0}"
 
-    def _identity(self, path: str) -> tuple[str | None, int]:
+    def _identity(self, path: str) -> tuple[str | None, int, tuple[str, ...]]:
+        """Read IDENTITY: content, when it was written, and why it could not be read, if it is there."""
         found = self.disk.read_dated(f"{path}/{names.IDENTITY_FILE}", MAX_IDENTITY_BYTES)
         if isinstance(found, Unseen):
-            return None, 0
+            hidden = found in (Unseen.DENIED, Unseen.UNREADABLE)
+            return None, 0, (f"{names.IDENTITY_FILE}: {found}",) if hidden else ()
         stat, content = found
         if stat.size_bytes > MAX_IDENTITY_BYTES:  # damaged: its beginning may name the store all the same
             start = self.disk.read_at(f"{path}/{names.IDENTITY_FILE}", 0, MAX_IDENTITY_BYTES)
             content = b"" if isinstance(start, Unseen) else start
-        return parse_identity(content), stat.mtime_us - self.ahead_us
+        return parse_identity(content), stat.mtime_us - self.ahead_us, ()
 
     def _lock(self, path: str) -> tuple[LockState | None, int]:
         state = self.ask_lock(path)

@@ -130,3 +130,29 @@ def test_a_name_that_is_empty_is_a_mistake(statewarden: Callable, tmp_path: Path
     said = statewarden("scan", ".")
     assert (said.code, "give an absolute path" in said.err) == (2, True)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("hidden", "code"), [("link", 3), ("directory", 3), ("gone", 0)])
+def test_an_identity_that_cannot_be_read_hides_no_damage(
+    statewarden: Callable, repository: Path, tmp_path: Path, hidden: str, code: int
+) -> None:
+    """What is there and cannot be read is no all-clear; without one the store's own data shows when it was made."""
+    place = unpacked(repository, tmp_path, "torn-clean-half-2.4.1")
+    asked = ("scan", place, "--json", *told("2.4.1", ALOS))
+    (found,) = (
+        x
+        for x in statewarden(*asked).rows
+        if x.get("detector") == "resurrected-checkpoint" and x.get("store")
+    )
+    identity = next(place.glob(f"*/{found['task_id']}/rocksdb/{found['store']}")) / "IDENTITY"
+    if hidden == "link":
+        identity.rename(identity.with_name("moved"))
+        identity.symlink_to("moved")
+    else:
+        identity.unlink()
+        if hidden == "directory":
+            identity.mkdir()
+    said = statewarden(*asked)
+    assert said.code == code
+    (found,) = (x for x in said.rows if x.get("detector") == "resurrected-checkpoint" and x.get("store"))
+    assert (found["severity"], found["confidence"]) == ("warning", "suspected")
