@@ -6,6 +6,7 @@ making is lost. What RocksDB wrote into its files, and `LOG.old.<us>`, show the 
 
 from __future__ import annotations
 
+from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Task
 
 SECOND_US = 1_000_000
@@ -31,8 +32,9 @@ def is_copied(database: Database) -> bool:
         4.3.1: of 646 databases with data none is older than its IDENTITY; unpacked without times all are.
     """
     if database.oldest_data_us:
-        written = [at_us for _, at_us in database.flushed]  # no file is older than what is in it
-        is_set = bool(written) and max(written) + BESIDE_US <= database.oldest_data_us
+        newest_us = max(database.touched_us, database.born_us, *(at_us for _, at_us in database.flushed))
+        # the directory's time is asked while nobody works there: no file in it was written after that
+        is_set = database.lock is LockState.FREE and newest_us + BESIDE_US <= database.oldest_data_us
         return is_set or database.oldest_data_us + SECOND_US <= database.born_us
     return any(at_us < database.born_us - BESIDE_US for at_us in database.reopened_us)
 

@@ -29,6 +29,9 @@ WALKS_AWAY = ((4, 3), (4, 3, 1))
 UNDECIDED = "undecided"
 """Detector of agents that asks for a setting."""
 
+EXPOSED = "stale-eos-checkpoint"
+"""Detector of agents whose copies are well, as long as nobody kills their process."""
+
 _TRUSTED = "the next start trusts what is there, committed or not (KAFKA-20685)"
 
 
@@ -106,7 +109,9 @@ def _suspected(findings: list[Row]) -> dict[tuple[str, str], str]:
     """
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in findings:
-        is_of_files = row["level"] == Level.DAMAGE.value or row["remedy"] not in (None, Remedy.OTHER.value)
+        # an agent of an older contract names no remedy
+        is_of_files = row["level"] == Level.DAMAGE.value or row["remedy"] != Remedy.OTHER.value
+        is_of_files &= row["detector"] != EXPOSED
         is_open = (row["status"], row["severity"]) == (Status.OPEN.value, Severity.WARNING.value)
         if is_of_files and is_open and row["level"] != Level.SELF.value and row["task_id"] is not None:
             both = row["mechanism"] == Mechanism.UNEQUAL_COPIES.value
@@ -137,7 +142,7 @@ def _states(
             state.now = state.pod in now
             if state.is_exposed and not state.now:
                 # of a process that is gone an exposure is no longer a risk: the next start trusts what is there
-                state.follow = list(dict.fromkeys([*state.follow, "stale-eos-checkpoint"]))
+                state.follow = list(dict.fromkeys([*state.follow, EXPOSED]))
             copy = task.id, state.pod
             _add_doubt(app, task, state, undecided.get(copy) or suspected.get(copy))
         if states:
@@ -148,7 +153,7 @@ def _exposed(app: Application) -> set[tuple[str, str]]:
     """Find the copies, by task and pod, that a kill would leave with records that were never committed."""
     return {
         (x.task_id, x.pod) for x in app.local
-        if x.detector == "stale-eos-checkpoint" and x.status == Status.OPEN.value and x.task_id is not None
+        if x.detector == EXPOSED and x.status == Status.OPEN.value and x.task_id is not None
         and not is_refuted(x.identity, x.pod, app.refuted.get(x.finding_id))
     }  # fmt: skip
 
