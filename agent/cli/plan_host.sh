@@ -17,5 +17,5 @@ nobody_works() {
   read=$(statewarden scan "$STATE" --json | tail -n 1) || true  # what it finds is an exit code, too
   [[ $read == *'"in_use": ['* ]] || refuse "statewarden scan $STATE failed: whether a process works there is not known"
   in_use=${read##*'"in_use": ['}
-  [[ ${in_use%%]*} != *"\"$APPLICATION\""* ]] || refuse "a process works on $APPLICATION, or may: see statewarden scan $STATE"
+  [[ $in_use != *"\"$APPLICATION\""* ]] || refuse "a process works on $APPLICATION, or may: see statewarden scan $STATE"
 }

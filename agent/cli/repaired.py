@@ -187,8 +187,10 @@ def _judge_task(
     if lives & task.identities:
         said.against.append(f"{application}/{name} still has the store that was found damaged")
     for database in task.databases if after_us is not None else ():
-        if database.born_us <= (after_us or 0):
-            made = f"made {moment(database.born_us)}" if database.born_us else "made nobody knows when"
+        # a copy of the damaged one has its data, whatever its files' times are
+        made_us = min(database.born_us, database.oldest_data_us or database.born_us)
+        if made_us <= (after_us or 0):
+            made = f"made {moment(made_us)}" if made_us else "made nobody knows when"
             said.against.append(
                 f"{database.path} was not made anew: {made}, --made-after {moment(after_us or 0)}"
             )

@@ -74,6 +74,8 @@ class Kept(StoreStory):
     checkpoint: CheckpointFact  # what is on disk
     # another release is configured than the one that kept the checkpoint: each trusts it, from 4.3 on in the store
     trusted_later: bool
+    # the one that is configured does not keep it, and nobody saw which one was at work
+    is_guessed: bool = False
     subject = derived(lambda x: f"incarnation {x.task.incarnation}")
     opened_at_us = derived(lambda x: first_flush_beyond(x.store, x.mark))
     # the older issue only where the newer one is excluded
@@ -122,6 +124,8 @@ class Kept(StoreStory):
     @property
     def ran(self) -> bool:
         """Whether it was processed, and not only restored."""
+        if self.is_guessed:  # the one that is configured leaves what a timer wrote
+            return not self.passing
         if self.role is TaskRole.ASSUMED:
             return not self.passing or _went_on(self)
         return self.role in (TaskRole.ACTIVE, TaskRole.UNLESS_PAUSED)
@@ -150,12 +154,11 @@ def _kept(case: TaskCase) -> Iterator[Kept]:
             continue
         wrote = as_of(case, writer_of(case, store))
         trusted_later = wrote.profile is not case.profile
-        if not store.sessions and not _keeps(wrote) and case.settings.is_told("kafka_streams_version"):
-            wrote = as_of(
-                case, any_writer(case, store)
-            )  # nobody saw the release that is configured at work there
+        guessed = not store.sessions and not _keeps(wrote) and case.settings.is_told("kafka_streams_version")
+        if guessed:
+            wrote = as_of(case, any_writer(case, store))
         if _keeps(wrote):
-            yield Kept(wrote, store, checkpoint, trusted_later)
+            yield Kept(wrote, store, checkpoint, trusted_later or guessed, guessed)
 
 
 def _keeps(case: TaskCase) -> bool:

@@ -8,7 +8,7 @@ from agent.contract.events import Confidence, Severity
 from agent.inventory.copied import is_birth_known, is_copied, times_are_copied
 from agent.inventory.model import CheckpointFact, Database, Store
 from agent.judging.base import Evidence, Fact, TaskCase, Truth, seconds
-from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, derived
+from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, derived, graded
 from agent.judging.upstream import TORN_DELETION
 from agent.judging.wording import checkpoint_of
 from agent.layout import names
@@ -51,9 +51,14 @@ class Older(AtRest):
     """One whose birth can be compared with its checkpoint."""
 
     @property
-    def falls_short(self) -> bool:
-        """It was never put as often as its offset says; else its node's clock may have been ahead when it was made."""
-        return self.database.puts < self.offset
+    def is_likely(self) -> bool:
+        """No owner wiped it; its node's clock may have been ahead when it was made."""
+        return self.is_sure and not wipes_stores(self.case)
+
+    @property
+    def is_certain(self) -> bool:
+        """It was never put as often as its offset says, either."""
+        return self.is_likely and not self.database.unnamed and self.database.puts < self.offset
 
 
 class Copied(AtRest):
@@ -70,7 +75,7 @@ def at_rest(case: TaskCase, store: Store) -> Iterator[AtRest]:
         kind: type[AtRest] = Empty
     else:
         kind = Copied if birth is False else Older
-    yield kind(case, store, fact, database, birth is True and not database.unnamed)
+    yield kind(case, store, fact, database, birth is True)
 
 
 def _was_never_written(database: Database) -> bool:
@@ -119,10 +124,11 @@ OLDER = Rule[Older](
     "a checkpoint at rest is older than its store",
     about=Older,
     innocents={"its store was there before": lambda x: x.fact.written_us >= x.born_us},
-    proofs=(
-        lambda x: Proof(
-            "its birth came later", certain=x.is_sure and x.falls_short and not wipes_stores(x.case)
-        ),
+    proofs=(lambda x: Proof("its birth came later", certain=x.is_certain),),
+    loudness=lambda x, proof: (
+        Loudness(Severity.CRITICAL, Confidence.SUSPECTED)
+        if x.is_likely and not x.is_certain
+        else graded(proof)
     ),
     summary=lambda x, _: (
         f"Task {x.task.id}: the checkpoint (offset {x.offset}) is older than store {x.store.name}, which was made"

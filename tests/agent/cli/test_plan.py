@@ -166,7 +166,8 @@ def test_it_does_not_guess_what_is_not_known(here: Printed, name: str) -> None:
 
 
 def test_it_stops_where_a_process_holds_a_lock(here: Printed) -> None:
-    """Of any task of the application: then its process is there."""
+    """Of any task of the application: then its process is there; what else is below the state hides none."""
+    (here.state / "a]b" / "0_0").mkdir(parents=True)
     held = next(here.state.rglob("0_1/**/LOCK"))
     with subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=-1, stdout=-1, text=True) as holder:
         assert holder.stdout is not None
