@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Severity
-from tests.support.scenario import TIMESTAMPED, App, Scenario
+from tests.support.scenario import TIMESTAMPED, Scenario
+from tests.support.scenario_script import play
 
 EOS = "exactly_once_v2"
 BASE = 1_000_000
 """A store with a past: the first checkpoint of a task that is opened is compared with nothing, so any will do."""
 KEPT = ["3.8.1", "3.9.2", "4.1.2", "4.2.1"]
 """Releases that keep the checkpoint while they process."""
+RESTORED_FOR_4_S = ", ".join(["puts 1250, flushes, 1 s"] * 4)
+"""Records of the changelog reach the disk over some time, without a checkpoint."""
 
 
 def criticals(run: Scenario) -> list[str]:
@@ -26,78 +29,37 @@ def confirmed(run: Scenario) -> list[str]:
     return [str(x["summary"]) for x in said if (x["severity"], x["confidence"]) == ("critical", "confirmed")]
 
 
-def committed_crash(release: str) -> Scenario:
-    """A task that had restored up to `BASE` flushes committed records and is killed."""
+def committed_crash(release: str, then: str) -> Scenario:
+    """A task that had restored up to `BASE` flushes committed records, is killed, and opened again."""
     run = Scenario(release, EOS, stores={"s": TIMESTAMPED}, told={"commit_interval_ms": 100})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 2000)
-    app.checkpoints("0_0", BASE)
-    run.wait(60)
-    app.puts("0_0", 5000)
-    app.flushes("0_0")
-    run.wait(5)
-    app.crash()
-    run.wait(5)
-    return run
-
-
-def restores_for(run: Scenario, app: App, count: int, seconds: float) -> None:
-    """Records of the changelog reach the disk over some time, without a checkpoint."""
-    for _ in range(4):
-        app.puts("0_0", count // 4)
-        app.flushes("0_0")
-        run.wait(seconds / 4)
+    play(run, f"start, opens, puts 2000, checkpoints {BASE}, 60 s, puts 5000, flushes, 5 s, crash, 5 s")
+    return play(run, f"start, opens, {then}")
 
 
 @pytest.mark.parametrize("release", KEPT)
 def test_first_commit_of_a_restoration(release):
     """The first commit after an opening writes a checkpoint however little was restored: it is not the end."""
-    run = committed_crash(release)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(0.1)
-    app.checkpoints("0_0", BASE + 500)
-    restores_for(run, app, 5000, 4)
-    app.checkpoints("0_0", BASE + 5100)
-    run.wait(30)
-    app.puts("0_0", 100)
-    app.stops({"0_0": BASE + 5300})
-    run.wait(120)
+    run = committed_crash(
+        release,
+        f"0.1 s, checkpoints {BASE + 500}, {RESTORED_FOR_4_S}, checkpoints {BASE + 5100}, 30 s,"
+        f"puts 100, stops {BASE + 5300}, 120 s",
+    )
     assert criticals(run) == []
 
 
 @pytest.mark.parametrize("release", KEPT)
 def test_pause_in_a_restoration(release):
     """A paused restoration leaves a checkpoint that stands; resumed, it flushes, and ends with another."""
-    run = committed_crash(release)
-    app = run.start()
-    app.opens("0_0")
-    app.checkpoints("0_0", BASE + 500)
-    run.wait(120)
-    restores_for(run, app, 5000, 4)
-    run.wait(2)
+    run = committed_crash(release, f"checkpoints {BASE + 500}, 120 s, {RESTORED_FOR_4_S}, 2 s")
     assert confirmed(run) == []
-    app.checkpoints("0_0", BASE + 5100)
-    run.wait(30)
-    assert confirmed(run) == []
-    app.puts("0_0", 100)
-    app.stops({"0_0": BASE + 5300})
-    run.wait(120)
+    play(run, f"checkpoints {BASE + 5100}, 30 s, puts 100, stops {BASE + 5300}, 120 s")
     assert confirmed(run) == []
 
 
 @pytest.mark.parametrize("release", KEPT)
 def test_pause_and_a_close_half_way(release):
     """A restoration that was paused and resumed is closed in order before its end."""
-    run = committed_crash(release)
-    app = run.start()
-    app.opens("0_0")
-    app.checkpoints("0_0", BASE + 500)
-    run.wait(60)
-    app.puts("0_0", 2000)
-    app.stops({"0_0": BASE + 2500})
-    run.wait(120)
+    run = committed_crash(release, f"checkpoints {BASE + 500}, 60 s, puts 2000, stops {BASE + 2500}, 120 s")
     assert run.findings("skipped-eos-wipe")
     assert confirmed(run) == []
 
@@ -106,18 +68,11 @@ def test_pause_and_a_close_half_way(release):
 @pytest.mark.parametrize("standbys", [0, 1])
 def test_killed_while_restoring(release, standbys):
     """What a restoration flushed behind its newest checkpoint is committed: nobody is called before the next start."""
-    run = Scenario(release, EOS, standbys, stores={"s": TIMESTAMPED})
-    app = run.start()
-    app.opens("0_0")
-    for done in (12_000, 24_000):
-        app.puts("0_0", 12_000)
-        app.checkpoints("0_0", done)
-        run.wait(0.5)
-    app.puts("0_0", 8_000)
-    app.flushes("0_0")
-    run.wait(0.5)
-    app.crash()
-    run.wait(300)
+    run = play(
+        Scenario(release, EOS, standbys, stores={"s": TIMESTAMPED}),
+        "start, opens, puts 12000, checkpoints 12000, 0.5 s, puts 12000, checkpoints 24000, 0.5 s,"
+        "puts 8000, flushes, 0.5 s, crash, 300 s",
+    )
     assert criticals(run) == []
 
 
@@ -125,58 +80,29 @@ def test_killed_while_restoring(release, standbys):
 @pytest.mark.parametrize("standbys", [0, 1, None])
 def test_copy_that_was_started_again(release, standbys):
     """A standby writes a checkpoint at its first commit; without any it may be a copy that warms up: suspected."""
-    run = Scenario(release, EOS, standbys, stores={"s": TIMESTAMPED})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 12_000)
-    app.checkpoints("0_0", BASE)
-    run.wait(60)
-    app.stops({"0_0": BASE + 10})
-    app = run.start()
-    app.opens("0_0")
-    run.wait(0.1)
-    app.checkpoints("0_0", BASE + 100)
-    run.wait(60)
-    app.puts("0_0", 5000)
-    app.flushes("0_0")
-    run.wait(60)
-    app.crash()
-    run.wait(300)
+    run = play(
+        Scenario(release, EOS, standbys, stores={"s": TIMESTAMPED}),
+        f"start, opens, puts 12000, checkpoints {BASE}, 60 s, stops {BASE + 10},"
+        f"start, opens, 0.1 s, checkpoints {BASE + 100}, 60 s, puts 5000, flushes, 60 s, crash, 300 s",
+    )
     assert (criticals(run) if standbys != 0 else confirmed(run)) == []
 
 
-@pytest.mark.parametrize("standbys", [0, 1])
-def test_active_task_that_becomes_a_standby(standbys):
+def test_active_task_that_becomes_a_standby():
     """Its checkpoint is written and deleted as it changes, and its store stays open: what follows is committed."""
-    run = Scenario("4.1.2", EOS, 1, stores={"s": TIMESTAMPED})
-    app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", 1999, puts=2000)
-    run.wait(30)
-    app.puts("0_0", 500)
-    app.checkpoints("0_0", 2600)
-    run.wait(0.1)
-    app._delete_checkpoint(run.task("0_0"))
-    run.wait(60)
-    app.puts("0_0", 5000)
-    app.flushes("0_0")
-    run.wait(60)
-    app.crash()
-    run.wait(300)
+    run = play(
+        Scenario("4.1.2", EOS, 1, stores={"s": TIMESTAMPED}),
+        "start, opens, restores 1999 puts=2000, 30 s, puts 500, checkpoints 2600, 0.1 s",
+    )
+    run.world.play("unlink", "app/0_0/.checkpoint")
+    play(run, "60 s, puts 5000, flushes, 60 s, crash, 300 s")
     assert criticals(run) == []
 
 
 def test_copy_that_catches_up_between_two_commits():
     """More than 10,000 records without a checkpoint are nothing, as long as no commit was due."""
-    run = Scenario("4.1.2", EOS, 1, stores={"s": TIMESTAMPED}, told={"commit_interval_ms": 30_000})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 12_000)
-    app.checkpoints("0_0", 12_000)
-    run.wait(2)
-    app.puts("0_0", 50_000)
-    app.flushes("0_0")
-    run.wait(2)
-    app.crash()
-    run.wait(300)
+    run = play(
+        Scenario("4.1.2", EOS, 1, stores={"s": TIMESTAMPED}, told={"commit_interval_ms": 30_000}),
+        "start, opens, puts 12000, checkpoints 12000, 2 s, puts 50000, flushes, 2 s, crash, 300 s",
+    )
     assert criticals(run) == []

@@ -8,19 +8,25 @@ from agent.contract.events import Kind, Severity, Status
 from agent.inventory.model import Task
 from agent.inventory.stores import Shape
 from tests.agent.home.restarting import away, told
-from tests.support.scenario import KEY_VALUE, App, Scenario
+from tests.support.scenario import KEY_VALUE, Scenario
+from tests.support.scenario_script import play
 
 
-def running(guarantee: str = "at_least_once", release: str = "4.1.2") -> tuple[Scenario, App]:
+def running(guarantee: str = "at_least_once", release: str = "4.1.2") -> Scenario:
     """Give an application with one task that has written a checkpoint."""
-    run = Scenario(release, guarantee)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 100)
-    app.flushes("0_0")
-    app.checkpoints("0_0", 100)
-    run.wait(30)
-    return run, app
+    return play(Scenario(release, guarantee), "start, opens, puts 100, flushes, checkpoints 100, 30 s")
+
+
+def unseen(run: Scenario, script: str) -> Scenario:
+    """Play on while the agent is away."""
+    with away(run):
+        play(run, script)
+    return run
+
+
+def loud(run: Scenario) -> list[str]:
+    """Detectors that say something of the application."""
+    return [x.detector for x in run.loud() if x.detector != "auditor-blind"]
 
 
 def task(run: Scenario) -> Task:
@@ -30,10 +36,9 @@ def task(run: Scenario) -> Task:
 
 def test_nothing_happened_while_away() -> None:
     """Nothing is told as a change; the time away is one blind interval with its cause."""
-    run, _ = running()
+    run = running()
     before = task(run).stores["s"].sessions[-1]
-    with away(run):
-        run.wait(120)
+    unseen(run, "120 s")
     assert told(run) == []
     assert task(run).stores["s"].sessions == (before,)
     assert run.world.pipeline is not None
@@ -50,13 +55,7 @@ def test_nothing_happened_while_away() -> None:
 
 def test_a_moved_checkpoint_is_reported() -> None:
     """The new offset comes with source baseline and with the time of the file."""
-    run, app = running()
-    with away(run):
-        run.wait(10)
-        app.puts("0_0", 50)
-        app.flushes("0_0")
-        app.checkpoints("0_0", 150)
-        run.wait(10)
+    run = unseen(running(), "10 s, puts 50, flushes, checkpoints 150, 10 s")
     assert set(told(run)) == {("checkpoint-written", "baseline"), ("store-flushed", "baseline")}
     assert task(run).checkpoint is not None
     assert task(run).checkpoint.offsets == {"s": 150}  # type: ignore[union-attr]
@@ -65,14 +64,7 @@ def test_a_moved_checkpoint_is_reported() -> None:
 
 def test_a_recreated_task_is_reported_as_gone_and_created() -> None:
     """Deletion and re-creation are both told; who did it is not guessed."""
-    run, app = running()
-    with away(run):
-        app.closes("0_0", 100)
-        app.delete_tree("app/0_0")
-        run.task("0_0").databases.clear()
-        run.wait(5)
-        app.opens("0_0")
-        run.wait(5)
+    run = unseen(running(), "closes 100, deletes_directory, 5 s, opens, 5 s")
     changes = told(run)
     assert {source for _, source in changes} == {"baseline"}
     names = [x for x, _ in changes]
@@ -81,33 +73,23 @@ def test_a_recreated_task_is_reported_as_gone_and_created() -> None:
     assert [x.shape for x in task(run).past] == [Shape.VANISHED_UNSEEN]
     assert task(run).stores["s"].sessions[-1].created
     run.wait(900)
-    assert [x.detector for x in run.loud() if x.detector != "auditor-blind"] == []
+    assert loud(run) == []
 
 
 def test_a_recreated_store_is_another_incarnation() -> None:
     """A new IDENTITY is told, and no session of the old store is believed to go on."""
-    run, app = running()
+    run = running()
     with away(run):
-        app.crash()
-        run.wait(1)
-        app = run.start()
-        app.delete_tree("app/0_0/rocksdb/s")
+        play(run, "crash, 1 s, start, delete_tree app/0_0/rocksdb/s")
         run.task("0_0").databases.clear()
-        app.opens("0_0")
-        run.wait(1)
+        play(run, "opens, 1 s")
     assert {"store-deleted", "store-created"} <= {x for x, _ in told(run)}
     assert len(task(run).stores["s"].sessions) == 1
 
 
 def test_a_restarted_process_is_reported() -> None:
     """All stores opened again under a lock that is held again: the process was another one."""
-    run, app = running("exactly_once_v2")
-    with away(run):
-        run.wait(5)
-        app.stops({"0_0": 100})
-        run.wait(2)
-        run.start().opens("0_0")
-        run.wait(5)
+    run = unseen(running("exactly_once_v2"), "5 s, stops 100, 2 s, start, opens, 5 s")
     changes = [x for x, _ in told(run)]
     assert changes.count("process-ended") == changes.count("process-started") == 1
     assert "store-opened" in changes
@@ -115,63 +97,31 @@ def test_a_restarted_process_is_reported() -> None:
     assert session.attached
     assert len(task(run).stores["s"].sessions) == 1
     run.wait(900)
-    assert [x.detector for x in run.loud() if x.detector != "auditor-blind"] == []
+    assert loud(run) == []
 
 
 def test_a_process_whose_store_stayed_open_was_not_restarted() -> None:
     """One store that was never let go proves that its process lives on."""
-    run, app = running()
-    app.opens("0_1")
-    run.wait(30)
-    with away(run):
-        app.closes("0_1", 5)
-        run.wait(2)
-        app.opens("0_1")
-        run.wait(2)
+    run = unseen(play(running(), "opens 0_1, 30 s"), "closes 0_1 5, 2 s, opens 0_1, 2 s")
     assert "process-ended" not in {x for x, _ in told(run)}
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 def test_a_clean_stop_while_away_is_not_taken_for_a_crash(guarantee: str) -> None:
     """Stopped in order while nobody looked, started again under the agent's eyes: quiet."""
-    run, app = running(guarantee)
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    with away(run):
-        run.wait(20)
-        app.stops({"0_0": 20_100})
-        run.wait(60)
-    run.wait(30)
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 10)
-    app.flushes("0_0")
-    app.checkpoints("0_0", 20_110)
-    run.wait(900)
-    assert [x.detector for x in run.loud() if x.detector != "auditor-blind"] == []
+    run = unseen(play(running(guarantee), "puts 20000, flushes"), "20 s, stops 20100, 60 s")
+    play(run, "30 s, start, opens, puts 10, flushes, checkpoints 20110, 900 s")
+    assert loud(run) == []
 
 
 def crashed() -> Scenario:
     """Give a run of exactly-once that was killed with more on disk than its checkpoint says."""
-    run = Scenario("4.1.2", "exactly_once_v2")
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    app.checkpoints("0_0", 100)
-    app.puts("0_0", 20_000)
-    app.flushes("0_0")
-    run.wait(10)
-    app.crash()
-    return run
+    script = "start, opens, puts 20000, flushes, checkpoints 100, puts 20000, flushes, 10 s, crash"
+    return play(Scenario("4.1.2", "exactly_once_v2"), script)
 
 
 def damaged() -> Scenario:
-    run = crashed()
-    run.wait(2)
-    run.start().opens("0_0")
-    run.wait(60)
-    return run
+    return play(crashed(), "2 s, start, opens, 60 s")
 
 
 def test_open_findings_stay_open_since_when_they_were() -> None:
@@ -179,8 +129,7 @@ def test_open_findings_stay_open_since_when_they_were() -> None:
     run = damaged()
     before = {x.id: x for x in run.loud()}
     assert "skipped-eos-wipe" in {x.detector for x in before.values()}
-    with away(run):
-        run.wait(300)
+    unseen(run, "300 s")
     after = {x.id: x for x in run.loud() if x.detector != "auditor-blind"}
     assert after.keys() == before.keys()
     assert all(after[key].opened_at_us == before[key].opened_at_us for key in before)
@@ -193,9 +142,7 @@ def test_what_is_open_is_said_at_each_start_before_it_is_counted() -> None:
     (finding,) = [x for x in run.loud() if x.detector == "skipped-eos-wipe"]
     news = max(x.observed_at_us for x in run.world.records if x.body.get("finding_id") == finding.id)
     for _ in range(2):
-        with away(run):
-            run.wait(300)
-        run.wait(1)
+        play(unseen(run, "300 s"), "1 s")
         again = [x for x in run.world.records if x.body.get("finding_id") == finding.id]
         assert [x.body for x in again] == [finding.body() | {"said_us": news}]
         beat = next(x for x in run.world.records if x.kind is Kind.HEARTBEAT)
@@ -220,45 +167,34 @@ def test_what_is_in_force_is_said_every_six_hours() -> None:
 
 def test_damage_whose_evidence_spans_the_absence_is_only_suspected() -> None:
     """A crash seen before, a reopening found after: what lies between is not known."""
-    run = crashed()
-    run.wait(10)
-    with away(run):
-        run.wait(5)
-        run.start().opens("0_0")
-        run.wait(5)
-    run.wait(60)
+    run = play(unseen(play(crashed(), "10 s"), "5 s, start, opens, 5 s"), "60 s")
     finding = run.only("skipped-eos-wipe")
     assert (finding.severity, finding.confidence.value) == (Severity.WARNING, "suspected")
 
 
-def recreated(run: Scenario, app: App, what: str) -> App:
+def recreated(run: Scenario, what: str) -> None:
     """While the agent is away, something is deleted and recreated; the task's inode number is as it was."""
     disk = run.world.disk
     before = disk._find("app/0_0")
     assert before is not None
-    app.crash()
-    app = run.start()
-    app.delete_tree(what)
+    play(run, f"crash, start, delete_tree {what}")
     for key, database in list(run.task("0_0").databases.items()):
         if not run.world.has(database.path):
             del run.task("0_0").databases[key]
-    run.wait(5)
-    app.opens("0_0")
+    play(run, "5 s, opens")
     now = disk._find("app/0_0")
     assert now is not None
     now.inode = before.inode
-    return app
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 @pytest.mark.parametrize("release", ["2.6.2", "3.7.2", "4.1.2"])
 def test_an_inode_number_that_came_back_is_no_old_directory(release: str, guarantee: str) -> None:
     """ext4 gives a freed number to the next directory: only new stores and no old checkpoint tell it apart."""
-    run, app = running(guarantee, release)
+    run = running(guarantee, release)
     with away(run):
-        app = recreated(run, app, "app/0_0")
-        app.restores("0_0", 5000, puts=5000)
-        run.wait(5)
+        recreated(run, "app/0_0")
+        play(run, "restores 5000 puts=5000, 5 s")
     run.wait(60)
     names = [x for x, _ in told(run)]
     assert names.index("task-deleted") < names.index("task-created")
@@ -270,21 +206,11 @@ def test_an_inode_number_that_came_back_is_no_old_directory(release: str, guaran
 def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_no_one() -> None:
     """Exactly-once deletes it when processing starts: a store that is recreated unseen is restored in full."""
     run = Scenario("3.7.2", "exactly_once_v2", stores={"kept": KEY_VALUE, "s": KEY_VALUE})
-    app = run.start()
-    app.opens("0_0")
-    app.puts("0_0", 4999)
-    run.wait(5)
-    app.stops({"0_0": 4999})
-    run.wait(5)
-    app = run.start()
-    app.opens("0_0")
-    run.wait(20)
+    play(run, "start, opens, puts 4999, 5 s, stops 4999, 5 s, start, opens, 20 s")
     assert not run.world.has("app/0_0/.checkpoint")
     with away(run):
-        app = recreated(run, app, "app/0_0/rocksdb/s")
-        app.puts("0_0", 5500, store="s")
-        app.flushes("0_0")
-        run.wait(5)
+        recreated(run, "app/0_0/rocksdb/s")
+        play(run, "puts 5500 store=s, flushes, 5 s")
     run.wait(60)
     assert task(run).incarnation == 1
     assert run.findings("resurrected-checkpoint") == []
@@ -292,51 +218,42 @@ def test_a_checkpoint_that_was_deleted_before_the_absence_is_in_force_for_no_one
 
 def test_a_directory_that_kept_its_checkpoint_is_the_old_one() -> None:
     """A deletion that was cut short while the agent was away leaves it beside stores that are recreated: told."""
-    run, app = running("at_least_once", "3.9.2")
+    run = running("at_least_once", "3.9.2")
     with away(run):
-        app = recreated(run, app, "app/0_0/rocksdb")
-        app.puts("0_0", 10)
-        app.flushes("0_0")
-        run.wait(5)
+        recreated(run, "app/0_0/rocksdb")
+        play(run, "puts 10, flushes, 5 s")
     run.wait(60)
     assert task(run).incarnation == 1
     finding = run.only("resurrected-checkpoint")
     assert finding.severity is Severity.WARNING  # what the absence hid is at most suspected
 
 
-def being_deleted() -> tuple[Scenario, App]:
+def being_deleted() -> Scenario:
     """Give a task of two stores that its cleaner deletes, slowly: the first store is gone."""
     run = Scenario("3.9.2", stores={"a": KEY_VALUE, "b": KEY_VALUE})
-    app = run.start()
-    for task_id in ("0_0", "0_1"):
-        app.opens(task_id)
-        app.puts(task_id, 100)
-        app.flushes(task_id)
-    app.closes("0_1", {"a": 99, "b": 99})
-    run.wait(60)
-    app.delete_tree("app/0_1/rocksdb/a")
-    return run, app
+    play(
+        run,
+        "start, opens 0_0, puts 0_0 100, flushes 0_0, opens 0_1, puts 0_1 100, flushes 0_1, closes 0_1 99",
+    )
+    return play(run, "60 s, delete_tree app/0_1/rocksdb/a")
 
 
 def test_a_deletion_that_goes_on_is_not_torn() -> None:
     """The agent is away for longer than a deletion may pause; the deletion goes on, at a file each second."""
-    run, app = being_deleted()
+    run = being_deleted()
     with away(run):
         run.wait(8)
         run.world.play("unlink", "app/0_1/rocksdb/b/CURRENT")
     for name, _ in list(run.world.children("app/0_1/rocksdb/b")):
         run.wait(1)
         run.world.play("unlink", f"app/0_1/rocksdb/b/{name}")
-    app.delete_tree("app/0_1")
-    run.wait(120)
+    play(run, "delete_tree app/0_1, 120 s")
     assert run.findings("torn-store") == []
 
 
 def test_a_deletion_that_stopped_while_away_is_torn() -> None:
     """Nothing goes on for five seconds that the new agent sees."""
-    run, _ = being_deleted()
-    with away(run):
-        run.wait(8)
+    run = unseen(being_deleted(), "8 s")
     assert run.findings("torn-store") == []
     run.wait(10)
     assert {x.task_id for x in run.findings("torn-store")} == {"0_1"}
