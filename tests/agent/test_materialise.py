@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import fcntl
 import gzip
-import hashlib
 import json
 import os
 import struct
@@ -16,6 +15,10 @@ from typing import Any
 
 import pytest
 
+from agent.inventory.disk import Disk, EntryKind, Unseen
+from agent.observe.kernel_disk import KernelDisk
+from agent.replay.memory_disk import MemoryDisk
+from agent.replay.trace import read_trace as operations_of
 from deploy.demo.materialise import (
     MaterialiseError,
     Materialiser,
@@ -55,6 +58,13 @@ def text(data: str) -> str:
 START = {"op": "start", "pid": 1, "version": "4.1.2", "note": ""}
 KILLED = {"op": "exit", "how": "killed", "pid": 1}
 CLEAN = {"op": "exit", "how": "clean", "pid": 1}
+HELD = [op("create", "LOCK"), op("open_w", "LOCK"), op("lock", "LOCK")]
+"""A lock file is made and held."""
+
+
+def noting(owners: list[int | None], file: Path, *kinds: str) -> Callable[[Progress], None]:
+    """Give what notes who holds a lock after each operation of these kinds."""
+    return lambda progress: owners.append(lock_owner(file)) if progress.operation["op"] in kinds else None
 
 
 def run(tmp_path: Path, *operations: dict[str, Any], at: Callable[[Progress], None] | None = None) -> Path:
@@ -64,73 +74,17 @@ def run(tmp_path: Path, *operations: dict[str, Any], at: Callable[[Progress], No
     return tmp_path / "state"
 
 
-class Replayed:
-    """The plain meaning of a trace, in memory: path -> content of files, and the directories."""
-
-    def __init__(self, operations: list[dict[str, Any]], name: Callable[[str], str]) -> None:
-        self.directories: set[str] = set()
-        self.files: dict[str, bytearray] = {}
-        self.open: dict[tuple[str, bool], tuple[bytearray, list[int]]] = {}
-        for operation in operations:
-            getattr(self, operation["op"], lambda _: None)(
-                operation | {key: name(operation[key]) for key in ("path", "to") if key in operation}
-            )
-
-    def mkdir(self, op):
-        self.directories.add(op["path"])
-
-    def rmdir(self, op):
-        self.directories.remove(op["path"])
-
-    def create(self, op):
-        self.files[op["path"]] = bytearray()
-
-    def open_w(self, op):
-        content = self.files[op["path"]]
-        self.open[op["path"], False] = (content, [len(content) if op.get("append") else 0])
-
-    def write(self, op):
-        content, position = self.open[op["path"], bool(op.get("deleted"))]
-        data = base64.b64decode(op["b64"])
-        offset = op.get("off", position[0])
-        content.extend(bytes(max(0, offset - len(content))))
-        content[offset : offset + len(data)] = data
-        if "off" not in op:
-            position[0] += len(data)
-
-    def truncate(self, op):
-        content, _ = self.open[op["path"], bool(op.get("deleted"))]
-        content.extend(bytes(max(0, op["size"] - len(content))))
-        del content[op["size"] :]
-
-    def close_w(self, op):
-        del self.open[op["path"], bool(op.get("deleted"))]
-
-    def unlink(self, op):
-        del self.files[op["path"]]
-        if (op["path"], False) in self.open:
-            self.open[op["path"], True] = self.open.pop((op["path"], False))
-
-    def rename(self, op):
-        self.files[op["to"]] = self.files.pop(op["path"])
-        if (op["path"], False) in self.open:
-            self.open[op["to"], False] = self.open.pop((op["path"], False))
-
-    def exit(self, _):
-        self.open.clear()
-
-    def tree(self) -> dict[str, str]:
-        files = {path: hashlib.sha256(content).hexdigest() for path, content in self.files.items()}
-        return dict.fromkeys(self.directories, "directory") | files
-
-
-def tree(directory: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(directory)): "directory"
-        if path.is_dir()
-        else hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in directory.rglob("*")
-    }
+def tree(disk: Disk, path: str = "") -> dict[str, bytes | None]:
+    """Give the content of every file, None for a directory."""
+    entries = disk.list(path)
+    assert not isinstance(entries, Unseen)
+    found: dict[str, bytes | None] = {}
+    for entry in entries:
+        child = f"{path}/{entry.name}".lstrip("/")
+        content = None if entry.kind is EntryKind.DIRECTORY else disk.read_at(child, 0, 1 << 30)
+        assert not isinstance(content, Unseen)
+        found |= {child: content} | (tree(disk, child) if content is None else {})
+    return found
 
 
 @pytest.mark.parametrize(
@@ -147,31 +101,18 @@ def test_the_final_tree_equals_a_plain_replay(tmp_path: Path, trace: str) -> Non
     timeline = Timeline(read_trace(path)[0]["t"], speed=1000)
     outcome = Materialiser(path, tmp_path / "state").run(timeline)
     assert outcome.operations == len(read_trace(path))
-    expected = Replayed(read_trace(path), timeline.shift_path).tree()
-    assert expected
-    assert tree(tmp_path / "state") == expected
+    plain = MemoryDisk()
+    for x in operations_of(path):
+        plain.apply(x._replace(path=timeline.shift_path(x.path), to=timeline.shift_path(x.to)))
+    assert tree(plain)
+    assert tree(KernelDisk(tmp_path / "state")) == tree(plain)
 
 
 def test_a_lock_belongs_to_a_child_and_goes_when_it_is_killed(tmp_path: Path) -> None:
     """A recorded lock is a real one held by another process; the SIGKILL releases it."""
-    file = tmp_path / "state" / "LOCK"
-    owners = []
-
-    def look(progress: Progress) -> None:
-        if progress.operation["op"] in {"lock", "open_r", "exit"}:
-            owners.append(lock_owner(file))
-
-    run(
-        tmp_path,
-        START,
-        op("create", "LOCK"),
-        op("open_w", "LOCK"),
-        op("lock", "LOCK"),
-        op("open_r", "LOCK"),
-        op("unlock", "LOCK", by="exit"),
-        KILLED,
-        at=look,
-    )
+    owners: list[int | None] = []
+    look = noting(owners, tmp_path / "state" / "LOCK", "lock", "open_r", "exit")
+    run(tmp_path, START, *HELD, op("open_r", "LOCK"), op("unlock", "LOCK", by="exit"), KILLED, at=look)
     held, after_open, after_kill = owners
     assert held is not None
     assert held != os.getpid()
@@ -181,68 +122,33 @@ def test_a_lock_belongs_to_a_child_and_goes_when_it_is_killed(tmp_path: Path) ->
 
 def test_an_unlock_releases_before_the_close(tmp_path: Path) -> None:
     """A recorded unlock is done by itself, while the file stays open."""
-    owners = {}
-
-    def look(progress: Progress) -> None:
-        if progress.operation["op"] in {"lock", "unlock"}:
-            owners[progress.operation["op"]] = lock_owner(tmp_path / "state" / ".lock")
-
-    run(
-        tmp_path,
-        START,
-        op("create", ".lock"),
-        op("open_w", ".lock"),
-        op("lock", ".lock"),
-        op("unlock", ".lock"),
-        op("close_w", ".lock"),
-        CLEAN,
-        at=look,
-    )
-    assert owners["lock"] is not None
-    assert owners["unlock"] is None
+    owners: list[int | None] = []
+    look = noting(owners, tmp_path / "state" / "LOCK", "lock", "unlock")
+    run(tmp_path, START, *HELD, op("unlock", "LOCK"), op("close_w", "LOCK"), CLEAN, at=look)
+    held, after_unlock = owners
+    assert held is not None
+    assert after_unlock is None
 
 
 def test_a_deleted_file_keeps_its_descriptor(tmp_path: Path) -> None:
     """Operations on a file without a name act on it, not on the new file of the same name."""
     state = run(
-        tmp_path,
-        START,
-        op("create", ".lock"),
-        op("open_w", ".lock"),
-        op("lock", ".lock"),
-        op("unlink", ".lock"),
-        op("create", ".lock"),
-        op("open_w", ".lock"),
-        op("write", ".lock", b64=text("old"), deleted=True),
-        op("write", ".lock", b64=text("new")),
-        op("unlock", ".lock", deleted=True),
-        op("close_w", ".lock", deleted=True),
-        op("close_w", ".lock"),
-        CLEAN,
-    )
-    assert (state / ".lock").read_text() == "new"
+        tmp_path, START, *HELD, op("unlink", "LOCK"), op("create", "LOCK"), op("open_w", "LOCK"),
+        op("write", "LOCK", b64=text("old"), deleted=True), op("write", "LOCK", b64=text("new")),
+        op("unlock", "LOCK", deleted=True), op("close_w", "LOCK", deleted=True), op("close_w", "LOCK"), CLEAN,
+    )  # fmt: skip
+    assert (state / "LOCK").read_text() == "new"
 
 
 def test_positioned_and_sequential_writes_share_a_file(tmp_path: Path) -> None:
     """A write with an offset leaves the descriptor's position alone; append and truncate do what they say."""
     state = run(
-        tmp_path,
-        START,
-        op("create", "f"),
-        op("open_w", "f"),
-        op("write", "f", b64=text("abc")),
-        op("write", "f", b64=text("Z"), off=0),
-        op("write", "f", b64=text("de")),
-        op("truncate", "f", size=4),
-        op("close_w", "f"),
-        op("open_w", "f", append=True),
-        op("write", "f", b64=text("!")),
-        op("utime", "f"),
-        op("close_w", "f"),
-        op("create", "empty"),
-        op("open_r", "empty"),
-        CLEAN,
-    )
+        tmp_path, START, op("create", "f"), op("open_w", "f"),
+        op("write", "f", b64=text("abc")), op("write", "f", b64=text("Z"), off=0), op("write", "f", b64=text("de")),
+        op("truncate", "f", size=4), op("close_w", "f"),
+        op("open_w", "f", append=True), op("write", "f", b64=text("!")), op("utime", "f"), op("close_w", "f"),
+        op("create", "empty"), op("open_r", "empty"), CLEAN,
+    )  # fmt: skip
     assert (state / "f").read_text() == "Zbcd!"
     assert (state / "empty").read_bytes() == b""
 
@@ -259,22 +165,10 @@ def test_old_log_names_move_to_the_new_clock() -> None:
 
 def test_an_operation_that_cannot_be_repeated_is_named(tmp_path: Path) -> None:
     """The error says which operation failed and why, and the child is gone."""
-    owners = []
-
-    def look(progress: Progress) -> None:
-        if progress.operation["op"] == "lock":
-            owners.append(lock_owner(tmp_path / "state" / "LOCK"))
-
+    owners: list[int | None] = []
+    look = noting(owners, tmp_path / "state" / "LOCK", "lock")
     with pytest.raises(MaterialiseError, match=r"'path': 'missing'.*FileNotFoundError"):
-        run(
-            tmp_path,
-            START,
-            op("create", "LOCK"),
-            op("open_w", "LOCK"),
-            op("lock", "LOCK"),
-            op("unlink", "missing"),
-            at=look,
-        )
+        run(tmp_path, START, *HELD, op("unlink", "missing"), at=look)
     assert owners[0] is not None
     assert lock_owner(tmp_path / "state" / "LOCK") is None
 
@@ -288,14 +182,7 @@ def test_an_operation_outside_a_run_is_an_error(tmp_path: Path) -> None:
 def test_stopping_early_ends_the_child(tmp_path: Path) -> None:
     """A replay that is stopped does no further operation and leaves no lock behind."""
     stop = threading.Event()
-    trace = write_trace(
-        tmp_path / "trace.jsonl.gz",
-        START,
-        op("create", "LOCK"),
-        op("open_w", "LOCK"),
-        op("lock", "LOCK"),
-        op("mkdir", "late"),
-    )
+    trace = write_trace(tmp_path / "trace.jsonl.gz", START, *HELD, op("mkdir", "late"))
 
     def end(progress: Progress) -> None:
         if progress.operation["op"] == "lock":
