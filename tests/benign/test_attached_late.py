@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import IN_CI
 from tests.support.scenario import TIMESTAMPED, App, Scenario
-from tests.support.scenario_benign import last
+from tests.support.scenario_benign import last, restored
 
 EOS = "exactly_once"
 TOLD = {"state_cleanup_delay_ms": 30_000, "commit_interval_ms": 1000, "delete_retention_ms": 86_400_000}
@@ -72,8 +72,7 @@ def move(run: Scenario) -> None:
     run.wait(45)
     app.cleaner.deletes("0_1")
     run.wait(20)
-    app.opens("0_1")
-    app.restores("0_1", last(app, 1200), puts=1200)
+    restored(app, 1200, ("0_1",))
     run.wait(15)
     app.puts("0_1", 10)
     app.closes("0_1", last(app, 1210))

@@ -21,6 +21,7 @@ from tests.support.scenario_benign import (
     fresh,
     last,
     quiet,
+    restored,
     scenario,
     stop,
     works,
@@ -107,8 +108,7 @@ def test_n8_cleaner_and_return(release):
     run.wait(DELAY_S)
     app.cleaner.deletes("0_1")
     run.wait(20)
-    app.opens("0_1")
-    app.restores("0_1", last(app, 1200), puts=1200)
+    restored(app, 1200, ("0_1",))
     run.wait(1)
     works(app, 100, ("0_1",), total=1300)
     quiet(run)
@@ -164,9 +164,7 @@ def test_n12_clean_up_call(release):
     run.wait(1)
     app.cleans_up()
     run.wait(2)
-    for task_id in TWO:
-        app.opens(task_id)
-        app.restores(task_id, last(app, 1000), puts=1000)
+    restored(app, 1000)
     run.wait(1)
     works(app, 100, total=1100)
     quiet(run)

@@ -17,6 +17,7 @@ from tests.support.scenario_benign import (
     fresh,
     last,
     quiet,
+    restored,
     scenario,
     stop,
     works,
@@ -64,9 +65,7 @@ def test_n14_fencing(release):
     for task_id in ("0_0", "0_1", "0_2"):
         app.wipes(task_id, again=False)
     run.wait(4)
-    for task_id in ("0_0", "0_1"):
-        app.opens(task_id)
-        app.restores(task_id, last(app, 1000), puts=1000)
+    restored(app, 1000)
     run.wait(2)
     quiet(run)
 
@@ -77,8 +76,7 @@ def test_n15_fresh_task_with_a_full_restoration(release, guarantee):
     """N15: a new directory, a store, growth with the offset."""
     run = scenario(release, guarantee)
     app = run.start()
-    app.opens("0_0")
-    app.restores("0_0", last(app, 20_000), puts=20_000)
+    restored(app, 20_000, ("0_0",))
     run.wait(5)
     works(app, 100, ("0_0",), total=20_100)
     app.closes("0_0", last(app, 20_100))
@@ -191,9 +189,7 @@ def test_n21_volume_swapped(release):
     run.tasks.clear()
     run.wait(65)
     app = run.start()
-    for task_id in TWO:
-        app.opens(task_id)
-        app.restores(task_id, last(app, 1000), puts=1000)
+    restored(app, 1000)
     run.wait(1)
     works(app, 100, total=1100)
     quiet(run)

@@ -31,6 +31,13 @@ def last(app: App, count: int) -> int:
     return count if app.habits.bulk_load else count - 1
 
 
+def restored(app: App, count: int, tasks: tuple[str, ...] = TWO) -> None:
+    """Tasks are opened, and restored in full."""
+    for task_id in tasks:
+        app.opens(task_id)
+        app.restores(task_id, last(app, count), puts=count)
+
+
 def fresh(run: Scenario, count: int = 1000, tasks: tuple[str, ...] = TWO) -> App:
     """A first start: empty stores, then `count` records per task, flushed."""
     app = run.start()

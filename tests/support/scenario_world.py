@@ -60,8 +60,13 @@ class World:
 
     def watch(self) -> None:
         """Start the agent: it looks at everything once and follows from now on."""
+        self.pipeline = self.agent()
+        self.pipeline.scan(self.now_us)
+
+    def agent(self) -> Pipeline:
+        """Make an agent that has not looked yet."""
         book = SettingsBook({key: Setting(value, "flag") for key, value in self.settings.items()})
-        self.pipeline = Pipeline(
+        return Pipeline(
             self.disk,
             book,
             self.now_us,
@@ -69,7 +74,6 @@ class World:
             on_fault=lambda detector, error: self.faults.append(f"{detector}: {error!r}"),
             detectors=self.detectors,
         )
-        self.pipeline.scan(self.now_us)
 
     def attached_at(self, index: int) -> World:
         """Tell the same story to an agent that is started just before the operation with this index."""

@@ -10,9 +10,7 @@ from typing import Any
 from agent.contract.events import Kind
 from agent.engine.pipeline import Pipeline
 from agent.home.baseline import RUNNING, compose, understand
-from agent.inventory.settings import Setting, SettingsBook
 from tests.support.scenario import Scenario
-from tests.support.scenario_world import World
 
 STATE = "/state"
 
@@ -31,21 +29,10 @@ def away(run: Scenario, reason: str = RUNNING) -> Iterator[None]:
     world.records.clear()
     yield
     found = understand(iter(lines), STATE, until_us)
-    world.pipeline = _started(world)
+    world.pipeline = world.agent()
     world.pipeline.said.first_us = found.said
     world.pipeline.resume(found.inventory, found.findings, until_us, "it was stopped")
     world.pipeline.scan(world.now_us)
-
-
-def _started(world: World) -> Pipeline:
-    book = SettingsBook({key: Setting(value, "flag") for key, value in world.settings.items()})
-    return Pipeline(
-        world.disk,
-        book,
-        world.now_us,
-        world.records.append,
-        on_fault=lambda detector, error: world.faults.append(f"{detector}: {error!r}"),
-    )
 
 
 def told(run: Scenario) -> list[tuple[str, str]]:
