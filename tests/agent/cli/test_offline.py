@@ -248,21 +248,6 @@ def test_events_that_cannot_be_written(statewarden: Callable, traces: Path, tmp_
     assert f"{tmp_path / 'events'}: events cannot be written: " in said.complaint
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_setting_of_one_application_wins(
-    statewarden: Callable, traces: Path, settings_of: Callable, order: int
-) -> None:
-    """`APP:KEY=VALUE` beats `KEY=VALUE`, whichever comes first; other applications keep the common one."""
-    trace = traces / CRASH / "trace-pod-a.jsonl.gz"
-    own = ["--set", f"{CRASH_APPLICATION}:processing_guarantee=at_least_once"]
-    other = ["--set", "another:processing_guarantee=at_least_once"]
-    common = settings_of(CRASH)
-    quiet = statewarden("replay", trace, *[x for group in (common, own)[::order] for x in group])
-    assert quiet.code == 0
-    loud = statewarden("replay", trace, *[x for group in (common, other)[::order] for x in group])
-    assert loud.code == 1
-
-
 def test_settings_may_come_from_a_file(statewarden: Callable, traces: Path, tmp_path: Path) -> None:
     """Tables of the file hold like flags; a flag beats the file."""
     file = tmp_path / "settings.toml"

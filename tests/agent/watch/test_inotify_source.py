@@ -13,7 +13,6 @@ from agent.clock import SystemClock
 from agent.inventory.hints import HintKind
 from agent.observe.kernel_disk import KernelDisk
 from agent.watch.inotify_source import LINGER_MS, LONGEST_LINGER_MS, MANY, next_linger_ms
-from agent.watch.limits import read_limits
 from agent.watch.mailbox import Mailbox
 from tests.agent.watch.live import HandClock, LiveWatch, source_on
 
@@ -86,62 +85,6 @@ def test_own_readings_raise_no_notification(live: LiveWatch) -> None:
     (live.root / "end").mkdir()
     hints = live.wait_for_path("end", HintKind.CREATED)
     assert [hint.path for hint in hints] == ["end"]
-
-
-class GatedClock(SystemClock):
-    """A clock that holds up whoever asks for the time while the gate is closed."""
-
-    def __init__(self) -> None:
-        self.gate = threading.Event()
-        self.gate.set()
-        self.is_asked = threading.Event()
-
-    def now_us(self) -> int:
-        """Tell the time when the gate is open."""
-        self.is_asked.set()
-        assert self.gate.wait(300)
-        return super().now_us()
-
-
-def test_real_overflow_ends_in_a_rescan(tmp_path: Path) -> None:
-    """More events than the kernel keeps for a reader that is held up: nothing is lost silently."""
-    room = read_limits().get("max_queued_events", 0)
-    if not 0 < room <= 50_000:
-        pytest.skip(f"the kernel keeps {room} events: filling that takes too long")
-    (tmp_path / "app" / "0_1").mkdir(parents=True)
-    clock = GatedClock()
-    mailbox = Mailbox()
-    live = LiveWatch(tmp_path, mailbox, source_on(tmp_path, mailbox, clock))
-    live.source.start()
-    live.wait_for_cause("start")
-    clock.gate.clear()
-    clock.is_asked.clear()
-    (tmp_path / "app" / "0_2").mkdir()
-    assert clock.is_asked.wait(120)
-    for number in range(room // 2 + 2000):
-        name = tmp_path / "app" / f"f{number}"
-        name.touch()
-        name.unlink()
-    (tmp_path / "app" / "0_3").mkdir()
-    clock.gate.set()
-    live.wait_for_cause("queue-overflow")
-    assert live.source.watch.counters().overflows == 1
-    (tmp_path / "app" / "0_3" / ".lock").touch()
-    live.wait_for_path("app/0_3/.lock", HintKind.WRITTEN)
-    live.source.stop()
-
-
-def test_root_that_comes_later_is_watched(tmp_path: Path) -> None:
-    """A source may be started before the application has made its state directory."""
-    mailbox = Mailbox()
-    live = LiveWatch(tmp_path / "state", mailbox, source_on(tmp_path / "state", mailbox, SystemClock()))
-    live.source.start()
-    live.wait_for_cause("root-missing")
-    assert live.source.watch.degraded().keys() == {"root-missing"}
-    live.root.mkdir()
-    live.wait_for_cause("start")
-    assert live.source.watch.degraded() == {}
-    live.source.stop()
 
 
 class BrokenClock(HandClock):
