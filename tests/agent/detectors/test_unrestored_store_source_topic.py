@@ -120,28 +120,20 @@ def test_exposure_while_it_is_held():
     app = wiped()
     run = app.run
     claims(app, HELD - 1)
-    run.wait(4)
-    assert run.findings(ID) == []
-    run.wait(3)
-    assert heard(ID, run) == SUSPECTED
+    assert play(run, "4 s").findings(ID) == []
+    assert heard(ID, play(run, "3 s")) == SUSPECTED
     assert (run.only(ID).level, run.only(ID).status) == (Level.EXPOSURE, Status.OPEN)
     app.puts("0_0", HELD)
     claims(app, HELD)
-    run.wait(1)
-    assert run.only(ID).status is Status.RESOLVED
+    assert play(run, "1 s").only(ID).status is Status.RESOLVED
 
 
 def test_4_3_claims_nothing_while_it_is_held():
     """4.3 puts the consumed offset beside every batch of a restoration; a kill there is wiped."""
-    app = wiped("4.3.1")
-    app.puts("0_0", 2000)
-    claims(app, HELD - 1)
-    app.flushes("0_0")
-    app.run.wait(1)
-    assert app.run.findings(ID) == []
-    app.crash()
-    app.run.wait(5)
-    assert app.run.findings(ID) == []
+    run = play(wiped("4.3.1").run, "puts 2000")
+    claims(run.app, HELD - 1)
+    assert play(run, "flushes, 1 s").findings(ID) == []
+    assert play(run, "crash, 5 s").findings(ID) == []
 
 
 def test_an_application_that_begins_again():
@@ -155,13 +147,9 @@ def test_an_application_that_begins_again():
 
 def test_two_topics():
     """Whose entry it is must be plain."""
-    app = wiped()
-    app.puts("0_0", 300)
-    app.flushes("0_0")
-    app.write_checkpoint("0_0", {(TOPIC, 0): HELD + 299, ("in-other", 0): 20})
-    app.closes("0_0")
-    app.run.wait(2)
-    assert app.run.findings(ID) == []
+    run = play(wiped().run, "puts 300, flushes")
+    run.app.write_checkpoint("0_0", {(TOPIC, 0): HELD + 299, ("in-other", 0): 20})
+    assert play(run, "closes, 2 s").findings(ID) == []
 
 
 def claimed(
