@@ -186,8 +186,8 @@ def _kubernetes(known: Known) -> list[tuple[str, str, str]]:
         ("STATE_IN_CLAIM", "",
          "state.dir's path in the claim: without the mountPath, behind the subPath; . if it is its root"),
         ("PAUSED", "",
-         "Type yes once everything that would recreate the StatefulSet (Argo CD, Flux, an operator) is paused, or if there"
-         " is nothing of the kind."),
+         "Type yes once everything that would recreate the StatefulSet (Argo CD, Flux, an operator) is paused, or if"
+         " there is nothing of the kind."),
         ("IMAGE", "docker.io/library/debian:12-slim",
          "For the maintenance pod: anything with a shell, GNU find and tar."),
         ("AGENT", "statewarden", "The agent's container in the pod, as the chart calls it."),

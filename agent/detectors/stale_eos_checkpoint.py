@@ -44,7 +44,8 @@ META = DetectorMeta(
     next_action=(
         "If no process holds the task: BEFORE the next start keep a copy of the task directory, remove that directory"
         " only, then start: the task is restored from committed records, and nothing is lost. While the process runs,"
-        " nothing is lost yet: if you stop it, stop it cleanly, never with SIGKILL. Upgrade to a release with the fix, such as 4.2.2."
+        " nothing is lost yet: if you stop it, stop it cleanly, never with SIGKILL. Upgrade to a release with"
+        " the fix, such as 4.2.2."
     ),
     consequence=(
         "Data beyond the checkpoint may never have been committed. A start after a crash or SIGKILL keeps it."

@@ -85,7 +85,7 @@ def _alert(
         for_m=for_m,
         keep_m=keep_m,
         place="<pod>" if scope else "<namespace>",
-        summary=title if scope is Scope.AGENT else f"<application>: {title}{'' if scope else ' (fleet audit)'}",
+        summary=f"{'' if scope is Scope.AGENT else '<application>: '}{title}{'' if scope else ' (fleet audit)'}",
         description=says,
         runbook=f"{'detectors' if scope else 'rules'}/{meta.id}",
         board="statewarden-pod" if scope else "statewarden-application",
