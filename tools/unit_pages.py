@@ -48,7 +48,7 @@ def _runbook(name: str, page: str) -> str:
 
 def _head(name: str) -> str:
     meta = _meta(name)
-    what = f"{meta.title}  ({meta.level.value}, up to {meta.severity.value})."
+    what = f"{meta.title} ({meta.level.value}, up to {meta.severity.value})."
     if isinstance(meta, RuleMeta):
         return what
     proof = _PROOF if can_be_proved(meta) else ""

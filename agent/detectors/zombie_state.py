@@ -39,8 +39,8 @@ META = DetectorMeta(
     upstream=(KAFKA_19943,),
     remedy=Remedy.CHECK_FIRST,
     next_action=(
-        "If the application deletes keys from this store: stop, keep a copy, remove this task directory only, start again"
-        " and let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
+        "If the application deletes keys from this store: stop, keep a copy, remove this task directory only, start"
+        " again and let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
     ),
     consequence="Keys that were deleted while the directory was idle are back.",
     twin=Twin("N6, a quiet store was restarted soon", "benign-restart-eos-4.1.2"),
