@@ -36,8 +36,8 @@ def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
     if blockers:
         return blockers
     count = sum(x.severity is Severity.CRITICAL and x.status is Status.OPEN for x in today)
-    without = f"without it {plural(count, 'critical finding')} open (`statewarden scan`)"
-    said = f"with {words} nothing new is in the way; no all-clear: {without}; read {what_was_read}"
+    already = f"open already: {plural(count, 'critical finding')} (`statewarden scan`)"
+    said = f"with {words} nothing new is in the way; this is no all-clear, {already}; read {what_was_read}"
     return [Result(CHECK, Level.OK, said)]
 
 
