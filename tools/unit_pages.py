@@ -20,7 +20,7 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 from tools.affected_page import anchor_of_bug, harmful, name_of
 
-_PROOF = f"""Suspected? [Verify](../verify.md) first. `equal` or `behind` refutes it {WHILE_UNUSED}:
+_PROOF = f"""Suspected? [Verify](../verify.md) first. `equal` or `behind` means a false alarm {WHILE_UNUSED}:
 
     {proof_command("APP", "TASK", "STORE")}
 

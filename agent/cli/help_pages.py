@@ -48,7 +48,7 @@ examples:
 more: statewarden explain journeys, limits, configuration""",
     ),
     "explain": HelpPage(
-        "print a runbook, or the story of a finding",
+        "print a runbook, or what led to a finding",
         "[OPTION ...] ID",
         """\
 Prints the runbook of a detector, of a rule of the fleet audit or of an alert,
@@ -119,7 +119,7 @@ examples:
 more: statewarden explain journeys, verify""",
     ),
     "safe-to-restart": HelpPage(
-        "may this instance be restarted, as far as one pod can tell",
+        "can this instance be restarted? It sees this pod only",
         "[OPTION ...] [STATE_DIR]",
         """\
 Reads a state directory once and answers in one line: `damaged` with the step to

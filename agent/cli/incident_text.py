@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent.contract.codec import moment, printable, rfc3339
-from agent.contract.events import Affected, Severity, Status
+from agent.contract.events import Affected, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
@@ -59,7 +59,7 @@ def incident_text(
         wrapped(_since(incident), width),
     ]
     if incident.title:
-        lines.append(wrapped(f"{incident.title}: {_cause(incident)}", width))
+        lines.append(wrapped(f"{_risk(incident)}. {_cause(incident)}", width))
     elif incident.upstream:
         lines.append(wrapped(_cause(incident), width))
     if verbose:
@@ -69,7 +69,7 @@ def incident_text(
     elif len(incident.findings) > 1:
         lines.append(wrapped(f"evidence: {_evidence(incident.findings)}", width))
     if incident.lead.missing_facts:
-        lines.append(wrapped(f"for a firmer verdict, give: {', '.join(incident.lead.missing_facts)}", width))
+        lines.append(wrapped(f"for a clearer verdict, give: {', '.join(incident.lead.missing_facts)}", width))
     what_next = "its step was" if is_past(incident) else "next"
     lines.append(wrapped(f"{what_next}: {printable(incident.next_action)}", width))
     page = what if what in BY_ID else f"rules/{what}"
@@ -82,7 +82,7 @@ def incident_text(
     if of_reading and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events SOURCE"
-        lines.append(f"{_INDENT}if an agent was running: {asked}")
+        lines.append(f"{_INDENT}what an agent saw, if one ran: {asked}")
     return "\n".join(lines) + "\n\n"
 
 
@@ -90,7 +90,7 @@ def _question(incident: Incident[Finding], *, width: int, verbose: bool) -> str:
     """Write what depends on a setting that was not given."""
     decides = in_kafkas_words(incident.lead.missing_facts)
     lines = [
-        f"UNDECIDED {printable(address(incident))}: depends on {decides}",
+        f"UNDECIDED {printable(address(incident))}: can't tell without {decides}",
         wrapped(printable(incident.sentence), width),
     ]
     if verbose:
@@ -133,10 +133,15 @@ def _since(incident: Incident[Finding]) -> str:
     return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
 
 
+def _risk(incident: Incident[Finding]) -> str:
+    title = incident.title
+    return f"Risk: {title[0].lower()}{title[1:]}" if incident.lead.level is Level.EXPOSURE else title
+
+
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
-        return "not a known bug of Kafka Streams"
-    return f"{', '.join(incident.upstream)}; {_AFFECTED[incident.affected]}"
+        return "Not a known bug of Kafka Streams"
+    return f"Bug: {', '.join(incident.upstream)}; {_AFFECTED[incident.affected]}"
 
 
 def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:

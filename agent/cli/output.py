@@ -223,7 +223,7 @@ def _summary(
         parts.append(f"{resolved} resolved")
     if remarks := len(incidents) - len(severe):
         hidden = len([x for x in listed if not is_severe(x)]) < remarks
-        parts.append(plural(remarks, "remark") + (" (--verbose)" if hidden else ""))
+        parts.append(plural(remarks, "remark") + (" (shown with --verbose)" if hidden else ""))
     if hidden_incidents := len(severe) - sum(map(is_severe, listed)):
         parts.append(f"{hidden_incidents} not listed (--top)")
     return "; ".join(parts)

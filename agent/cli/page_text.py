@@ -93,12 +93,15 @@ def page_text(page: str, known: Set[str], width: int = WIDTH) -> str:
     """
     text = _BREAK_AFTER_COLON.sub(" ", _COMMENT.sub("", page)).replace("<br>", "; ")
     text = _BOLD.sub(r"\1", _LINK.sub(partial(_link_text, known=known), text))
+    text = _SAME_AGAIN.sub("", text)
     parts = _FENCED.split(text)
     parts[::2] = (_PROSE.sub(lambda block: _filled(block[0], width), x) for x in parts[::2])
     return tables_as_columns("".join(parts), width)
 
 
 _BOLD = re.compile(r"(?<![*`\w])\*\*(?=\S)(.+?)\*\*", re.DOTALL)
+_SAME_AGAIN = re.compile(r" (\(statewarden explain [^)]+\))(?=, [^()]+ \1)")
+"""A command that the next part of a list ends with, too."""
 _CODE = re.compile(r"`[^`]+`|\(statewarden explain [^)]+\)")
 _FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _PROSE = re.compile(r"^(?![#|]|    ).+(?:\n(?![#|]| *(?:[-*]|\d+\.) ).+)*", re.MULTILINE)

@@ -30,7 +30,7 @@ _COMMENT = 116  # columns of a comment
 
 _KEPT = {
     Remedy.KEEP: "nothing may be removed: what is on disk may be the only complete copy",
-    Remedy.OTHER: "its next step removes no directory of a task",
+    Remedy.OTHER: "the next step of this incident removes no task directory",
 }
 
 
@@ -54,7 +54,7 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
     why = refusal(incident)
     if why:
         instead = "" if is_past(incident) else f". What to do instead: {incident.next_action}"
-        raise UnreadError(f"{incident.id}: no plan: {why}{instead}")
+        raise UnreadError(f"{incident.id}: no script: {why}{instead}")
     sys.stdout.write(script(known, _asked(known, chosen)))
     return 0
 
@@ -67,7 +67,7 @@ def refusal(incident: Incident[Finding]) -> str:
         return "another incident about the same task comes first"
     if incident.remedy in _KEPT:
         asks = ", ".join(incident.lead.missing_facts)
-        return _KEPT[incident.remedy] + (f"; for a firmer verdict, give {asks}" if asks else "")
+        return _KEPT[incident.remedy] + (f"; for a clearer verdict, give {asks}" if asks else "")
     if incident.severity is Severity.INFO:
         return "it is a remark, and nothing shows that state is wrong"
     if not incident.step_tasks or not all(map(_TASK.fullmatch, incident.step_tasks)):
@@ -115,16 +115,15 @@ def _head(known: Known, asked: list[str]) -> Iterator[str]:
 # --- What is known
 INCIDENT={shlex.quote(incident.id)}
 APPLICATION={shlex.quote(incident.application_id)}
-TASKS=({tasks})  # all of them before the one start
-# Tasks, each with the IDENTITY of its damaged store.
-STORES=({stores})
-SEEN_AT={shlex.quote(_seen_at(known))}  # if not empty: no process has worked there since then
+TASKS=({tasks})  # all of these are removed, then one start
+STORES=({stores})  # task and IDENTITY of each damaged store; empty: nothing to compare
+SEEN_AT={shlex.quote(_seen_at(known))}  # the script refuses if a file changed after it; empty: not checked
 POD={shlex.quote(known.pod)}
 ASKED=({" ".join(map(shlex.quote, asked))})  # arguments of `repaired` at the end
 BROKERS=''  # optional: HOST:PORT,... also verifies the stores against their changelogs
 WATCH_FOR_S=3600
 
-# --- What is not known: fill it in; it never comes from the environment"""
+# --- Fill these in here: environment variables of these names are ignored"""
     needed = [_COPIES, *(_kubernetes(known) if known.namespace else _host(known))]
     if incident.remedy is Remedy.CHECK_FIRST:
         needed.insert(0, _CHECK)
@@ -141,7 +140,7 @@ WATCH_FOR_S=3600
 
 
 _CHECK = (
-    "CHECKED", "", "The step names a check. After it, and only if it does not refute the finding: yes",
+    "CHECKED", "", "Type yes once you have done the check named in `Next step` and it did not clear the finding.",
 )  # fmt: skip
 _COPIES = (
     "COPY_TO", "",
@@ -160,10 +159,10 @@ def _also(known: Known) -> Iterator[str]:
     tasks = sorted({x for one in removes for x in one.step_tasks if _TASK.fullmatch(x)} - own)
     stores = sorted({x for one in removes for x in _stores(one) if x.split()[0] in tasks})
     yield from _comment(
-        f"The start takes that state as it is. To copy and remove {' '.join(tasks)} in the same stop, after what the"
-        " steps want checked: together. To leave it as it is: left"
+        f"together: also copy and remove {' '.join(tasks)} in this stop (first do the checks that the steps name)."
+        " left: start with that state unchanged"
         if tasks
-        else "The start takes that state as it is. To leave it so: left"
+        else "left: start with that state unchanged"
     )
     yield "OTHERS=''"
     if tasks:
@@ -187,7 +186,8 @@ def _kubernetes(known: Known) -> list[tuple[str, str, str]]:
         ("STATE_IN_CLAIM", "",
          "state.dir's path in the claim: without the mountPath, behind the subPath; . if it is its root"),
         ("PAUSED", "",
-         "What would bring the set back (Argo CD, Flux, an operator) is paused, or there is nothing: yes"),
+         "Type yes once everything that would recreate the StatefulSet (Argo CD, Flux, an operator) is paused, or if"
+         " there is nothing of the kind."),
         ("IMAGE", "docker.io/library/debian:12-slim",
          "For the maintenance pod: anything with a shell, GNU find and tar."),
         ("AGENT", "statewarden", "The agent's container in the pod, as the chart calls it."),

@@ -6,7 +6,7 @@ say() { step=$1; printf '\n== %s\n' "$1"; }
 refuse() { printf 'stopped: %s\n' "$*" >&2; exit 1; }
 trap 'code=$?; if [ "$code" -ne 0 ]; then printf "\nEnded at: %s. %s\n" "$step" "$left" >&2; fi' EXIT
 
-# What is not known is not guessed.
+# Nothing is guessed.
 for name in "${NEEDED[@]}"; do [ -n "${!name:-}" ] || refuse "$name is empty: fill it in at the top"; done
 command -v "$PROGRAM" >/dev/null || refuse "$PROGRAM is not on the PATH: it is needed to the end"
 [ -z "$(ls -A "$KEPT" 2>/dev/null)" ] || refuse "$KEPT is not empty: no copy is overwritten, choose another COPY_TO"

@@ -66,7 +66,7 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
     elif doubts:
         said = f"unknown: {'; '.join(doubts)}."
     else:
-        said = "safe, if stopped in order (SIGTERM, and time to end): nothing on disk speaks against it."
+        said = "safe, if you stop it cleanly (SIGTERM, and enough time to finish): nothing on disk speaks against it."
     sys.stdout.write(f"{printable(said)}\n\n" if incidents else f"{printable(said)}\n")
     again = shlex.join(["--state-dir", str(Path(config.agent.state_dir).resolve()), *settings])
     for one in incidents:

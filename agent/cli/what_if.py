@@ -8,10 +8,10 @@ from pathlib import Path
 
 from agent.cli.offline import reading
 from agent.config import Config
-from agent.contract.events import Severity
+from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.detectors.undecided import META as UNDECIDED
-from agent.engine.one_reading import coverage, judge_once
+from agent.engine.one_reading import coverage, judge_once, plural
 from agent.inventory.settings import Setting, SettingsBook
 from agent.layout.facts import FACTS, Fact
 from agent.layout.releases import LATEST, Release
@@ -35,7 +35,10 @@ def judge_change(config: Config, assumed: Config, words: str) -> list[Result]:
     blockers = [_result(x, words) for x in new if x.severity is not Severity.INFO]
     if blockers:
         return blockers
-    return [Result(CHECK, Level.OK, f"with {words} nothing on disk is in the way; read {what_was_read}")]
+    count = sum(x.severity is Severity.CRITICAL and x.status is Status.OPEN for x in today)
+    already = f"open already: {plural(count, 'critical finding')} (`statewarden scan`)"
+    said = f"with {words} nothing new is in the way; this is no all-clear, {already}; read {what_was_read}"
+    return [Result(CHECK, Level.OK, said)]
 
 
 def _with_a_release(book: SettingsBook) -> SettingsBook:

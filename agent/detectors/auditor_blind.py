@@ -19,14 +19,14 @@ from agent.judging.base import AgentCase, DetectorMeta, Evidence, Kind, Scope, T
 
 META = DetectorMeta(
     id="auditor-blind",
-    title="The agent missed something or has nothing to watch",
+    title="The statewarden agent missed something, or has nothing to watch",
     level=Level.SELF,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
     scope=Scope.AGENT,
     next_action=(
-        "Treat what happened in that time as unknown: findings that rest on it say so. The page of this detector"
-        " lists causes and remedies."
+        "Treat what happened in that time as unknown: findings that rest on it say so. `statewarden explain"
+        " auditor-blind` lists causes and remedies."
     ),
     consequence="Anything may have happened in that time. No alerts does not mean no problem.",
     twin=Twin("a state directory without a persistent store", "benign-inmemory-4.1.2", Severity.INFO),

@@ -33,7 +33,7 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
         " check that the restoration begins at the first offset of the changelog."
-        " Do not delete the other pods' copies first. What the task"
+        " Leave the other pods' copies alone. What the task"
         " wrote to its changelog and output topics since the store was opened must be reprocessed."
     ),
     consequence=WRONG_RESULTS,

@@ -40,7 +40,7 @@ META = DetectorMeta(
     remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again:"
-        " the task is restored from committed records. Do not delete the other pods' copies first. What this task wrote"
+        " the task is restored from committed records. Leave the other pods' copies alone. What this task wrote"
         " since the opening may rest on uncommitted data. No known fault explains it: keep the copy, and report it."
     ),
     consequence=UNCOMMITTED_RESULTS,

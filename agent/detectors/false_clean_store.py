@@ -43,7 +43,7 @@ META = DetectorMeta(
     remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
-        " again: the task is restored from committed records. Do not delete the other pods' copies first. What"
+        " again: the task is restored from committed records. Leave the other pods' copies alone. What"
         " this task wrote since the store was opened may rest on uncommitted data and must be reprocessed."
     ),
     consequence=UNCOMMITTED_RESULTS,

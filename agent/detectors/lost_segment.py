@@ -43,7 +43,7 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance cleanly if it runs. Before the next start, check whether the changelog still reaches back"
         " to those windows, keep a copy of the task directory, and remove that task directory only: the task is"
-        " restored from its whole changelog. Do not delete the other pods' copies first: a pod that"
+        " restored from its whole changelog. Leave the other pods' copies alone: a pod that"
         " was not killed still has those windows."
     ),
     consequence=(
@@ -55,7 +55,7 @@ META = DetectorMeta(
 BEFORE_THE_START = (
     "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"
     " directory, remove that task directory only, then start: the task is restored from its whole changelog, nothing"
-    " is lost. A start that finds the directory loses the records for good. Do not delete the other pods' copies first."
+    " is lost. A start that finds the directory loses the records for good. Leave the other pods' copies alone."
 )
 NOTHING_LOST = (
     "Nothing is lost yet. If you stop this instance, stop it cleanly, with a grace period that lets every store"

@@ -51,7 +51,7 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
         " and check that the restoration begins at the first offset of the changelog."
-        " Do not delete the other pods' copies first. What the"
+        " Leave the other pods' copies alone. What the"
         " task wrote since the opening was computed on missing state. No known fault explains it: keep the copy, and"
         " report it."
     ),

@@ -49,7 +49,7 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
         " the restoration begin at the first offset of the changelog."
-        f" Do not delete the other pods' copies first. {WRITTEN_SINCE}"
+        f" Leave the other pods' copies alone. {WRITTEN_SINCE}"
     ),
     consequence=WRONG_RESULTS,
     twin=Twin(

@@ -39,8 +39,8 @@ META = DetectorMeta(
         " started later, cleanly. Do not start a release before 4.3 on stores of 4.3 or later. Remove nothing before."
     ),
     consequence=(
-        "By what the finding says: two processes damage each other's state, a downgrade from 4.3 fails at every start,"
-        " or every start of the pod restores all its state."
+        "One of these, see the incident: two processes damage each other's state, a downgrade from 4.3 fails at every"
+        " start, or the pod restores all its state at every start."
     ),
     lowers_risk="Mount a persistent volume at state.dir, or keep standbys on other pods.",
     twin=Twin("two applications side by side in one directory", "benign-two-apps-one-dir-3.9.2"),

@@ -47,7 +47,7 @@ META = DetectorMeta(
     remedy=Remedy.RESTORE,
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
-        " again: the task is restored from committed records. Do not delete the other pods' copies first. What"
+        " again: the task is restored from committed records. Leave the other pods' copies alone. What"
         " this task wrote to its changelog and output topics since the opening time may rest on uncommitted data"
         " and stays wrong on every pod until it is reprocessed."
     ),

@@ -44,14 +44,15 @@ META = DetectorMeta(
     next_action=(
         "If no process holds the task: BEFORE the next start keep a copy of the task directory, remove that directory"
         " only, then start: the task is restored from committed records, and nothing is lost. While the process runs,"
-        " nothing is lost yet: if you stop it, stop it cleanly, never with SIGKILL. Upgrade to a release with the fix."
+        " nothing is lost yet: if you stop it, stop it cleanly, never with SIGKILL. Upgrade to a release with"
+        " the fix, such as 4.2.2."
     ),
     consequence=(
         "Data beyond the checkpoint may never have been committed. A start after a crash or SIGKILL keeps it."
     ),
     lowers_risk=(
-        "Give the pods a termination grace period longer than a commit and head-room in memory, and never delete them"
-        " by force: only an end without an orderly close does harm. Upgrade once a release with the fix is out."
+        "Give the pods a terminationGracePeriodSeconds longer than a commit, and spare memory. Never delete them by"
+        " force: only an end without a clean close does harm. Upgrade to a release with the fix, such as 4.2.2."
     ),
     alert_after_m=5,
     twin=Twin("the same flushes on a release without the bug", "control-20685-3.7.2"),
@@ -205,13 +206,13 @@ def _loudness(x: Kept, proof: Proof | None) -> Loudness:
 
 def _summary(x: Kept, _: Proof | None) -> str:
     state = (
-        "After a crash the next start would keep them, committed or not"
+        ". After a crash the next start would keep them"
         if x.held
-        else "No process holds it, and the last one ended uncleanly: the next start keeps them, committed or not"
+        else ", then its process ended without a clean close. The next start keeps them"
     )
     return (
-        f"Task {x.task.id}: {x.beyond} puts of store {x.store.name} were flushed beyond its checkpoint."
-        f" {state}{_ROLES.get(x.role, '')}."
+        f"Task {x.task.id}: {x.beyond} writes to store {x.store.name} reached the disk after its checkpoint"
+        f"{state}, committed or not.{_ROLES.get(x.role, '')}"
     )
 
 
@@ -226,15 +227,15 @@ def _evidence(x: Kept, _: Proof | None) -> Iterable[Evidence]:
 
 
 _ROLES = {
-    TaskRole.UNLESS_PAUSED: " (they are committed if the task was paused as a standby or while restoring)",
-    TaskRole.UNKNOWN: " (role unknown: a standby may look like this for a while)",
-    TaskRole.STANDBY_LIKE: " (role unknown: a standby may look like this for a while)",
-    TaskRole.ASSUMED: " (a restoration, or a copy that warms up, may look like this for a while)",
+    TaskRole.UNLESS_PAUSED: " They are committed if the task was a paused standby or a paused restoration.",
+    TaskRole.UNKNOWN: " The role of the task is unknown: a standby may look like this for a while.",
+    TaskRole.STANDBY_LIKE: " The role of the task is unknown: a standby may look like this for a while.",
+    TaskRole.ASSUMED: " A restoration, or a copy that warms up, may look like this for a while.",
 }
 _RUNS = (
     "Nothing is lost yet. If you stop this instance, stop it cleanly (that is safe): give it a grace"
     " period longer than a commit, never SIGKILL. After a kill, copy and remove the directory of each such task"
-    " before the next start. Upgrade to a release with the fix."
+    " before the next start. Upgrade to a release with the fix, such as 4.2.2."
 )
 _BEFORE_THE_START = (
     "BEFORE the next start: keep a copy of the task directory {path}, remove that directory only, then"

@@ -164,7 +164,7 @@ def _torn(case: TaskCase) -> Iterator[Torn]:
         yield from _incomplete(case, store)
         for x in store.remains.values():
             left = "1 data file is left" if x.files == 1 else f"{x.files} data files are left"
-            what = f"{left}, the files that make {'it' if x.files == 1 else 'them'} a database are not"
+            what = f"{left}, the files that RocksDB needs to open it are gone"
             yield Torn(case, store, f"incarnation {incarnation}", x.since_us, what, x.since_us, x)
         for y in [one for one in store.databases.values() if one.missing]:
             many = "a file that is" if len(y.missing) == 1 else f"{len(y.missing)} files that are"

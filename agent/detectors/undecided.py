@@ -3,7 +3,7 @@
 Fires while a task would be reported as a warning or more in one possible world and not in another. Worlds differ in
 processing.guarantee, release, num.standby.replicas and enable.transactional.statestores, as far as these were not given
 and disk does not show them. It names the one or two settings that decide; what changes nothing is not asked for.
-Clears when the settings are given, or when disk decides.
+Clears when the settings are given, or when the files on disk show the answer.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from agent.judging.decision import next_action, summary
 
 META = DetectorMeta(
     id="undecided",
-    title="Damaged or not: depends on a missing setting",
+    title="Damaged or not: a setting is missing",
     level=Level.EXPOSURE,
     severity=Severity.WARNING,
     kind=Kind.CONDITION,
     scope=Scope.APPLICATION,
     refreshed=True,
     next_action="Find out the settings that the summary names and give them to the agent, or to `scan --set`.",
-    consequence="State may be damaged; one answer decides.",
+    consequence="State may be damaged. One or two settings that you can look up decide.",
 )
 
 

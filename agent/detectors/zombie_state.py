@@ -39,16 +39,16 @@ META = DetectorMeta(
     upstream=(KAFKA_19943,),
     remedy=Remedy.CHECK_FIRST,
     next_action=(
-        "If keys of this store are ever deleted: stop, keep a copy, remove this task directory only, start again and"
-        " let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
+        "If the application deletes keys from this store: stop, keep a copy, remove this task directory only, start"
+        " again and let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
     ),
     consequence="Keys that were deleted while the directory was idle are back.",
     twin=Twin("N6, a quiet store was restarted soon", "benign-restart-eos-4.1.2"),
     refreshed=True,
 )
 BEFORE_THE_START = (
-    "Before the next start: if keys of this store are ever deleted, and another instance worked on this task meanwhile,"
-    " keep a copy, remove this task directory only, then start and let it restore in full. From 4.3 on"
+    "Before the next start, if the application deletes keys from this store, and another instance worked on this task"
+    " meanwhile: keep a copy, remove this task directory only, then start and let it restore in full. From 4.3 on"
     " state.cleanup.dir.max.age.ms purges such directories at start."
 )
 
@@ -229,7 +229,7 @@ def _summary_at_rest(x: AtRest, _: Proof | None) -> str:
     )
     return (
         f"Task {x.task.id}: {what}. The next start uses store {x.store.name} at its old offset; keys that other"
-        " instances have deleted since would be back."
+        " instances deleted in the meantime would reappear."
     )
 
 

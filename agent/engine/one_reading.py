@@ -87,10 +87,10 @@ def coverage(inventory: Inventory) -> str:
     counted = (
         plural(len(applications), "application"),
         plural(len(tasks), "task"),
-        plural(len(stores), "store") + (f" ({unread} not to the end)" if unread else ""),
+        plural(len(stores), "store") + (f" ({unread} read only in part)" if unread else ""),
     )
     clock = f"; {UNCOMPARED}" if inventory.volume in SERVED_VOLUMES else ""
-    return f"{', '.join(counted)} on disk ({plural(held, 'task') if held else 'no task'} held){clock}"
+    return f"{', '.join(counted)} on disk ({plural(held, 'task') if held else 'no task'} locked by a process){clock}"
 
 
 def strangers(settings: SettingsBook, inventory: Inventory) -> str | None:

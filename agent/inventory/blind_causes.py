@@ -63,7 +63,8 @@ CAUSES: tuple[BlindCause, ...] = (
         "check the path in the summary", lasts=True),
     BlindCause("store-damaged", "files of a store are damaged: RocksDB refuses them, too, or has lost the end of "
         "its manifest",
-        "see the page of `torn-store`; verdicts on this store rest on what was known before", lasts=True),
+        "see `statewarden explain torn-store`; until it can be read, verdicts on this store rest on "
+        "what was known before", lasts=True),
     BlindCause("store-unread", "a part of a store could not be read: no permission, a compression or a format that "
         "the agent does not know",
         "check the permissions of the file in the summary; if they are right, report its format. Verdicts on this "

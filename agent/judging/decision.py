@@ -61,15 +61,22 @@ class Decision:
 def summary(decision: Decision) -> str:
     """Say it in a few sentences: what is wrong under which answer, and how many questions decide."""
     said: list[str] = []
-    before = ""
+    before: tuple[str, str] | None = None
     for branch in decision.branches:
         if branch.incidents:
-            what, sure = _sentence(branch), branch.incidents[0].confidence.value
-            same = "the same" if what == before else what
-            said.append(f"If it runs {', '.join(branch.answers)} ({branch.severity}, {sure}): {same}")
+            what = issues, sentence = _issues(branch), _sentence(branch)
+            sure = f"{'a ' if branch.severity is Severity.WARNING else ''}{branch.severity}"
+            sure += f" ({branch.incidents[0].confidence}"
+            given = f"If it runs {', '.join(branch.answers)}"
+            said.append(
+                f"{given}, the same is {sure})"
+                if what == before
+                else f"{given}, this is {sure}{issues}): {sentence}"
+            )
             before = what
-    wrong = "nothing is wrong" if decision.least is None else "nothing more is wrong"
-    rest = f" Otherwise {wrong}." if any(not x.incidents for x in decision.branches) else ""
+    more_is = "nothing" if decision.least is None else "nothing more"
+    none = any(not x.incidents for x in decision.branches)
+    rest = f" With any other answer {more_is} is reported." if none else ""
     more = "" if decision.sure else " Other settings may matter, too."
     others = f" {decision.unasked} more tasks look suspicious." if decision.unasked else ""
     return f"{'. '.join(said)}.{rest}{more}{others}"
@@ -88,7 +95,7 @@ def next_action(decision: Decision) -> str:
     told = " ".join(f"--set {decision.application_id}:{x}=VALUE" for x in decision.question)
     return (
         f"Find out {in_kafkas_words(decision.question)}. {' '.join(found)} Then add {told}."
-        " Until you know, copy the task directory before any start."
+        " Until you know: before you start the application, copy the task directory to a safe place."
     )
 
 
@@ -99,15 +106,17 @@ def _grep(decision: Decision) -> str:
 
 def _sentence(branch: Branch) -> str:
     first, *others = branch.incidents
-    keys = [x for x in first.upstream if x.startswith("KAFKA-")]
-    issues = f" ({', '.join(keys)})" if keys else ""
     more = f", and {len(others)} more {'incident' if len(others) == 1 else 'incidents'}" if others else ""
-    return f"{first.sentence.rstrip('.')}{issues}{more}"
+    return f"{first.sentence.rstrip('.')}{more}"
+
+
+def _issues(branch: Branch) -> str:
+    return "".join(f", {x}" for x in branch.incidents[0].upstream if x.startswith("KAFKA-"))
 
 
 _KAFKA_NAMES: Mapping[str, str] = {
     GUARANTEE: "processing.guarantee",
-    RELEASE: "the release of Kafka Streams",
+    RELEASE: "the Kafka Streams release",
     STANDBYS: "num.standby.replicas",
     TRANSACTIONAL: "enable.transactional.statestores",
 }

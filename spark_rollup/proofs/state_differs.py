@@ -24,7 +24,7 @@ META = RuleMeta(
     severity=Severity.CRITICAL,
     mechanism=Mechanism.UNEQUAL_COPIES,
     consequence=(
-        "Store and changelog disagree: entries are missing or extra. This copy may be the last that has what the "
-        "changelog lost."
+        "Store and changelog disagree: entries are missing or extra. This copy may be the only one left "
+        "with records that the changelog lost."
     ),
 )

@@ -23,7 +23,7 @@ ANSWERS = {
     SAFE: "a healthy, recent copy is held elsewhere",
     NOT_RUNNING: "no process holds it there; a start does not affect the others",
     RESTORE: "no other copy: the task will be rebuilt from the changelog, or wait for this pod",
-    UNKNOWN: "this copy, or the other one, may be damaged, or nothing watches it",
+    UNKNOWN: "this copy or the other one may be damaged, or is not watched",
     KEEP: "the only healthy copy; the others are damaged or far behind: repair those first",
     CLEAN_ONLY: "OK to restart gracefully; a SIGKILL would leave uncommitted records behind (KAFKA-20685)",
     DAMAGED: "open critical finding: do its next step first; a restart may make the damage permanent",
@@ -37,7 +37,7 @@ HARMLESS = (SAFE, NOT_RUNNING)
 
 _WORST = list(ANSWERS)
 
-UNVERIFIED = "`verify` results not included (pass --verified DIR to audit or with --input)"
+UNVERIFIED = "without results of `verify` (to include them: --verified DIR to audit, or with --input)"
 """Said where an answer rests on the agents' events alone."""
 
 _UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, "s"))

@@ -93,7 +93,7 @@ def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
         parts.append(f"{over} resolved")
     if remarks := len(incidents) - len(severe):
         hidden = sum(not _is_severe(x) for x in listed) < remarks
-        parts.append(_number(remarks, "remark") + (" (--verbose)" if hidden else ""))
+        parts.append(_number(remarks, "remark") + (" (shown with --verbose)" if hidden else ""))
     if left := len(severe) - sum(map(_is_severe, listed)):
         parts.append(f"{left} not listed (--top)")
     return "; ".join(parts)

@@ -19,9 +19,9 @@ def exposed_alert(name: str, meta: DetectorMeta) -> Alert:
     """Make the alert of what a detector reports as lasting."""
     chosen = f'{_METRIC}{{detector="{meta.id}",accepted="false"}}'
     text = (
-        f"<application> in namespace <namespace><release>: {meta.title}, on <count> pods. It stays until release or "
-        f"settings change. {meta.consequence} Next: lower the risk. {meta.lowers_risk} If you accept it, give the agents "
-        f"accepts={meta.id} for this application (in the sidecar's chart: facts.accepts), and it raises no alert."
+        f"<application> in namespace <namespace><release>: {meta.title}, on <count> pod(s). It stays until release or "
+        f"settings change. {meta.consequence} Next: lower the risk. {meta.lowers_risk} To silence this alert, set "
+        f"accepts={meta.id} for this application (in the sidecar's chart: facts.accepts)."
     )
     return Alert(
         name=name,

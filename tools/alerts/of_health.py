@@ -107,7 +107,7 @@ AGENT: tuple[Alert, ...] = (
     ),
     _agent_alert(
         "StatewardenAgentPreflightFailed", "max without (kind) (statewarden_agent_preflight) == 2", 15,
-        "A statewarden agent's pod is not set up for it",
+        "A pod is misconfigured for its statewarden agent",
         "a preflight check fails: something in the pod's manifest keeps it from seeing, storing or shipping. Next: run "
         "`statewarden preflight` in the container statewarden: it names the line to change in the next rollout.",
         {_on_pod("statewarden_agent_preflight", kind="access"): "2x60", _on_pod("statewarden_agent_preflight", kind="clock"): "0x60"},
@@ -178,7 +178,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenIncidentsUnlisted", "statewarden_incidents_unlisted > 0", 30,
         "More incidents on one pod than alerts can see",
-        "some incidents are not in the series that alerts read. Those that raise an alert come first, the worst on top. "
+        "this pod has more open incidents than the metrics carry. The worst come first, so minor ones may raise no alert. "
         "Next: read all of them on the agent's page or with `statewarden scan`.",
         {_on_pod("statewarden_incidents_unlisted"): "12x200"}, {_on_pod("statewarden_incidents_unlisted"): "0x200"},
         "all are listed", at_m=31, early_m=29, severity="info",

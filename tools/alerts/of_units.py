@@ -19,8 +19,8 @@ KEEP_M = 10
 
 BY_LEVEL = {
     Level.DAMAGE: "What is computed from this state may be wrong.",
-    Level.EXPOSURE: "Nothing is lost yet; one more step loses data or costs a full restoration.",
-    Level.EVENT: "Nothing is lost by itself.",
+    Level.EXPOSURE: "Nothing is lost yet, but the next restart or rebalance may lose data or cost a full restoration.",
+    Level.EVENT: "This alone loses no data.",
     Level.SELF: "Nothing is watching the application meanwhile: no alerts does not mean no problem.",
 }
 """Consequence where a rule names none."""
@@ -63,7 +63,7 @@ def _says(meta: DetectorMeta | RuleMeta, upstream: Sequence[str], consequence: s
     """Say what stays so while an incident lasts: as what it began, and what follows; and where its step is."""
     bug = f"{meta.title[0].lower()}{meta.title[1:]}" + (f" ({', '.join(upstream)})" if upstream else "")
     step = f"Read it before you remove or start anything: {where_to_read('<incident>')}."
-    return f"Incident <incident>, reported as: {bug}. If confirmed: {consequence} Next: {step}"
+    return f"Incident <incident>, reported as: {bug}. Once confirmed, this means: {consequence} Next: {step}"
 
 
 def camel(unit: str) -> str:
@@ -85,7 +85,7 @@ def _alert(
         for_m=for_m,
         keep_m=keep_m,
         place="<pod>" if scope else "<namespace>",
-        summary=f"{'the agent' if scope is Scope.AGENT else '<application>'}: {title}{'' if scope else ' (fleet audit)'}",
+        summary=f"{'' if scope is Scope.AGENT else '<application>: '}{title}{'' if scope else ' (fleet audit)'}",
         description=says,
         runbook=f"{'detectors' if scope else 'rules'}/{meta.id}",
         board="statewarden-pod" if scope else "statewarden-application",

@@ -63,7 +63,7 @@ def test_the_last_line_claims_no_more_than_was_read(
     if damage is not None:
         DAMAGE[damage](state)
     said = statewarden("scan", state, *PLAIN)
-    told = "1 store (1 not to the end) on disk" if damage else "1 store on disk"
+    told = "1 store (1 read only in part) on disk" if damage else "1 store on disk"
     assert told in " ".join((said.out + said.err).split())
 
 
@@ -166,5 +166,5 @@ def test_no_issue_is_blamed_for_a_disk(statewarden: Callable, state: Path) -> No
     file = one(state, "*.sst")
     file.write_bytes(file.read_bytes()[:-5])
     said = statewarden("scan", state, *PLAIN).out
-    assert "Files of a store are damaged or missing: not a known bug of Kafka Streams" in said
+    assert "Risk: files of a store are damaged or missing. Not a known bug of Kafka Streams" in said
     assert "torn deletion" not in said

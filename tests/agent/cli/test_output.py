@@ -178,12 +178,12 @@ OVER = replace(LOUD, status=Status.RESOLVED, resolved_at_us=LOUD.opened_at_us + 
 @pytest.mark.parametrize(
     ("findings", "shown", "head", "order"),
     [
-        ((QUIET, FINDING, LOUD), {}, "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose)",
+        ((QUIET, FINDING, LOUD), {}, "2 incidents open: 1 critical, 1 warning; 1 remark (shown with --verbose)",
          "CRITICAL WARNING"),
         ((QUIET, FINDING, LOUD), {"verbose": True}, "2 incidents open: 1 critical, 1 warning; 1 remark",
          "CRITICAL WARNING INFO"),
         ((QUIET, FINDING, LOUD), {"top": 1},
-         "2 incidents open: 1 critical, 1 warning; 1 remark (--verbose); 1 not listed (--top)", "CRITICAL"),
+         "2 incidents open: 1 critical, 1 warning; 1 remark (shown with --verbose); 1 not listed (--top)", "CRITICAL"),
         ((OVER, FINDING), {}, "1 incident open: 1 warning; 1 resolved", "WARNING CRITICAL"),
         ((), {}, "no incidents found", ""),
     ],
@@ -212,8 +212,8 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
     for words in (
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
-        "A store resumed from an offset but lacks data before it: KAFKA-7672; this release may",
-        "for a firmer verdict, give: kafka_streams_version",
+        "A store resumed from an offset but lacks data before it. Bug: KAFKA-7672; this release may",
+        "for a clearer verdict, give: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",
     ):
@@ -226,25 +226,26 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
 
 def test_a_reading_says_how_the_agents_incident_is_found() -> None:
     """The id of one reading is seldom that of an agent; the address is the same. A replay is what an agent was."""
-    line = "    if an agent was running: statewarden explain {} --events SOURCE\n"
+    line = "    what an agent saw, if one ran: statewarden explain {} --events SOURCE\n"
     assert line.format("orders/0_3") in printed(FINDING, again="--state-dir state")
     whole = replace(FINDING, task_id=None, store=None)
     assert line.format("orders") in printed(whole, again="--state-dir state")
     own = replace(FINDING, level=Level.SELF, missing_facts=())
     for text in (printed(FINDING), printed(own, again="--state-dir state")):
-        assert "if an agent was running" not in text
+        assert "what an agent saw, if one ran" not in text
 
 
 def test_a_question_is_no_incident() -> None:
     """It is counted on its own and names the settings that decide; beside an incident there are both."""
     asked = replace(
         QUIET, id="4" * 16, incident_id="i-4", level=Level.EXPOSURE, detector="undecided", severity=Severity.WARNING,
-        summary="If it runs exactly-once (critical, suspected): it is damaged. Otherwise nothing is wrong.",
+        summary="If it runs exactly-once, this is critical (suspected): it is damaged. With any other answer nothing is"
+        " reported.",
         missing_facts=("processing_guarantee", "num_standby_replicas"),
     )  # fmt: skip
     text = printed(asked)
     assert text.startswith("1 undecided\n")
-    assert ": depends on processing.guarantee and num.standby.replicas\n    If it runs exactly-once" in text
+    assert ": can't tell without processing.guarantee and num.standby.replicas\n    If it runs" in text
     assert printed(asked, LOUD).startswith("1 incident open: 1 critical; 1 undecided\n")
 
 

@@ -123,7 +123,7 @@ def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
         if x["line"] == "incident" and x["severity"] == "critical"
     )  # fmt: skip
     hint = statewarden("scan", state, *SET).out.partition("as a script: statewarden ")[2]
-    words = shlex.split(hint.partition("\n    if an agent")[0].replace(" \\\n", ""))
+    words = shlex.split(hint.partition("\n    what an agent saw")[0].replace(" \\\n", ""))
     assert words == ["plan", one["id"], "--state-dir", str(state), *SET]
     said = statewarden(*words)
     assert (said.code, said.err) == (0, "")

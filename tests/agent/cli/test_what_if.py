@@ -78,9 +78,19 @@ def test_nothing_is_in_the_way_under_at_least_once(statewarden: Callable, left_o
     told = ("--set", "processing_guarantee=at_least_once")
     said = statewarden("preflight", left_open, "--if", T, *told, "--json")
     assert (said.code, [row["level"] for row in said.rows]) == (0, ["ok"])
+    assert "no all-clear, open already: 0 critical findings (" in said.rows[0]["what"]
 
 
 def test_an_unknown_setting_is_wrong_use(statewarden: Callable, left_open: Path) -> None:
     """It says which are known."""
     said = statewarden("preflight", left_open, "--if", "no.such=1")
     assert said.code == 2
+
+
+def test_a_change_that_adds_nothing_is_no_all_clear(statewarden: Callable, tmp_path: Path) -> None:
+    """What is critical without the change is counted: an upgrade makes none of it go away."""
+    with tarfile.open(SNAPSHOTS / "kafka-20685-4.1.2.tar.gz") as packed:
+        packed.extractall(tmp_path / "s", filter="data")
+    told = ("--set", "kafka_streams_version=4.1.2")
+    said = statewarden("preflight", tmp_path / "s", "--if", "commit.interval.ms=200", *EOS, *told, "--json")
+    assert "no all-clear, open already: 1 critical finding (" in said.rows[0]["what"]

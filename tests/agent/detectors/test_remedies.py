@@ -17,7 +17,7 @@ CHECKS = (
     "First check",
     "Compare",
     "Usually nothing",
-    "If keys",
+    "If the application deletes keys",
     "Start once",
     "Find out",
 )

@@ -48,7 +48,7 @@ def test_fires_on_a_flush_beyond_the_checkpoint(release):
     assert (finding.level, finding.task_id, finding.affected) == (Level.EXPOSURE, "0_0", Affected.YES)
     assert finding.upstream == ("KAFKA-20685",)
     assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
-    assert "500 puts" in finding.summary
+    assert "500 writes" in finding.summary
 
 
 @table(ID, "life, more, expected", {
@@ -279,8 +279,8 @@ def test_two_stores_are_one_exposure(one, speaks):
     ("one", "says", "steps"),
     [
         (dossier(), "After a crash", [0, 10, 20]),
-        (dossier(**DEAD), "ended uncleanly", [0, 10, 20]),
-        (at_rest(), "ended uncleanly", [10, 20]),
+        (dossier(**DEAD), "ended without a clean close", [0, 10, 20]),
+        (at_rest(), "ended without a clean close", [10, 20]),
     ],
     ids=["held", "dead", "one look"],
 )
@@ -293,7 +293,7 @@ def test_what_a_verdict_carries(one, says, steps):
     before = verdict.next_action.startswith(
         "BEFORE the next start: keep a copy of the task directory app/0_0"
     )
-    assert before == (says == "ended uncleanly")
+    assert before == (says == "ended without a clean close")
 
 
 @pytest.mark.parametrize(

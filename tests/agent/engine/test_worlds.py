@@ -87,9 +87,10 @@ def test_the_seed_bug_asks_one_question(tmp_path: Path) -> None:
     assert (decision.severity, decision.least) == (Severity.CRITICAL, None)
     said = summary(decision)
     assert said.startswith(
-        "If it runs exactly-once, on Kafka Streams 4.0.0 to 4.1.2 (critical, suspected): Task 0_0: 1778 puts"
+        "If it runs exactly-once, on Kafka Streams 4.0.0 to 4.1.2, this is critical (suspected, KAFKA-20685):"
+        " Task 0_0: 1778 writes to store"
     )
-    assert said.endswith("(KAFKA-20685). Otherwise nothing is wrong.")
+    assert said.endswith(" With any other answer nothing is reported.")
 
 
 @pytest.mark.parametrize(

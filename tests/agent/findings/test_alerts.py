@@ -109,8 +109,8 @@ def test_a_suspicion_begins_with_its_proof():
     said = with_proof("Stop it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
     assert said == (
         "Prove it first, beside the running application or on a stopped one: `statewarden verify STATE_DIR "
-        "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; `equal` refutes it only if the "
-        "task has written nothing since. Unless it is refuted: Stop it."
+        "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; `equal` means a false alarm "
+        "only if the task has written nothing since. In every other case: Stop it."
     )
     assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
 
@@ -120,7 +120,7 @@ def test_what_must_be_done_before_the_next_start_comes_before_its_proof():
     said = with_proof(
         "Before the next start: keep it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts", is_ahead=True,
     )  # fmt: skip
-    assert said.startswith("Before the next start: keep it. To prove it")
+    assert said.startswith("Before the next start: keep it. To check before you remove anything")
     assert said.endswith(f"`{proof_command('orders', '0_1', 'counts')}`")
 
 
