@@ -19,13 +19,13 @@ from spark_rollup.bronze import latest
 from spark_rollup.bronze.later import latest_minor
 from spark_rollup.bronze.snapshots import Carried
 from spark_rollup.columns import TASK
-from spark_rollup.fleet import holds, reduce
+from spark_rollup.fleet import holds, reduce, sizes
 from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.beats import STOPPING, Beat, Stretch
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import TIMELINES, Question, Story
-from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
+from spark_rollup.fleet.rows import Copy, Gap, Latest, Mark, Reading, Saved, Sighting
 from spark_rollup.fleet.thin import OfApplication, OfPod
 from spark_rollup.judging.told import Told
 from spark_rollup.schemas import TIMELINE
@@ -39,7 +39,7 @@ OF_POD: Mapping[str, Callable[..., Any]] = {
 
 OF_APPLICATION: Mapping[str, Callable[..., Any]] = {
     "events": Event, "marks": Mark, "points": holds.Point, "sightings": Sighting, "readings": Reading,
-    "latest": Latest, "saved": Saved, "copies": Copy,
+    "latest": Latest, "saved": Saved, "copies": Copy, "left_out": Gap,
 }  # fmt: skip
 """Field of `OfApplication` -> its rows."""
 
@@ -48,8 +48,8 @@ SAID = "said"
 Part = tuple[str, Any]
 """Field and row."""
 
-Asked = tuple[str, str, str, list[int]]
-"""A task in question: namespace, application, task, and `Task.edges`."""
+Asked = tuple[str, str, str, list[int], int]
+"""A task in question: namespace, application, task, `Task.edges`, and how many of its rows a worker is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,8 @@ def _questioned(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterato
     place, (given, said) = group[0], _given(group)
     if place[1] is not None:
         app, tasks = reduce.application(place, given, said, common.pods.get(place[0], {}), common.asked)
-        yield from ((place[0], place[1], task, app.task(task).edges) for task in tasks)
+        most = sizes.most_rows(len(tasks))
+        yield from ((place[0], place[1], task, app.task(task).edges, most) for task in tasks)
 
 
 def _of_group(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[tuple[str, Row]]:
@@ -259,12 +260,16 @@ class Thin:
         """Give all, with the readings and marks of tasks in question."""
         asked, ends = self._asked(tasks), facts.latest(self._curve)
         several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
-        close = self._close.join(asked, list(TASK), "left_semi")
         compared = self._readings.join(several, [*TASK, "store"], "left_semi")
+        folded, close = _computed(
+            facts.folded(self._readings, ends, asked), self._close.join(asked, list(TASK), "left_semi")
+        )
+        (cut,) = _computed(facts.left_out(folded, close, asked))
         more = {
-            "marks": self._first["marks"].unionByName(close),
+            "marks": self._first["marks"].unionByName(facts.newest(close, cut)),
             "sightings": self._sightings,
-            "readings": facts.folded(self._readings, ends, asked),
+            "readings": facts.newest(folded, cut),
+            "left_out": cut,
             "latest": ends.where(F.col("task_id").isNotNull()),
             "saved": self._saved,
             "copies": facts.settled_copies(compared),
@@ -278,7 +283,8 @@ class Thin:
     def _asked(self, tasks: Sequence[Asked]) -> DataFrame:
         spark = self._curve.sparkSession
         return spark.createDataFrame(
-            list(tasks), ", ".join((*(f"{name} string" for name in TASK), "edges array<bigint>"))
+            list(tasks),
+            ", ".join((*(f"{name} string" for name in TASK), "edges array<bigint>", "most bigint")),
         )
 
 
