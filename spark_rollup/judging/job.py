@@ -5,6 +5,7 @@ Rows are handed over pickled: that needs neither pandas nor pyarrow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,8 +49,8 @@ SAID = "said"
 Part = tuple[str, Any]
 """Field and row."""
 
-Asked = tuple[str, str, str, list[int], int]
-"""A task in question: namespace, application, task, `Task.edges`, and how many of its rows a worker is given."""
+Asked = tuple[str, str, str, list[int]]
+"""A task in question: namespace, application, task, and `Task.edges`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,7 @@ def _questioned(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterato
     place, (given, said) = group[0], _given(group)
     if place[1] is not None:
         app, tasks = reduce.application(place, given, said, common.pods.get(place[0], {}), common.asked)
-        most = sizes.most_rows(len(tasks))
-        yield from ((place[0], place[1], task, app.task(task).edges, most) for task in tasks)
+        yield from ((place[0], place[1], task, app.task(task).edges) for task in tasks)
 
 
 def _of_group(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[tuple[str, Row]]:
@@ -281,11 +281,11 @@ class Thin:
         return facts.drawn(self._curve, self._asked(tasks)).select(*TIMELINE.names)
 
     def _asked(self, tasks: Sequence[Asked]) -> DataFrame:
-        spark = self._curve.sparkSession
-        return spark.createDataFrame(
-            list(tasks),
-            ", ".join((*(f"{name} string" for name in TASK), "edges array<bigint>", "most bigint")),
-        )
+        """List them, each with how many of its rows a worker is given."""
+        number = Counter(x[:2] for x in tasks)
+        rows = [(*x, sizes.most_rows(number[x[:2]])) for x in tasks]
+        names = (*(f"{name} string" for name in TASK), "edges array<bigint>", "most bigint")
+        return self._curve.sparkSession.createDataFrame(rows, ", ".join(names))
 
 
 def _selected(frames: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
