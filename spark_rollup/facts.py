@@ -10,9 +10,12 @@ from __future__ import annotations
 from string import Template
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from spark_rollup.columns import TASK
 from spark_rollup.fleet import sizes as small
 from spark_rollup.fleet.events import MICROS, SLOT_US
+from spark_rollup.fleet.pods import TOO_MANY
 from spark_rollup.fleet.rows import Reading
 from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.single_partition import single_partition
@@ -30,6 +33,7 @@ _NAMES = {
     "HOUR": f"floor(observed_at_us / {3600 * MICROS}) AS slot",
     "CURVE_SLOT": f"floor(at_us / {small.SLOT_US})",
     "THING": "STRUCT<what: STRING, key: STRING, task_id: STRING, store: STRING>",
+    "TOO_MANY": TOO_MANY,
     "UNKNOWN": "CAST(NULL AS BIGINT)",
     "SAYS": ", ".join(Reading._fields[small.SAYS :]),
     "PARTS": """(
@@ -285,6 +289,33 @@ def folded(readings: DataFrame, copies: DataFrame, asked: DataFrame) -> DataFram
         copies=copies,
         asked=asked,
     )
+
+
+def left_out(readings: DataFrame, marks: DataFrame, asked: DataFrame) -> DataFrame:
+    """Say what has to be left out of tasks with too many rows, as `fleet.sizes.left_out` does: `fleet.rows.Gap`.
+
+    All is of tasks that are asked about: `folded` readings, marks of `fleet.holds.FREQUENT`; `asked` has `most`.
+    """
+    return _query(
+        """
+        WITH own AS (SELECT $TASK, pod, at_us FROM {readings} UNION ALL SELECT $TASK, pod, at_us FROM {marks}),
+        cut AS (
+            SELECT $TASK, max(at_us) AS to_us FROM (
+                SELECT *, row_number() OVER (PARTITION BY $TASK ORDER BY at_us DESC) AS place FROM own
+            ) JOIN {asked} USING ($TASK) WHERE place > most GROUP BY $TASK
+        )
+        SELECT $TASK, pod, min(at_us) AS from_us, to_us, '$TOO_MANY' AS cause, count(*) AS missing
+        FROM own JOIN cut USING ($TASK) WHERE at_us <= to_us GROUP BY $TASK, pod, to_us""",
+        readings=readings,
+        marks=marks,
+        asked=asked,
+    )
+
+
+def newest(rows: DataFrame, cut: DataFrame) -> DataFrame:
+    """Leave out rows of tasks that are not after the end of the task's gaps (`left_out`)."""
+    ends = cut.groupBy(*TASK).agg(F.max("to_us").alias("to_us"))
+    return rows.join(ends, list(TASK), "left").where("to_us IS NULL OR at_us > to_us").drop("to_us")
 
 
 def curve(readings: DataFrame) -> DataFrame:

@@ -108,11 +108,13 @@ def _judged(app: Application, task: Task, x: _Suspect) -> Iterator[Row]:
     replica = _closest_replica(task, x, own.offset) if own else None
     less = bool(own and replica and far_less(own.puts, replica.puts))
     # a replica's live keys alone are far more than this store ever got: no compaction explains that
-    proved = bool(own and replica and replica.entries_low is not None and replica.entries_low > own.puts * 2)
+    fuller = bool(own and replica and replica.entries_low is not None and replica.entries_low > own.puts * 2)
+    # among what is left out may be a closer replica, and more of the store itself
+    proved = fuller and task.cut_us is None
     if x.said is None:
         # far less than a replica, and nothing from before the old offset
         no_history = own is not None and own.puts <= (own.offset - (x.old_offset or 0)) * 1.1 + 1
-        if not (less and (no_history or proved)):
+        if not (less and (no_history or fuller)):
             return
     comparison = None
     if own and replica:

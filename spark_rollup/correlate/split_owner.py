@@ -165,7 +165,12 @@ def _most(values: Iterator[int | None] | set[int | None]) -> int | None:
 def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead: _Ahead) -> Row:
     assert app.settings
     pod, other = pair.pod, pair.other_pod
-    unwatched = any(app.was_unwatched(x, task.id, pair.from_us, still_us) for x in (pod, other))
+    # among what is left out may be how far the first one came
+    unseen = (
+        None if task.cut_us is None else f"what was said up to {moment(task.cut_us)} was too much to be read"
+    )
+    if any(app.was_unwatched(x, task.id, pair.from_us, still_us) for x in (pod, other)):
+        unseen = "one of the two was not watched all the time"
     unknown = app.settings.num_standby_replicas is None
     # the overlap's ends are reported by two pods: their clocks may make this much of it
     brief = still_us - pair.from_us <= app.settings.session_ms * 1_000 + SKEW_US
@@ -173,12 +178,12 @@ def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead:
     exactly_once = (guarantee or "").startswith("exactly_once")
     warm_ups = _has_warm_ups(app)
     overtaken = warm_ups and (exactly_once or guarantee is None)  # by what follows it: its files stand still
-    quiet = unwatched or (exactly_once and not pair.lasting)
+    quiet = unseen is not None or (exactly_once and not pair.lasting)
     sure = Confidence.SUSPECTED if unknown or brief or overtaken else Confidence.CONFIRMED
     return finding(
         META, app.where, pair.from_us, task_id=task.id, pod=pod,
         severity=(Severity.INFO if quiet else Severity.WARNING).value,
-        confidence=(Confidence.UNKNOWN if unwatched else sure).value,
+        confidence=(Confidence.UNKNOWN if unseen else sure).value,
         status=(Status.OPEN if pair.lasting else Status.RESOLVED).value,
         ended_us=still_us,
         affected=Affected.POSSIBLY.value,
@@ -188,13 +193,13 @@ def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead:
         ],
         summary=f"{pod} still holds {task.id} without moving anything for {whole_seconds(still_us - pair.from_us)} s,"
         f" while {other} works on it",
-        evidence=_evidence(place(app.name, task.id), pair, still_us, ahead, unwatched=unwatched),
+        evidence=_evidence(place(app.name, task.id), pair, still_us, ahead, unseen),
         next_action=_next_action(app, task, pair, still_us, exactly_once=exactly_once),
         pods=[pod, other],
     )  # fmt: skip
 
 
-def _evidence(where: str, pair: _Overlap, still_us: int, ahead: _Ahead, *, unwatched: bool) -> list[Entry]:
+def _evidence(where: str, pair: _Overlap, still_us: int, ahead: _Ahead, unseen: str | None) -> list[Entry]:
     pod, other = pair.pod, pair.other_pod
     at = "" if ahead.own_offset is None else f"; it is at offset {ahead.own_offset}"
     to = "" if ahead.other_offset is None else f" to offset {ahead.other_offset}"
@@ -204,7 +209,7 @@ def _evidence(where: str, pair: _Overlap, still_us: int, ahead: _Ahead, *, unwat
         entry(pair.from_us, both, where),
         entry(still_us, f"no file of {pod}'s copy changed until {moment(still_us)}{at}", pod),
         entry(still_us, f"{other}'s copy moved on{to}{more}", other),
-        entry(pair.from_us, "one of the two was not watched all the time", "rollup") if unwatched else None,
+        None if unseen is None else entry(pair.from_us, unseen, "rollup"),
     )
 
 

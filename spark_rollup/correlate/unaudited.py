@@ -1,7 +1,8 @@
 """Pods and times that no agent watched: there "no finding" means "unknown", not "fine".
 
 Signal: holes in an agent's sequence, blind intervals in its heartbeats, silence, an agent that did not run, a clock
-    that is ahead of all others; heartbeats that count more open findings than are in the input.
+    that is ahead of all others; heartbeats that count more open findings than are in the input; tasks of which more is
+    known than a worker can hold.
 Fires when: any such interval or count exists in the input; one finding per pod and cause.
 Clears when: the interval is before the look-back; what is counted is in the input.
 Stays quiet when: the last thing an agent said is that it stops, and nothing came after.
@@ -18,7 +19,7 @@ from agent.contract.units import Twin
 from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, has_ended
+from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, TOO_MANY, has_ended
 from spark_rollup.fleet.rows import Entry, Gap, Heard
 from spark_rollup.fleet.words import entry, finding, whole_seconds
 
@@ -48,6 +49,7 @@ _SENTENCES = {
     MISSED: "its agent counts open findings that are not in the input",
     SILENT: "the agent said nothing",
     STOPPED: "the agent was stopped",
+    TOO_MANY: "of some tasks more is known than one worker can hold, and the oldest of it was not read",
     FAST: "its clock is ahead of all others, or all others fell silent at once; the audit ends where they do",
 }
 
@@ -59,6 +61,7 @@ _ACTIONS = {
     STOPPED: "Nothing, if the agent was restarted on purpose; what changed meanwhile is unknown.",
     MISSED: "Read on that pod what is open: its page, or `statewarden scan`. Add the missing segments, or wait:"
     " an agent says again what is open at each start and every 6 hours.",
+    TOO_MANY: "Run `statewarden-rollup compact --snapshots` once a day: it keeps less of days that are over.",
     FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, check the other agents.",
 }
 
@@ -83,8 +86,11 @@ def _of_gaps(app: Application, pod: str, cause: str, gaps: list[Gap]) -> Row:
     known = [x.missing for x in gaps if x.missing is not None]
     harmless = cause in (EARLIER, STOPPED)
     loud = not harmless and (unwatched_us > SHORT_US or cause in (LOST, SILENT, FAST))
-    lost = f", {sum(known)} events missing" if known else ""
-    counted = f"{len(gaps)} interval{'' if len(gaps) == 1 else 's'}, {whole_seconds(unwatched_us)} s unwatched{lost}"
+    seen, there = ("read", "left out") if cause == TOO_MANY else ("watched", "missing")
+    lost = f", {sum(known)} events {there}" if known else ""
+    counted = (
+        f"{len(gaps)} interval{'' if len(gaps) == 1 else 's'}, {whole_seconds(unwatched_us)} s un{seen}{lost}"
+    )
     shown = sorted(_entry(x) for x in gaps)[:MAX_INTERVALS]
     return _finding(app, pod, cause, min(x.from_us for x in gaps), f"; {counted}", shown, loud=loud)
 
@@ -92,7 +98,8 @@ def _of_gaps(app: Application, pod: str, cause: str, gaps: list[Gap]) -> Row:
 def _entry(gap: Gap) -> Entry:
     missing = "" if gap.missing is None else f", {gap.missing} events missing"
     task = "" if gap.task_id is None else f", task {gap.task_id}"
-    what = f"no agent watched from {moment(gap.from_us)} to {moment(gap.to_us)}{missing}{task}"
+    who = "not all is read" if gap.cause == TOO_MANY else "no agent watched"
+    what = f"{who} from {moment(gap.from_us)} to {moment(gap.to_us)}{missing}{task}"
     return entry(gap.from_us, what, gap.pod)
 
 

@@ -81,7 +81,7 @@ def _judged(app: Application, task: Task, said: Said) -> Row:
     fuller = bool(own and richest and far_less(own.puts, richest.entries_low) and _reaches(own, richest))
     # the agent's `resurrected-checkpoint` of this store may be what was lost: then this is the wrong name
     reported_us = min(said.observed_at_us, opened_us + _REPORTED_WITHIN_US)
-    proved = fuller and not app.was_unwatched(pod, task.id, opened_us, reported_us)
+    proved = fuller and task.cut_us is None and not app.was_unwatched(pod, task.id, opened_us, reported_us)
     keep = f" If {owner.pod} still has its directory, keep it as the reference." if owner else ""
     loud = {"severity": Severity.CRITICAL.value, "confidence": Confidence.CONFIRMED.value} if proved else {}
     return finding(

@@ -90,6 +90,8 @@ class Task:
     latest: list[Latest] = field(default_factory=list)
     saved: list[Saved] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
+    cut_us: int | None = None
+    """Readings, checkpoints and flushes up to then were too many to be read one by one; None = all are there."""
 
     @property
     def edges(self) -> list[int]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from agent.contract.events import Change
-from spark_rollup.fleet.application import Application
+from spark_rollup.fleet.application import Application, Task
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Gap, Mark, Reading, Saved
 from spark_rollup.fleet.sizes import Point
@@ -44,27 +44,37 @@ def gaps(namespace: str, unseen: Iterable[Gap]) -> Iterator[Row]:
         )
 
 
-def timelines(app: Application, asked: Collection[str], points: Iterable[Point]) -> list[Row]:
+def timelines(app: Application, asked: Collection[str], points: Iterable[Point]) -> Iterator[Row]:
     """Put all of an application on one table: lanes of intervals and marks.
 
     Lanes: holder, cleaner, process, incarnation (intervals); checkpoint, created, deleted, checkpoint-deleted, size
     (marks). Checkpoints and sizes of tasks that are not in question (`asked`) are thinned out: one per slot of
     `sizes.SLOT_US`.
     """
-    rows = [_row(*app.where, None, x.pod, "process", x.from_us, x.to_us) for x in app.lives]
+    yield from _once(_row(*app.where, None, x.pod, "process", x.from_us, x.to_us) for x in app.lives)
     for task in app.tasks.values():
-        where = (*app.where, task.id)
-        rows += [
-            _row(*where, x.pod, "cleaner" if x.cleaner else "holder", x.from_us, x.to_us,
-                 detail="lasting" if x.lasting else None)
-            for x in task.holds
-        ]  # fmt: skip
-        marks: Sequence[Mark | Saved] = task.marks if task.id in asked else [*task.marks, *task.saved]
-        rows += [row for x in marks if (row := _mark(where, x))]
-        rows += _incarnations(where, task.marks)
-        rows += [_size(where, x) for x in task.readings]
-    rows += [_size((*app.where, x.task_id), x) for x in points if x.task_id not in asked]
-    return list({tuple(row.items()): row for row in rows}.values())
+        yield from _once(_of_task((*app.where, task.id), task, thinned=task.id not in asked))
+    yield from _once(_size((*app.where, x.task_id), x) for x in points if x.task_id not in asked)
+
+
+def _of_task(where: tuple[str, str | None, str], task: Task, *, thinned: bool) -> Iterator[Row]:
+    for x in task.holds:
+        lane, detail = "cleaner" if x.cleaner else "holder", "lasting" if x.lasting else None
+        yield _row(*where, x.pod, lane, x.from_us, x.to_us, detail=detail)
+    marks: Sequence[Mark | Saved] = [*task.marks, *task.saved] if thinned else task.marks
+    yield from (row for x in marks if (row := _mark(where, x)))
+    yield from _incarnations(where, task.marks)
+    yield from (_size(where, x) for x in task.readings)
+
+
+def _once(rows: Iterable[Row]) -> Iterator[Row]:
+    """Leave out repeats. Rows of a task in question are many: none of them is kept, only what it says."""
+    seen: set[tuple[object, ...]] = set()
+    for row in rows:
+        said = tuple(row.values())
+        if said not in seen:
+            seen.add(said)
+            yield row
 
 
 def _mark(where: tuple[str, str | None, str], x: Mark | Saved) -> Row | None:

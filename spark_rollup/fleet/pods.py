@@ -13,6 +13,7 @@ from spark_rollup.fleet.rows import Heard, Unwatched
 LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in-input"
 SILENT, STOPPED = "silent-agent", "agent-not-running"
 FAST = "clock-ahead"
+TOO_MANY = "too-many-readings"
 
 
 def has_ended(heard: Heard, as_of_us: int) -> bool:

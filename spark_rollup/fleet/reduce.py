@@ -10,13 +10,13 @@ from typing import Any
 from agent.contract.events import Confidence, Status
 from spark_rollup.config import Override
 from spark_rollup.fleet import beats, coverage, gaps, holds, lanes, levels, settings, sizes
-from spark_rollup.fleet.application import Application, Place, Pod, Pods, Rule
+from spark_rollup.fleet.application import Application, Place, Pod, Pods, Rule, Task
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.judge import judge
 from spark_rollup.fleet.meta import Row
-from spark_rollup.fleet.pods import known_pod
+from spark_rollup.fleet.pods import TOO_MANY, known_pod
 from spark_rollup.fleet.questioned import questioned
-from spark_rollup.fleet.rows import Said
+from spark_rollup.fleet.rows import Gap, Mark, Reading, Said
 from spark_rollup.fleet.thin import OfApplication, OfPod
 
 TIMELINES, COVERAGE, PODS, KNOWN_PODS = "timelines", "coverage", "pods", "known_pods"
@@ -132,7 +132,29 @@ def application(
             getattr(app.task(row.task_id), name_).append(row)
     for task in app.tasks.values():
         task.readings = sizes.folded(task.readings, task.edges) if task.readings else []
+    _leave_out(app, [app.task(one) for one in tasks], given.left_out)
     return app, tasks
+
+
+def _leave_out(app: Application, asked: Sequence[Task], known: Sequence[Gap]) -> None:
+    """Leave out the oldest rows of tasks that have too many, and tell it as gaps of these tasks (`known`: by Spark)."""
+    most = sizes.most_rows(len(asked))
+    found = list(known)
+    for task in asked:
+        rows: list[Reading | Mark] = [*task.readings, *(x for x in task.marks if x.change in holds.FREQUENT)]
+        found += sizes.left_out(rows, most)
+    unseen: dict[str, list[Gap]] = defaultdict(list)
+    for gap in found:
+        unseen[gap.pod].append(gap._replace(application_id=app.name))
+        app.task(gap.task_id or "").cut_us = gap.to_us
+    for task in asked:
+        if (cut_us := task.cut_us) is not None:
+            task.readings = [x for x in task.readings if x.at_us > cut_us]
+            task.marks = [x for x in task.marks if x.change not in holds.FREQUENT or x.at_us > cut_us]
+    for name, own in unseen.items():
+        pod = app.pods.get(name, Pod(name))
+        unwatched = [*pod.unwatched, *gaps.merged(name, own)]
+        app.pods = {**app.pods, name: replace(pod, gaps=[*pod.gaps, *own], unwatched=unwatched)}
 
 
 def tell(
@@ -141,6 +163,9 @@ def tell(
     """Judge an application: (table, row)."""
     yield from judge(app, asked.rules)
     yield from ((TIMELINES, row) for row in lanes.timelines(app, tasks, given.curve))
+    left_out = [x for pod in app.pods.values() for x in pod.gaps if x.cause == TOO_MANY]
+    yield from ((TIMELINES, row) for row in lanes.gaps(app.namespace, left_out))
+    yield from ((UNSEEN, {"namespace": app.namespace, **x._asdict()}) for x in left_out)
     where = {"namespace": app.namespace, "application_id": app.name}
     if app.settings is not None:
         yield RELEASES, where | {"release": app.settings.release, "not_given": list(app.settings.not_given)}

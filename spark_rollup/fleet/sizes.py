@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from agent.contract.events import Change, Kind
 from spark_rollup.fleet.events import MICROS, Event, last_known
-from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved
+from spark_rollup.fleet.pods import TOO_MANY
+from spark_rollup.fleet.rows import Copy, Gap, Latest, Mark, Reading, Saved
 
 SLOT_US = 600 * MICROS
 """The curve of a copy has one point per slot (microseconds)."""
+
+MOST_ROWS = 200_000
+"""So many readings, checkpoints and flushes of one application are read one by one, as many of each of its tasks in
+question: each takes 1.2 KiB of a worker's memory. The recorded fleet with the most has 599."""
 
 SAYS = Reading._fields.index("identity")
 """What a reading says begins with this field; before it are the copy and the time."""
@@ -65,18 +71,49 @@ def folded(readings: Iterable[Reading], edges: Iterable[int]) -> list[Reading]:
         copies[x.store, x.pod].append(x)
     found: list[Reading] = []
     for own in copies.values():
-        own = sorted([*own, *edges], key=_place)
-        told = [None, *(None if isinstance(x, int) else x[SAYS:] for x in own), None]
+        together = groupby(sorted([*own, *edges], key=_time), key=_time)
+        own = [
+            x for _, same in together for x in sorted(same, key=_place)
+        ]  # keys of few at once: they are large
         found += (
-            x for x, (before, now, after) in zip(own, zip(told, told[1:], told[2:], strict=False), strict=True)
-            if not isinstance(x, int) and not before == now == after
+            x for before, x, after in zip([None, *own], own, [*own[1:], None], strict=False)
+            if not isinstance(x, int) and not _says(before) == x[SAYS:] == _says(after)
         )  # fmt: skip
     return found
+
+
+def _time(x: Reading | int) -> int:
+    return x if isinstance(x, int) else x.at_us
+
+
+def _says(x: Reading | int | None) -> tuple[Any, ...] | None:
+    return x[SAYS:] if isinstance(x, Reading) else None
 
 
 def _place(x: Reading | int) -> tuple[Any, ...]:
     """As Spark sorts: an edge goes before readings of its time, and what is not known before all that is."""
     return (x,) if isinstance(x, int) else (x.at_us, *((part is not None, part) for part in x[SAYS:]))
+
+
+def most_rows(tasks: int) -> int:
+    """Return how many rows of each of so many tasks in question are read one by one."""
+    return max(MOST_ROWS // max(tasks, 1), 1)
+
+
+def left_out(rows: Sequence[Reading | Mark], most: int) -> list[Gap]:
+    """Say what has to be left out of a task's rows so that at most so many, the newest, remain: one gap for each pod.
+
+    They all end at one time, and none of up to then remains.
+    """
+    if len(rows) <= most:
+        return []
+    cut_us = sorted((x.at_us for x in rows), reverse=True)[most]
+    pods: dict[str, list[int]] = defaultdict(list)
+    for x in rows:
+        if x.at_us <= cut_us:
+            pods[x.pod].append(x.at_us)
+    task = rows[0].task_id
+    return [Gap(pod, None, task, min(own), cut_us, TOO_MANY, len(own)) for pod, own in pods.items()]
 
 
 def _of_transition(x: Event, store: str) -> Reading:

@@ -16,7 +16,7 @@ from spark_rollup.fleet import holds, sizes
 from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.beats import Beat, Stretch
 from spark_rollup.fleet.events import Event
-from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
+from spark_rollup.fleet.rows import Copy, Gap, Latest, Mark, Reading, Saved, Sighting
 
 
 @dataclass(slots=True)
@@ -46,6 +46,7 @@ class OfApplication:
     latest: list[Latest] = field(default_factory=list)  # `sizes.latest` of all tasks
     saved: list[Saved] = field(default_factory=list)  # `sizes.saved` of all tasks
     copies: list[Copy] = field(default_factory=list)  # `sizes.settled_copies`
+    left_out: list[Gap] = field(default_factory=list)  # `sizes.left_out`, where Spark did it
 
 
 def of_pods(

@@ -5,6 +5,7 @@ Rows are handed over pickled: that needs neither pandas nor pyarrow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,13 +20,13 @@ from spark_rollup.bronze import latest
 from spark_rollup.bronze.later import latest_minor
 from spark_rollup.bronze.snapshots import Carried
 from spark_rollup.columns import TASK
-from spark_rollup.fleet import holds, reduce
+from spark_rollup.fleet import holds, reduce, sizes
 from spark_rollup.fleet.application import Place
 from spark_rollup.fleet.beats import STOPPING, Beat, Stretch
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import TIMELINES, Question, Story
-from spark_rollup.fleet.rows import Copy, Latest, Mark, Reading, Saved, Sighting
+from spark_rollup.fleet.rows import Copy, Gap, Latest, Mark, Reading, Saved, Sighting
 from spark_rollup.fleet.thin import OfApplication, OfPod
 from spark_rollup.judging.told import Told
 from spark_rollup.schemas import TIMELINE
@@ -39,7 +40,7 @@ OF_POD: Mapping[str, Callable[..., Any]] = {
 
 OF_APPLICATION: Mapping[str, Callable[..., Any]] = {
     "events": Event, "marks": Mark, "points": holds.Point, "sightings": Sighting, "readings": Reading,
-    "latest": Latest, "saved": Saved, "copies": Copy,
+    "latest": Latest, "saved": Saved, "copies": Copy, "left_out": Gap,
 }  # fmt: skip
 """Field of `OfApplication` -> its rows."""
 
@@ -259,12 +260,16 @@ class Thin:
         """Give all, with the readings and marks of tasks in question."""
         asked, ends = self._asked(tasks), facts.latest(self._curve)
         several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
-        close = self._close.join(asked, list(TASK), "left_semi")
         compared = self._readings.join(several, [*TASK, "store"], "left_semi")
+        folded, close = _computed(
+            facts.folded(self._readings, ends, asked), self._close.join(asked, list(TASK), "left_semi")
+        )
+        (cut,) = _computed(facts.left_out(folded, close, asked))
         more = {
-            "marks": self._first["marks"].unionByName(close),
+            "marks": self._first["marks"].unionByName(facts.newest(close, cut)),
             "sightings": self._sightings,
-            "readings": facts.folded(self._readings, ends, asked),
+            "readings": facts.newest(folded, cut),
+            "left_out": cut,
             "latest": ends.where(F.col("task_id").isNotNull()),
             "saved": self._saved,
             "copies": facts.settled_copies(compared),
@@ -276,10 +281,11 @@ class Thin:
         return facts.drawn(self._curve, self._asked(tasks)).select(*TIMELINE.names)
 
     def _asked(self, tasks: Sequence[Asked]) -> DataFrame:
-        spark = self._curve.sparkSession
-        return spark.createDataFrame(
-            list(tasks), ", ".join((*(f"{name} string" for name in TASK), "edges array<bigint>"))
-        )
+        """List them, each with how many of its rows a worker is given."""
+        number = Counter(x[:2] for x in tasks)
+        rows = [(*x, sizes.most_rows(number[x[:2]])) for x in tasks]
+        names = (*(f"{name} string" for name in TASK), "edges array<bigint>", "most bigint")
+        return self._curve.sparkSession.createDataFrame(rows, ", ".join(names))
 
 
 def _selected(frames: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:

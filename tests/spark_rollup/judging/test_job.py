@@ -12,9 +12,11 @@ import pytest
 from spark_rollup.bronze import dedupe, load
 from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.correlate import RULES
+from spark_rollup.fleet import sizes
 from spark_rollup.fleet.reduce import Question
 from spark_rollup.judging.job import Wide
 from spark_rollup.judging.plain import collected
+from spark_rollup.judging.told import Told
 from spark_rollup.spark.rows import rows_of
 from tests.spark_rollup.support.drawn import drawn
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us, story
@@ -50,8 +52,8 @@ def texts(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     return Counter(json.dumps(row, sort_keys=True) for row in rows)
 
 
-def test_what_spark_thins_and_workers_judge_is_what_the_driver_says(spark, tmp_path):
-    """All stories, each told twice, split over partitions: every table is the same."""
+def test_what_spark_thins_and_workers_judge_is_what_the_driver_says(spark, tmp_path, monkeypatch):
+    """All stories, each told twice, split over partitions: every table is the same; of few rows a task, too."""
     for copy in ("one", "two"):
         (tmp_path / copy).mkdir()
         fleets = [*STORIES.values(), *drawn()[:FLEETS]]
@@ -62,8 +64,14 @@ def test_what_spark_thins_and_workers_judge_is_what_the_driver_says(spark, tmp_p
     # a clock that is ahead, too: any will do
     pod = (f"{__name__.rpartition('.')[2]}.hours_of_summaries", "pod-a")
     asked = Question(at_us(HORIZON_S), rules=RULES, ahead={pod: 5_000_000})
-    there = wide.until(asked.as_of_us).told(asked)
-    here = collected(load.load(spark, tmp_path)).until(asked.as_of_us).told(asked)
+    plain = collected(load.load(spark, tmp_path)).until(asked.as_of_us)
+    for most in (sizes.MOST_ROWS, 4):
+        monkeypatch.setattr(sizes, "MOST_ROWS", most)
+        compared(wide.until(asked.as_of_us).told(asked), plain.told(asked))
+
+
+def compared(there: Told, here: Told) -> None:
+    """What was told must be the same."""
     assert there.rows.keys() | {"timelines"} == here.rows.keys()
     assert there.timelines is not None
     lanes = [*there.of("timelines"), *rows_of(there.timelines)]

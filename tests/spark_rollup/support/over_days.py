@@ -68,11 +68,16 @@ def fleets(number: int) -> Iterator[tuple[str, Told]]:
         yield f"drawn-{index}", over_midnight(events, HORIZON_S * (0.2 + 0.1 * (index % 7)))
 
 
-def stories() -> Iterator[tuple[str, Told]]:
-    """Give what the tests of all rules tell, with a midnight anywhere in it, and three that last for days."""
+def of_all_rules() -> dict[str, Fleet]:
+    """Give what the tests of all rules tell."""
     for path in sorted((Path(__file__).parents[1] / "correlate").glob("test_*.py")):
         importlib.import_module(f"tests.spark_rollup.correlate.{path.stem}")
-    for name, fleet in list(STORIES.items()):
+    return dict(STORIES)
+
+
+def stories() -> Iterator[tuple[str, Told]]:
+    """Give what the tests of all rules tell, with a midnight anywhere in it, and three that last for days."""
+    for name, fleet in of_all_rules().items():
         for part in range(5):
             yield f"{name} {part}", over_midnight(told(fleet), HORIZON_S * (0.1 + 0.2 * part))
     for tell in (thawed, left_alone, cloned_in_turn, both_at_work):
