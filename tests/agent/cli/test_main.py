@@ -14,7 +14,9 @@ from agent.cli import catalogue, main
 from agent.cli.version import version_text
 from tests.agent.cli.commands import PLAIN, Said
 
-UNSURE = ["--set", "processing_guarantee=exactly_once", "--set", "kafka_streams_version=2.1.1"]
+UNSURE = [
+    "--set", "processing_guarantee=exactly_once", "--set", "kafka_streams_version=2.1.1", "--set", "upgrade_from=2.1.1",
+]  # fmt: skip
 """With these the planted damage is a suspicion: an owner of that release may have wiped the store."""
 
 

@@ -124,7 +124,8 @@ def test_scan_reads_applications_side_by_side(statewarden: Callable, tmp_path: P
     """Settings of one application say nothing of the other below the same directory."""
     plant(tmp_path / "state", application="one")
     plant(tmp_path / "state", application="two")
-    exactly = ("--set", "two:processing_guarantee=exactly_once", "--set", "two:kafka_streams_version=2.1.1")
+    facts = ("processing_guarantee=exactly_once", "kafka_streams_version=2.1.1", "upgrade_from=2.1.1")
+    exactly = [word for fact in facts for word in ("--set", f"two:{fact}")]
     said = statewarden("scan", tmp_path / "state", "--json", *exactly, *PLAIN)
     found = {row["application_id"]: row["severity"] for row in said.findings if row["task_id"] == "0_0"}
     assert found == {"one": "critical", "two": "warning"}
