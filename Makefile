@@ -104,7 +104,7 @@ site-links: $(SITE)/.set-up ## ask every address outside the site (needs network
 # A separate environment: no test needs it.
 $(SITE)/.set-up: deploy/locks/site.txt | $(STAMP)
 	@$(PY) -m venv --clear "$(SITE)"
-	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/site.txt
+	@$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r deploy/locks/site.txt
 	@touch "$@"
 
 sbom: $(SUPPLY)/.set-up ## write bills of materials (CycloneDX) of the wheel and the images into build/sbom
@@ -122,7 +122,7 @@ audit-locks: $(SUPPLY)/.set-up ## ask for advisories about everything in deploy/
 # A separate environment: these tools want other versions than the rest, and nothing of ours runs in it.
 $(SUPPLY)/.set-up: deploy/locks/supply.txt | $(STAMP)
 	@$(PY) -m venv --clear "$(SUPPLY)"
-	@$(SUPPLY)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/supply.txt
+	@$(SUPPLY)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r deploy/locks/supply.txt
 	@touch "$@"
 
 evaluate: setup ## replay every recorded scenario; expected, found, misses, false alarms

@@ -46,7 +46,7 @@ install() {
     uv pip install --quiet --python "$venv/bin/python" --no-build-isolation "$@"
   else
     "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$venv/bin/python" -m ensurepip >/dev/null
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation "$@"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --no-build-isolation "$@"
   fi
 }
 

@@ -15,7 +15,7 @@ say "packages from deploy/locks/charts.txt (145 MB when installed)"
 if command -v uv >/dev/null 2>&1 && uv --version >/dev/null 2>&1; then
   uv pip install --quiet --python "$venv/bin/python" --require-hashes -r deploy/locks/charts.txt
 else
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/charts.txt
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r deploy/locks/charts.txt
 fi
 
 # The floor of what the charts promise: an old release, repackaged by a third party, hence the checksum.

@@ -13,7 +13,7 @@ say "packages from deploy/locks/delivery.txt (about 100 MB)"
 if command -v uv >/dev/null 2>&1 && uv --version >/dev/null 2>&1; then
   uv pip install --quiet --python "$venv/bin/python" --require-hashes -r deploy/locks/delivery.txt
 else
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/locks/delivery.txt
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r deploy/locks/delivery.txt
 fi
 
 if ! compgen -G "$venv/kafka-broker/kafka_2.13-3.9.*.jar" >/dev/null; then

@@ -149,6 +149,7 @@ def _installer(python: Path) -> list[str]:
         "install",
         "--quiet",
         "--disable-pip-version-check",
+        "--no-compile",
     ]
 
 
