@@ -53,7 +53,7 @@ def json_lines(
     """Write all lines: one per finding and per incident, and one summary, also of nothing. docs/scan.md has the fields.
 
     A finding names its incident and an incident has no findings, so that the size grows with what was found and not
-    with its square. Every list has a bound, and says how much there is.
+    with its square. Every list but that of applications has a bound, and says how much there is.
 
     `findings`: what was found, in the order of opening. `incidents`: the same as incidents, the worst first.
     `read`: what was read, in a sentence. `unread`: place -> why it could not be read. `in_use`: applications on which

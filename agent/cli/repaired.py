@@ -186,7 +186,7 @@ def _judge_task(
         return
     if lives & task.identities:
         said.against.append(f"{application}/{name} still has the store that was found damaged")
-    for database in task.databases if after_us is not None else ():
+    for database in [] if after_us is None else task.databases:
         # a copy of the damaged one has its data, whatever its files' times are
         made_us = min(database.born_us, database.oldest_data_us or database.born_us)
         if made_us <= (after_us or 0):

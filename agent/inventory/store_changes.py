@@ -80,10 +80,11 @@ def _is_nobody_there(application: Application, task: Task) -> bool:
     """Return whether no process works on a task: then a `LOCK` that is not there is one that nobody holds.
 
     Copies of a store (RocksDB's own backups, rsync with a filter) have none, and the next open makes it. A process
-    would go on to hold one that was removed.
+    would go on to hold one that was removed; so it would the application's own, which comes with the process file.
     """
     may_be_held = {LockState.HELD, LockState.UNKNOWN} & {application.lock, task.lock}
-    return not may_be_held and not application.processes
+    removed = application.lock is None and application.process_id is not None
+    return not may_be_held and not removed and not application.processes
 
 
 def _note_bare(task: Task, reading: DatabaseReading) -> None:

@@ -13,6 +13,7 @@ from agent.judging.upstream import TORN_DELETION
 from agent.judging.wording import checkpoint_of
 from agent.layout import names
 from agent.quantities.changelog import is_real
+from agent.quantities.verdicts import may_hold_all
 
 JUDGE_THE_ORIGINAL = (
     "Check the original, or a copy that kept its file times (cp -a, rsync -a, tar). Before an application runs on a"
@@ -57,8 +58,10 @@ class Older(AtRest):
 
     @property
     def is_certain(self) -> bool:
-        """It was never put as often as its offset says, either."""
-        return self.is_likely and not self.database.unnamed and self.database.puts < self.offset
+        """Nor was it ever put as often as its offset says."""
+        markers = self.case.settings.exactly_once is not False
+        holds_all = may_hold_all(self.database.puts, self.offset, markers=markers)
+        return self.is_likely and not self.database.unnamed and not holds_all
 
 
 class Copied(AtRest):
@@ -98,12 +101,10 @@ def _written_and_born(x: AtRest, _: Proof | None) -> Iterator[Evidence]:
         yield Evidence(oldest_us, "oldest data of the store, by its own properties", x.place)
     what = f"file time of the checkpoint with offset {x.offset}"
     yield Evidence(x.fact.written_us, what, checkpoint_of(x.task))
-    born = (
-        "oldest data of the store, which has no IDENTITY"
-        if x.database.unnamed
-        else "file time of the store's IDENTITY"
-    )
-    yield Evidence(x.born_us, born, identity)
+    if x.database.born_us:
+        yield Evidence(x.born_us, "file time of the store's IDENTITY", identity)
+    else:
+        yield Evidence(x.born_us, "oldest data of the store, whose IDENTITY can't be read", x.place)
 
 
 EMPTY = Rule[Empty](

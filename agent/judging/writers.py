@@ -36,11 +36,13 @@ def as_of(case: TaskCase, profile: Profile) -> TaskCase:
 def _other(case: ApplicationCase, store: Store) -> Profile:
     """Return the profile of the release that wrote where it cannot be the one that is there.
 
-    The configured one keeps offsets in stores, or ships another RocksDB than the one that opened them last.
+    The configured one keeps offsets in stores, or ships another RocksDB than the one that opened them last: that one
+    may have been replaced, so no issue concerns it for sure.
     """
     if case.says(Fact.OFFSETS_IN_STORE) is not Truth.YES and not case.profile.doubts:
         return case.profile
-    return any_writer(case, store)
+    found = any_writer(case, store)
+    return replace(found, doubts=case.profile.doubts) if case.profile.doubts else found
 
 
 def _versions(case: ApplicationCase, store: Store) -> frozenset[str]:

@@ -102,13 +102,18 @@ def gave_back(puts: int, whole: int) -> bool:
     return puts >= LOST_RATIO * whole
 
 
+def may_hold_all(puts: int, offset: int, *, markers: bool = True) -> bool:
+    """Return whether so many puts can be all records up to an offset; `markers`: each may have one of a commit."""
+    return puts >= (SAME_RATIO if markers else 1) * offset
+
+
 def continues_offset(store: Store, mark_puts: int, advance: int) -> bool:
     """Return whether a new store's first checkpoint is an old offset plus what was put since.
 
     About as many puts as offsets, never more, and far fewer than the old store held. A full restoration puts as much
     as its offset says, or what compaction left.
     """
-    about_equal = SAME_RATIO * advance <= mark_puts <= advance + max(2, advance // 100)
+    about_equal = may_hold_all(mark_puts, advance) and mark_puts <= advance + max(2, advance // 100)
     return about_equal and not gave_back(mark_puts, held_before(store))
 
 

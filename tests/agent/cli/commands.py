@@ -65,7 +65,7 @@ def plant(
     (database / "IDENTITY").write_text("6f5a2f0e-0000-4000-8000-000000000001\n")
     os.utime(database / "IDENTITY", (LONG_AGO_S + 3600, LONG_AGO_S + 3600))  # its data is younger: no copy
     file = root / application / task / ".checkpoint"
-    line = f"{application}-{store}-changelog {task.rpartition('_')[2]} 10000"
+    line = f"{application}-{store}-changelog {task.rpartition('_')[2]} 100000"
     file.write_bytes(f"0\n1\n{line}\n".encode() if checkpoint is None else checkpoint)
     os.utime(file, (LONG_AGO_S, LONG_AGO_S))
     return root

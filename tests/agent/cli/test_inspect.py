@@ -23,13 +23,17 @@ def test_what_differs_is_reported_store_by_store(
     statewarden: Callable, damaged: Path, tmp_path: Path
 ) -> None:
     """Different offsets, and a store that only one side has, are rows of their own: 1."""
-    other = plant(tmp_path / "other", checkpoint=b"0\n1\napp-s-changelog 0 10099\n")
+    other = plant(tmp_path / "other", checkpoint=b"0\n1\napp-s-changelog 0 100099\n")
     plant(other, task="0_1")
     said = statewarden("diff", damaged, other, "--json")
     assert (said.code, said.err) == (1, "")
     rows = {row["task_id"]: row for row in said.rows}
     assert {task: row["relation"] for task, row in rows.items()} == {"0_0": "B is ahead", "0_1": "only in B"}
-    assert (rows["0_0"]["a"]["offset"], rows["0_0"]["b"]["offset"], rows["0_1"]["a"]) == (10000, 10099, None)
+    assert (rows["0_0"]["a"]["offset"], rows["0_0"]["b"]["offset"], rows["0_1"]["a"]) == (
+        100000,
+        100099,
+        None,
+    )
 
 
 @pytest.mark.parametrize("other", [b"0\n1\napp-s-changelog 0 99\n", b"0\n0\n"])

@@ -41,7 +41,7 @@ def test_it_is_repaired_by_what_the_disk_tells(statewarden: Callable, tmp_path: 
     assert said.code == 0
     words = " ".join(said.out.split())
     assert words.startswith("i-000000000001: repaired yes a new reading finds nothing wrong with its tasks")
-    assert "app/0_0/s claims to be restored up to offset 10000" in words
+    assert "app/0_0/s claims to be restored up to offset 100000" in words
     assert words.endswith("- not verified: no broker was given (--bootstrap-servers)")
 
 

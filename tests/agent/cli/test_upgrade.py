@@ -65,16 +65,19 @@ def test_an_upgrade_makes_nothing_harmless(
     assert (said.code, found[:1]) == ((1, [loudest]) if loudest else (0, []))
 
 
-@pytest.mark.parametrize(("held", "code"), [(False, 1), (True, 3)])
+@pytest.mark.parametrize(("held", "code"), [(False, 1), (True, 3), (None, 3)])
 def test_a_store_without_its_lock_file_is_judged_or_not_known(
-    statewarden: Callable, repository: Path, tmp_path: Path, held: bool, code: int
+    statewarden: Callable, repository: Path, tmp_path: Path, held: bool | None, code: int
 ) -> None:
     """Backups of RocksDB have none. Beside a process it may be held all the same: then it is no all-clear."""
     place = unpacked(repository, tmp_path, "dirty-close-kill-4.3.1")
     for lock in place.rglob("LOCK"):
         lock.unlink()
     asked = ("scan", place, *told("4.3.1", EOS))
-    if held:
+    if held is None:  # the application's was removed, too: who holds it cannot be asked
+        next(place.glob("*/.lock")).unlink()
+        said = statewarden(*asked)
+    elif held:
         with locked(next(place.glob("*/.lock"))):
             said = statewarden(*asked)
         assert "LOCK (whether a process holds it cannot be asked)" in " ".join(said.out.split())

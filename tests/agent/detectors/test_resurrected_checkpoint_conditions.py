@@ -18,7 +18,7 @@ from tests.support.scenario_case import (
     store,
     task,
 )
-from tests.support.tables import PROVED, QUIET, SUSPECTED, UNKNOWN, said, table
+from tests.support.tables import LIKELY, PROVED, QUIET, SUSPECTED, UNKNOWN, said, table
 
 ID = "resurrected-checkpoint"
 OLD = {"release": "2.1.1"}
@@ -198,6 +198,11 @@ def left_behind(
     "opened before, and as it was made": ({"born": 14.9, "reopened": (9.8, 9.91), "oldest": None}, UNKNOWN),
     "opened very long before": ({"born": 100, "reopened": (9.8,), "oldest": None}, UNKNOWN),
     "no opening is known": ({"born": 14.9, "oldest": None}, SUSPECTED),
+    # a node's clock may have been ahead when a store was made that has all of its records
+    "as many puts as its offset": ({"puts": 3000}, LIKELY),
+    "one put less": ({"puts": 2999}, PROVED),
+    "half as many, under exactly-once": ({"puts": 1500, "guarantee": "exactly_once_v2"}, LIKELY),
+    "less than that": ({"puts": 1499, "guarantee": "exactly_once_v2"}, PROVED),
     "nothing was ever written": ({"born": 5, "puts": 0}, SUSPECTED),
     "an older store with data": ({"born": 5}, "its store was there before"),
     "its manifest was not read": ({"born": 5, "puts": 0, "manifest": None}, QUIET),

@@ -229,6 +229,9 @@ COPY = "its file times may be those of a copy"
     "a checkpoint that no commit wrote": (at_rest(offset=10_000), LIKELY),
     "a checkpoint that a commit may have written": (at_rest(offset=10_001), SUSPECTED),
     "and work half a minute later": (at_rest(40, offset=10_001), LIKELY),
+    # told the release with the fix, which a timer makes write the like while it restores
+    "4.2.2 leaves none that no commit wrote: an older one did": (at_rest(release="4.2.2"), LIKELY),
+    "one that its own restoration may have left": (at_rest(40, offset=10_001, release="4.2.2"), SUSPECTED),
 })  # fmt: skip
 def test_file_times(one, expected):
     """Without any history the times of the files say it."""

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.inventory.copied import copied_until_us, is_birth_known, is_copied, times_are_copied
+from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 
 SECOND_US = 1_000_000
@@ -88,3 +89,15 @@ def test_a_copy_that_no_one_opened_is_not_over():
 def test_own_data_decides_before_that_of_siblings(own: Database, sibling: Database, known: bool | None):
     """A store without data was copied with the others, or not; one that was made after the copy was not."""
     assert is_birth_known(task(own, sibling), own) is known
+
+
+def test_a_directory_in_which_all_times_are_set_to_one_is_a_copy():
+    """Its own time, too. One that was written to after all flushes that are known (a bulk load, compacted) is none."""
+    store = database(BORN_US, COPIED_US)
+    store.lock = LockState.FREE
+    store.flushed += ((1, BORN_US + SECOND_US),)
+    assert is_copied(store)
+    store.touched_us = COPIED_US
+    assert not is_copied(store)
+    store.touched_us, store.lock = 0, LockState.HELD
+    assert not is_copied(store)

@@ -50,6 +50,12 @@ def a_copy_is_suspected(fleet: Fleet) -> None:
 
 
 @story
+def a_copy_is_suspected_by_an_older_agent(fleet: Fleet) -> None:
+    """Which names no remedy."""
+    two_copies(fleet)[1].finds("torn-store", "0_0", 100, **{**TORN, "remedy": None})
+
+
+@story
 def a_copy_at_rest_is_suspected(fleet: Fleet) -> None:
     _, b = two_copies(fleet)
     b.releases("0_0", 400).finds("torn-store", "0_0", 500, **TORN)
@@ -108,7 +114,9 @@ def test_what_is_said_again_is_known(audited):
     assert "unknown" not in lines[1]
 
 
-@pytest.mark.parametrize("name", [a_copy_is_suspected, a_copy_at_rest_is_suspected])
+@pytest.mark.parametrize(
+    "name", [a_copy_is_suspected, a_copy_is_suspected_by_an_older_agent, a_copy_at_rest_is_suspected]
+)
 def test_a_copy_that_may_be_damaged_is_unknown(audited, name):
     """And none to rely on: nothing is safe beside a suspicion."""
     row = answer(audited, name, "pod-b")
