@@ -20,7 +20,7 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 from tools.affected_page import anchor_of_bug, harmful, name_of
 
-_PROOF = f"""Suspected? [Verify](../verify.md) first. `equal` or `behind` means a false alarm {WHILE_UNUSED}:
+_PROOF = f"""Suspected? [Verify](../verify.md) first; `equal` or `behind` is a false alarm {WHILE_UNUSED}:
 
     {proof_command("APP", "TASK", "STORE")}
 
@@ -46,9 +46,17 @@ def _runbook(name: str, page: str) -> str:
     )
 
 
+_REPORTS = {
+    Level.DAMAGE: "damage",
+    Level.EXPOSURE: "an exposure",
+    Level.EVENT: "an event",
+    Level.SELF: "what agents missed",
+}
+
+
 def _head(name: str) -> str:
     meta = _meta(name)
-    what = f"{meta.title} ({meta.level.value}, up to {meta.severity.value})."
+    what = f"Reports {_REPORTS[meta.level]}, up to {meta.severity.value}: {meta.title[0].lower()}{meta.title[1:]}."
     if isinstance(meta, RuleMeta):
         return what
     proof = _PROOF if can_be_proved(meta) else ""

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent.contract.codec import moment, printable, rfc3339
-from agent.contract.events import Affected, Level, Severity, Status
+from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
-from agent.contract.wording import named
+from agent.contract.wording import named, of_release
 from agent.detectors import BY_ID
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
@@ -22,11 +22,6 @@ from agent.judging.decision import in_kafkas_words
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
 _INDENT = "    "
-_AFFECTED = {
-    Affected.YES: "this release has it",
-    Affected.POSSIBLY: "this release may have it",
-    Affected.NO: "this release does not have it",
-}
 MOST_FINDINGS = 100  # findings of an incident that are written at most; 10,000 tasks may have one each
 WIDTH = 100  # columns at most: longer lines are hard to read
 
@@ -59,7 +54,7 @@ def incident_text(
         wrapped(_since(incident), width),
     ]
     if incident.title:
-        lines.append(wrapped(f"{_risk(incident)}. {_cause(incident)}", width))
+        lines.append(wrapped(f"{incident.claim}. {_cause(incident)}", width))
     elif incident.upstream:
         lines.append(wrapped(_cause(incident), width))
     if verbose:
@@ -133,15 +128,12 @@ def _since(incident: Incident[Finding]) -> str:
     return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
 
 
-def _risk(incident: Incident[Finding]) -> str:
-    title = incident.title
-    return f"Risk: {title[0].lower()}{title[1:]}" if incident.lead.level is Level.EXPOSURE else title
-
-
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
         return "Not a known bug of Kafka Streams"
-    return f"Bug: {', '.join(incident.upstream)}; {_AFFECTED[incident.affected]}"
+    several = "s" if len(incident.upstream) > 1 else ""
+    known = of_release(incident.upstream, incident.affected)
+    return f"Bug{several}: {', '.join(incident.upstream)}; {known}"
 
 
 def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:

@@ -34,8 +34,8 @@ META = DetectorMeta(
     needs=("state_cleanup_delay_ms", "kafka_streams_version"),
     upstream=(KAFKA_20663,),
     next_action=(
-        "No data is at risk, but the directory takes disk space. Stop the instance cleanly and start it again,"
-        " or upgrade. After a change of the topology the directory may belong to a task id that no longer exists."
+        "No data is at risk, but the directory takes disk space. On 4.3.0 only an upgrade helps:"
+        " a restart opens it again. On any other release the cleaner deletes it once the instance is RUNNING."
     ),
     consequence="It takes disk space until it is removed by hand.",
     alert_after_m=60,

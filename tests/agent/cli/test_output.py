@@ -212,7 +212,7 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
     for words in (
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
-        "A store resumed from an offset but lacks data before it. Bug: KAFKA-7672; this release may",
+        "Suspected: a store resumed from an offset but lacks data before it. Bug: KAFKA-7672; this",
         "for a clearer verdict, give: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",
