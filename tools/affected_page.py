@@ -136,7 +136,7 @@ def _section(bug: Bug) -> tuple[str, ...]:
         f"**{issue.until_fixed}**",
         "",
         f"- Then: {issue.harm}.{guarantee}{stores}",
-        f"- {issue.what}{'' if bug.detectors else f' On disk: {issue.shows}'}",
+        f"- {issue.what}",
         f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug)}.{found}",
         "",
     )

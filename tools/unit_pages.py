@@ -64,16 +64,15 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render the first sentences on when a rule fires and when either ends (a detector fires by hand), and the bugs."""
+    """Render the first sentence on when it ends, and the bugs; when it fires is written by hand."""
     meta = _meta(name)
     is_rule = isinstance(meta, RuleMeta)
     module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
     said = importlib.import_module(module).__doc__ or ""
-    shown = "Fires when|Fires|Clears when" if is_rule else "Clears when"
-    found = re.findall(rf"^({shown})\b(.*?\.)(?=\s+[A-Z]|\s*\Z)", said, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^(Clears when)\b(.*?\.)(?=\s+[A-Z]|\s*\Z)", said, re.MULTILINE | re.DOTALL)
     rows = re.sub(r"\s+(?!- )", " ", "\n".join(f"- **{word}**{text}" for word, text in found))
     keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
-    rows = f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
+    rows = f"\n\n### When it ends\n\n{rows}" if rows else ""
     return f"{rows}\n\n### Bugs\n\n{', '.join(map(_bug, keys))}." if keys else rows
 
 

@@ -153,7 +153,7 @@ def _loudness(x: Free, proof: Proof | None) -> Loudness:
 
 def _summary(x: Free, proof: Proof | None) -> str:
     delay = f" (cleanup delay {x.delay_ms / 1000:g} s)" if x.is_configured else ""
-    why = f"{proof.why}, so no cleaner ever takes it." if proof else f"no cleaner has taken it. {WAITS}"
+    why = f"{proof.why}, so no cleaner deletes it." if proof else f"no cleaner has taken it. {WAITS}"
     return (
         f"Task {x.task.id}: its directory has been free for {seconds(x.case.waited_us(x.free_us))}{delay} while the"
         f" process lives; {why}"
