@@ -66,7 +66,6 @@ def _head(name: str) -> str:
 def _signal(name: str) -> str:
     """Render the first sentence on when it ends, and the bugs; when it fires is written by hand."""
     meta = _meta(name)
-    is_rule = isinstance(meta, RuleMeta)
     module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
     said = importlib.import_module(module).__doc__ or ""
     found = re.findall(r"^(Clears when)\b(.*?\.)(?=\s+[A-Z]|\s*\Z)", said, re.MULTILINE | re.DOTALL)

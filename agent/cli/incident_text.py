@@ -13,7 +13,7 @@ from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
-from agent.contract.wording import named, of_release
+from agent.contract.wording import continued, named, of_release
 from agent.detectors import BY_ID
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
@@ -66,7 +66,7 @@ def incident_text(
     if incident.lead.missing_facts:
         lines.append(wrapped(f"for a clearer verdict, give: {', '.join(incident.lead.missing_facts)}", width))
     what_next = "its step was" if is_past(incident) else "next"
-    lines.append(wrapped(f"{what_next}: {printable(incident.next_action)}", width))
+    lines.append(_step(what_next, incident, width))
     page = what if what in BY_ID else f"rules/{what}"
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {page}")
     is_scripted = (
@@ -90,7 +90,7 @@ def _question(incident: Incident[Finding], *, width: int, verbose: bool) -> str:
     ]
     if verbose:
         lines += [_finding(role, finding, width) for role, finding in incident.findings[:MOST_FINDINGS]]
-    lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
+    lines.append(_step("next", incident, width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {UNDECIDED.id}")
     return "\n".join(lines) + "\n\n"
 
@@ -108,6 +108,11 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
         re.sub(r"(--[a-z-]+) (?=[^-\s])", "\\1\0", text), width, initial_indent=indent, subsequent_indent=indent,
         break_long_words=False, break_on_hyphens=False,
     ).replace("\0", " ")  # fmt: skip
+
+
+def _step(label: str, incident: Incident[Finding], width: int) -> str:
+    text = wrapped(f"{label}: {printable(incident.next_action)}", width - len(" \\"))
+    return "\n".join(continued(text.splitlines()))
 
 
 def _command(label: str, command: str, width: int) -> str:

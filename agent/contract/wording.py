@@ -158,6 +158,15 @@ def _repeat_for(one: Finding, here: Sequence[str], elsewhere: Sequence[str]) -> 
     return " ".join(parts)
 
 
+def continued(lines: Iterable[str]) -> list[str]:
+    """End each line on which a command in backquotes goes on as a shell wants it, so that it can be pasted."""
+    shown, is_command = list[str](), False
+    for line in lines:
+        is_command ^= line.count("`") % 2 == 1
+        shown.append(f"{line} \\" if is_command else line)
+    return shown
+
+
 def named(names: Sequence[str]) -> str:
     """List tasks or pods for a line of text, at most `NAMED`; the rest is a number."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

@@ -12,7 +12,8 @@ from pathlib import Path
 from agent.contract.audited import AGENT, FLEET, FleetFinding, FleetIncident
 from agent.contract.codec import moment, printable
 from agent.contract.events import Severity, Status
-from agent.contract.wording import named, of_release
+from agent.contract.runbooks import NAMES
+from agent.contract.wording import continued, named, of_release
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
 from spark_rollup.report.since_last import Change, in_a_line
@@ -147,10 +148,11 @@ def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[
     elif len(one.findings) > 1:
         lines += _wrapped(f"evidence: {_evidence(one)}", shown)
     if _is_severe(one) or shown.verbose:
-        lines += _wrapped(f"next: {one.next_action}", shown)
+        lines += continued(_wrapped(f"next: {one.next_action}", shown))
     others = sorted(set(one.absorbed) - {one.id})
     also = f", of agents also {named(others)}" if others else ""
-    return [*lines, *_wrapped(f"incident {one.id}{also}", shown)]
+    page = f"; statewarden explain {one.lead.runbook}" if one.lead.runbook in NAMES else ""
+    return [*lines, *_wrapped(f"incident {one.id}{also}{page}", shown)]
 
 
 def _address(one: FleetIncident) -> str:

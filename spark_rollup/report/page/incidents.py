@@ -206,9 +206,7 @@ def _everyone(incident: FleetIncident) -> str:
 
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
-    lead = incident.lead
-    what = lead.detector if lead.link.by_agent else f"rules/{lead.detector}"
-    parts = [f"runbook: <code>statewarden explain {clip(what, 100)}</code>"]
+    parts = [f"runbook: <code>statewarden explain {clip(incident.lead.runbook, 100)}</code>"]
     others = [code(one) for one in incident.absorbed if one != incident.id]
     if others:
         parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}")

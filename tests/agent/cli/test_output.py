@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -204,6 +205,16 @@ def test_many_tasks_do_not_make_a_long_line() -> None:
     tasks = [replace(LOUD, id=f"{n:016x}", task_id=f"0_{n:04d}") for n in range(200)]
     assert max(map(len, printed(*tasks).splitlines())) <= 120
     assert "and 194 more" in printed(*tasks)
+
+
+def test_a_command_over_several_lines_can_be_pasted() -> None:
+    """Each line on which it goes on ends as a shell wants it; the words around it do not."""
+    command = f"statewarden verify STATE_DIR {' '.join(f'--store {name * 9}' for name in 'abcdefghij')}"
+    text = printed(replace(FINDING, next_action=f"Prove it: `{command}`; {'stop it ' * 20}."))
+    pasted = text.partition("`")[2].partition("`")[0]
+    assert "\n" in pasted
+    assert shlex.split(pasted.replace("\\\n", "")) == shlex.split(command)
+    assert " \\\n" not in text.rpartition("`")[2]
 
 
 def test_an_incident_has_place_cause_time_and_next_step() -> None:
