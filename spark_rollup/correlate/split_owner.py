@@ -3,7 +3,7 @@
 Signal: holder intervals of a task on two pods that overlap, what moved in their files, and how far each had come.
 Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one were
     stalled all that time, and the other wrote beyond what the first one has.
-Clears when: one of the two lets go; then it is left out as soon as that was before the look-back.
+Clears when: one of the two releases the task; the finding is left out as soon as that was before the look-back.
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
 Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
