@@ -13,7 +13,7 @@ from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
-from agent.contract.wording import continued, named, of_release
+from agent.contract.wording import bugs, continued, named
 from agent.detectors import BY_ID
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
@@ -136,9 +136,7 @@ def _since(incident: Incident[Finding]) -> str:
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
         return "Not a known bug of Kafka Streams"
-    several = "s" if len(incident.upstream) > 1 else ""
-    known = of_release(incident.upstream, incident.affected)
-    return f"Bug{several}: {', '.join(incident.upstream)}; {known}"
+    return bugs(incident.upstream, incident.affected)
 
 
 def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:

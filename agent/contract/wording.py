@@ -82,6 +82,11 @@ def of_release(upstream: Sequence[str], affected: Affected) -> str:
     return f"this release {_HAS[affected][len(upstream) > 1]}"
 
 
+def bugs(upstream: Sequence[str], affected: Affected) -> str:
+    """Name the bugs, and say whether the release has them."""
+    return f"Bug{'s' if len(upstream) > 1 else ''}: {', '.join(upstream)}; {of_release(upstream, affected)}"
+
+
 def _meanings(rows: Iterable[Member[F]]) -> Callable[[str], str]:
     """Make what reduces sentences of these findings to their meaning."""
     every = {name for x in rows for name in _names(x)}

@@ -13,7 +13,7 @@ from agent.contract.audited import AGENT, FLEET, FleetFinding, FleetIncident
 from agent.contract.codec import moment, printable
 from agent.contract.events import Severity, Status
 from agent.contract.runbooks import NAMES
-from agent.contract.wording import continued, named, of_release
+from agent.contract.wording import bugs, continued, named
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
 from spark_rollup.report.since_last import Change, in_a_line
@@ -141,7 +141,7 @@ def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[
     ]
     cause = _cause(one)
     if one.claim or cause:
-        lines += _wrapped(": ".join(x for x in (one.claim, cause) if x), shown)
+        lines += _wrapped(". ".join(x for x in (one.claim, cause) if x), shown)
     if shown.verbose:
         for role, found in one.findings:
             lines += _wrapped(f"{role.value}: {_finding(found)}", shown)
@@ -171,8 +171,7 @@ def _since(one: FleetIncident) -> str:
 
 
 def _cause(one: FleetIncident) -> str:
-    known = of_release(one.upstream, one.affected)
-    return f"{', '.join(one.upstream)}; {known}" if one.upstream else ""
+    return bugs(one.upstream, one.affected) if one.upstream else ""
 
 
 def _evidence(one: FleetIncident) -> str:
