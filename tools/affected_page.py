@@ -51,7 +51,8 @@ def harmful() -> tuple[Bug, ...]:
     for issue in load_issues():
         said = named.get(issue.key, [])
         ranges = tuple(dict.fromkeys(one for upstream, _ in said for one in upstream.releases))
-        fixed = "; ".join(dict.fromkeys(upstream.fixed for upstream, _ in said))
+        fixes = dict.fromkeys(upstream.fixed for upstream, _ in said)
+        fixed = "; ".join(x for x in fixes if not any(y != x and y.startswith(x) for y in fixes))
         detectors = tuple(dict.fromkeys(id_ for _, id_ in said))
         if issue.harm:
             bugs.append(Bug(issue, ranges or as_ranges(issue.affected), fixed or issue.fixed, detectors))
@@ -135,9 +136,8 @@ def _section(bug: Bug) -> tuple[str, ...]:
         f"**{issue.until_fixed}**",
         "",
         f"- Then: {issue.harm}.{guarantee}{stores}",
-        f"- {issue.what}{'' if bug.detectors else f' On disk: {issue.shows}'}",
+        f"- {issue.what}",
         f"- Releases: {_releases(bug)}. Fix: {bug.fixed}. Reported by {_reported(bug)}.{found}",
-        *([f"- No detector: {issue.why}"] if issue.why else []),
         "",
     )
 

@@ -140,7 +140,8 @@ def render_incidents_page(page: str) -> str:
     rows = []
     for one in Mechanism:
         seen_by = sorted(id_ for id_, mechanism in declared if mechanism is one)
-        rows.append((f"`{one.slug}`", one.title, ", ".join(f"`{id_}`" for id_ in seen_by)))
+        names = ", ".join(f"`{id_}`" for id_ in seen_by) or "some findings of other detectors"
+        rows.append((f"`{one.slug}`", one.title, names))
     first = ", ".join(f"`{id_}`" for id_ in INSTRUCTIONS_FIRST)
     last = (
         "\nAny other detector or rule is a mechanism by itself. Instructions that come before all others, in this "

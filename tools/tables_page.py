@@ -114,10 +114,13 @@ MEANINGS = {
 def render_tables_page(page: str) -> str:
     """Render the tables; what is before them is written by hand."""
     parts = [f"{page.partition(f'## `{next(iter(TABLES))}`')[0].rstrip()}\n"]
+    told: set[str] = set()  # a column is explained where it comes first
     for name, (schema, grain) in TABLES.items():
         types = {field.name: field.dataType.simpleString().partition("<")[0] for field in schema.fields}
-        rows = "\n".join(f"| `{x}` | {types[x]} | {MEANINGS[x]} |" for x in types if x in MEANINGS)
-        plain = ", ".join(f"`{x}` ({types[x]})" for x in types if x not in MEANINGS)
+        new = [x for x in types if x in MEANINGS and x not in told]
+        told.update(new)
+        rows = "\n".join(f"| `{x}` | {types[x]} | {MEANINGS[x]} |" for x in new)
+        plain = ", ".join(f"`{x}` ({types[x]})" for x in types if x not in new)
         also = f"\nAlso {plain}.\n" if plain else ""
         parts.append(
             f"\n## `{name}`\n\n{grain[0].upper()}{grain[1:].rstrip('?')}.\n\n"

@@ -20,7 +20,7 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 from tools.affected_page import anchor_of_bug, harmful, name_of
 
-_PROOF = f"""Suspected? [Verify](../verify.md) first. `equal` or `behind` means a false alarm {WHILE_UNUSED}:
+_PROOF = f"""Suspected? [Verify](../verify.md) first; `equal` or `behind` is a false alarm {WHILE_UNUSED}:
 
     {proof_command("APP", "TASK", "STORE")}
 
@@ -46,9 +46,17 @@ def _runbook(name: str, page: str) -> str:
     )
 
 
+_REPORTS = {
+    Level.DAMAGE: "damage",
+    Level.EXPOSURE: "an exposure",
+    Level.EVENT: "an event",
+    Level.SELF: "what agents missed",
+}
+
+
 def _head(name: str) -> str:
     meta = _meta(name)
-    what = f"{meta.title} ({meta.level.value}, up to {meta.severity.value})."
+    what = f"Reports {_REPORTS[meta.level]}, up to {meta.severity.value}: {meta.title[0].lower()}{meta.title[1:]}."
     if isinstance(meta, RuleMeta):
         return what
     proof = _PROOF if can_be_proved(meta) else ""
@@ -56,16 +64,14 @@ def _head(name: str) -> str:
 
 
 def _signal(name: str) -> str:
-    """Render the first sentences on when a rule fires and when either ends (a detector fires by hand), and the bugs."""
+    """Render the first sentence on when it ends, and the bugs; when it fires is written by hand."""
     meta = _meta(name)
-    is_rule = isinstance(meta, RuleMeta)
     module = module_of(meta) if isinstance(meta, RuleMeta) else f"agent.detectors.{name.replace('-', '_')}"
     said = importlib.import_module(module).__doc__ or ""
-    shown = "Fires when|Fires|Clears when" if is_rule else "Clears when"
-    found = re.findall(rf"^({shown})\b(.*?\.)(?=\s+[A-Z]|\s*\Z)", said, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^(Clears when)\b(.*?\.)(?=\s+[A-Z]|\s*\Z)", said, re.MULTILINE | re.DOTALL)
     rows = re.sub(r"\s+(?!- )", " ", "\n".join(f"- **{word}**{text}" for word, text in found))
     keys = list(meta.upstream) if isinstance(meta, RuleMeta) else [x.key for x in meta.upstream]
-    rows = f"\n\n### {'When it fires' if is_rule else 'When it ends'}\n\n{rows}" if rows else ""
+    rows = f"\n\n### When it ends\n\n{rows}" if rows else ""
     return f"{rows}\n\n### Bugs\n\n{', '.join(map(_bug, keys))}." if keys else rows
 
 

@@ -177,7 +177,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
         "id",
         metavar="ID",
         help="detector, rules/ID of the fleet audit, alert, issue, exception or line of the application's log, or"
-        " stopped-volume; with --events a finding, an incident, an APPLICATION or APPLICATION/TASK; with --why-not"
+        " page; with --events a finding, an incident, an APPLICATION or APPLICATION/TASK; with --why-not"
         " a state directory or a trace",
     )
     parser.add_argument(

@@ -141,7 +141,9 @@ def _unknown(asked: str) -> str:
     """Say what is spelt like it, the alerts by their own names."""
     alerts = {slug_of(name): name for name in (*_sections(ALERTS), *exceptions_of(_sections(LOG_LINES)))}
     near = [alerts.get(x, x) for x in nearest(slug_of(asked), {*BY_ID, *_RULES, *_BESIDE, *alerts})]
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists them."
+    hint = (
+        f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists the detectors."
+    )
     return (
         f"unknown name{hint} Rules of the fleet audit are called rules/ID."
         " For a finding, an incident or APPLICATION/TASK add --events SOURCE"

@@ -51,15 +51,13 @@ more: statewarden explain journeys, limits, configuration""",
         "print a runbook, or what led to a finding",
         "[OPTION ...] ID",
         """\
-Prints the runbook of a detector, of a rule of the fleet audit or of an alert,
-or the meaning of an exception or a line of the application's log.
-`stopped-volume` tells how to work on the volume of a
-stopped pod. For an upstream issue it lists the detectors. With --events it
-prints what agents recorded: verdict and next step of a finding or an incident,
-or the list of incidents of an application or a task. SOURCE is a running agent
-(http://HOST:9464), its spool, a directory, s3://BUCKET/PREFIX, or an audit's
-output. With --why-not it reads a state directory, or replays a trace, and
-shows why the rules report nothing for a task.""",
+Prints the runbook of a detector, of a rule of the fleet audit or of an alert;
+the meaning of an exception or a line of the application's log; the detectors of
+an upstream issue; or a page, such as journeys, limits or stopped-volume. With
+--events it prints what agents recorded: verdict and next step of a finding or
+an incident, or the incidents of an application or a task. With --why-not it
+reads a state directory, or replays a trace, and shows why the rules report
+nothing for a task.""",
         _READS,
         """\
 examples:
@@ -145,9 +143,9 @@ more: statewarden explain journeys""",
         "[OPTION ...]",
         """\
 Lists the detectors: id, severity, level and title of each, and which ones the
-settings disable. Level `exposure`: the condition of a bug is on
-disk; `damage`: the bug has fired; `event`: something happened; `self`: about
-the agent.""",
+settings disable. Level `exposure`: the precondition of a bug is on disk;
+`damage`: the bug has fired; `event`: something happened; `self`: about the
+agent.""",
         _PRINTS,
         """\
 examples:

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent.contract.codec import moment, printable, rfc3339
-from agent.contract.events import Affected, Level, Severity, Status
+from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
-from agent.contract.wording import named
+from agent.contract.wording import bugs, continued, named
 from agent.detectors import BY_ID
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
@@ -22,11 +22,6 @@ from agent.judging.decision import in_kafkas_words
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
 _RESET = "\x1b[0m"
 _INDENT = "    "
-_AFFECTED = {
-    Affected.YES: "this release has it",
-    Affected.POSSIBLY: "this release may have it",
-    Affected.NO: "this release does not have it",
-}
 MOST_FINDINGS = 100  # findings of an incident that are written at most; 10,000 tasks may have one each
 WIDTH = 100  # columns at most: longer lines are hard to read
 
@@ -59,7 +54,7 @@ def incident_text(
         wrapped(_since(incident), width),
     ]
     if incident.title:
-        lines.append(wrapped(f"{_risk(incident)}. {_cause(incident)}", width))
+        lines.append(wrapped(f"{incident.claim}. {_cause(incident)}", width))
     elif incident.upstream:
         lines.append(wrapped(_cause(incident), width))
     if verbose:
@@ -71,7 +66,7 @@ def incident_text(
     if incident.lead.missing_facts:
         lines.append(wrapped(f"for a clearer verdict, give: {', '.join(incident.lead.missing_facts)}", width))
     what_next = "its step was" if is_past(incident) else "next"
-    lines.append(wrapped(f"{what_next}: {printable(incident.next_action)}", width))
+    lines.append(_step(what_next, incident, width))
     page = what if what in BY_ID else f"rules/{what}"
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {page}")
     is_scripted = (
@@ -95,7 +90,7 @@ def _question(incident: Incident[Finding], *, width: int, verbose: bool) -> str:
     ]
     if verbose:
         lines += [_finding(role, finding, width) for role, finding in incident.findings[:MOST_FINDINGS]]
-    lines.append(wrapped(f"next: {printable(incident.next_action)}", width))
+    lines.append(_step("next", incident, width))
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {UNDECIDED.id}")
     return "\n".join(lines) + "\n\n"
 
@@ -113,6 +108,11 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> str:
         re.sub(r"(--[a-z-]+) (?=[^-\s])", "\\1\0", text), width, initial_indent=indent, subsequent_indent=indent,
         break_long_words=False, break_on_hyphens=False,
     ).replace("\0", " ")  # fmt: skip
+
+
+def _step(label: str, incident: Incident[Finding], width: int) -> str:
+    text = wrapped(f"{label}: {printable(incident.next_action)}", width - len(" \\"))
+    return "\n".join(continued(text.splitlines()))
 
 
 def _command(label: str, command: str, width: int) -> str:
@@ -133,15 +133,10 @@ def _since(incident: Incident[Finding]) -> str:
     return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
 
 
-def _risk(incident: Incident[Finding]) -> str:
-    title = incident.title
-    return f"Risk: {title[0].lower()}{title[1:]}" if incident.lead.level is Level.EXPOSURE else title
-
-
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
         return "Not a known bug of Kafka Streams"
-    return f"Bug: {', '.join(incident.upstream)}; {_AFFECTED[incident.affected]}"
+    return bugs(incident.upstream, incident.affected)
 
 
 def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:

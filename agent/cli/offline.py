@@ -263,7 +263,11 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
             " (`statewarden scan --may-be-empty` accepts one before its first start)"
         )
     below = nested(disk, children)
-    hint = f"; {' or '.join(str(directory / name) for name in below[:3])} is one" if below else ""
+    hint = (
+        f"; state directories below it: {', '.join(str(directory / name) for name in below[:3])}"
+        if below
+        else ""
+    )
     raise UsageError(
         f"{directory}: not a Kafka Streams state directory: none of its {len(children)} sub-directories has task"
         f" directories (such as 0_0), a .lock or kafka-streams-process-metadata{hint}"

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Set
 from functools import partial
 from itertools import zip_longest
 
+from agent.contract.runbooks import NAMES
+
 WIDTH = 100
 _GAP = "  "
 _NARROWEST = 12  # below this a column holds one word a line and is no longer read as a sentence
@@ -125,7 +127,7 @@ def _link_text(link: re.Match[str], *, known: Set[str]) -> str:
     if "/runbooks/README" in f"/{link[2]}" or (page == "README" and "/" not in link[2]):
         page = "runbooks"
     rule = f"rules/{anchor.removeprefix('rules-')}" if anchor.startswith("rules-") else anchor
-    name = next((x for x in (rule, page) if x in known), None)
+    name = next((x for x in (rule if rule in NAMES else "", page) if x in known), None)
     return text if name is None or _COMMAND in text else f"{text} ({_COMMAND} {name})"
 
 

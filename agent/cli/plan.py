@@ -62,9 +62,9 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
 def refusal(incident: Incident[Finding]) -> str:
     """Say why no script can be followed; empty: one can."""
     if incident.status is not Status.OPEN:
-        return "the incident is over, nothing is to be removed for it"
+        return "the incident is over: remove nothing for it"
     if incident.do_first.startswith("i-"):
-        return "another incident about the same task comes first"
+        return f"incident {incident.do_first}, about the same task, comes first"
     if incident.remedy in _KEPT:
         asks = ", ".join(incident.lead.missing_facts)
         return _KEPT[incident.remedy] + (f"; for a clearer verdict, give {asks}" if asks else "")

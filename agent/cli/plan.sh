@@ -27,7 +27,7 @@ stop
 left="The instance is stopped. Nothing was removed. $HOW_TO_START"
 
 say "look before anything is touched"
-nobody_works  # two processes on one directory make every repair vain
+nobody_works  # a process at work there would undo the repair
 for path in "${PATHS[@]}"; do
   on_volume test -d "$STATE/$path" || refuse "$STATE/$path is not a directory: this is not what was found"
   on_volume test ! -L "$STATE/$path" || refuse "$STATE/$path is a symlink: its target is not what was found"
@@ -36,7 +36,7 @@ for found in ${STORES[@]+"${STORES[@]}"}; do  # another IDENTITY is another life
   on_volume grep -rqsF --include=IDENTITY -- "${found#* }" "$STATE/$APPLICATION/${found%% *}" ||
     refuse "the damaged store of task ${found%% *} is gone, its IDENTITY was ${found#* }: look again before you remove"
 done
-if [ -n "$SEEN_AT" ]; then  # whoever started since has made the damage final, and the incident is another one
+if [ -n "$SEEN_AT" ]; then  # a start since then has made it another incident
   later=$(on_volume find "${PATHS[@]/#/$STATE/}" -newermt "$SEEN_AT" -print)
   [ -z "$later" ] || refuse "changed since $SEEN_AT, look again: $later"
 fi

@@ -52,7 +52,8 @@ class Recorded:
                 yield from answer.read().splitlines()
         except (URLError, OSError) as error:
             why = error.reason if isinstance(error, URLError) else error
-            raise UnreadError(f"{address}: {why}; is it the agent's --listen address?") from error
+            said = getattr(why, "strerror", None) or why
+            raise UnreadError(f"can't read {address}: {said}; is it the agent's --listen address?") from error
 
     def _of_an_object_store(self) -> Iterator[tuple[str, bytes]]:
         from agent.ship.sinks.object_store import ObjectStoreSink

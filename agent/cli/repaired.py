@@ -100,7 +100,8 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
         _judge_record(incident, chosen.source, said)
     elif after_us is None:
         said.unknown.append(
-            "whether its stores were made anew is not known: give SOURCE, or --made-after TIME, when it was last seen"
+            "can't tell whether its stores were made anew: give SOURCE, or --made-after with the time when it was"
+            " last seen"
         )
     pipeline, findings, _ = read_once(state_dir, config)
     _judge_reading(pipeline, findings, tasks, said)
@@ -190,7 +191,7 @@ def _judge_task(
         # a copy of the damaged one has its data, whatever its files' times are
         made_us = min(database.born_us, database.oldest_data_us or database.born_us)
         if made_us <= (after_us or 0):
-            made = f"made {moment(made_us)}" if made_us else "made nobody knows when"
+            made = f"made {moment(made_us)}" if made_us else "made at an unknown time"
             said.against.append(
                 f"{database.path} was not made anew: {made}, --made-after {moment(after_us or 0)}"
             )

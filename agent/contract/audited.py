@@ -27,6 +27,11 @@ class FleetFinding(Finding):
     link: Link = field(default_factory=Link)
     row: Row = field(default_factory=dict, compare=False)
 
+    @property
+    def runbook(self) -> str:
+        """What `statewarden explain` prints about it."""
+        return self.detector if self.link.by_agent else f"rules/{self.detector}"
+
 
 FleetIncident = Incident[FleetFinding]
 

@@ -103,7 +103,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "comparable",
         _B,
-        "The store holds what its offset says and nothing later, and was let go in order ever since it was made; null ="
+        "The store holds what its offset says and nothing later, and every close since it was made was in order; null ="
         " not known.",
         _TRANSITION,
         since="1.2",

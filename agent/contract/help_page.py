@@ -15,6 +15,13 @@ from agent.contract.names import nearest
 class Parser(argparse.ArgumentParser):
     """A parser that says which command, choice or option is spelt like one that it does not know."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse what a command does not know here: its own usage is shown, not that of the program."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
     def error(self, message: str) -> NoReturn:
         """Print usage, the message and what may have been meant; exit with 2."""
         asked, known = "", list[str]()

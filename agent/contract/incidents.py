@@ -17,7 +17,7 @@ from agent.contract.finding import Finding
 from agent.contract.grouping import CONFIRMS, OF_ONE_AGENT, REFUTES, F, Group, Link, Member, groups
 from agent.contract.mechanisms import ONLY_OF_DAMAGE, TITLES, comes_first
 from agent.contract.units import Remedy
-from agent.contract.wording import named, pods_of, sentence, step, weight
+from agent.contract.wording import as_sure_as, named, pods_of, sentence, step, weight
 
 Accepts = Callable[[str], Collection[str]]
 """Application -> detectors whose lasting exposures the operator accepted."""
@@ -114,6 +114,11 @@ class Incident(Generic[F]):
     def about_state(self) -> bool:
         """Whether it is about state on disk, not about what agents know."""
         return self.lead.level is not Level.SELF
+
+    @property
+    def claim(self) -> str:
+        """What goes wrong, no surer than it is; empty without a title."""
+        return as_sure_as(self.lead, self.title)
 
     @property
     def is_accepted(self) -> bool:

@@ -21,7 +21,7 @@ class Mechanism(Enum):
     DAMAGED_FILES = ("damaged-files", "Files of a store are damaged or missing")
     UNCOMMITTED_DATA = ("uncommitted-data", "A store keeps data that was never committed")
     LOST_SEGMENT = ("unflushed-segment", "Segments of a windowed store lose unflushed records")
-    REFUSED_TASK = ("refused-task", "Kafka Streams refuses a task at every start")
+    REFUSED_TASK = ("refused-task", "A task is refused at every start")
     SHORT_CHANGELOG = ("short-changelog", "A changelog ends before what its store holds")
     SHARED_STATE = ("shared-state", "Two processes use the same state")
     OTHER_RELEASE = ("other-release", "The disk was written by another release than is configured or runs")

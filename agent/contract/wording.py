@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from agent.contract.events import Level, Severity, Status
+from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.grouping import F, Member
 from agent.contract.mechanisms import Mechanism
@@ -15,6 +15,12 @@ NAMED = 6  # tasks or pods that a sentence names; of more it gives the number
 ALSO = 2  # other sentences of the same detector that an incident's sentence repeats, the worst first
 
 _AROUND = ".,:;`'()"
+
+_HAS = {
+    Affected.YES: ("has it", "has at least one of them"),
+    Affected.POSSIBLY: ("may have it", "may have one of them"),
+    Affected.NO: ("does not have it", "has none of them"),
+}
 
 
 def weight(one: Finding) -> tuple[bool, bool, int, bool, bool, int]:
@@ -60,6 +66,25 @@ def sentence(lead: Member[F], rows: Sequence[Member[F]]) -> str:
             said.add(means(one.summary))
             parts.append(f"Also: {one.summary}")
     return " ".join(parts)
+
+
+def as_sure_as(lead: Finding, title: str) -> str:
+    """Write what goes wrong as a fact only where it is confirmed damage, else as a risk or a suspicion."""
+    is_fact = lead.level is Level.DAMAGE and lead.confidence is Confidence.CONFIRMED
+    if not title or is_fact or lead.level not in (Level.DAMAGE, Level.EXPOSURE):
+        return title
+    word = "Risk" if lead.level is Level.EXPOSURE else "Suspected"
+    return f"{word}: {title[0].lower()}{title[1:]}"
+
+
+def of_release(upstream: Sequence[str], affected: Affected) -> str:
+    """Say whether the release has these bugs."""
+    return f"this release {_HAS[affected][len(upstream) > 1]}"
+
+
+def bugs(upstream: Sequence[str], affected: Affected) -> str:
+    """Name the bugs, and say whether the release has them."""
+    return f"Bug{'s' if len(upstream) > 1 else ''}: {', '.join(upstream)}; {of_release(upstream, affected)}"
 
 
 def _meanings(rows: Iterable[Member[F]]) -> Callable[[str], str]:
@@ -109,7 +134,7 @@ def step(says: Member[F], rows: Sequence[Member[F]]) -> Step:
     return Step(_repeat_for(says.finding, here, elsewhere), tuple(here))
 
 
-_ORDER = "copy all directories, remove all, and only then start. For each of them:"
+_ORDER = "copy all directories, remove all, and only then start. For each task:"
 
 
 def _repeat_for(one: Finding, here: Sequence[str], elsewhere: Sequence[str]) -> str:
@@ -127,14 +152,24 @@ def _repeat_for(one: Finding, here: Sequence[str], elsewhere: Sequence[str]) -> 
         tasks = f"for tasks {named(here)}"
         order = {
             Remedy.KEEP: f"This is {tasks}.",
-            Remedy.CHECK_FIRST: f"This is {tasks} together. If you remove them: {_ORDER}",
-        }.get(one.remedy, f"Do this {tasks} together: {_ORDER}")
+            Remedy.CHECK_FIRST: f"Check each of the tasks {named(here)} first."
+            f" If more than one must be removed: {_ORDER}",
+        }.get(one.remedy, f"Do this {tasks} in one stop: {_ORDER}")
         parts.insert(0, order if "remove t" in asked and "start" in asked else f"This is {tasks}.")
     if elsewhere:
         # a command at the end stays one that can be copied
         parts[-1] = asked if asked.endswith(".") else f"{asked} ."
         parts.append(f"Then the same for {named(elsewhere)}.")
     return " ".join(parts)
+
+
+def continued(lines: Iterable[str]) -> list[str]:
+    """End each line on which a command in backquotes goes on as a shell wants it, so that it can be pasted."""
+    shown, is_command = list[str](), False
+    for line in lines:
+        is_command ^= line.count("`") % 2 == 1
+        shown.append(f"{line} \\" if is_command else line)
+    return shown
 
 
 def named(names: Sequence[str]) -> str:

@@ -89,10 +89,10 @@ def _was_cut_short(x: Trusted) -> Proof:
 
 def _evidence(x: Trusted, _: Proof | None) -> Iterator[Evidence]:
     if x.fact is not None:
-        what = f"an owner wrote offset {x.offset} and let go"
+        what = f"an owner wrote offset {x.offset} and released the task"
         yield Evidence(x.fact.written_us, what, checkpoint_of(x.task))
     yield Evidence(x.born_us, "the next owner wiped the store; the checkpoint stayed", x.place)
-    let_go = f"it let go with {x.restored} puts restored, without its own checkpoint"
+    let_go = f"it released the task with {x.restored} puts restored, without its own checkpoint"
     yield Evidence(x.before.released_us or x.born_us, let_go, x.place)
     again = f"opened again, without a wipe, to continue from offset {x.offset}"
     yield Evidence(x.after.opened_us, again, x.place)

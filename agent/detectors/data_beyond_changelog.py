@@ -188,7 +188,7 @@ def _summary(x: Reopened, proof: Proof | None) -> str:
 
 def _evidence(x: Reopened, proof: Proof | None) -> Iterator[Evidence]:
     released_us = x.before.released_us or x.before.opened_us
-    yield Evidence(released_us, f"let go with {x.before.puts_at_release} puts on disk", x.place)
+    yield Evidence(released_us, f"released with {x.before.puts_at_release} puts on disk", x.place)
     yield Evidence(x.after.opened_us, "the same incarnation opened again, no wipe", x.place)
     if proof is not None:
         yield Evidence(proof.at_us, proof.why, proof.place)

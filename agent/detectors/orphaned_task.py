@@ -34,8 +34,8 @@ META = DetectorMeta(
     needs=("state_cleanup_delay_ms", "kafka_streams_version"),
     upstream=(KAFKA_20663,),
     next_action=(
-        "No data is at risk, but the directory takes disk space. Stop the instance cleanly and start it again,"
-        " or upgrade. After a change of the topology the directory may belong to a task id that no longer exists."
+        "No data is at risk, but the directory takes disk space. On 4.3.0 only an upgrade helps:"
+        " a restart opens it again. On any other release the cleaner deletes it once the instance is RUNNING."
     ),
     consequence="It takes disk space until it is removed by hand.",
     alert_after_m=60,
@@ -153,7 +153,7 @@ def _loudness(x: Free, proof: Proof | None) -> Loudness:
 
 def _summary(x: Free, proof: Proof | None) -> str:
     delay = f" (cleanup delay {x.delay_ms / 1000:g} s)" if x.is_configured else ""
-    why = f"{proof.why}, so no cleaner ever takes it." if proof else f"no cleaner has taken it. {WAITS}"
+    why = f"{proof.why}, so no cleaner deletes it." if proof else f"no cleaner has taken it. {WAITS}"
     return (
         f"Task {x.task.id}: its directory has been free for {seconds(x.case.waited_us(x.free_us))}{delay} while the"
         f" process lives; {why}"

@@ -204,7 +204,7 @@ def _summary_in_memory(x: InMemory, _: Proof | None) -> str:
     now = f"{mark.offset} with {mark.puts} puts" if mark else ""
     return (
         f"{x.named} was deleted and recreated, and its first checkpoint continues from the old offset"
-        f" {fact.offsets[x.store.name] if fact else None} ({now}; {held_before(x.store)} were there before)."
+        f" {fact.offsets[x.store.name] if fact else None} ({now}; the deleted store had {held_before(x.store)})."
     )
 
 

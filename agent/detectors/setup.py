@@ -47,7 +47,7 @@ META = DetectorMeta(
 )
 STOP_ONE = (
     "Stop one of the two processes cleanly; give every instance its own state.dir. Then treat the tasks that"
-    " both held as damaged: remove those task directories only and let them restore."
+    " both held as damaged: copy those task directories, remove them and no others, and let them restore."
 )
 CORRECT = (
     "Correct kafka_streams_version for this application. If it is right, do not start a release older than 4.3 on these"

@@ -240,10 +240,9 @@ _ROLES = {
     TaskRole.ASSUMED: "; a copy that warms up may do this",
 }
 _CHECK_FIRST = (
-    "Nothing is proved yet. Check for an aborted transaction of this task's changelog partition between the two"
-    " offsets (kafka-dump-log, or a read_committed against a read_uncommitted consumer). If there is one, or if"
-    " you cannot check: stop this instance cleanly, keep a copy of the task directory, remove that task directory"
-    " only, start again."
+    "Check this task's changelog partition for an aborted transaction between the two offsets (kafka-dump-log, or a"
+    " read_committed against a read_uncommitted consumer). If there is one, or if you cannot check: stop this instance"
+    " cleanly, keep a copy of the task directory, remove that task directory only, start again."
 )
 
 RULE = Rule[Reopening](

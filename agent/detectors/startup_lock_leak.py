@@ -90,7 +90,7 @@ RULE = Rule[LetGo](
     summary=lambda x, _: f"{x.named} was not closed although its process ended cleanly.",
     evidence=lambda x, _: (
         Evidence(x.session.opened_us, "opened, and flushed since", x.place),
-        Evidence(x.opened_at_us, "let go without a close", x.place),
+        Evidence(x.opened_at_us, "released without a close", x.place),
     ),
 )
 

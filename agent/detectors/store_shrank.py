@@ -226,7 +226,7 @@ def _evidence_of_claims(x: Compared, proof: Proof | None) -> Iterator[Evidence]:
 
 _AS_IT_WANTS = (
     "Nothing, if this is intended. Otherwise remove it from the RocksDBConfigSetter: the changelog still"
-    " has what was dropped, and a restoration (stop, remove that task directory only, start) brings it back."
+    " has what was dropped. A restoration (stop, copy that task directory, remove it only, start) brings it back."
 )
 
 DROPPING = Rule[Dropping](

@@ -68,7 +68,7 @@ META = DetectorMeta(
 )
 RESTART = (
     "Restart this instance: the process, not a thread and not the task. It holds the lock of a segment that it"
-    " deleted; in a new process the task is restored in full. Nothing is to be removed."
+    " deleted; in a new process the task is restored in full. Remove nothing."
 )
 REMOVE = (
     "Stop this instance, keep a copy of the directory `{0}`, remove that directory only, and start: its stores are read"
@@ -78,7 +78,7 @@ _REFUSED = (
     "transactional stores refuse it at every opening and never wipe it: the instance that is assigned the task does not"
     " start"
 )
-_UNTOLD = "with enable.transactional.statestores no start would get past it"
+_UNTOLD = "with enable.transactional.statestores every start would be refused"
 _GLOBAL = "the application fails at every start until the directory of the global stores is removed"
 _REMOVE_GLOBAL = (
     "If the instance does not start (*Tasks [-1_-1] are corrupted*): stop it, keep a copy of the directory `global`,"

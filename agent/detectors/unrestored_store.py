@@ -301,7 +301,8 @@ def _evidence_of_not_refilled(x: Refilled, _: Proof | None) -> Iterator[Evidence
 
 _SOURCE_TOPIC_ACTION = (
     "Look for `Finished restoring changelog` of this store in the application's log, right after the wipe: 0 or few"
-    " records mean that it is missing state. Then stop this instance, remove that task directory only, and start again."
+    " records mean that it is missing state. Then stop this instance, keep a copy of the task directory, remove that"
+    " task directory only, and start again."
     " If the source topic is cut by time (`cleanup.policy=delete`), it cannot give back what the old store held."
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from agent.contract.events import Confidence, Level
-from agent.judging.base import DetectorMeta, Scope
+from agent.judging.base import DetectorMeta, Kind, Scope
 from agent.layout.names import GLOBAL_DIRECTORY
 
 WHILE_UNUSED = "only if the task has written nothing since"
@@ -17,8 +17,8 @@ WHERE_PROVED = "beside the running application or on a stopped one"
 
 
 def can_be_proved(meta: DetectorMeta) -> bool:
-    """Return whether what a detector suspects would show in the content of a store."""
-    return meta.level is Level.DAMAGE and meta.scope is Scope.TASK
+    """Return whether what a detector suspects would show in the content of a store that is still there."""
+    return meta.level is Level.DAMAGE and meta.kind is Kind.DAMAGE and meta.scope is Scope.TASK
 
 
 def proof_command(application_id: str, task_id: str, store: str | None) -> str:
@@ -33,7 +33,7 @@ def proof_command(application_id: str, task_id: str, store: str | None) -> str:
 
 def proof_first(how: str, action: str) -> str:
     """Put the proof before what is to be done if it does not refute: findings and alerts say both in this order."""
-    return f"Prove it first, {WHERE_PROVED}: {how}; {_REFUTED}. In every other case: {action}"
+    return f"Prove it first, {WHERE_PROVED}: {how}; {_REFUTED}. Otherwise: {action}"
 
 
 def decides(meta: DetectorMeta, confidence: Confidence, task_id: str | None) -> bool:

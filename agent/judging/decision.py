@@ -90,7 +90,7 @@ def in_kafkas_words(question: tuple[str, ...]) -> str:
 def next_action(decision: Decision) -> str:
     """Say how the answer is found, and what to do with it."""
     names = in_kafkas_words(tuple(x for x in decision.question if x != RELEASE))
-    found = [f"The application logs {names} at its start (grep '{_grep(decision)}' LOG)."] if names else []
+    found = [f"The application logs {names} at its start (`{_grep(decision)}`)."] if names else []
     found += ["The name of the kafka-streams jar has the release."] if RELEASE in decision.question else []
     told = " ".join(f"--set {decision.application_id}:{x}=VALUE" for x in decision.question)
     return (
@@ -101,7 +101,7 @@ def next_action(decision: Decision) -> str:
 
 def _grep(decision: Decision) -> str:
     """Give what finds the settings in the log that the application writes at its start."""
-    return r"\|".join(f"{_KAFKA_NAMES[x]} =" for x in decision.question if x != RELEASE)
+    return f"grep -E '{'|'.join(_KAFKA_NAMES[x] for x in decision.question if x != RELEASE)}' LOG"
 
 
 def _sentence(branch: Branch) -> str:

@@ -250,7 +250,7 @@ def _evidence_of_switched_on(x: SwitchedOn, _: Proof | None) -> Iterable[Evidenc
         yield Evidence(x.after.opened_us, f"{x.after.puts_at_open} puts on disk, and no offset", x.place)
     else:
         flushed = flushed_beyond(x.left)
-        found = f"let go without an offset, {flushed} puts flushed in that session"
+        found = f"released without an offset, {flushed} puts flushed in that session"
         yield Evidence(x.left.released_us or 0, found, x.place)
     yield Evidence(x.after.opened_us, "opened with transactional stores, no wipe", x.place)
 

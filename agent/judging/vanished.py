@@ -92,7 +92,7 @@ def _judged(case: TaskCase, task: Task, fact: CheckpointFact, name: str, offset:
         sure, what = Confidence.UNKNOWN, "was not read; whether it is there is unknown"
     elif f"{name}{names.POSITION_SUFFIX}" in task.names:
         place = "no segment" if name in task.names else "no directory"
-        what = f"has {place}, and {name}{names.POSITION_SUFFIX} shows that it was put to"
+        what = f"has {place}, and {name}{names.POSITION_SUFFIX} shows that records were put into it"
     elif other is not None and name in task.names:
         what = f"has no segment, and task {other} has some; unless all of its records have expired"
     elif other is not None:
@@ -123,7 +123,7 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
         seen_us = store.past[-1].ended_us if store is not None and store.past else fact.seen_us
         what = "has an empty directory" if name in task.bare else "has no directory"
         if not is_sure:
-            what += f", and {name}{suffix} shows that it was put to"
+            what += f", and {name}{suffix} shows that records were put into it"
         sure = Confidence.CONFIRMED if is_sure else Confidence.SUSPECTED
         yield Vanished(
             case, fact, name, offset, max(seen_us, task.bare.get(name, 0)), what, sure, is_seen=is_seen
@@ -206,7 +206,8 @@ def before_the_start(x: TaskStory, otherwise: str = _TRUSTED) -> str:
 
 def _summary(x: Vanished, _: Proof | None) -> str:
     whom = f"store {x.store}" if x.store else "a global store"
-    then = f": the next start would {'move it into' if x.is_moved else 'trust it for'} an empty store."
+    does = "move that offset into it" if x.is_moved else "trust that offset"
+    then = f": the next start would make an empty store and {does}."
     return (
         f"Task {x.task.id}: its checkpoint says offset {x.offset} for {whom}, which {x.what}"
         f"{then if x.is_known else '.'}"

@@ -138,7 +138,7 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
         place.append(f"{'task' if len(incident.tasks) == 1 else 'tasks'} {name(named(incident.tasks))}")
     if len(incident.stores) == 1:
         place.append(f"store {name(incident.stores[0])}")
-    cause = ": ".join(escape(x) for x in (incident.title, ", ".join(incident.upstream)) if x)
+    cause = ": ".join(escape(x) for x in (incident.claim, ", ".join(incident.upstream)) if x)
     wanted = escape(", ".join(lead.missing_facts))
     ordered = sorted(incident.findings, key=lambda row: row[1] is not lead)
     return _INCIDENT.substitute(

@@ -42,12 +42,12 @@ _EXPLAINS = (
 """Agents' findings that such a difference bears out."""
 
 _CLEAN = (
-    "both stores were let go as in order ever since they were made: the poorer copy missed records, or the changelog"
-    " lost them and only the fuller copy still has them, or it was cut, or a close came while sends failed"
+    "both stores were closed in order every time since they were made: the poorer copy missed records; or the changelog"
+    " lost them, and only the fuller copy has them; or it was cut; or a store was closed while sends failed"
 )
 _OTHER = (
-    "it is not known that both stores were let go in order ever since they were made: one may hold what a killed"
-    " process had flushed"
+    "it is not known whether both stores were closed in order every time since they were made: one may hold what a"
+    " killed process had flushed"
 )
 _APART = "the two copies were never seen at one time: after a reset of the application both may be right"
 

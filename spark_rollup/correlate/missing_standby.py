@@ -124,7 +124,7 @@ def _evidence(app: Application, x: Settled, signature: Unowned | None, unwatched
     )
     entries = [entry(x.since_us, shortage, where)]
     if signature:
-        left = f"{signature.pod} let go of the task, its directory stayed, and no other pod took it"
+        left = f"{signature.pod} released the task, its directory stayed, and no other pod took it"
         entries.append(entry(signature.since_us, left, where))
         if signature.gone_us is not None:
             gone = f"the cleaner of {signature.pod} deleted the unowned directory: its process was alive"

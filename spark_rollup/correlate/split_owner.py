@@ -3,7 +3,7 @@
 Signal: holder intervals of a task on two pods that overlap, what moved in their files, and how far each had come.
 Fires when: more pods than owner and standbys hold a task for longer than the session timeout, the files of one were
     stalled all that time, and the other wrote beyond what the first one has.
-Clears when: one of the two lets go; then it is left out as soon as that was before the look-back.
+Clears when: one of the two releases the task; the finding is left out as soon as that was before the look-back.
 Stays quiet when: the other one is a warm-up or a standby (it never gets beyond the first, or not beyond the records
     that an active may leave out of its checkpoint), or both move.
 Source: consumer group membership (session.timeout.ms), warm-ups since 2.6 (KIP-441).
@@ -166,9 +166,7 @@ def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead:
     assert app.settings
     pod, other = pair.pod, pair.other_pod
     # among what is left out may be how far the first one came
-    unseen = (
-        None if task.cut_us is None else f"what was said up to {moment(task.cut_us)} was too much to be read"
-    )
+    unseen = None if task.cut_us is None else f"readings up to {moment(task.cut_us)} were too many to be read"
     if any(app.was_unwatched(x, task.id, pair.from_us, still_us) for x in (pod, other)):
         unseen = "one of the two was not watched all the time"
     unknown = app.settings.num_standby_replicas is None
@@ -191,7 +189,7 @@ def _finding(app: Application, task: Task, pair: _Overlap, still_us: int, ahead:
             *(["num_standby_replicas"] if unknown else []),
             *(["processing_guarantee"] if overtaken and guarantee is None else []),
         ],
-        summary=f"{pod} still holds {task.id} without moving anything for {whole_seconds(still_us - pair.from_us)} s,"
+        summary=f"{pod} still holds {task.id} and changed no file of it for {whole_seconds(still_us - pair.from_us)} s,"
         f" while {other} works on it",
         evidence=_evidence(place(app.name, task.id), pair, still_us, ahead, unseen),
         next_action=_next_action(app, task, pair, still_us, exactly_once=exactly_once),
@@ -223,8 +221,9 @@ def _next_action(app: Application, task: Task, pair: _Overlap, still_us: int, *,
         )
     if pair.lasting:
         return (
-            f"Check the process on {pod}: it is paused, stuck in garbage collection or cut off. Restart it before it"
-            " wakes up; under at-least-once what it still has in memory may be written twice."
+            f"Check the process on {pod}: it is paused, stuck in garbage collection or cut off. Stop it before it"
+            " wakes up, with SIGKILL if SIGTERM does nothing, then start it: under at-least-once what it still has in"
+            " memory may be written twice."
         )
     over = (
         f"Find out what stopped {pod} for so long (throttling, garbage collection, node); under at-least-once compare"

@@ -49,7 +49,7 @@ _SENTENCES = {
     MISSED: "its agent counts open findings that are not in the input",
     SILENT: "the agent said nothing",
     STOPPED: "the agent was stopped",
-    TOO_MANY: "of some tasks more is known than one worker can hold, and the oldest of it was not read",
+    TOO_MANY: "some tasks have more readings than one worker can hold; the oldest were not read",
     FAST: "its clock is ahead of all others, or all others fell silent at once; the audit ends where they do",
 }
 
@@ -65,7 +65,7 @@ _ACTIONS = {
     FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, check the other agents.",
 }
 
-_OTHERWISE = "Read the agent's log for the cause; a rescan has repaired its view, but not what passed unseen."
+_OTHERWISE = "Read the agent's log for the cause. A rescan repaired its view; what it missed stays unknown."
 
 
 def find(app: Application) -> Iterator[Row]:

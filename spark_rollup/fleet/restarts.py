@@ -169,7 +169,7 @@ def _add_doubt(app: Application, task: Task, state: _State, said: str | None) ->
         or (None if unseen is None else f"not watched at {moment(unseen)}")
         or said
         or ("its agent watches fewer tasks than were seen held" if state.pod in app.miscounted else None)
-        or (None if task.cut_us is None else f"too much to read of up to {moment(task.cut_us)}")
+        or (None if task.cut_us is None else f"readings up to {moment(task.cut_us)} were too many to be read")
     )
     state.gone = pod.heard is not None and has_ended(pod.heard, app.as_of_us)
 

@@ -15,12 +15,6 @@ MAX_LINES = 400
 
 _MARKS = {change.value: change.value.replace("-", " ") for change in Change}
 
-AFFECTED = {
-    "yes": "this release has it",
-    "possibly": "this release may have it",
-    "no": "this release does not have it",
-}
-
 _FREQUENT = ("checkpoint", "size")
 """Lanes of marks that come again and again."""
 

@@ -12,11 +12,12 @@ from pathlib import Path
 from agent.contract.audited import AGENT, FLEET, FleetFinding, FleetIncident
 from agent.contract.codec import moment, printable
 from agent.contract.events import Severity, Status
-from agent.contract.wording import named
+from agent.contract.runbooks import NAMES
+from agent.contract.wording import bugs, continued, named
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
 from spark_rollup.report.since_last import Change, in_a_line
-from spark_rollup.report.story import AFFECTED, texts
+from spark_rollup.report.story import texts
 
 LINES = 20
 """So many lines at most name what is missing or not open any more; `--verbose` has all."""
@@ -139,18 +140,19 @@ def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[
         *_wrapped(_since(one), shown),
     ]
     cause = _cause(one)
-    if one.title or cause:
-        lines += _wrapped(": ".join(x for x in (one.title, cause) if x), shown)
+    if one.claim or cause:
+        lines += _wrapped(". ".join(x for x in (one.claim, cause) if x), shown)
     if shown.verbose:
         for role, found in one.findings:
             lines += _wrapped(f"{role.value}: {_finding(found)}", shown)
     elif len(one.findings) > 1:
         lines += _wrapped(f"evidence: {_evidence(one)}", shown)
     if _is_severe(one) or shown.verbose:
-        lines += _wrapped(f"next: {one.next_action}", shown)
+        lines += continued(_wrapped(f"next: {one.next_action}", shown))
     others = sorted(set(one.absorbed) - {one.id})
     also = f", of agents also {named(others)}" if others else ""
-    return [*lines, *_wrapped(f"incident {one.id}{also}", shown)]
+    page = f"; statewarden explain {one.lead.runbook}" if one.lead.runbook in NAMES else ""
+    return [*lines, *_wrapped(f"incident {one.id}{also}{page}", shown)]
 
 
 def _address(one: FleetIncident) -> str:
@@ -169,7 +171,7 @@ def _since(one: FleetIncident) -> str:
 
 
 def _cause(one: FleetIncident) -> str:
-    return f"{', '.join(one.upstream)} ({AFFECTED[one.affected.value]})" if one.upstream else ""
+    return bugs(one.upstream, one.affected) if one.upstream else ""
 
 
 def _evidence(one: FleetIncident) -> str:

@@ -106,7 +106,9 @@ def test_a_bug_in_two_tasks_is_repaired(
 ) -> None:  # fmt: skip
     """One id leads from the page to the end, one step names both tasks; the object store knows them, too."""
     incident = re.findall(r"i-[0-9a-f]{12}", page(agent))[0]  # the worst is first
-    together = "Do this for tasks 0_0, 0_2 together: copy all directories, remove all, and only then start."
+    together = (
+        "Do this for tasks 0_0, 0_2 in one stop: copy all directories, remove all, and only then start."
+    )
     assert together in " ".join(page(agent).split())
     said = statewarden("explain", incident, "--events", agent.url)
     assert said.out.startswith(f"CRITICAL stale-eos-checkpoint  {APPLICATION}/0_0, 0_2  (suspected, open)\n")

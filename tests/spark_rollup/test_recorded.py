@@ -181,7 +181,7 @@ def test_a_bug_of_four_tasks_has_one_next_step(incidents, run, capsys):
     (one,) = incidents["kafka-8187-stage2-2.0.1"]
     assert agent(["plan", one["id"], str(run.out)]) == 0
     assert "\nTASKS=(0_0 0_1 0_2 0_3)  #" in capsys.readouterr().out
-    order = "together: copy all directories, remove all, and only then start. For each of them:"
+    order = "in one stop: copy all directories, remove all, and only then start. For each task:"
     step = "Stop the instance on kafka-8187-stage2-2.0.1.pod-a, keep a copy"
     assert one["next_action"].startswith(f"Do this for tasks 0_0, 0_1, 0_2, 0_3 {order} {step}")
 

@@ -63,7 +63,8 @@ def _says(meta: DetectorMeta | RuleMeta, upstream: Sequence[str], consequence: s
     """Say what stays so while an incident lasts: as what it began, and what follows; and where its step is."""
     bug = f"{meta.title[0].lower()}{meta.title[1:]}" + (f" ({', '.join(upstream)})" if upstream else "")
     step = f"Read it before you remove or start anything: {where_to_read('<incident>')}."
-    return f"Incident <incident>, reported as: {bug}. Once confirmed, this means: {consequence} Next: {step}"
+    condition = "If confirmed: " if meta.level is Level.DAMAGE else ""
+    return f"Incident <incident>, reported as: {bug}. {condition}{consequence} Next: {step}"
 
 
 def camel(unit: str) -> str:

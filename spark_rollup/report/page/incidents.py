@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agent.contract.audited import AGENT, FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
+from agent.contract.wording import of_release
 from spark_rollup.report.page import text
 from spark_rollup.report.page.address import (
     NAMES_OF_ONE,
@@ -45,7 +46,7 @@ from spark_rollup.report.page.text import (
 )  # fmt: skip
 from spark_rollup.report.page.verdict import read, unseen_now
 from spark_rollup.report.restart_answer import age as span
-from spark_rollup.report.story import AFFECTED, some, texts
+from spark_rollup.report.story import some, texts
 
 INCIDENTS = 1000
 """Incidents with a card, the worst first."""
@@ -165,7 +166,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
         f"{marks(incident.namespace, [incident.application_id], incident.pods, severity)}>"
         + "".join(f'<span class="also" id="{address}"></span>' for address in dict.fromkeys(also))
         + f'<h3><span class="chip {severity}">{WORDS[severity]}</span> '
-        f"{issues}{clip(incident.title or incident.lead.detector, 200)} "
+        f"{issues}{clip(incident.claim or incident.lead.detector, 200)} "
         f'<a class="id" href="#{here}">{code(incident.id)}</a></h3>'
         f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, links)}</p>'
         f'<p class="say">{clip(incident.sentence)}</p>'
@@ -183,7 +184,7 @@ def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
     if str(incident.status) != "open":
         parts.append(escape(incident.status))
     if incident.upstream:
-        parts.append(AFFECTED[incident.affected.value])
+        parts.append(of_release(incident.upstream, incident.affected))
     keys = [
         key for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings) if key in links.drawn
     ]
@@ -205,9 +206,7 @@ def _everyone(incident: FleetIncident) -> str:
 
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
-    lead = incident.lead
-    what = lead.detector if lead.link.by_agent else f"rules/{lead.detector}"
-    parts = [f"runbook: <code>statewarden explain {clip(what, 100)}</code>"]
+    parts = [f"runbook: <code>statewarden explain {clip(incident.lead.runbook, 100)}</code>"]
     others = [code(one) for one in incident.absorbed if one != incident.id]
     if others:
         parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}")

@@ -170,7 +170,7 @@ def test_explain_takes_an_issue(statewarden: Callable) -> None:
         ("orders/0_3", "statewarden: orders/0_3: add --events SOURCE: "),
         (
             "no-such-thing",
-            "statewarden: no-such-thing: unknown name; `statewarden detectors` lists them."
+            "statewarden: no-such-thing: unknown name; `statewarden detectors` lists the detectors."
             " Rules of the fleet audit are called rules/ID."
             " For a finding, an incident or APPLICATION/TASK add --events SOURCE\n",
         ),

@@ -72,7 +72,7 @@ def reopened(tmp_path: Path):
          ": no application has started here; give Kafka Streams' state.dir (`statewarden scan --may-be-empty`"),
         ("logs/today/", "", ": not a Kafka Streams state directory: none of its 1 sub-directories has"),
         ("x/0-0/", "", "directories (such as 0_0), a .lock or kafka-streams-process-metadata\n"),
-        ("state", "", "; {place}/state is one\n"),
+        ("state", "", "; state directories below it: {place}/state\n"),
         ("state", "state/app",
          "this is an application directory; give its parent, Kafka Streams' state.dir: {place}/state"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -206,13 +207,23 @@ def test_many_tasks_do_not_make_a_long_line() -> None:
     assert "and 194 more" in printed(*tasks)
 
 
+def test_a_command_over_several_lines_can_be_pasted() -> None:
+    """Each line on which it goes on ends as a shell wants it; the words around it do not."""
+    command = f"statewarden verify STATE_DIR {' '.join(f'--store {name * 9}' for name in 'abcdefghij')}"
+    text = printed(replace(FINDING, next_action=f"Prove it: `{command}`; {'stop it ' * 20}."))
+    pasted = text.partition("`")[2].partition("`")[0]
+    assert "\n" in pasted
+    assert shlex.split(pasted.replace("\\\n", "")) == shlex.split(command)
+    assert " \\\n" not in text.rpartition("`")[2]
+
+
 def test_an_incident_has_place_cause_time_and_next_step() -> None:
     """Place, cause, time with its zone and the next step are all there; on request the proof."""
     text = printed(FINDING)
     for words in (
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
-        "A store resumed from an offset but lacks data before it. Bug: KAFKA-7672; this release may",
+        "Suspected: a store resumed from an offset but lacks data before it. Bug: KAFKA-7672; this",
         "for a clearer verdict, give: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",

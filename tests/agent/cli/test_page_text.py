@@ -32,6 +32,7 @@ KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "runbooks", "auditor
         ("see [the\npage](../stopped-volume.md).", "see the page (statewarden explain stopped-volume)."),
         ("see [it](README.md#how-far).", "see it (statewarden explain runbooks)."),
         ("see [it](../found/README.md).", "see it."),
+        ("see [it](tables.md#stopped-volume).", "see it."),
         ("([what it says](../verify.md)), ([below](#false-positives))", "(what it says), (below)"),
         ("[`statewarden explain x`](runbooks/unwatched.md#auditor-blind)", "`statewarden explain x`"),
         ("[the site](https://kafka.apache.org/a.md)", "[the site](https://kafka.apache.org/a.md)"),

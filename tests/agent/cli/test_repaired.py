@@ -48,7 +48,7 @@ def test_it_is_repaired_by_what_the_disk_tells(statewarden: Callable, tmp_path: 
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
-        ((), 3, "whether its stores were made anew is not known: give SOURCE, or --made-after TIME"),
+        ((), 3, "can't tell whether its stores were made anew: give SOURCE, or --made-after with the time"),
         (("--made-after", "2101-01-01T00:00:00Z"), 1, "app/0_0/rocksdb/s was not made anew: made 20"),
         # its data is older than its IDENTITY: it was put back, or got a new one
         (("--made-after", "2026-11-01T00:00:00Z"), 1, "app/0_0/rocksdb/s was not made anew: made 20"),

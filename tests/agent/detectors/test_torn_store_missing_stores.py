@@ -51,7 +51,11 @@ def gone(
 
 
 WALK: dict[str, Any] = {"clock_set": (69, 99), "walk": (60, 68)}
-SAYS = ("would trust it for an empty store", "would move it into an empty store", "custom store")
+SAYS = (
+    "make an empty store and trust that offset",
+    "make an empty store and move that offset into it",
+    "custom store",
+)
 LIVES = (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
 
 
@@ -183,7 +187,7 @@ KEY_VALUE, WINDOWED = store([database()]), store([database(segment="s.0")], segm
 OTHER, GLOBAL, REMOVED = (store([database()], name=x) for x in "thg")
 REMOVED.databases.clear()
 REMOVED.past += (past(20),)
-PUT_TO = "s.position shows that it was put to"
+PUT_TO = "s.position shows that records were put into it"
 
 
 @table(ID, "one, says, expected", {
@@ -233,4 +237,6 @@ PUT_TO = "s.position shows that it was put to"
 def test_neighbours_show_that_it_was_there(one, says, expected):
     found = judge(ID, one)
     assert [(x.severity, x.confidence) for x in found] == expected
-    assert all(says in x.summary and ("would trust it" in x.summary) == (expected != UNKNOWN) for x in found)
+    assert all(
+        says in x.summary and ("trust that offset" in x.summary) == (expected != UNKNOWN) for x in found
+    )

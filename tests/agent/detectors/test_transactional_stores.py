@@ -193,7 +193,7 @@ def test_a_store_without_a_changelog_is_never_to_be_removed():
     ("guarantee", "told", "severity", "words"),
     [
         (EOS, "true", Severity.WARNING, "does not start"),
-        (EOS, None, Severity.INFO, "with enable.transactional.statestores no start would get past it"),
+        (EOS, None, Severity.INFO, "with enable.transactional.statestores every start would be refused"),
         ("at_least_once", "true", None, ""),
         (EOS, "false", None, ""),
     ],

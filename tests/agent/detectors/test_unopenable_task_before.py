@@ -48,7 +48,7 @@ def left_open(
 
 @table(ID, "more, missing, says, expected", {
     # both must be known: the status, and that nobody holds it
-    "open, and free": ({}, "enable_transactional_statestores", "with enable.transactional.statestores no start", NOTED),
+    "open, and free": ({}, "enable_transactional_statestores", "enable.transactional.statestores every start", NOTED),
     "closed": ({"status": 0}, "", "", QUIET),
     "no status": ({"status": None}, "", "", QUIET),
     "held": ({"lock": LockState.HELD}, "", "", QUIET),

@@ -110,7 +110,7 @@ def test_a_suspicion_begins_with_its_proof():
     assert said == (
         "Prove it first, beside the running application or on a stopped one: `statewarden verify STATE_DIR "
         "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; `equal` means a false alarm "
-        "only if the task has written nothing since. In every other case: Stop it."
+        "only if the task has written nothing since. Otherwise: Stop it."
     )
     assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
 

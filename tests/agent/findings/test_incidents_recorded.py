@@ -42,6 +42,6 @@ def test_one_fault_is_one_incident(scenario, lead, tasks, findings):
     assert one.next_action.endswith(one.lead.next_action)
     removes = tasks > 1 and one.remedy is not Remedy.KEEP
     assert ("remove all, and only then start" in one.next_action) is removes
-    assert ("If you remove them: copy all" in one.next_action) is (
+    assert ("If more than one must be removed: copy all" in one.next_action) is (
         removes and one.remedy is Remedy.CHECK_FIRST
     )

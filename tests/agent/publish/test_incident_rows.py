@@ -56,11 +56,11 @@ def test_the_text_of_a_page_names_the_tasks_and_whose_step_comes_first() -> None
     assert row.summary == (
         "orders 0_2, 0_3 (skipped-eos-wipe, confirmed): Task 0_2: bad. The same in task 0_3."
     )
-    order = "together: copy all directories, remove all, and only then start. For each of them:"
-    assert row.next_step == f"Do this for tasks 0_2, 0_3 {order} {step}"
+    order = "copy all directories, remove all, and only then start. For each task:"
+    assert row.next_step == f"Do this for tasks 0_2, 0_3 in one stop: {order} {step}"
     heads = {
-        Remedy.RESTORE: f"Do this for tasks 0_2, 0_3 {order}",
-        Remedy.CHECK_FIRST: f"This is for tasks 0_2, 0_3 {order}".replace(": ", ". If you remove them: "),
+        Remedy.RESTORE: f"Do this for tasks 0_2, 0_3 in one stop: {order}",
+        Remedy.CHECK_FIRST: f"Check each of the tasks 0_2, 0_3 first. If more than one must be removed: {order}",
         Remedy.KEEP: "This is for tasks 0_2, 0_3.",
     }
     for remedy, head in heads.items():

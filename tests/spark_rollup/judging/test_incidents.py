@@ -235,7 +235,7 @@ def test_an_instruction_that_names_its_task_names_the_others_too():
     asked = "This is for tasks 0_0, 0_1. Remove 0_0 on pod-a. Then the same for 0_2 on pod-b."
     assert one(rows).next_action == asked
     start = [x | {"next_action": "Stop, remove this task directory, start again."} for x in rows[:3]]
-    assert "remove all, and only then start. For each of them: Stop, remove this" in one(start).next_action
+    assert "remove all, and only then start. For each task: Stop, remove this" in one(start).next_action
     milder = [start[0], start[2] | {"severity": "warning"}]
     assert one(milder).next_action == "Stop, remove this task directory, start again."
 

@@ -27,8 +27,8 @@ from spark_rollup.report.terminal import Shown, readable
 from tests.spark_rollup.report.page import page_rows
 
 STEP = (
-    "Do this for tasks 0_0, 0_2 together: copy all directories, remove all, and only then start."
-    " For each of them: BEFORE the next start: keep a copy of the task directory orders/0_0, remove that directory"
+    "Do this for tasks 0_0, 0_2 in one stop: copy all directories, remove all, and only then start."
+    " For each task: BEFORE the next start: keep a copy of the task directory orders/0_0, remove that directory"
     " only, then start."
 )
 

@@ -9,7 +9,6 @@ import pytest
 from agent.contract.buckets import StoreState
 from agent.detectors import DETECTORS
 from agent.findings.proof import can_be_proved
-from agent.judging.base import Kind
 from spark_rollup.verify import suspicions, verdicts
 from spark_rollup.verify.findings import findings, repair
 from spark_rollup.verify.replicas import Pair
@@ -101,7 +100,7 @@ def test_suspicions_about_one_store_are_refuted_together():
 
 def test_damage_in_the_content_of_a_store_is_what_agents_offer_a_proof_for():
     """All of it but what is closed at once, and a condition of a file beside the store."""
-    lasting = {x.meta.id for x in DETECTORS if can_be_proved(x.meta) and x.meta.kind is Kind.DAMAGE}
+    lasting = {x.meta.id for x in DETECTORS if can_be_proved(x.meta)}
     assert set(suspicions.ABOUT_CONTENT) == lasting
 
 
