@@ -165,6 +165,7 @@ class Outdated(Flaw):
     later: LaterFile
     fact: CheckpointFact
     affected = Affected.NO
+    opened_at_us = derived(lambda x: x.fact.written_us)
     mechanism = derived(lambda _: Mechanism.OFFSET_WITHOUT_DATA)
 
 
