@@ -152,13 +152,12 @@ class Damaged(Flaw):
 class Outdated(Flaw):
     """A backup of a running instance was put over a newer directory: its manifest is older than the checkpoint.
 
-    What `later_file` finds was finished before the checkpoint was written. Up to 4.2 that happens when flush() has
-    returned, and then the manifest of that time named it. Of one file system's times rounding keeps the order, so
-    that no margin is needed; what a kill leaves of a flush or an open is younger.
+    Up to 4.2 a checkpoint is written when flush() has returned, so the manifest of that time knew what `later_file`
+    finds. No margin is needed: a kill leaves what is younger, and rounding keeps the order of times.
 
     Source:
-        ProcessorStateManager.flush, then checkpoint: AbstractTask.maybeWriteCheckpoint, up to 2.5 StreamTask.commit and
-        StandbyTask.commit, GlobalStateUpdateTask.flushState; RocksDBStore.flush waits (FlushOptions).
+        ProcessorStateManager.flush before checkpoint in AbstractTask.maybeWriteCheckpoint, up to 2.5 in
+        StreamTask.commit and StandbyTask.commit, in GlobalStateUpdateTask.flushState; RocksDBStore.flush waits.
     """
 
     database: Database
@@ -228,11 +227,10 @@ def _damaged(case: TaskCase) -> Iterator[Damaged]:
 
 def _outdated(case: TaskCase) -> Iterator[Outdated]:
     fact = case.task.checkpoint
-    for store, x in _databases(case) if fact is not None else ():
-        if (later := x.later) is not None and fact is not None:
+    for store, x in _databases(case):
+        if x.later is not None and fact is not None:
             episode = f"outdated {_label(store, x)}@{case.task.incarnation}"
-            what = f"file time of {later.name}, which its manifest does not know"
-            yield Outdated(case, store, episode, later.found_us, what, x, later, fact)
+            yield Outdated(case, store, episode, x.later.found_us, "", x, x.later, fact)
 
 
 def _remarks(case: TaskCase) -> Iterator[Remark]:
@@ -324,19 +322,17 @@ DAMAGED = Rule[Damaged](
 OUTDATED = Rule[Outdated](
     "the manifest of a store is of an earlier time than its checkpoint",
     innocents={
-        "4.3 and later trust the offset in the store, which is of the time of its manifest": lambda x: (
+        "4.3 and later trust the offset in the store, which is as old as its manifest": lambda x: (
             x.store.keeps_offsets or x.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
         ),
         "no offset of the store is trusted": lambda x: x.offset is None,
-        "a kill left the file behind: it is not older than the checkpoint": lambda x: (
+        "a kill left it: it is no older than the checkpoint": lambda x: (
             x.later.written_us >= x.fact.written_us
         ),
     },
     unknowns={
         "file times are those of a copy": lambda x: times_are_copied(x.task, x.fact.written_us),
-        "a process has it open, or may have": lambda x: (
-            x.task.held is True or x.database.lock is not LockState.FREE
-        ),
+        "a process may have it open": lambda x: x.task.held is True or x.database.lock is not LockState.FREE,
         DELETING: lambda x: not is_over(x.case, x.since_us),
     },
     loudness=lambda x, _: Loudness(
@@ -350,10 +346,8 @@ OUTDATED = Rule[Outdated](
         f" {x.later.name}, which is older than the checkpoint; a backup was probably put over a newer directory."
     ),
     evidence=lambda x, _: (
-        Evidence(x.later.written_us, x.what, f"{x.database.path}/{x.later.name}"),
-        Evidence(
-            x.fact.written_us, f"file time of the checkpoint with offset {x.offset}", checkpoint_of(x.task)
-        ),
+        Evidence(x.later.written_us, f"{x.later.name}, which its manifest does not know", x.database.path),
+        Evidence(x.fact.written_us, f"checkpoint with offset {x.offset}", checkpoint_of(x.task)),
     ),
 )
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from agent.inventory.disk import EntryKind, Files, FileStat, Unseen
+from agent.inventory.disk import Files, FileStat, Unseen
 from agent.layout import names
 from agent.observe.rocksdb.coding import DamagedError, MeteredDisk, UnseenError, UnsupportedError
-from agent.observe.rocksdb.manifest import parse_manifest
+from agent.observe.rocksdb.manifest import BYTES_PER_READING, parse_manifest
 from agent.observe.rocksdb.replay import ManifestView, manifest_name
 from agent.observe.rocksdb.sst import open_table
 
 MOST_OPENED = 16
-"""Open no more SST files that a manifest does not name, the newest: the flushes of a close are its last files but for
-what a compaction finished meanwhile. With `MOST_BYTES` that bounds what a directory full of them can cost."""
+"""Open no more such files, those of the highest numbers: the flushes of a close are the last but for what a compaction
+finished meanwhile."""
 
-MOST_BYTES = 1 << 20
-"""Read no more of them, all together; footer and properties of one take 4 KB."""
+MOST_BYTES = 2 * BYTES_PER_READING
+"""Read no more of them, all together; footer and properties of an SST file take 4 KB."""
 
 
 def later_file(
@@ -31,56 +30,45 @@ def later_file(
     nothing is read.
 
     Source:
-        VersionSet::ProcessManifestWrites: an edit carries the next file number, from which a new manifest has its own.
-        MemTableList::TryInstallMemtableFlushResults (5.14: InstallMemtableFlushResults) names files of flushes in
-        order, DBImpl::WaitForFlushMemTables returns after that. DBImpl::PurgeObsoleteFiles (5.7 to 10.1), at an open,
-        deletes SST files that the manifest does not name, and keeps higher manifests.
+        VersionSet::ProcessManifestWrites: every edit carries the next number of all files. DBImpl::FlushMemTable
+        waits until MemTableList::TryInstallMemtableFlushResults has named the file. DBImpl::PurgeObsoleteFiles, at an
+        open, deletes SST files that the manifest does not name, and keeps higher manifests (5.7 to 10.1).
     """
-    if view.torn:
-        return None  # what its lost end named cannot be known
-    manifests = [x for x in found if _number(names.MANIFEST_FILE, x) > view.number]
-    tables = [x for x in found if _number(names.SST_FILE, x) >= view.next_file]
-    if not manifests and not tables:
+    numbers = {
+        x: int(m[1]) for x in found if (m := names.SST_FILE.fullmatch(x) or names.MANIFEST_FILE.fullmatch(x))
+    }
+    higher = [
+        x for x, number in numbers.items() if number >= (view.next_file if _is_table(x) else view.number + 1)
+    ]
+    if view.torn or not higher:  # what a lost end named cannot be known
         return None
-    known = disk.stat(f"{database}/{manifest_name(view.number)}")
-    if not isinstance(known, FileStat):
-        return None
-    metered = MeteredDisk(disk, MOST_BYTES)
-    newest = sorted(tables, key=lambda x: _number(names.SST_FILE, x))[-MOST_OPENED:]
+    current, metered = disk.stat(f"{database}/{manifest_name(view.number)}"), MeteredDisk(disk, MOST_BYTES)
     later = []
-    for name in (*manifests, *newest):
+    for name in sorted(higher, key=numbers.__getitem__)[-MOST_OPENED:]:
         path = f"{database}/{name}"
         stat = disk.stat(path)
-        if (
-            not isinstance(stat, FileStat)
-            or stat.kind is not EntryKind.FILE
-            or stat.mtime_us <= known.mtime_us
-        ):
+        if isinstance(stat, Unseen) or isinstance(current, Unseen) or stat.mtime_us <= current.mtime_us:
             continue
-        if name in newest:
-            counts = _is_flushed(metered, path, stat.size_bytes)
+        if _is_table(name):
+            counts = _is_flushed(metered, path, stat)
         else:
             counts = stat.mtime_us > opened_us and _knows_more(metered, path, view)
-        if counts:
-            later.append((stat.mtime_us, name))
+        later += [(stat.mtime_us, name)] if counts else []
     return min(later, default=None)
 
 
-def _number(pattern: re.Pattern[str], name: str) -> int:
-    match = pattern.fullmatch(name)
-    return int(match[1]) if match else -1
+def _is_table(name: str) -> bool:
+    return name.endswith(".sst")
+
+
+def _is_flushed(disk: Files, path: str, stat: FileStat) -> bool:
+    try:
+        return open_table(disk, path, stat.size_bytes).properties.is_flushed
+    except (DamagedError, UnsupportedError, UnseenError):
+        return False  # cut off, as a kill leaves it
 
 
 def _knows_more(disk: Files, path: str, view: ManifestView) -> bool:
-    content = disk.read_at(path, 0, MOST_BYTES)
-    return (
-        not isinstance(content, Unseen)
-        and parse_manifest(content, view.number).flushed_sequence > view.flushed_sequence
-    )
-
-
-def _is_flushed(disk: Files, path: str, size_bytes: int) -> bool:
-    try:
-        return open_table(disk, path, size_bytes).properties.is_flushed
-    except (DamagedError, UnsupportedError, UnseenError):
-        return False  # cut off, as a kill leaves it
+    content = disk.read_at(path, 0, BYTES_PER_READING)
+    known = b"" if isinstance(content, Unseen) else content
+    return parse_manifest(known, view.number).flushed_sequence > view.flushed_sequence

@@ -30,8 +30,8 @@ from tests.support.tables import LIKELY, QUIET, SUSPECTED, said, table
 
 ID = "torn-store"
 TRACES = Path(__file__).parents[2] / "data" / "traces"
-IN_STORE = "4.3 and later trust the offset in the store, which is of the time of its manifest"
-KILLED = "a kill left the file behind: it is not older than the checkpoint"
+IN_STORE = "4.3 and later trust the offset in the store, which is as old as its manifest"
+KILLED = "a kill left it: it is no older than the checkpoint"
 
 
 def dossier(
@@ -63,8 +63,8 @@ def dossier(
     "the store has no changelog": (dossier(offset=None), "no offset of the store is trusted"),
     "nothing is claimed": (dossier(offset=-4), "no offset of the store is trusted"),
     "it kept no file times": (dossier(born=55, oldest_data_us=at(5)), "file times are those of a copy"),
-    "held": (dossier(held=True), "a process has it open, or may have"),
-    "held by whom nobody can say": (dossier(lock=LockState.UNKNOWN), "a process has it open, or may have"),
+    "held": (dossier(held=True), "a process may have it open"),
+    "held by whom nobody can say": (dossier(lock=LockState.UNKNOWN), "a process may have it open"),
     "a copy that may go on": (dossier(found=998), "a deletion may go on"),
     "found a moment ago": (dossier(found=950), SUSPECTED),
 })  # fmt: skip
