@@ -8,6 +8,7 @@ same store in another task, its `.position`, its empty directory; a global store
 Fires when `CURRENT`, the manifest, an SST file or a blob file is damaged, or the manifest that `CURRENT` names is
 missing, at two readings five seconds apart: the next start fails, or opens the store without what was lost. While a
 process holds the store that is `suspected`, and reported after a minute.
+Fires when the manifest is of an earlier time than `.checkpoint` (up to 4.2, at rest): a backup was put over it.
 Critical where no process has taken the task for a minute and the next start would trust the checkpoint that still names
 the store; from 4.3 on suspected, as a kill before the first flush loses the offset that is moved into the new store.
 A whole database without IDENTITY is a remark: CURRENT, the manifest and the files that it names decide.
@@ -24,9 +25,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
+from agent.inventory.copied import times_are_copied
 from agent.inventory.disk import LockState
-from agent.inventory.model import Database, Remains, Store
-from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, problem_kind
+from agent.inventory.model import CheckpointFact, Database, Remains, Store
+from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, LaterFile, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
@@ -36,6 +38,7 @@ from agent.judging.segment_loss import removed_segments
 from agent.judging.upstream import TORN_FILES
 from agent.judging.vanished import DELETING, QUIET_US, before_the_start, is_over, severity_of
 from agent.judging.vanished import DOCKET as VANISHED
+from agent.judging.wording import checkpoint_of
 from agent.quantities.changelog import is_real
 
 HELD_FOR_US = 60_000_000
@@ -57,6 +60,7 @@ META = DetectorMeta(
     twin=Twin("N12, `cleanUp()` took everything within seconds", "benign-cleanup-call-3.9.2"),
 )
 
+_OLD_DATA = "RocksDB opens the store as the backup had it, and the start trusts the newer offset"
 _REFUSED = "RocksDB refuses the store at every start"
 _DAMAGED = (
     "Before the next start: check the volume (`dmesg`), keep a copy, then remove this task directory only,"
@@ -75,6 +79,14 @@ class Flaw(NamedStoreStory):
     what: str
     subject = derived(lambda x: x.episode)
     opened_at_us = derived(lambda x: x.since_us)
+
+    @property
+    def offset(self) -> int | None:
+        """What the checkpoint says of it; that of the global stores names their topics. None = nothing to trust."""
+        fact = self.task.checkpoint
+        offsets = [] if fact is None else [fact.offsets.get(self.store.name)]
+        offsets += [x.offset for x in fact.foreign] if fact is not None and self.task.is_global else []
+        return max((x for x in offsets if x is not None and is_real(x)), default=None)
 
 
 class Torn(Flaw):
@@ -98,11 +110,8 @@ class Torn(Flaw):
 
     @property
     def severity(self) -> Severity:
-        """By what the checkpoint says of it; that of the global stores names their topics."""
-        fact = self.task.checkpoint
-        offsets = [] if fact is None else [fact.offsets.get(self.store.name)]
-        offsets += [x.offset for x in fact.foreign] if fact is not None and self.task.is_global else []
-        return severity_of(self.case, self.since_us, is_trusted=any(map(is_real, offsets)))
+        """By what the checkpoint says of it."""
+        return severity_of(self.case, self.since_us, is_trusted=self.offset is not None)
 
 
 class Damaged(Flaw):
@@ -138,6 +147,25 @@ class Damaged(Flaw):
     def is_held(self) -> bool:
         """A process has it open, or may have."""
         return self.database.lock in (LockState.HELD, LockState.UNKNOWN) or self.task.held is True
+
+
+class Outdated(Flaw):
+    """A backup of a running instance was put over a newer directory: its manifest is older than the checkpoint.
+
+    Up to 4.2 a checkpoint is written when flush() has returned, so the manifest of that time knew what `later_file`
+    finds. No margin is needed: a kill leaves what is younger, and rounding keeps the order of times.
+
+    Source:
+        ProcessorStateManager.flush before checkpoint in AbstractTask.maybeWriteCheckpoint, up to 2.5 in
+        StreamTask.commit and StandbyTask.commit, in GlobalStateUpdateTask.flushState; RocksDBStore.flush waits.
+    """
+
+    database: Database
+    later: LaterFile
+    fact: CheckpointFact
+    affected = Affected.NO
+    opened_at_us = derived(lambda x: x.fact.written_us)
+    mechanism = derived(lambda _: Mechanism.OFFSET_WITHOUT_DATA)
 
 
 class Remark(Flaw):
@@ -195,6 +223,14 @@ def _damaged(case: TaskCase) -> Iterator[Damaged]:
         if any(problem_kind(y) in DAMAGE for y in x.problems):
             episode = f"damaged {_label(store, x)}@{case.task.incarnation}"
             yield Damaged(case, store, episode, x.seen_us, "", x)
+
+
+def _outdated(case: TaskCase) -> Iterator[Outdated]:
+    fact = case.task.checkpoint
+    for store, x in _databases(case):
+        if x.later is not None and fact is not None:
+            episode = f"outdated {_label(store, x)}@{case.task.incarnation}"
+            yield Outdated(case, store, episode, x.later.found_us, "", x, x.later, fact)
 
 
 def _remarks(case: TaskCase) -> Iterator[Remark]:
@@ -283,6 +319,38 @@ DAMAGED = Rule[Damaged](
     evidence=lambda x, _: (Evidence(x.opened_at_us, y, x.database.path) for y in x.damage[:3]),
 )
 
+OUTDATED = Rule[Outdated](
+    "the manifest of a store is of an earlier time than its checkpoint",
+    innocents={
+        "4.3 and later trust the offset in the store, which is as old as its manifest": lambda x: (
+            x.store.keeps_offsets or x.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
+        ),
+        "no offset of the store is trusted": lambda x: x.offset is None,
+        "a kill left it: it is no older than the checkpoint": lambda x: (
+            x.later.written_us >= x.fact.written_us
+        ),
+    },
+    unknowns={
+        "file times are those of a copy": lambda x: times_are_copied(x.task, x.fact.written_us),
+        "a process may have it open": lambda x: x.task.held is True or x.database.lock is not LockState.FREE,
+        DELETING: lambda x: not is_over(x.case, x.since_us),
+    },
+    loudness=lambda x, _: Loudness(
+        severity_of(x.case, x.since_us, is_trusted=True),
+        Confidence.SUSPECTED,
+        next_action=before_the_start(x, _OLD_DATA),
+        remedy=Remedy.RESTORE,
+    ),
+    summary=lambda x, _: (
+        f"{x.named} is older than its checkpoint (offset {x.offset}): its manifest does not know"
+        f" {x.later.name}, which is older than the checkpoint; a backup was probably put over a newer directory."
+    ),
+    evidence=lambda x, _: (
+        Evidence(x.later.written_us, f"{x.later.name}, which its manifest does not know", x.database.path),
+        Evidence(x.fact.written_us, f"checkpoint with offset {x.offset}", checkpoint_of(x.task)),
+    ),
+)
+
 REMARK = Rule[Remark](
     "what is missing of a store is known, and harmless",
     innocents={
@@ -297,5 +365,10 @@ REMARK = Rule[Remark](
 )
 
 DETECTOR = detector(
-    META, VANISHED, Docket(_torn, (TORN,)), Docket(_damaged, (DAMAGED,)), Docket(_remarks, (REMARK,))
+    META,
+    VANISHED,
+    Docket(_torn, (TORN,)),
+    Docket(_damaged, (DAMAGED,)),
+    Docket(_outdated, (OUTDATED,)),
+    Docket(_remarks, (REMARK,)),
 )

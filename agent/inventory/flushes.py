@@ -12,6 +12,8 @@ from agent.inventory.timeline import Flushed, Timeline
 
 def apply_flushes(store: Store, database: Database, reading: DatabaseReading) -> None:
     """Take what was flushed since the last reading, and date the checkpoints of the session by it."""
+    if reading.later != database.later:
+        database.later = reading.later
     marks = _marks(store)
     marked_us = tuple(mark.at_us for mark in marks)
     floor = database.seen_us or reading.identity_born_us

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agent.contract.events import Source
@@ -52,6 +52,15 @@ class Flush(NamedTuple):
     sequence: int  # highest sequence number in it (0 = compacted, order unknown)
     written_at_us: int | None  # mtime of the file; None if it is gone already
     compacted: bool = False  # it came out of a compaction, not of a flush
+
+
+@dataclass(frozen=True, slots=True)
+class LaterFile:
+    """A file that a store got after its manifest's last change, and of which that manifest knows nothing."""
+
+    name: str  # file name
+    written_us: int  # its mtime
+    found_us: int = field(compare=False)  # when it was first read
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,9 @@ class DatabaseReading(Seen):
     leftovers: int = 0
     # SST and blob files that a stable manifest names and that are not there
     missing_files: tuple[str, ...] = ()
+    later: LaterFile | None = (
+        None  # the oldest of a later time than the manifest's; None = none, or it is held
+    )
     # time of the oldest data in live SST files, by what RocksDB wrote into them: no copy changes it. Whole seconds; 0
     # = not known.
     oldest_data_us: int = 0

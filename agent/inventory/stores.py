@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent.inventory.disk import LockState
-from agent.inventory.observations import StoreOffsets
+from agent.inventory.observations import LaterFile, StoreOffsets
 from agent.inventory.recent import KEPT, history
 from agent.inventory.segments import OPENINGS_KEPT, Opening
 from agent.inventory.timeline import NOTHING_FLUSHED, Timeline
@@ -116,6 +116,7 @@ class Database:
     has_had_files: bool = False  # a data file of it was seen in its directory
     is_elsewhere: bool = False  # a process had it open at two readings, and none was ever seen there
     missing_since_us: int = 0
+    later: LaterFile | None = None  # at rest: the oldest file of a later time than its manifest's
     offsets: StoreOffsets | None = None
     offset_us: int = 0
     deletes: bool | None = None

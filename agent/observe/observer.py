@@ -14,6 +14,7 @@ from agent.inventory.observations import (
     CheckpointReading,
     DatabaseReading,
     Flush,
+    LaterFile,
     LockReading,
     TaskReading,
 )
@@ -34,6 +35,7 @@ from agent.layout.sharing import shared
 from agent.observe.content import of_content, of_unread
 from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.coding import Unread
+from agent.observe.rocksdb.later import later_file
 from agent.observe.rocksdb.manifest import ManifestCache
 from agent.observe.rocksdb.replay import ManifestView, Origin
 from agent.observe.rocksdb.store import StoreFacts, read_store
@@ -249,6 +251,10 @@ class Observer:
             else of_content(facts, _flushes(facts, known, at_us, self.ahead_us), self.ahead_us)
         )
         content["problems"] = (*hidden, *content["problems"])
+        if isinstance(facts, StoreFacts) and lock is not LockState.HELD:
+            opened_us = max(reopened_us, default=0) + self.ahead_us
+            if later := later_file(self.disk, path, found, facts.manifest, opened_us):
+                content["later"] = LaterFile(later[1], later[0] - self.ahead_us, at_us)
         return DatabaseReading(
             place,
             at_us,

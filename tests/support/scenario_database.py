@@ -161,14 +161,19 @@ class SimDatabase:
         parts: list[bytes] = []
         if self._waiting:
             family = TIMESTAMPED_FAMILY_ID if self.timestamped else 0
-            content = sst(entries=self._waiting, deletions=self._deletions, oldest_us=self.world.now_us)
+            content = sst(
+                entries=self._waiting, deletions=self._deletions, oldest_us=self.world.now_us, is_flushed=True
+            )
             one = self._write_sst(content, family, self._data_sequence, self._waiting)
             parts.append(self._added(one))
         if self._entries:
             items = [(key, sequence, value) for key, (sequence, value) in self._entries.items()]
             highest = max(sequence for _, sequence, _ in items)
             one = self._write_sst(
-                sst(items, oldest_us=self.world.now_us), OFFSETS_FAMILY_ID, highest, len(items)
+                sst(items, oldest_us=self.world.now_us, is_flushed=True),
+                OFFSETS_FAMILY_ID,
+                highest,
+                len(items),
             )
             parts.append(self._added(one))
         self._waiting = self._deletions = 0

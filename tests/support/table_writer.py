@@ -61,11 +61,13 @@ def sst(
     entries: int | None = None,
     deletions: int = 0,
     oldest_us: int = 0,
+    is_flushed: bool = False,
 ) -> bytes:
     """Write a small file that RocksDB's reader would accept; value None = a deletion.
 
     Data families need no items, their entries are never read. `entries`: what the properties announce, by default the
-    number of `items`; `oldest_us`: time of the oldest data, of which they keep the seconds.
+    number of `items`; `oldest_us`: time of the oldest data, of which they keep the seconds. `is_flushed`: so old is
+    the first key of a memtable.
     """
     stored = sorted((key, sequence, value) for key, sequence, value in items)
     count = len(stored) if entries is None else entries
@@ -75,6 +77,7 @@ def sst(
         b"rocksdb.creation.time": varint(oldest_us // 1_000_000),
         b"rocksdb.deleted.keys": varint(deletions),
         b"rocksdb.num.entries": varint(count),
+        b"rocksdb.oldest.key.time": varint(oldest_us // 1_000_000 * is_flushed),
         b"rocksdb.raw.key.size": varint(count * 16),
         b"rocksdb.raw.value.size": varint(count * 8),
     })  # fmt: skip

@@ -26,6 +26,16 @@ class Properties:
     index_delta_encoded: bool = False  # index values are delta-encoded
     session: int | None = None  # session of RocksDB that wrote the file, as a number
 
+    @property
+    def is_flushed(self) -> bool:
+        """Whether a flush made the file: only that knows when the first key came; False where it is not written down.
+
+        Source:
+            FlushJob::WriteLevel0Table hands on MemTable::ApproximateOldestKeyTime; CompactionJob, SstFileWriter and
+            DBImpl::WriteLevel0TableForRecovery have 0 there (5.14 to 10.1). 5.7 does not write it.
+        """
+        return bool(self.oldest_key_time_s)
+
 
 def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
     """Pick what is known from the entries of a properties block; DamagedError for what makes no sense.
