@@ -153,7 +153,8 @@ class Outdated(Flaw):
     """A backup of a running instance was put over a newer directory: its manifest is older than the checkpoint.
 
     Up to 4.2 a checkpoint is written when flush() has returned, so the manifest of that time knew what `later_file`
-    finds. No margin is needed: a kill leaves what is younger, and rounding keeps the order of times.
+    finds; a first start on 4.3 moves its offset into the store. No margin is needed: a kill leaves what is younger,
+    and rounding keeps the order of times.
 
     Source:
         ProcessorStateManager.flush before checkpoint in AbstractTask.maybeWriteCheckpoint, up to 2.5 in
@@ -322,8 +323,8 @@ DAMAGED = Rule[Damaged](
 OUTDATED = Rule[Outdated](
     "the manifest of a store is of an earlier time than its checkpoint",
     innocents={
-        "4.3 and later trust the offset in the store, which is as old as its manifest": lambda x: (
-            x.store.keeps_offsets or x.case.says(Fact.OFFSETS_IN_STORE) is Truth.YES
+        "the offset is in the store (4.3 and later), and as old as its manifest": lambda x: (
+            x.store.keeps_offsets
         ),
         "no offset of the store is trusted": lambda x: x.offset is None,
         "a kill left it: it is no older than the checkpoint": lambda x: (
