@@ -120,7 +120,6 @@ def build_session(
     jars: Sequence[Path] = (),
     delta: bool = False,
     debug: bool = False,
-    lasting: bool = False,
     archived: bool = True,
 ) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
@@ -137,7 +136,6 @@ def build_session(
         jars: To be put on the class path of driver and executors.
         delta: Whether Delta tables are read or written.
         debug: Whether Spark logs its errors, at length.
-        lasting: Whether many commands are to run in it: both of Java's compilers pay off then.
         archived: Whether the archive of classes is used, if there is one; False = this session makes it.
 
     Raises:
@@ -165,7 +163,7 @@ def build_session(
     else:
         settings |= {
             "spark.master": master or "local[*]",
-            **_jvm_settings(input_bytes, scratch, debug, lasting, archived),
+            **_jvm_settings(input_bytes, scratch, debug, archived),
         }
         if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
             settings.pop("spark.driver.defaultJavaOptions", None)
@@ -236,9 +234,7 @@ def check_spark_home(environment: Mapping[str, str], release: str) -> None:
     )
 
 
-def _jvm_settings(
-    input_bytes: int | None, scratch: Path, debug: bool, lasting: bool, archived: bool
-) -> dict[str, str]:
+def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool, archived: bool) -> dict[str, str]:
     place = archive.place(os.environ, pyspark.__version__)
     more = archive.options(place) if archived else archive.made_by(place)
     logging = scratch / "log4j2.properties"
@@ -246,7 +242,7 @@ def _jvm_settings(
     options = [f"-Dlog4j2.configurationFile=file:{logging}", QUIET_JVM, *more]
     if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
         return {"spark.driver.memory": "4g", _JVM: " ".join(options)}
-    options += [_ONE_COLLECTOR] if lasting else [_ONE_COLLECTOR, _ONE_COMPILER]
+    options += [_ONE_COLLECTOR, _ONE_COMPILER]
     return {**_QUICK_MEMORY, **_QUICK_CORE, _JVM: " ".join(options)}
 
 

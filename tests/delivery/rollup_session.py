@@ -28,7 +28,7 @@ def serve(folders: list[str]) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     files = [jar for folder in folders for jar in jars.jars_in(Path(folder))]
-    spark: Any = session.build_session(0, master="local[2]", jars=files, delta=True, lasting=True)
+    spark: Any = session.build_session(0, master="local[2]", jars=files, delta=True)
     hadoop = spark._jsc.hadoopConfiguration()
     for line in sys.stdin:
         order = json.loads(line)

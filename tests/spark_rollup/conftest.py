@@ -58,7 +58,6 @@ def spark(request: pytest.FixtureRequest) -> Generator[SparkSession, None, None]
         jars=found,
         delta=bool(found),
         conf=LONG_SESSION if asked else None,
-        lasting=asked,
     )
     yield started
     started.stop()

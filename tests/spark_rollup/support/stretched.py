@@ -16,7 +16,7 @@ from typing import Any
 
 S = 1_000_000
 DAY_US = 86_400 * S
-BEAT_US, SUMMARY_US = 75 * S, 1800 * S
+BEAT_US, SUMMARY_US = 150 * S, 1800 * S
 
 FIRST_US = 20_776 * DAY_US + 79_200 * S
 """22:00 of the first day."""
