@@ -14,12 +14,14 @@ from tests.proof.disk import (
     committed,
     emptied,
     flushed,
+    has_database,
     is_due,
     is_refused,
     is_trusted,
     let_go,
     marked_corrupted,
     shut,
+    with_segment,
 )
 from tests.proof.eras import MANY_OFFSETS, Era
 from tests.proof.life import (
@@ -78,10 +80,11 @@ def applies(era: Era, life: Life, _: int) -> Iterator[Move]:
     if life.role not in (RESTORING, STANDBY) or life.paused:
         return
     todo = to_apply(life)
+    seen, made = with_segment(era, life)
     if len(todo) > 1:
-        yield Move("restores some", (), applied(life, todo[:1]))
+        yield Move("restores some", seen, applied(made, todo[:1]))
     if todo:
-        yield Move("restores all", (), applied(life, todo))
+        yield Move("restores all", seen, applied(made, todo))
 
 
 def processes(era: Era, life: Life, most: int) -> Iterator[Move]:
@@ -96,7 +99,7 @@ def processes(era: Era, life: Life, most: int) -> Iterator[Move]:
             after = after._replace(buffer=life.buffer | new)
         else:
             after = after._replace(memory=life.memory | new, late=life.late | new)
-        yield Move(f"processes {word} records", (), after)
+        yield Move(f"processes {word} records", *with_segment(era, after))
 
 
 def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -110,7 +113,7 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
             yield Move("SIGKILL", (("kill",),), life._replace(alive=False))
         return
     life = life._replace(alive=True)
-    if not era.in_store or not life.store:
+    if not era.in_store or not has_database(era, life):
         yield Move("a process starts", (("start",),), life)
     elif is_refused(era, life):
         yield Move("a process starts; its store was not closed", (("start",), ("refused",)), life)
@@ -118,7 +121,7 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
         corrupted = era.eos and life.checkpoint is None  # the pass asks as if stores were not transactional
         if not corrupted:
             offset = UNKNOWN if life.checkpoint is None else life.checkpoint
-            life = committed(life, offset)
+            life = committed(era, life, offset)
         (word,), after = shut(era, life)
         yield Move("a process starts, passes over the stores", (("start",), ("pass", word[2])), after)
 
@@ -199,7 +202,7 @@ def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
     """
     if life.role != RESTORING or life.paused:
         return
-    seen: tuple[Word, ...] = ()
+    seen, life = with_segment(era, life) if to_apply(life) else ((), life)
     life = applied(life, to_apply(life))
     if era.old:  # RocksDBStore.toggleDbForBulkLoading (2.5.1); the offset is where the changelog ended
         (puts,), life = flushed(era, life)
