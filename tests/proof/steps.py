@@ -345,17 +345,22 @@ def is_recycled(era: Era, life: Life, _: int) -> Iterator[Move]:
 def is_lost(era: Era, life: Life, _: int) -> Iterator[Move]:
     """TaskManager.handleLostAll, closeTaskDirty (3.8.0, 4.3.1): fenced; under exactly-once the directory is deleted.
 
-    StateManagerUtil.closeStateManager (4.4.0): not that of transactional stores, whose buffer is gone.
+    StateManagerUtil.closeStateManager (4.4.0): not that of transactional stores, whose buffer is gone. The coordinator
+    aborts the transaction of a process that is frozen for two minutes.
     """
     if life.role != RUNNING or not era.eos:
         return
     closed, after = shut(era, resolved(life, ABORTED, marker=True))
-    if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
-        yield Move("fenced, closed", closed, after)
-        return
-    yield Move("fenced, wiped", (*closed, ("rm",)), emptied(after, directory=False))
     killed = told(after, EXPOSED) if is_trusted(era, after) else after
-    yield Move("fenced, killed before the wipe", (*closed, ("kill",)), killed._replace(alive=False))
+    for name, seen in {
+        "fenced": closed,
+        **({"frozen, fenced": (("long",), *closed)} if of(life, OPEN) else {}),
+    }.items():
+        if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
+            yield Move(f"{name}, closed", seen, after)
+            continue
+        yield Move(f"{name}, wiped", (*seen, ("rm",)), emptied(after, directory=False))
+        yield Move(f"{name}, killed before the wipe", (*seen, ("kill",)), killed._replace(alive=False))
 
 
 def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:
