@@ -9,6 +9,7 @@ from tests.proof.life import (
     GONE_ALONE,
     NOBODY,
     NONE,
+    RESTORING,
     RUNNING,
     STANDBY,
     UNKNOWN,
@@ -105,10 +106,14 @@ def has_database(era: Era, life: Life) -> bool:
 
 
 def with_segment(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
-    """AbstractSegments.getOrCreateSegmentIfLive (2.6.0 to 4.4.0): the first record makes a database."""
+    """AbstractSegments.getOrCreateSegmentIfLive (2.5.1 to 3.9.0): the first record makes a database.
+
+    AbstractRocksDBSegmentedBytesStore.getWriteBatches (2.5.1): a restoration opens it again at once, for bulk loading.
+    """
     if not era.windowed or life.segment:
         return (), life
-    return (("segment",),), life._replace(segment=True)
+    reopened: tuple[Word, ...] = (("reopen", 0),) if era.old and life.role == RESTORING else ()
+    return (("segment",), *reopened), life._replace(segment=True)
 
 
 def is_due(era: Era, life: Life) -> bool:

@@ -142,5 +142,5 @@ ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
     ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5,
 )  # fmt: skip
-WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS if not x.old)
-"""The same with a windowed store of one segment; up to 2.5 segments reopen one by one, which no step says."""
+WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
+"""The same with a windowed store of one segment."""

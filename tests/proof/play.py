@@ -81,6 +81,7 @@ SOON_S = {
     ("start", "pass"): 1.0,
     ("start", "refused"): 1.0,
     ("segment", "ckpt"): 0.05,
+    ("segment", "reopen"): 0.05,
     ("ckpt", "ckpt"): 0.05,
     ("ckpt", "shut"): 0.02,
     ("ckpt", "delck"): 0.02,

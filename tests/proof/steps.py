@@ -206,8 +206,8 @@ def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
     life = applied(life, to_apply(life))
     if era.old:  # RocksDBStore.toggleDbForBulkLoading (2.5.1); the offset is where the changelog ended
         (puts,), life = flushed(era, life)
-        life = life._replace(role=RUNNING, position=end(life.log))
-        yield Move("restored, runs", (("reopen", puts),), life)
+        seen = (*seen, ("reopen", puts)) if has_database(era, life) else seen
+        yield Move("restored, runs", seen, life._replace(role=RUNNING, position=end(life.log)))
         return
     for _number in range(era.restored_checkpoints):
         words, life = checkpointed(era, life)
