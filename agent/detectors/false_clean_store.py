@@ -132,6 +132,11 @@ class AtRest(Closed):
     )
 
     @property
+    def is_followed(self) -> bool:
+        """Whether the agent was there: it saw it held, or heard it made and let go before it could see that."""
+        return self.before is not None or any(y.heard for y in self.store.databases.values())
+
+    @property
     def uncertain(self) -> int:
         """Puts behind the newest stored offset; 0 = a compaction hides how many."""
         return uncovered_puts(self.store) or 0
@@ -272,7 +277,7 @@ AT_REST = Rule[AtRest](
         **_UNKNOWN_CLOSE,
         "it is not known whether a process holds it": lambda x: x.store.lock is not LockState.FREE,
         "let go less than a minute ago": lambda x: (
-            x.before is not None and x.case.waited_us(x.opened_at_us) < DEAD_US
+            x.is_followed and x.case.waited_us(x.opened_at_us) < DEAD_US
         ),
     },
     loudness=_loudness_at_rest,

@@ -9,6 +9,7 @@ from tests.proof.life import (
     GONE_ALONE,
     NOBODY,
     NONE,
+    RESTORING,
     RUNNING,
     STANDBY,
     UNKNOWN,
@@ -37,7 +38,7 @@ def flushed(era: Era, life: Life) -> tuple[Word, Life]:
         after = after._replace(checkpoint=None if life.offset in (GONE, GONE_ALONE) else life.offset)
     late = life.late if life.offset is not None else NONE
     amounts = (size(life, life.memory - late), life.offset, size(life, late))
-    return amounts, after._replace(status=1 if era.status else None)
+    return amounts, after._replace(status=1 if era.status and has_database(era, life) else None)
 
 
 def checkpointed(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
@@ -49,7 +50,7 @@ def checkpointed(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     known = life.position if life.recorded is None else max(life.recorded, life.position)
     value = known if known >= 0 or (era.next_offset and life.role != STANDBY) else UNKNOWN
     if era.in_store:
-        return (), committed(life, value)
+        return (), committed(era, life, value)
     (puts,), life = flushed(era, life)
     if missing(life._replace(position=value)):
         life = told(life, EXPOSED)
@@ -57,8 +58,10 @@ def checkpointed(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     return (("ckpt", told_as, puts),), life._replace(checkpoint=value, snapshot=max(life.position, 0))
 
 
-def committed(life: Life, offset: int) -> Life:
+def committed(era: Era, life: Life, offset: int) -> Life:
     """AbstractColumnFamilyAccessor.commit (4.4.0): what a transaction's buffer holds, then the offset, or its end."""
+    if not has_database(era, life):
+        return life
     return life._replace(memory=life.memory | life.buffer, buffer=NONE, offset=offset, late=NONE)
 
 
@@ -71,13 +74,13 @@ def marked_corrupted(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
         return checkpointed(era, life)
     if not era.in_store:
         return (), life
-    return (), committed(life, GONE if life.buffer or life.late else GONE_ALONE)
+    return (), committed(era, life, GONE if life.buffer or life.late else GONE_ALONE)
 
 
 def shut(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     """ProcessorStateManager.close: RocksDB flushes what waits and lets go; 4.3.1: the store says that it was closed."""
     amounts, life = flushed(era, life)
-    status = 0 if era.status else None
+    status = 0 if era.status and has_database(era, life) else None
     return (("shut", *amounts),), let_go(life)._replace(status=status)
 
 
@@ -93,8 +96,24 @@ def emptied(life: Life, *, directory: bool) -> Life:
     """The directory's content is gone."""
     return life._replace(
         directory=directory, store=directory, disk=NONE, memory=NONE, checkpoint=None, status=None, offset=None,
-        late=NONE, buffer=NONE,
+        late=NONE, buffer=NONE, segment=False,
     )  # fmt: skip
+
+
+def has_database(era: Era, life: Life) -> bool:
+    """A windowed store has none before its first record: nothing holds an offset, or says that it was closed."""
+    return life.store and (life.segment or not era.windowed)
+
+
+def with_segment(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
+    """AbstractSegments.getOrCreateSegmentIfLive (2.5.1 to 3.9.0): the first record makes a database.
+
+    AbstractRocksDBSegmentedBytesStore.getWriteBatches (2.5.1): a restoration opens it again at once, for bulk loading.
+    """
+    if not era.windowed or life.segment:
+        return (), life
+    reopened: tuple[Word, ...] = (("reopen", 0),) if era.old and life.role == RESTORING else ()
+    return (("segment",), *reopened), life._replace(segment=True)
 
 
 def is_due(era: Era, life: Life) -> bool:

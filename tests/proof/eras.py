@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agent.layout.facts import Fact
@@ -15,12 +15,13 @@ MANY_OFFSETS = 10_000
 
 @dataclass(frozen=True)
 class Era:
-    """One release under one guarantee, with or without transactional stores."""
+    """One release under one guarantee, with or without transactional stores; its store is windowed or key-value."""
 
     name: str
     release: str
     eos: bool
     transactional: bool = False
+    windowed: bool = False
 
     @cached_property
     def _profile(self) -> Profile:
@@ -141,3 +142,5 @@ ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
     ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5,
 )  # fmt: skip
+WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
+"""The same with a windowed store of one segment."""

@@ -1,4 +1,4 @@
-"""One task on one disk, with one logged key-value store: what is true of it, seen or not."""
+"""One task on one disk, with one logged store: what is true of it, seen or not."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class Life(NamedTuple):
         late: 4.3+: blocks of the memtable that were put after it.
         status: 4.3+: 1 = a reopening finds the store open, 0 = closed, None = not told.
         buffer: Transactional stores: blocks that wait for their commit.
+        segment: Windowed stores: whether the segment exists.
     """
 
     log: tuple[Block, ...] = ()
@@ -74,6 +75,7 @@ class Life(NamedTuple):
     late: frozenset[int] = frozenset()
     status: int | None = None
     buffer: frozenset[int] = frozenset()
+    segment: bool = False
 
 
 class Move(NamedTuple):

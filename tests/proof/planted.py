@@ -55,7 +55,7 @@ PLANTED: frozenset[Planted] = frozenset({
     ("zombie-state", "tombstones of that time still live"),
 })  # fmt: skip
 """They were found; one that is no longer found shows that the model got blind."""
-WORDS, WRITES, SAMPLED = 7, 1, 30
+WORDS, WRITES, SAMPLED = 7, 1, 60
 
 
 def without(detector: Detector, case: AgentCase) -> Iterator[tuple[Planted, Verdict]]:

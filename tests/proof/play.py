@@ -15,7 +15,7 @@ from tests.agent.home.restarting import away
 from tests.proof.classes import Script
 from tests.proof.eras import Era
 from tests.proof.life import GONE, GONE_ALONE, UNKNOWN, Word
-from tests.support.scenario import TIMESTAMPED, App, Scenario
+from tests.support.scenario import TIMESTAMPED, WINDOWED, App, Scenario
 from tests.support.scenario_database import SimDatabase
 
 TASK, SIBLING = "0_0", "0_1"
@@ -80,6 +80,8 @@ SOON_S = {
     ("start", "open"): 1.0,
     ("start", "pass"): 1.0,
     ("start", "refused"): 1.0,
+    ("segment", "ckpt"): 0.05,
+    ("segment", "reopen"): 0.05,
     ("ckpt", "ckpt"): 0.05,
     ("ckpt", "shut"): 0.02,
     ("ckpt", "delck"): 0.02,
@@ -182,7 +184,7 @@ def scenario(era: Era, told: Told, detectors: tuple[Detector, ...]) -> Scenario:
         era.release,
         "exactly_once_v2" if era.eos else "at_least_once",
         int(era.old) if told is Told.ALL else None,  # up to 2.5 there is no standby that nobody configured
-        stores={"s": TIMESTAMPED},
+        stores={"s": WINDOWED if era.windowed else TIMESTAMPED},
         told=settings,
         detectors=detectors,
     )
@@ -248,6 +250,9 @@ class Stage:
     def _open(self, _deletes: bool = False) -> None:
         self.app.opens(TASK)
 
+    def _segment(self) -> None:
+        self.app.puts(TASK, 0)
+
     def _wipe(self) -> None:
         self.app.wipes(TASK)
 
@@ -296,7 +301,8 @@ class Stage:
             self.app.deletes_directory(TASK)
 
     def _torn(self) -> None:
-        self.app.cleaner.deletes(TASK, stop_after="rocksdb")
+        folder = f"{TASK}/s" if WINDOWED in self.run.stores.values() else "rocksdb"
+        self.app.cleaner.deletes(TASK, stop_after=folder)
         self.run.task(TASK).databases.clear()
 
     def _age(self) -> None:

@@ -14,12 +14,14 @@ from tests.proof.disk import (
     committed,
     emptied,
     flushed,
+    has_database,
     is_due,
     is_refused,
     is_trusted,
     let_go,
     marked_corrupted,
     shut,
+    with_segment,
 )
 from tests.proof.eras import MANY_OFFSETS, Era
 from tests.proof.life import (
@@ -78,10 +80,11 @@ def applies(era: Era, life: Life, _: int) -> Iterator[Move]:
     if life.role not in (RESTORING, STANDBY) or life.paused:
         return
     todo = to_apply(life)
+    seen, made = with_segment(era, life)
     if len(todo) > 1:
-        yield Move("restores some", (), applied(life, todo[:1]))
+        yield Move("restores some", seen, applied(made, todo[:1]))
     if todo:
-        yield Move("restores all", (), applied(life, todo))
+        yield Move("restores all", seen, applied(made, todo))
 
 
 def processes(era: Era, life: Life, most: int) -> Iterator[Move]:
@@ -96,7 +99,7 @@ def processes(era: Era, life: Life, most: int) -> Iterator[Move]:
             after = after._replace(buffer=life.buffer | new)
         else:
             after = after._replace(memory=life.memory | new, late=life.late | new)
-        yield Move(f"processes {word} records", (), after)
+        yield Move(f"processes {word} records", *with_segment(era, after))
 
 
 def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -110,7 +113,7 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
             yield Move("SIGKILL", (("kill",),), life._replace(alive=False))
         return
     life = life._replace(alive=True)
-    if not era.in_store or not life.store:
+    if not era.in_store or not has_database(era, life):
         yield Move("a process starts", (("start",),), life)
     elif is_refused(era, life):
         yield Move("a process starts; its store was not closed", (("start",), ("refused",)), life)
@@ -118,7 +121,7 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
         corrupted = era.eos and life.checkpoint is None  # the pass asks as if stores were not transactional
         if not corrupted:
             offset = UNKNOWN if life.checkpoint is None else life.checkpoint
-            life = committed(life, offset)
+            life = committed(era, life, offset)
         (word,), after = shut(era, life)
         yield Move("a process starts, passes over the stores", (("start",), ("pass", word[2])), after)
 
@@ -199,12 +202,12 @@ def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
     """
     if life.role != RESTORING or life.paused:
         return
-    seen: tuple[Word, ...] = ()
+    seen, life = with_segment(era, life) if to_apply(life) else ((), life)
     life = applied(life, to_apply(life))
     if era.old:  # RocksDBStore.toggleDbForBulkLoading (2.5.1); the offset is where the changelog ended
         (puts,), life = flushed(era, life)
-        life = life._replace(role=RUNNING, position=end(life.log))
-        yield Move("restored, runs", (("reopen", puts),), life)
+        seen = (*seen, ("reopen", puts)) if has_database(era, life) else seen
+        yield Move("restored, runs", seen, life._replace(role=RUNNING, position=end(life.log)))
         return
     for _number in range(era.restored_checkpoints):
         words, life = checkpointed(era, life)
@@ -342,17 +345,22 @@ def is_recycled(era: Era, life: Life, _: int) -> Iterator[Move]:
 def is_lost(era: Era, life: Life, _: int) -> Iterator[Move]:
     """TaskManager.handleLostAll, closeTaskDirty (3.8.0, 4.3.1): fenced; under exactly-once the directory is deleted.
 
-    StateManagerUtil.closeStateManager (4.4.0): not that of transactional stores, whose buffer is gone.
+    StateManagerUtil.closeStateManager (4.4.0): not that of transactional stores, whose buffer is gone. The coordinator
+    aborts the transaction of a process that is frozen for two minutes.
     """
     if life.role != RUNNING or not era.eos:
         return
     closed, after = shut(era, resolved(life, ABORTED, marker=True))
-    if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
-        yield Move("fenced, closed", closed, after)
-        return
-    yield Move("fenced, wiped", (*closed, ("rm",)), emptied(after, directory=False))
     killed = told(after, EXPOSED) if is_trusted(era, after) else after
-    yield Move("fenced, killed before the wipe", (*closed, ("kill",)), killed._replace(alive=False))
+    for name, seen in {
+        "fenced": closed,
+        **({"frozen, fenced": (("long",), *closed)} if of(life, OPEN) else {}),
+    }.items():
+        if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
+            yield Move(f"{name}, closed", seen, after)
+            continue
+        yield Move(f"{name}, wiped", (*seen, ("rm",)), emptied(after, directory=False))
+        yield Move(f"{name}, killed before the wipe", (*seen, ("kill",)), killed._replace(alive=False))
 
 
 def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.proof.disk import emptied, has_offset
+from tests.proof.disk import emptied, has_database, has_offset
 from tests.proof.eras import Era
 from tests.proof.life import RESTORING, RUNNING, STANDBY, Life, Move, Word, end, trusted
 
@@ -32,6 +32,6 @@ def is_assigned_up_to_2_5(era: Era, life: Life) -> Iterator[Move]:
         if role == STANDBY:
             yield Move("assigned as a standby", seen, after)
         elif end(life.log) > known:
-            yield Move("assigned", (*seen, ("reopen", 0)), after)
+            yield Move("assigned", (*seen, ("reopen", 0)) if has_database(era, after) else seen, after)
         else:
             yield Move("assigned, runs", seen, after._replace(role=RUNNING))

@@ -62,7 +62,7 @@ def look(life: Life) -> tuple[object, ...]:
     """Give what a disk shows: times, identities and numbers of files are left out."""
     held = life.role != NOBODY
     puts = size(life, life.disk)
-    return life.alive, held, life.directory, life.store, puts, life.checkpoint, life.status
+    return life.alive, held, life.directory, life.store, life.segment, puts, life.checkpoint, life.status
 
 
 def judge(era: Era, deaf: Deaf) -> DeafFigures:

@@ -10,7 +10,7 @@ from agent.contract.events import Affected, Level
 from agent.inventory.disk import LockState
 from agent.inventory.observations import StoreOffsets
 from agent.layout.facts import Fact
-from tests.support.scenario import Scenario
+from tests.support.scenario import WINDOWED, Scenario
 from tests.support.scenario_case import OTHER, at, case, database, judge, session, store, task
 from tests.support.scenario_script import life, play
 from tests.support.twins import cases, said_of
@@ -22,6 +22,7 @@ CRITICAL = "critical suspected"
 EXPOSED = "exposure critical suspected"
 ROLE = " without num_standby_replicas"
 OPEN = "silent: killed open"
+MOMENT = "silent: let go less than a minute ago"
 BRIEF = "silent: held too briefly to tell how it ended"
 WITH_OFFSET = "silent: closed with its offset"
 
@@ -37,6 +38,8 @@ def dirty(*told: Any, puts: int = 5000, **more: Any) -> Scenario:
     return play(clean(*told, **more), f"start, 3 s, opens, 1 s, puts {puts}, closes_dirty, crash, 5 s")
 
 
+BRIEFLY = "start, opens, puts 100, commits 99, puts 100, closes_dirty"
+SEGMENT = {"stores": {"s": WINDOWED}}
 REOPENED = "start, 3 s, opens"
 STOPPED = f"{REOPENED}, 12 s, puts 100, stops 2099, 3 s"
 FLUSHED = f"{REOPENED}, puts 100, commits 2099, 1 s, flushes, puts 100, 30 s, flushes, puts 100"
@@ -47,7 +50,7 @@ KILLED_OPEN = f"{REOPENED}, puts 5000, flushes, 2 s, crash, 5 s, {REOPENED}, 30 
 
 @cases(
     ID,
-    ("killed, five seconds ago", life("", dirty), "silent: let go less than a minute ago"),
+    ("killed, five seconds ago", life("", dirty), MOMENT),
     ("opened again, not settled", life(f"{REOPENED}, 9 s", dirty), "silent"),
     ("opened again, 4.3.0", life(f"{REOPENED}, 12 s", dirty, "4.3.0"), WARNING),
     ("opened again, 4.3.1", life(f"{REOPENED}, 12 s", dirty), WARNING),
@@ -68,6 +71,10 @@ KILLED_OPEN = f"{REOPENED}, puts 5000, flushes, 2 s, crash, 5 s, {REOPENED}, 30 
         WITH_OFFSET,
     ),
     ("killed open", life(KILLED_OPEN, clean), OPEN),
+    # made, filled and let go between two polls: nobody saw that a process held it
+    ("held for a moment, wiped", life(f"{BRIEFLY}, deletes_directory", Scenario, "4.4.0", EOS), MOMENT),
+    ("a segment", life(f"{BRIEFLY}, deletes_directory", Scenario, "4.4.0", EOS, **SEGMENT), MOMENT),
+    ("not wiped", life(f"{BRIEFLY}, crash, 90 s", Scenario, "4.4.0", EOS), EXPOSED),
     ("nothing new was flushed", life(f"{REOPENED}, 30 s", dirty, puts=0), "silent"),
     ("4.2 has no status", life(f"{REOPENED}, 30 s", dirty, "4.2.1"), "silent"),
     ("at-least-once closes like this", life(f"{REOPENED}, 30 s", dirty, "4.3.1", "at_least_once"), "silent"),
@@ -290,7 +297,7 @@ NOT_TRUSTED = "silent: marked open: the next start does not trust it"
     (
         "seen, less than a minute ago",
         resting(seen={"closed": True}, now=63.9),
-        "silent: let go less than a minute ago",
+        MOMENT,
     ),
     (
         "seen, with its offset",
