@@ -12,7 +12,7 @@ from agent.inventory.timeline import Flushed, Timeline
 
 def apply_flushes(store: Store, database: Database, reading: DatabaseReading) -> None:
     """Take what was flushed since the last reading, and date the checkpoints of the session by it."""
-    if reading.later != database.later:
+    if reading.later != database.later:  # the same file keeps the time at which it was found
         database.later = reading.later
     marks = _marks(store)
     marked_us = tuple(mark.at_us for mark in marks)

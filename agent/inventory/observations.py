@@ -150,9 +150,8 @@ class DatabaseReading(Seen):
     leftovers: int = 0
     # SST and blob files that a stable manifest names and that are not there
     missing_files: tuple[str, ...] = ()
-    later: LaterFile | None = (
-        None  # the oldest of a later time than the manifest's; None = none, or it is held
-    )
+    # the oldest file of a later time than the manifest's; None = none, or a process holds the store
+    later: LaterFile | None = None
     # time of the oldest data in live SST files, by what RocksDB wrote into them: no copy changes it. Whole seconds; 0
     # = not known.
     oldest_data_us: int = 0

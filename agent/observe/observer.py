@@ -253,7 +253,9 @@ class Observer:
         content["problems"] = (*hidden, *content["problems"])
         if isinstance(facts, StoreFacts) and lock is not LockState.HELD:
             opened_us = max(reopened_us, default=0) + self.ahead_us
-            if later := later_file(self.disk, path, found, facts.manifest, opened_us):
+            later, unread = later_file(self.disk, path, found, facts.manifest, opened_us)
+            content["problems"] += tuple(unread)
+            if later is not None:
                 content["later"] = LaterFile(later[1], later[0] - self.ahead_us, at_us)
         return DatabaseReading(
             place,

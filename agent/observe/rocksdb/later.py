@@ -21,8 +21,10 @@ MOST_BYTES = 2 * BYTES_PER_READING
 
 def later_file(
     disk: Files, database: str, found: Sequence[str], view: ManifestView, opened_us: int
-) -> tuple[int, str] | None:
+) -> tuple[tuple[int, str] | None, list[str]]:
     """Find the oldest file (mtime, name) that RocksDB finished after the last change of the manifest, unknown to it.
+
+    Also gives what could not be read of such files, as `DatabaseReading.problems` has it.
 
     Either an SST file of a number that the manifest had not given out: one that a flush made, because what a cancelled
     or killed compaction leaves says nothing. Or a manifest of a higher number that names more data, unless the database
@@ -41,20 +43,26 @@ def later_file(
         x for x, number in numbers.items() if number >= (view.next_file if _is_table(x) else view.number + 1)
     ]
     if view.torn or not higher:  # what a lost end named cannot be known
-        return None
+        return None, []
     current, metered = disk.stat(f"{database}/{manifest_name(view.number)}"), MeteredDisk(disk, MOST_BYTES)
-    later = []
+    later: list[tuple[int, str]] = []
+    problems: list[str] = []
     for name in sorted(higher, key=numbers.__getitem__)[-MOST_OPENED:]:
         path = f"{database}/{name}"
         stat = disk.stat(path)
         if isinstance(stat, Unseen) or isinstance(current, Unseen) or stat.mtime_us <= current.mtime_us:
             continue
-        if _is_table(name):
-            counts = _is_flushed(metered, path, stat)
-        else:
-            counts = stat.mtime_us > opened_us and _knows_more(metered, path, view)
+        try:
+            if _is_table(name):
+                counts = _is_flushed(metered, path, stat)
+            else:
+                counts = stat.mtime_us > opened_us and _knows_more(metered, path, view)
+        except UnseenError as error:
+            counts = False
+            if error.unseen is not Unseen.VANISHED:
+                problems.append(f"{name}: {error.unseen}: the manifest does not name it")
         later += [(stat.mtime_us, name)] if counts else []
-    return min(later, default=None)
+    return min(later, default=None), problems
 
 
 def _is_table(name: str) -> bool:
@@ -64,11 +72,12 @@ def _is_table(name: str) -> bool:
 def _is_flushed(disk: Files, path: str, stat: FileStat) -> bool:
     try:
         return open_table(disk, path, stat.size_bytes).properties.is_flushed
-    except (DamagedError, UnsupportedError, UnseenError):
+    except (DamagedError, UnsupportedError):
         return False  # cut off, as a kill leaves it
 
 
 def _knows_more(disk: Files, path: str, view: ManifestView) -> bool:
     content = disk.read_at(path, 0, BYTES_PER_READING)
-    known = b"" if isinstance(content, Unseen) else content
-    return parse_manifest(known, view.number).flushed_sequence > view.flushed_sequence
+    if isinstance(content, Unseen):
+        raise UnseenError(content)
+    return parse_manifest(content, view.number).flushed_sequence > view.flushed_sequence

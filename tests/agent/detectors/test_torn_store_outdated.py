@@ -137,7 +137,7 @@ def test_no_kill_of_a_recorded_run_looks_like_it(trace):
                 or not isinstance(view, ManifestView)
             ):
                 continue
-            later = later_file(disk, path, [x.name for x in listed], view, 0)
+            later, _ = later_file(disk, path, [x.name for x in listed], view, 0)
             assert later is None or later[0] >= written.mtime_us, (path, operation.at_us)
 
 

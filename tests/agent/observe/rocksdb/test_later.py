@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.contract.events import Source
-from agent.inventory.disk import FileStat, LockState
+from agent.inventory.disk import FileStat, LockState, Unseen
 from agent.layout.paths import classify
 from agent.observe.observer import Observer
 from agent.observe.rocksdb.later import MOST_OPENED, later_file
@@ -51,7 +51,8 @@ def found(
     disk = DatedDisk(files, dated)
     view = read_manifest(disk, "s")
     assert isinstance(view, ManifestView)
-    later = later_file(disk, "s", [x.name for x in disk.list("s")], view, round(opened * SECOND_US))  # type: ignore[union-attr]
+    later, unread = later_file(disk, "s", [x.name for x in disk.list("s")], view, round(opened * SECOND_US))  # type: ignore[union-attr]
+    assert unread == []
     return None if later is None else later[1]
 
 
@@ -91,7 +92,8 @@ def test_nothing_is_looked_at_without_a_higher_number():
     view = read_manifest(disk, "s")
     assert isinstance(view, ManifestView)
     disk.looked, disk.reads = 0, []
-    assert later_file(disk, "s", ["000008.sst", "000009.sst", CURRENT, "CURRENT", "LOG"], view, 0) is None
+    named = ["000008.sst", "000009.sst", CURRENT, "CURRENT", "LOG"]
+    assert later_file(disk, "s", named, view, 0) == (None, [])
     assert (disk.looked, disk.reads) == (0, [])
 
 
@@ -102,9 +104,22 @@ def test_bounded():
     view = read_manifest(disk, "s")
     assert isinstance(view, ManifestView)
     disk.looked, disk.reads = 0, []
-    assert later_file(disk, "s", list(many), view, 0) is None
+    assert later_file(disk, "s", list(many), view, 0) == (None, [])
     assert disk.looked == MOST_OPENED + 1
     assert len({path for path, _, _ in disk.reads}) == MOST_OPENED
+
+
+@pytest.mark.parametrize("name", ["000009.sst", "MANIFEST-000010"])
+@pytest.mark.parametrize("unseen", Unseen)
+def test_what_cannot_be_read_is_named(name: str, unseen: Unseen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be the one that shows the loss; one that went meanwhile is no more."""
+    files = {"CURRENT": b"MANIFEST-000005\n", CURRENT: BACKUP, name: FLUSHED}
+    disk = DatedDisk(files, {name: 11.0})
+    view = read_manifest(disk, "s")
+    assert isinstance(view, ManifestView)
+    monkeypatch.setattr(disk, "read_at", lambda *_: unseen)
+    said = [] if unseen is Unseen.VANISHED else [f"{name}: {unseen}: the manifest does not name it"]
+    assert later_file(disk, "s", [name], view, 0) == (None, said)
 
 
 @pytest.mark.parametrize(
