@@ -216,25 +216,36 @@ def _add(spark: SparkSession, batch: Batch, bronze: Place) -> Ingested:
     if cleared is not None:
         found = found.unionByName(cleared)
     span = _span(found)
-    events, number = _fresh(spark, found, bronze, span, onto)
-    rejected = batch.loaded.quarantine.persist()
-    torn = [row["file"] for row in rejected.where(F.col("reason") == CUT_OFF).select("file").collect()]
-    unread = batch.unread(torn)
-    fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
-    if before is not None and not fresh.isEmpty():
-        fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
-    counts = Ingested(number, fresh.count(), len(batch.ends), unread, span["newer"] if span else None)
+    events, number = (found, 0) if span is None else _fresh(spark, found, bronze, span, onto)
+    rejected, rejects, unread = _rejected(spark, batch, bronze, before)
+    counts = Ingested(number, rejects, len(batch.ends), unread, span["newer"] if span else None)
     if span is not None:  # before: a run that is cut off here must leave no snapshot that lacks its events
         snapshots.withdraw(bronze, span["first_day"], span["last_day"])
     if counts.events or onto is None:
         day = F.date_format(F.timestamp_micros("observed_at_us"), "yyyy-MM-dd")
         write_events(events.withColumn("day", day), bronze, batch.size_bytes, onto)
     if counts.quarantined:
-        add_quarantine(fresh.withColumn(AT, F.lit(clock.now_us())), bronze)
+        add_quarantine(rejected.withColumn(AT, F.lit(clock.now_us())), bronze)
     if cleared is not None and before is not None:
         _release(spark, bronze, cleared)
     spark.catalog.clearCache()
     return counts
+
+
+def _rejected(
+    spark: SparkSession, batch: Batch, bronze: Place, before: int | None
+) -> tuple[DataFrame, int, Mapping[str, str]]:
+    """Keep what the quarantine does not hold, count it, and say which files could not be read to their ends."""
+    rejected = batch.loaded.quarantine.persist()
+    torn = F.collect_set(F.when(F.col("reason") == CUT_OFF, F.col("file")))
+    seen = rejected.agg(torn.alias("torn"), F.count("*").alias("number")).head()
+    if seen is None or not seen["number"]:
+        return rejected, 0, {}
+    unread = batch.unread(sorted(seen["torn"]))
+    fresh = rejected.where((F.col("reason") != CUT_OFF) | ~F.col("file").isin(list(unread)))
+    if before is not None:
+        fresh = _without(fresh, read_quarantine(spark, bronze), list(QUARANTINE.names))
+    return fresh, fresh.count(), unread
 
 
 def _awaiting(spark: SparkSession, bronze: Place) -> DataFrame:
@@ -257,38 +268,42 @@ def _span(events: DataFrame) -> Row | None:
         F.date_format(F.min(at), "yyyy-MM-dd").alias("first_day"),
         F.date_format(F.max(at), "yyyy-MM-dd").alias("last_day"),
         latest_minor("schema_version").alias("newer"),
+        F.count("*").alias("number"),
     ).first()  # fmt: skip
     return None if span is None or span["first_us"] is None else span
 
 
 def _fresh(
-    spark: SparkSession, events: DataFrame, bronze: Place, span: Row | None, onto: int | None
+    spark: SparkSession, events: DataFrame, bronze: Place, span: Row, onto: int | None
 ) -> tuple[DataFrame, int]:
     """Keep each event once that bronze does not hold as of a version, and count them.
 
     Repeats are rare and ids are short: only ids are gathered and compared, events stay where they are.
     """
     ids = events.groupBy("id").agg(F.count("*").alias("copies")).persist()
-    there = materialize(_known(spark, ids, bronze, span, onto))
-    twice = ids.where(F.col("copies") > 1).select("id")
-    repeated = materialize(twice.unionByName(there).distinct())
-    number = ids.count() - there.count()
-    once = one_row_per_id(events.join(repeated.join(there, "id", "left_anti"), "id", "left_semi"))
-    return events.join(repeated, "id", "left_anti").unionByName(once), number
+    compared = ids.withColumn("held", F.lit(None).cast("boolean"))
+    if onto is not None:
+        held = _known(spark, bronze, span, onto).join(ids.select("id"), "id", "left_semi")
+        compared = ids.join(held.withColumn("held", F.lit(True)), "id", "left")
+    repeated = materialize(compared.where((F.col("copies") > 1) | F.col("held")))
+    seen = repeated.agg(
+        F.sum("copies").alias("copies"), F.count_if(F.col("held").isNull()).alias("once")
+    ).head()
+    if seen is None or not seen["copies"]:
+        return events, span["number"]
+    once = one_row_per_id(events.join(repeated.where(F.col("held").isNull()), "id", "left_semi"))
+    fresh = events.join(repeated, "id", "left_anti").unionByName(once)
+    return fresh, span["number"] - seen["copies"] + seen["once"]
 
 
-def _known(
-    spark: SparkSession, ids: DataFrame, bronze: Place, span: Row | None, onto: int | None
-) -> DataFrame:
-    """List the ids that bronze holds; it is asked only about the days and the time that the events are from."""
-    if span is None or onto is None:
-        return ids.select("id").limit(0)
+def _known(spark: SparkSession, bronze: Place, span: Row, onto: int) -> DataFrame:
+    """List the ids that bronze holds of the days and the time that the events are from."""
     # whatever is committed after `onto` makes the append fail, so later rows do no harm here
     there = read_events(spark, bronze, onto, fixed=False).where(
         F.col("day").between(span["first_day"], span["last_day"])
         & F.col("observed_at_us").between(span["first_us"], span["last_us"])
     )
-    return there.select("id").join(ids.select("id"), "id", "left_semi")
+    return there.select("id")
 
 
 def _without(rows: DataFrame, there: DataFrame, key: list[str]) -> DataFrame:
