@@ -6,12 +6,15 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.delivery.rollups import Rollup
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 POLL_S = 0.01
@@ -51,6 +54,17 @@ def eventually() -> Callable[..., object]:
 def repository() -> Path:
     """Give the root of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def rollup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rollup]:
+    """Start one Spark session for all commands."""
+    from tests.delivery import rollups
+
+    if not rollups.JARS.is_dir():
+        pytest.skip("Spark's jars are fetched by tools/setup_delivery.sh: make test-services")
+    with rollups.rollup(tmp_path_factory.mktemp("rollup") / "stderr") as running:
+        yield running
 
 
 TABLES = "delta"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.delivery import rollups, servers
+from tests.delivery import servers
 from tests.delivery.rollups import Rollup
 from tests.support.recorded_fleet import replayed
 
@@ -68,15 +68,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> servers.Certificat
 
 
 SCENARIO = "kafka-8187-stage2-2.0.1"
-
-
-@pytest.fixture(scope="session")
-def rollup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rollup]:
-    """Start one Spark session for all commands."""
-    if not rollups.JARS.is_dir():
-        pytest.skip("Spark's jars are fetched by tools/setup_delivery.sh: make test-services")
-    with rollups.rollup(tmp_path_factory.mktemp("rollup") / "stderr") as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

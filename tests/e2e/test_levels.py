@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 from deploy.demo.agents import Agent
+from tests.delivery.rollups import Rollup
 from tests.support.shipped import shipped_records
 
 pytestmark = [
@@ -47,14 +46,8 @@ def lived(tmp_path: Path, shipped: Path, eventually: Callable[..., object]) -> N
         agent.kill()
 
 
-def rollup(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the rollup."""
-    command = [sys.executable, "-m", "spark_rollup", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
-
-
 def test_a_fleet_does_not_forget_what_is_open(
-    tmp_path: Path, repository: Path, eventually: Callable[..., object]
+    tmp_path: Path, repository: Path, rollup: Rollup, eventually: Callable[..., object]
 ) -> None:
     """The segments of the first life are gone; the second life, or what it counts, keeps the answer from being safe."""
     with tarfile.open(repository / "tests/data/snapshots/kafka-20685-4.1.2.tar.gz") as packed:
@@ -71,13 +64,13 @@ def test_a_fleet_does_not_forget_what_is_open(
     assert end["phase"] == "stopping"
 
     out = tmp_path / "out"
-    audit = rollup("audit", "--input", str(tmp_path / "second"), "--output", str(out))
-    assert audit.returncode == 1, audit.stderr
-    assert "incident open" in audit.stdout.splitlines()[0]
+    audit = rollup.run("audit", "--input", str(tmp_path / "second"), "--output", str(out))
+    assert audit.code == 1, audit.err
+    assert "incident open" in audit.out.splitlines()[0]
     asked = ("safe-to-restart", "--from", str(out), "--max-age", "any", "--pod", POD)
-    answer = rollup(*asked)
-    assert answer.returncode == 1
-    assert f"{POD}: damaged" in answer.stdout
+    answer = rollup.run(*asked)
+    assert answer.code == 1
+    assert f"{POD}: damaged" in answer.out
 
     # now the segments with the repeated word are lost, too: the agent's count is all that is left
     segments = sorted((tmp_path / "second").rglob("*.jsonl.gz"), key=lambda path: path.stat().st_mtime_ns)
@@ -89,15 +82,15 @@ def test_a_fleet_does_not_forget_what_is_open(
     shutil.rmtree(out)
     for path in lost:
         path.unlink()
-    audit = rollup("audit", "--input", str(tmp_path / "second"), "--output", str(out))
-    assert audit.returncode == 1, audit.stdout
+    audit = rollup.run("audit", "--input", str(tmp_path / "second"), "--output", str(out))
+    assert audit.code == 1, audit.out
     count = f"agents count {len(first)} critical"
-    assert count in audit.stdout.splitlines()[0]
+    assert count in audit.out.splitlines()[0]
     assert count in (out / "report.html").read_text().partition("</h1>")[0]
     assert 'statewarden_rollup_missed_findings{severity="critical"} 1.0' in (out / "metrics.prom").read_text()
-    answer = rollup(*asked)
-    assert answer.returncode == 3
-    assert f"{POD}: unknown: " in answer.stdout
+    answer = rollup.run(*asked)
+    assert answer.code == 3
+    assert f"{POD}: unknown: " in answer.out
 
 
 def _unpacked(path: Path) -> bytes:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -24,6 +22,7 @@ from agent.cli import main as statewarden
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import Scenario, load_scenario
+from tests.delivery.rollups import Rollup
 from tests.spark_rollup.support.plain import events_of_data, tables
 from tests.support.recorded_fleet import EXPECTED
 from tests.support.shipped import Data, last_findings, shipped_records
@@ -179,17 +178,15 @@ def test_the_fleet_confirms_what_live_agents_shipped(
 
 
 @pytest.mark.spark
-@pytest.mark.slow  # a Java of its own; the rules above say the same in a second
+@pytest.mark.slow  # the rules above say the same in a second
 @pytest.mark.timeout(600)  # it may be the first, for which the run is played
 def test_the_fleet_audit_confirms_what_live_agents_shipped(
-    scenarios: Mapping[str, Scenario], live: LiveRun, tmp_path: Path
+    scenarios: Mapping[str, Scenario], live: LiveRun, rollup: Rollup, tmp_path: Path
 ) -> None:
     """The audit reads the shipped segments: every critical bug is in its report, no benign run is."""
-    command = [sys.executable, "-m", "spark_rollup", "audit", "--json"]
-    command += ["--input", str(live.shipped), "--output", str(tmp_path / "audit")]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=400)
-    assert done.returncode == 1, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    done = rollup.run("audit", "--json", "--input", live.shipped, "--output", tmp_path / "audit")
+    assert done.code == 1, done.err
+    rows = [json.loads(line) for line in done.out.splitlines()]
     critical = {(row["application_id"], row["task_id"]) for row in rows if row["severity"] == "critical"}
     assert critical == {
         (scenarios[name].application_id, item.task_id)
