@@ -126,8 +126,8 @@ follow, or `unknown`, because one pod does not see the copies of others. It says
 all pods.""",
         {
             Exit.CLEAR: "safe, if stopped in order",
-            Exit.FOUND: "damaged",
-            Exit.UNREAD: "unknown: other pods not checked, suspected, undecided, or unreadable",
+            Exit.FOUND: "damaged, or a critical incident suspects it",
+            Exit.UNREAD: "unknown: other pods not checked, a warning, undecided, or unreadable",
         },
         """\
 examples:

@@ -61,8 +61,10 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
         else []
     )
     doubts += [] if one_instance else [OTHERS]
-    if damaged:
-        said = f"damaged: {_tasks(damaged)}. Follow the step below; a plain restart keeps the damage, or adds to it."
+    if sure := [x for x in damaged if x.confidence is Confidence.CONFIRMED]:
+        said = f"damaged: {_tasks(sure)}. Follow the step below; a plain restart keeps the damage, or adds to it."
+    elif damaged:
+        said = f"damaged, suspected: {_tasks(damaged)}. Follow the step below; a plain restart can make it permanent."
     elif doubts:
         said = f"unknown: {'; '.join(doubts)}."
     else:
@@ -83,8 +85,8 @@ def _matters(incident: Incident[Finding]) -> bool:
 
 
 def _is_damage(incident: Incident[Finding]) -> bool:
-    is_sure = (incident.severity, incident.confidence) == (Severity.CRITICAL, Confidence.CONFIRMED)
-    return is_sure and incident.lead.level in (Level.DAMAGE, Level.EXPOSURE)
+    """Tell whether the step comes before a restart, as `restarts` of the fleet does: whatever is critical."""
+    return incident.severity is Severity.CRITICAL and incident.lead.level in (Level.DAMAGE, Level.EXPOSURE)
 
 
 def _tasks(incidents: Iterable[Incident[Finding]]) -> str:
