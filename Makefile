@@ -63,7 +63,12 @@ test: setup ## all tests that need Python and Java only, but the long ones
 test-services: setup-delivery packages ## tests of bronze; beside real S3, Kafka, Prometheus, Chromium, foreign readers; slow ones
 	@$(PY) tools/run_tests.py services $(ARGS)
 
-check: lint docs-check site check-supply check-charts test-services test evaluate ## everything that CI runs
+QUICK := lint docs-check check-supply check-charts site evaluate
+
+check: setup ## everything that CI runs
+	@$(MAKE) -j2 --output-sync=target $(QUICK)
+	@$(MAKE) test-services
+	@$(MAKE) test
 
 nightly: check hunt-short ## the same, and real applications through four fixed mishaps (needs Maven, a JDK and root)
 
