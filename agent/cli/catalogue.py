@@ -26,7 +26,7 @@ from agent.cli.page_text import (
 from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.names import nearest
-from agent.contract.runbooks import NAMES, anchor_of, page_of
+from agent.contract.runbooks import BY_PAGE, NAMES, anchor_of, page_of
 from agent.detectors import BY_ID, DETECTORS
 from agent.errors import UsageError
 from agent.inventory.settings import KEYS
@@ -45,7 +45,11 @@ PRINTED = (
     "affected", "configuration", "delivery", "digests", "exit-codes", "incidents", "journeys", "kubernetes", "limits",
     "preflight", "stopped-volume", "verify", "watching",
 )  # fmt: skip
-_BESIDE = {"runbooks": "runbooks/README.md", **{name: f"{name}.md" for name in PRINTED}}
+_BESIDE = {
+    "runbooks": "runbooks/README.md",
+    **{page: f"runbooks/{page}.md" for page in BY_PAGE},
+    **{name: f"{name}.md" for name in PRINTED},
+}
 """Pages that runbooks and `--help` send people to."""
 
 _RULES = sorted(x for x in NAMES if x.startswith("rules/"))

@@ -127,6 +127,7 @@ def _link_text(link: re.Match[str], *, known: Set[str]) -> str:
     if "/runbooks/README" in f"/{link[2]}" or (page == "README" and "/" not in link[2]):
         page = "runbooks"
     rule = f"rules/{anchor.removeprefix('rules-')}" if anchor.startswith("rules-") else anchor
+    page = "" if "found/" in (link[2] or "") else page  # a report of a bug may be called as its detector is
     name = next((x for x in (rule if rule in NAMES else "", page) if x in known), None)
     return text if name is None or _COMMAND in text else f"{text} ({_COMMAND} {name})"
 

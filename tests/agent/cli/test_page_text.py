@@ -31,6 +31,7 @@ KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "runbooks", "auditor
         ("see [it](unwatched.md#rules-unaudited).", "see it (statewarden explain rules/unaudited)."),
         ("see [the\npage](../stopped-volume.md).", "see the page (statewarden explain stopped-volume)."),
         ("see [it](README.md#how-far).", "see it (statewarden explain runbooks)."),
+        ("see [it](../found/torn-store.md).", "see it."),
         ("see [it](../found/README.md).", "see it."),
         ("see [it](tables.md#stopped-volume).", "see it."),
         ("([what it says](../verify.md)), ([below](#false-positives))", "(what it says), (below)"),
