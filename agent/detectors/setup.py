@@ -42,7 +42,10 @@ META = DetectorMeta(
         "One of these, see the incident: two processes damage each other's state, a downgrade from 4.3 fails at every"
         " start, or the pod restores all its state at every start."
     ),
-    lowers_risk="Mount a persistent volume at state.dir, or keep standbys on other pods.",
+    lowers_risk=(
+        "The state goes with the pod, and every start restores all of it. Mount a persistent volume at state.dir, or"
+        " keep standbys on other pods."
+    ),
     twin=Twin("two applications side by side in one directory", "benign-two-apps-one-dir-3.9.2"),
 )
 STOP_ONE = (

@@ -18,9 +18,11 @@ _METRIC = "statewarden_exposed_tasks"
 def exposed_alert(name: str, meta: DetectorMeta) -> Alert:
     """Make the alert of what a detector reports as lasting."""
     chosen = f'{_METRIC}{{detector="{meta.id}",accepted="false"}}'
+    # of several mechanisms one lasts: `lowers_risk` says which
+    does = f"{meta.consequence} " if meta.mechanism else ""
     text = (
         f"<application> in namespace <namespace><release>: {meta.title}, on <count> pod(s). It stays until release or "
-        f"settings change. {meta.consequence} Next: lower the risk. {meta.lowers_risk} To silence this alert, set "
+        f"settings change. {does}Next: lower the risk. {meta.lowers_risk} To silence this alert, set "
         f"accepts={meta.id} for this application (in the sidecar's chart: facts.accepts)."
     )
     return Alert(
