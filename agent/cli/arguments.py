@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 _SETTINGS = """\
@@ -32,11 +33,16 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
                        help="disable this detector; every output says so; may be repeated")
 
 
+def full_path(path: str | Path) -> str:
+    """Write a path as it means the same in any directory; links that go round in a circle stay as they are."""
+    return os.path.realpath(path)  # `Path.resolve` fails on them
+
+
 def same_settings(chosen: argparse.Namespace) -> list[str]:
     """Give the settings of a command line as words that mean the same in any directory."""
     words = [x for setting in chosen.sets for x in ("--set", setting)]
-    words += ["--properties", str(Path(chosen.properties).resolve())] if chosen.properties else []
-    return [*words, "--config", str(chosen.config.resolve())] if chosen.config else words
+    words += ["--properties", full_path(chosen.properties)] if chosen.properties else []
+    return [*words, "--config", full_path(chosen.config)] if chosen.config else words
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -202,7 +202,7 @@ def _shown(chosen: argparse.Namespace, again: str = "") -> Shown:
 def _scan(chosen: argparse.Namespace) -> int:
     from agent.cli import offline
 
-    again = shlex.join(["--state-dir", str(chosen.state_dir.resolve()), *options.same_settings(chosen)])
+    again = shlex.join(["--state-dir", options.full_path(chosen.state_dir), *options.same_settings(chosen)])
     return offline.scan(
         chosen.state_dir, config_of(chosen), shown=_shown(chosen, again), fail_on=chosen.fail_on,
         may_be_empty=chosen.may_be_empty,

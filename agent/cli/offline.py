@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent import __version__
+from agent.cli.arguments import full_path
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import Reading, Shown, print_findings
 from agent.cli.progress import CountingObserver, progress_line, without_collections
@@ -80,7 +81,7 @@ def scan(
     seconds. Raises `UsageError`: it is not there, or is not a state directory. Raises `UnreadError`: it may not be
     read.
     """
-    pod = config.agent.pod or directory.resolve().name
+    pod = config.agent.pod or full_path(directory).rpartition("/")[2]
     if may_be_empty and is_before_first_start(directory):
         closing = f"{directory}: no application has started here yet"
         closing = _and_disabled(closing, config, as_json=shown.as_json)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from agent.cli.arguments import add_settings, same_settings
+from agent.cli.arguments import add_settings, full_path, same_settings
 from agent.cli.incident_text import incident_text
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import Reading, width_of
@@ -70,7 +70,7 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
     else:
         said = "safe, if you stop it cleanly (SIGTERM, and enough time to finish): nothing on disk speaks against it."
     sys.stdout.write(f"{printable(said)}\n\n" if incidents else f"{printable(said)}\n")
-    again = shlex.join(["--state-dir", str(Path(config.agent.state_dir).resolve()), *settings])
+    again = shlex.join(["--state-dir", full_path(config.agent.state_dir), *settings])
     for one in incidents:
         sys.stdout.write(
             incident_text(one, paint=False, width=width_of(sys.stdout), verbose=False, source=again)

@@ -296,3 +296,14 @@ def test_whole_applications_that_are_left_over_are_a_remark(statewarden: Callabl
         os.utime(path, (1_600_000_000, 1_600_000_000))
     said = statewarden("scan", tmp_path / "state", *PLAIN)
     assert "1 application unused for 30 days, 0 MiB: renamed" in said.out.splitlines()
+
+
+@pytest.mark.parametrize("command", ["scan", "safe-to-restart"])
+def test_links_that_go_round_in_a_circle_are_one_line(
+    statewarden: Callable, tmp_path: Path, command: str
+) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    said = statewarden(command, loop, *PLAIN)
+    assert said.code == 3
+    assert said.err == f"statewarden: {loop}: cannot be listed (unreadable); give Kafka Streams' state.dir\n"
