@@ -12,7 +12,7 @@ from agent.cli.offline import read_once
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.audited import FleetFinding, read
-from agent.contract.codec import ContractError, LaterVersionError, decode, parse_us, printable, rfc3339
+from agent.contract.codec import ContractError, decode, parse_us, printable, rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.finding import Evidence, read_back
 from agent.contract.grouping import Link
@@ -33,7 +33,7 @@ class Story:
         self._source = source
         self._unread: list[str] = []
         self._is_spool = False
-        self._later: dict[str, None] = {}  # why a line of a later version is not read
+        self._later: dict[str, None] = {}  # why a line is not read
         is_audit = Path(source, "incidents.jsonl").is_file()
         found = self._audited() if is_audit else self._recorded(config)
         self._incidents = gather(map(_with_evidence, found), link=lambda x: x.link)
@@ -93,9 +93,9 @@ class Story:
                 try:
                     told = decode(line)
                     newest[str(told["finding_id"])] = told
-                except LaterVersionError as error:
+                except ContractError as error:
                     self._later[str(error)] = None
-                except (ContractError, KeyError):
+                except KeyError:
                     continue
         self._is_spool = recorded.is_spool
         if recorded.unread:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -16,6 +17,24 @@ from agent.ship.database import DATABASE_NAME, StoreError
 from agent.ship.queue import spooled_lines
 
 ANSWERS_WITHIN_S = 10.0
+
+
+MOST_BYTES = 256 * 1024 * 1024
+"""Of a whole answer: a hundred thousand findings."""
+
+
+def _whole(answer: HTTPResponse) -> bytes:
+    """Read an agent's answer to its end. Raises `OSError`: it is somebody else's, too long, or was cut off."""
+    if answer.headers.get_content_type() != "application/jsonl":
+        raise OSError("the answer is not an agent's")
+    content = bytearray()
+    while part := answer.read1():
+        content += part
+        if len(content) > MOST_BYTES:
+            raise OSError(f"no end after {len(content):,} bytes")
+    if answer.length:
+        raise OSError("the answer was cut off")
+    return bytes(content)
 
 
 class Recorded:
@@ -49,10 +68,10 @@ class Recorded:
         address = f"{self._source.rstrip('/')}/findings"
         try:
             with urlopen(address, timeout=ANSWERS_WITHIN_S) as answer:  # noqa: S310 - the scheme was looked at
-                yield from answer.read().splitlines()
-        except (URLError, OSError) as error:
+                yield from _whole(answer).splitlines()
+        except (URLError, OSError, HTTPException) as error:
             why = error.reason if isinstance(error, URLError) else error
-            said = getattr(why, "strerror", None) or why
+            said = str(getattr(why, "strerror", None) or why).partition("\n")[0]
             raise UnreadError(f"can't read {address}: {said}; is it the agent's --listen address?") from error
 
     def _of_an_object_store(self) -> Iterator[tuple[str, bytes]]:

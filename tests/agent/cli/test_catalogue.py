@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli import catalogue
+from agent.cli import catalogue, recorded
 from agent.cli.page_text import page_text, section_of
 from agent.clock import SystemClock
 from agent.config import AgentSettings
@@ -21,6 +21,7 @@ from agent.detectors import DETECTORS
 from agent.inventory.settings import KEYS
 from agent.ship.spool import Spool
 from tests.agent.cli.commands import Said
+from tests.support.answering import Answer, Request, answering
 from tests.support.every import every
 
 IDS = [detector.meta.id for detector in DETECTORS]
@@ -313,6 +314,40 @@ def test_explain_of_a_source_that_does_not_answer(statewarden: Callable, source:
     said = statewarden("explain", FINDING_ID, "--events", source)
     assert said.code == (2 if source.startswith("ftp") else 3)
     assert source in said.complaint
+
+
+JSONL = {"Content-Type": "application/jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "why"),
+    [
+        ({}, b"<html>", "the answer is not an agent's"),
+        ({**JSONL, "Content-Length": "1000", "Connection": "close"}, b'{"', "the answer was cut off"),
+        ({**JSONL, "Transfer-Encoding": "chunked", "Connection": "close"}, b"5\r\nab", "IncompleteRead"),
+        (JSONL, b"x" * 2_000, "no end after 2,000 bytes"),
+    ],
+)
+def test_explain_of_an_answer_that_is_not_an_agents(
+    statewarden: Callable, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], body: bytes, why: str
+) -> None:
+    """Another server on that port, or an agent that ends in the middle of a word."""
+    monkeypatch.setattr(recorded, "MOST_BYTES", 1_000)
+
+    def answer(request: Request) -> Answer:
+        return 200, {**headers, "Connection": "close"}, body
+
+    with answering(answer) as address:
+        said = statewarden("explain", FINDING_ID, "--events", address)
+    assert said.code == 3
+    assert f"can't read {address}/findings: {why}" in " ".join(said.complaint.split())
+
+
+def test_a_finding_that_breaks_the_contract_is_not_passed_over(statewarden: Callable, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(event(1)[:-20] + "\n")
+    said = statewarden("explain", FINDING_ID, "--events", tmp_path)
+    assert said.code == 3
+    assert "1 event not read, the first: event line is not JSON" in " ".join(said.complaint.split())
 
 
 @pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08truncated"])
