@@ -236,6 +236,7 @@ def _is_excused(x: Unheld, excuse: Excuse) -> bool:
 _OLDEST = {Truth.YES: (True,), Truth.NO: (False,), Truth.MAYBE: (False, True)}
 LOSES_NOTHING = {excuse.value: partial(_is_excused, excuse=excuse) for excuse in Excuse}
 TOLD = "the loss was reported of an earlier opening"
+READ_BEFORE = "not every segment was read again"  # the start-up pass opens and closes one after the other
 RELEASE_DECIDES = "of the releases that it may be, one loses nothing"
 
 
@@ -299,7 +300,7 @@ REOPENED = Rule[Reopened](
     },
     unknowns={
         RELEASE_DECIDES: lambda x: not x.found,
-        "not every segment was read again": lambda x: not is_read_since(x.store, x.opening),
+        READ_BEFORE: lambda x: not is_read_since(x.store, x.opening),
         "exactly-once may yet wipe it": lambda x: not x.goes_on and x.case.settings.exactly_once is not False,
     },
     proofs=(_is_still_empty,),
@@ -321,7 +322,10 @@ AT_REST = Rule[AtRest](
         TOLD: lambda x: bool(x.found) and not x.news,
         "exactly-once wipes the store at the next start": lambda x: x.trusted is Truth.NO,
     },
-    unknowns={RELEASE_DECIDES: lambda x: not x.found},
+    unknowns={
+        RELEASE_DECIDES: lambda x: not x.found,
+        READ_BEFORE: lambda x: not all(is_read_since(x.store, y) for y in x.store.openings[-1:]),
+    },
     loudness=_loudness_at_rest,
     summary=lambda x, _: (
         f"Task {x.task.id}: a start would open store {x.store.name} at offset {x.worst.offset} of segment"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Severity
+from agent.inventory.disk import LockState
 from agent.inventory.model import ProcessLife
 from agent.inventory.observations import DatabaseReading, StoreOffsets
 from tests.support.scenario_case import at, case, judge
@@ -15,20 +16,21 @@ from tests.support.scenario_looks import TASK, Reducing, database_look, flush
 ID = "lost-segment"
 ALOS = "at_least_once"
 TOPIC = "app-w-changelog-0"
-OLD, NEW = "w.60000", "w.120000"
+OLDEST, OLD, NEW = "w.0", "w.60000", "w.120000"
+BORN_S = {OLDEST: 0.1, OLD: 1, NEW: 2}
 
 
 def look(
     seconds: float, name: str, offset: int | None, flushed: float | None, **more: Any
 ) -> DatabaseReading:
-    """A look at a segment, made at 1 (the older one) or 2 s; its flush took 500 puts, the offset, and its status."""
+    """A look at a segment; its flush took 500 puts, the offset, and its status."""
     rows = () if offset is None else ((TOPIC, offset, 502),)
     taken: dict[str, Any] = {} if flushed is None else {"puts": 500, "flushes": (flush(8, 500, flushed),)}
     status = None if flushed is None else 0
     return database_look(
         seconds,
         f"id-{name}",
-        born=1 if name == OLD else 2,
+        born=BORN_S[name],
         path=f"{TASK}/w/{name}",
         offsets=StoreOffsets(status, offsets=rows, written_us=at(flushed or 0)),
         deletions=0,
@@ -75,3 +77,18 @@ def test_segment_that_was_not_flushed(at_s):
     again: dict[str, Any] = {"reopened": (20.2,), "manifest": 12} if at_s > 20.2 else {}
     run.see(look(at_s, NEW, None, None, **again))
     assert said(run) == [Severity.CRITICAL]
+
+
+@pytest.mark.twin_of("lost-segment", "not every segment was read again")
+def test_a_start_up_pass_leaves_no_store_at_rest():
+    """It opens and closes one segment after the other, and writes the offset of one into all: so is nothing lost."""
+    run = Reducing()
+    for name in (OLDEST, OLD, NEW):
+        run.see(look(3, name, *((819, 0.5) if name == OLDEST else (None, None)), lock=LockState.FREE))
+    assert said(run) == []
+    for number, name in enumerate((OLDEST, OLD, NEW)):
+        opened_s = 20 + 0.02 * number
+        run.see(
+            look(opened_s + 0.01, name, 819, opened_s, reopened=(opened_s,), manifest=12, lock=LockState.FREE)
+        )
+        assert said(run) == []
