@@ -16,7 +16,7 @@ from tests.proof.life import DAMAGED, UNKNOWN
 from tests.proof.play import Said, Told, play
 
 MORE_WRITES = 2
-"""With so many writes more a class that misses a goal is followed again: a twin may need them."""
+"""With so many writes more, and other groups of them, a class that misses a goal is followed again: for its twin."""
 
 
 class Miss(StrEnum):
@@ -71,7 +71,7 @@ def judge(
     """Play the classes of an era that a plan names, and count."""
     classes = Classes(era, plan.most_writes)
     found = Figures(era, told, plan)
-    more = Classes(era, plan.most_writes + MORE_WRITES)
+    more = Classes(era, plan.most_writes + MORE_WRITES, wide=True)
     for script, lives in _chosen(classes, plan, found):
         said = play(era, script, told, sibling=sibling, detectors=detectors)
         what = kind(lives)
