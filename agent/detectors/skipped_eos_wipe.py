@@ -138,26 +138,13 @@ def _was_old_standby(x: Reopening) -> bool:
 
 
 def _was_restored(x: Reopening) -> bool:
-    """Up to 2.5 a store holds what its changelog gave it, and no more, until the mode of bulk loading ends.
-
-    A task that runs reopens no store: what was on disk at the last reopening of the session was restored.
-    """
+    """Up to 2.5 a store that was let go in the mode of bulk loading holds what its changelog gave it, and no more."""
     before, until_us = x.before, x.before.released_us or 0
     if not x.is_old or (before.wiped and before.reopens == 1):
         return x.is_old
-    if before.release_unseen:
-        return False  # who reopened it is not known
-    reopened = [
-        y
-        for one in x.store.databases.values()
-        for y in one.reopened_us
-        if y < x.after.opened_us and y <= until_us
-    ]
-    ended = any(at_us > before.bulk_load_us for at_us in reopened)
-    began = before.bulk_load_us > 0 and not ended and x.store.all_reopens
-    last_us = max((at_us for at_us in reopened if at_us > before.opened_us), default=0)
-    is_one = last_us > 0 and len(x.store.databases) == 1
-    return began or (is_one and x.store.puts_at(last_us) >= before.puts_at_release)
+    reopened = (y for one in x.store.databases.values() for y in one.reopened_us if y <= until_us)
+    ended = before.release_unseen or any(at_us > before.bulk_load_us for at_us in reopened)
+    return before.bulk_load_us > 0 and not ended and x.store.all_reopens
 
 
 def _may_be_wiped_yet(x: Reopening) -> bool:

@@ -187,11 +187,6 @@ NONE_MOVED = "moved to 4.3 without an offset"
     "2.1, old LOG files are not kept": (
         {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "bulk_load_us": at(5)},
          "files": {"all_reopens": False}}, PROVED),
-    "2.1, flushed before its last reopening": (
-        {"advance": 0, "release": "2.1.1", "before": NO_MARK, "files": {"reopened_us": (at(15),)}},
-        "killed in a restoration of up to 2.5"),
-    "2.1, flushed after it": (
-        {"advance": 0, "release": "2.1.1", "before": NO_MARK, "files": {"reopened_us": (at(14.9),)}}, PROVED),
     # 2.5.1 wipes every store, ten seconds after its opening at the latest
     "2.5.1, killed before a wipe": ({**SHORT, "ends": (39.9, False)}, NOT_YET),
     "2.5.1, killed after one was due": ({**SHORT, "ends": (40, False)}, SUSPECTED),
