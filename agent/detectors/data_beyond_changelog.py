@@ -6,7 +6,8 @@ be wiped.
 Fires when a store was opened again, the same incarnation, and the offset at which its restoration ended is too low
 for what had been flushed beyond the last one; or when a replay from the very start gave back fewer puts than the store
 had live entries. Confirmed where that offset is known to be the end. Under either guarantee, up to 4.2, when a store
-that was made empty took more puts, in its first opening, than its checkpoint counts records.
+that was made empty took more puts, in its first opening, than its checkpoint counts records. From 4.3 on, under
+exactly-once, when such a store was closed in order with more entries than its offset counts records, and opened again.
 Clears when the store is gone.
 Stays quiet where a detector of a known fault reports the same damage.
 
@@ -178,6 +179,15 @@ def _stored(x: Reopened) -> Proof | None:
     return Proof(why, False, max(x.after.released_us or 0, x.after.opened_us), x.place)
 
 
+def _holds_more_entries(x: Reopened) -> Proof | None:
+    """Each entry of a store that was made empty needs a record of its own."""
+    entries, offset = x.before.entries_at_release, x.before.stored_offset
+    if entries is None or offset is None or not is_real(offset) or not x.exceeds(entries, None, offset):
+        return None
+    why = f"{entries} live entries or more since it was made, and closed in order at stored offset {offset}"
+    return Proof(why, False, x.before.released_us or x.before.opened_us, x.place)
+
+
 # What it says
 
 
@@ -252,6 +262,18 @@ STORED = Rule[Reopened](
     evidence=_evidence,
 )
 
+CLOSED = Rule[Reopened](
+    "a new store was closed with more than its changelog gave it",
+    innocents={
+        "another session made the store": lambda x: not x.before.created or x.before.attached,
+        "not closed with its offset": lambda x: not (x.before.closed and x.before.closed_with_offset),
+    },
+    unknowns={"a transactional store may be ahead of its offset": _is_ahead},
+    proofs=(_holds_more_entries,),
+    summary=_summary,
+    evidence=_evidence,
+)
+
 OVERFILLED = Rule[Filled](
     "a new store took more than its changelog gave it",
     innocents={
@@ -278,5 +300,5 @@ DETECTOR = detector(
     META,
     Docket(_filled, (OVERFILLED,)),
     Docket(_reopened, (REPLAYED, CHECKPOINTED), ONE_A_STORE),
-    Docket(_reopened_4_3, (STORED,), ONE_A_STORE),
+    Docket(_reopened_4_3, (STORED, CLOSED), ONE_A_STORE),
 )

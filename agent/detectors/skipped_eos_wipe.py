@@ -4,8 +4,8 @@ Fires when a session ended uncleanly with data flushed beyond its checkpoint and
 incarnation: suspected. The checkpoint at the end of the restoration decides: if the changelog cannot have given back
 what had been flushed, the rest was never committed and is in the store. Confirmed once more than 10,000 records were
 flushed after that checkpoint and commits went by without another; until then it may be that of a paused restoration.
-Where the release deletes the checkpoint before the task runs, one that stays is a standby's, and committed: info beside
-standbys, and nothing but 10,000 records flushed after it is a proof.
+Where the release deletes the checkpoint before the task runs, one that stays is of a restoration or of a standby, and
+all is committed: info, and nothing but 10,000 records flushed after it is a proof.
 From 4.3 on the offset of such a checkpoint is moved into the store, and trusted there; with transactional stores
 (4.4+) a store without an offset is not wiped at all (`agent.judging.unwiped`): critical before the next start, too.
 
@@ -26,7 +26,7 @@ from agent.inventory.model import CheckpointClaim, Session, Shape
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
-from agent.judging.restoration_end import restoration_end
+from agent.judging.restoration_end import ends_leave_none, restoration_end
 from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.unwiped import DOCKETS, kept_stores
@@ -60,6 +60,7 @@ class Reopening(StoreStory):
     """A store that was let go and opened again, the same incarnation; the case has the profile of who let it go."""
 
     issues = (KAFKA_20685, KAFKA_10362, KAFKA_9891, KAFKA_7192)
+    KEPT_WITHOUT = (KAFKA_7192, KAFKA_9891)  # a store without an entry was kept
     before: Session
     after: Session
     subject = derived(lambda x: f"crash@{x.before.released_us or 0}")
@@ -99,7 +100,7 @@ def _has_no_changelog(x: Reopening) -> bool:
     """Since KAFKA-7192 and 9891 were fixed, nothing but an entry keeps a store with a changelog from its wipe."""
     if not x.case.names_changelog_of(x.store.name):
         return True
-    fixed = all(x.case.affected(issue) is Affected.NO for issue in (KAFKA_7192, KAFKA_9891))
+    fixed = all(x.case.affected(issue) is Affected.NO for issue in x.KEPT_WITHOUT)
     return not (
         x.after.offset_at_open is not None or any(x.store.name in one.offsets for one in x.task.checkpoints)
     ) and (fixed or x.store.keeps_offsets)
@@ -136,6 +137,36 @@ def _was_old_standby(x: Reopening) -> bool:
     return x.is_old and x.before.last is not None and x.after.offset_at_open is not None
 
 
+def _was_restored(x: Reopening) -> bool:
+    """Up to 2.5 a store that was let go in the mode of bulk loading holds what its changelog gave it, and no more."""
+    before, until_us = x.before, x.before.released_us or 0
+    if not x.is_old or (before.wiped and before.reopens == 1):
+        return x.is_old
+    reopened = (y for one in x.store.databases.values() for y in one.reopened_us if y <= until_us)
+    ended = before.release_unseen or any(at_us > before.bulk_load_us for at_us in reopened)
+    return before.bulk_load_us > 0 and not ended and x.store.all_reopens
+
+
+def _may_be_wiped_yet(x: Reopening) -> bool:
+    """Up to 2.5, where every store is wiped: its process was killed before the wipe, or the restoration, could begin.
+
+    A changelog that had records is not empty: an active task's store is wiped, too (2.5.1).
+    """
+    after = x.after
+    if not x.is_old or after is not x.store.sessions[-1] or after.released_us is None or after.closed:
+        return False
+    named = any(is_real(one.offsets.get(x.store.name)) for one in x.task.checkpoints)
+    untouched = after.reopens == 0 and after.first is None and flushed_beyond(after) <= 0
+    in_time = x.case.passed_us(after.opened_us, after.released_us) < SETTLED_US
+    return named and untouched and in_time and all(x.case.affected(y) is Affected.NO for y in x.KEPT_WITHOUT)
+
+
+def _leaves_none_where_it_runs(x: Reopening) -> bool:
+    """The release deletes the checkpoint before a task runs: one that stays is of a restoration, or of a standby."""
+    mark, role = x.before.last, x.role
+    return mark is not None and role is not TaskRole.ACTIVE and ends_leave_none(x.case)
+
+
 INNOCENTS = {
     "it kept its offsets in the store (4.3+)": lambda x: x.before.kept_offsets,
     "moved to 4.3 without an offset": _moved_without_an_offset,
@@ -143,7 +174,8 @@ INNOCENTS = {
     "closed in order": lambda x: bool(x.before.closed),
     "nothing was flushed beyond the checkpoint": lambda x: x.flushed <= 0,
     "a standby of up to 2.5": _was_old_standby,
-    "killed in a restoration of up to 2.5": lambda x: x.is_old and x.before.wiped and x.before.reopens == 1,
+    "killed in a restoration of up to 2.5": _was_restored,
+    "killed before it could be wiped, and not opened since": _may_be_wiped_yet,
     "a store without a changelog": _has_no_changelog,
 }
 
@@ -192,7 +224,9 @@ def _loudness(x: Reopening, proof: Proof | None) -> Loudness:
     if proof is not None:
         return Loudness(Severity.CRITICAL, Confidence.CONFIRMED if proof.certain else Confidence.SUSPECTED)
     return Loudness(
-        Severity.INFO if x.role is TaskRole.STANDBY_LIKE else Severity.WARNING,
+        Severity.INFO
+        if x.role is TaskRole.STANDBY_LIKE or _leaves_none_where_it_runs(x)
+        else Severity.WARNING,
         Confidence.SUSPECTED,
         next_action=_CHECK_FIRST,
         remedy=Remedy.CHECK_FIRST,

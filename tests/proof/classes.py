@@ -23,10 +23,14 @@ IDLE = {((("start",),), (("exit",),)), ((("start",),), (("kill",),)), ((("long",
 
 @dataclass
 class Classes:
-    """The classes of an era: lives are followed once for all scripts that share them."""
+    """The classes of an era: lives are followed once for all scripts that share them.
+
+    `wide`: other pods group their records in every way.
+    """
 
     era: Era
     most_writes: int = MOST_WRITES
+    wide: bool = False
     _moves: dict[Life, tuple[Move, ...]] = field(default_factory=dict)
     _closed: dict[Lives, Lives] = field(default_factory=dict)
     _next: dict[Lives, dict[Script, Lives]] = field(default_factory=dict)
@@ -85,7 +89,7 @@ class Classes:
         """Give the steps of one life."""
         found = self._moves.get(life)
         if found is None:
-            found = self._moves[life] = tuple(moves(self.era, life, self.most_writes))
+            found = self._moves[life] = tuple(moves(self.era, life, self.most_writes, wide=self.wide))
         return found
 
     def shortest(self, script: Script, truth: frozenset[str]) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from agent.layout.facts import Fact
 from agent.layout.profile import Profile, Truth
-from agent.layout.releases import ReleaseRange
+from agent.layout.releases import Release, ReleaseRange
 
 MANY_OFFSETS = 10_000
 """StateManagerUtil.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT, 2.7.0 to 4.2.x."""
@@ -114,6 +114,11 @@ class Era:
     def corrupted_checkpoint(self) -> bool:
         """A corrupted running task writes its present offset just before its wipe."""
         return self._holds(Fact.CHECKPOINT_AT_CORRUPTED_CLOSE)
+
+    @property
+    def unsent_corrupts(self) -> bool:
+        """Records that were not sent in time corrupt their task; before 2.8.0 they end its thread."""
+        return Release.parse(self.release) >= (2, 8)
 
     @cached_property
     def hasty_cleaner(self) -> bool:

@@ -129,6 +129,13 @@ def resolved(life: Life, kind: str, *, marker: bool) -> Life:
     return life._replace(log=log + ((Block(MARKER, 1),) if marker else ()))
 
 
+def unsent(life: Life) -> Life:
+    """The open transaction's records never reach the changelog: the position is what was acknowledged before."""
+    after = resolved(life, UNSENT, marker=False)
+    ends = lasts(after.log)
+    return after._replace(position=max((ends[x] for x in of(after, COMMITTED)), default=-1))
+
+
 def writes(life: Life) -> int:
     """Count how often records were written."""
     return sum(block.kind != MARKER for block in life.log)

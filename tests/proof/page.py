@@ -68,7 +68,7 @@ def _seen(script: Script) -> str:
 
 
 def _lives(era: Era, script: Script) -> Iterator[str]:
-    classes = Classes(era, PLAN.most_writes + MORE_WRITES)
+    classes = Classes(era, PLAN.most_writes + MORE_WRITES, wide=True)
     for truth in sorted({life.truth for life in classes.along(script)}, key=sorted):
         names = classes.shortest(script, truth) or ()
         yield f"\n- {' and '.join(sorted(truth)) or 'benign'}: {'; '.join(names)}.\n"

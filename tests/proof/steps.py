@@ -51,6 +51,7 @@ from tests.proof.life import (
     to_apply,
     told,
     trusted,
+    unsent,
     writes,
     written,
 )
@@ -59,9 +60,9 @@ from tests.proof.steps_up_to_2_5 import is_assigned_up_to_2_5
 RECORDS = {"few": FEW, "many": MANY}
 
 
-def moves(era: Era, life: Life, most_writes: int) -> Iterator[Move]:
-    """Give every step that may come next."""
-    for step in STEPS:
+def moves(era: Era, life: Life, most_writes: int, *, wide: bool = False) -> Iterator[Move]:
+    """Give every step that may come next; `wide`: with all transactions of other pods."""
+    for step in (*STEPS, other_pod_groups) if wide else STEPS:
         yield from step(era, life, most_writes)
 
 
@@ -73,6 +74,18 @@ def other_pod_writes(era: Era, life: Life, most: int) -> Iterator[Move]:
         yield Move(f"another pod writes {word}", (), written(life, records, COMMITTED, marker=era.eos))
     if era.eos:
         yield Move("another pod's transaction is aborted", (), written(life, MANY, ABORTED, marker=True))
+
+
+def other_pod_groups(era: Era, life: Life, most: int) -> Iterator[Move]:
+    """Another pod's transaction holds more than was asked for at once, or one record each has its own."""
+    if not era.eos or life.role not in (NOBODY, STANDBY) or writes(life) >= most:
+        return
+    for word, records in RECORDS.items():
+        each = life._replace(log=(*life.log, Block(COMMITTED, records, 2)))
+        yield Move(f"another pod writes {word}, record by record", (), each)
+        for more, others in RECORDS.items() if writes(life) + 1 < most else ():
+            both = written(written(life, records, COMMITTED), others, COMMITTED, marker=True)
+            yield Move(f"another pod writes {word} and {more} in one transaction", (), both)
 
 
 def applies(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -346,21 +359,24 @@ def is_lost(era: Era, life: Life, _: int) -> Iterator[Move]:
     """TaskManager.handleLostAll, closeTaskDirty (3.8.0, 4.3.1): fenced; under exactly-once the directory is deleted.
 
     StateManagerUtil.closeStateManager (4.4.0): not that of transactional stores, whose buffer is gone. The coordinator
-    aborts the transaction of a process that is frozen for two minutes.
+    aborts the transaction of a process that is frozen for two minutes. What its producer had not sent is dropped.
     """
     if life.role != RUNNING or not era.eos:
         return
-    closed, after = shut(era, resolved(life, ABORTED, marker=True))
-    killed = told(after, EXPOSED) if is_trusted(era, after) else after
-    for name, seen in {
-        "fenced": closed,
-        **({"frozen, fenced": (("long",), *closed)} if of(life, OPEN) else {}),
-    }.items():
-        if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
-            yield Move(f"{name}, closed", seen, after)
-            continue
-        yield Move(f"{name}, wiped", (*seen, ("rm",)), emptied(after, directory=False))
-        yield Move(f"{name}, killed before the wipe", (*seen, ("kill",)), killed._replace(alive=False))
+    for kind in (ABORTED, UNSENT) if of(life, OPEN) else (ABORTED,):
+        ended = unsent(life) if kind == UNSENT else resolved(life, ABORTED, marker=True)
+        closed, after = shut(era, ended)
+        killed = told(after, EXPOSED) if is_trusted(era, after) else after
+        fenced = "fenced" if kind == ABORTED else "fenced, its transaction unsent"
+        for name, seen in {
+            fenced: closed,
+            **({f"frozen, {fenced}": (("long",), *closed)} if of(life, OPEN) else {}),
+        }.items():
+            if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
+                yield Move(f"{name}, closed", seen, after)
+                continue
+            yield Move(f"{name}, wiped", (*seen, ("rm",)), emptied(after, directory=False))
+            yield Move(f"{name}, killed before the wipe", (*seen, ("kill",)), killed._replace(alive=False))
 
 
 def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -369,14 +385,16 @@ def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:
     With the state updater its changelogs are not marked before postCommit(true): the present offset is written. Before
     that the other tasks of the thread are committed, and with them its transaction, unless that times out, too.
     4.4.0: they are marked, and the offset is deleted; a transaction's buffer is committed with that.
+    RecordCollectorImpl.recordSendError (2.8.0 to 3.9.0): so is a task whose records were not sent in time; its offset
+    is what was acknowledged.
     """
     if life.role != RUNNING or not era.eos or era.old:
         return
-    for kind in (ABORTED, COMMITTED):
-        after = resolved(life, kind, marker=True)
+    for kind in (ABORTED, COMMITTED, *((UNSENT,) if era.unsent_corrupts and of(life, OPEN) else ())):
+        after = unsent(life) if kind == UNSENT else resolved(life, kind, marker=True)
+        recorded = after.position if era.stale_recorder else None
         seen, after = marked_corrupted(era, after)
         closed, after = shut(era, after)
-        recorded = life.position if era.stale_recorder else None
         wiped = emptied(after, directory=True)._replace(role=RESTORING, recorded=recorded)
         yield Move(f"corrupted, its transaction {kind}, wiped", (*seen, *closed, ("rm",), OPENED), wiped)
         killed = told(after, EXPOSED) if is_trusted(era, after) else after

@@ -39,7 +39,7 @@ PLANS = {
     EOS_4_3: Plan(all_words=3, damaged_words=7, most_writes=1, most=20, sampled=10),
     EOS_4_4: Plan(all_words=3, damaged_words=6, most_writes=1, most=30, sampled=10),
     EOS_4_4_T: Plan(all_words=3, damaged_words=7, most_writes=1, most=30, sampled=10),
-    EOS_2_5: Plan(all_words=3, damaged_words=6, most_writes=2, sampled=10),
+    EOS_2_5: Plan(all_words=3, damaged_words=6, most_writes=2, most=20, sampled=10),
     EOS_2_5_0: Plan(all_words=3, damaged_words=6, most_writes=1, most=30, sampled=10),
     ALOS_2_5: Plan(all_words=3, damaged_words=5, most_writes=2, sampled=10),
     ALOS_4_3: Plan(all_words=3, damaged_words=5, most_writes=2, sampled=10),

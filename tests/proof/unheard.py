@@ -68,7 +68,7 @@ def look(life: Life) -> tuple[object, ...]:
 def judge(era: Era, deaf: Deaf) -> DeafFigures:
     """Play classes of an era, all facts told."""
     classes, found = Classes(era, deaf.most_writes), DeafFigures()
-    more = Classes(era, deaf.most_writes + MORE_WRITES)
+    more = Classes(era, deaf.most_writes + MORE_WRITES, wide=True)
     dice = random.Random(f"{era.name}{deaf}")
     for stretches, again, lives in _chosen(classes, deaf, found, dice):
         for stretch, own in _of_each_kind(classes, dice.sample(stretches, len(stretches)), again):

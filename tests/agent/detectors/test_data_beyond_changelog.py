@@ -151,6 +151,22 @@ def zeroed(covering: int = 1999, **before: Any) -> Any:
     return case(task(store([made], [let_go, session(30, 40, stored_offset=covering)])), release="4.3.1")
 
 
+def closed_full(offset: int | None = 1999, **before: Any) -> Any:
+    """4.3: a new store was closed in order with 7,000 entries, and opened again."""
+    known = {
+        "created": True,
+        "closed": True,
+        "kept_offsets": True,
+        "transactional": False,
+        "uncovered_puts": 0,
+        "entries_at_release": 7000,
+    }
+    let_go = session(10, 20, puts=7002, stored_offset=offset, **{**known, **before})
+    let_go.covering_offset = offset
+    made = database(puts=7002, offsets=StoreOffsets())
+    return case(task(store([made], [let_go, session(30)])), release="4.3.1")
+
+
 def reopened(
     *, segmented: bool = False, facts: tuple[Any, ...] = (), offset: int | None = None, **before: Any
 ) -> Any:
@@ -181,6 +197,24 @@ NOT_NEW = "silent: the store was not new, or was opened again"
     ("it moved as far", zeroed(6900), "silent: the next stored offset may cover all that had been flushed"),
     ("transactional", zeroed(transactional=True), "silent: a transactional store may be ahead of its offset"),
     ("let go by 4.2", zeroed(kept_offsets=False), "silent: an older release let go of the store"),
+    ("closed with more entries than records", closed_full(), SUSPECTED),
+    ("as many records as entries", closed_full(6999), NOTHING_4_3),
+    ("its offset is not known", closed_full(None), NOTHING_4_3),
+    ("its offset says unknown", closed_full(-4), NOTHING_4_3),
+    ("its entries are not known", closed_full(entries_at_release=None), NOTHING_4_3),
+    (
+        "it was there before the session",
+        closed_full(created=False),
+        "silent: nothing was flushed behind the stored offset; another session made the store",
+    ),
+    ("nobody saw it made new", closed_full(attached=True), NOTHING_4_3),
+    (
+        "killed open",
+        closed_full(closed=False),
+        "silent: nothing was flushed behind the stored offset; not closed with its offset",
+    ),
+    ("closed without its offset", closed_full(closed_with_offset=False), NOTHING_4_3),
+    ("restored ahead of its offset", closed_full(transactional=True), NOTHING_4_3),
     ("reopened", reopened(), "critical confirmed"),
     ("nothing was flushed beyond its checkpoint", reopened(last=mark(55, 5999, 6000)), NOTHING),
     ("its opening trusted an offset", reopened(offset=5999), NOT_WHOLE),

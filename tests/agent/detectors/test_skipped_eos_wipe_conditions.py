@@ -85,6 +85,8 @@ VERSIONED = {"families": PLAIN, "entries": 500}
 RANGES = {"families": PLAIN}
 NO_MARK = {"first": None, "last": None}
 BESIDE_2_1 = {"release": "2.1.1", "standbys": 1, "before": NO_MARK, "told": LONG}
+SHORT = {"release": "2.5.1", "worked": None, "before": NO_MARK}
+NOT_YET = "killed before it could be wiped, and not opened since"
 NO_ENTRY = {"offset_at_open": None}
 KEPT = {"offsets": StoreOffsets(status=0)}
 MOVED = {"offsets": StoreOffsets(status=0, offsets=(("app-s-changelog-0", 2000, 0),))}
@@ -133,7 +135,14 @@ NONE_MOVED = "moved to 4.3 without an offset"
     # 40 s at a marker a second, and two: 42 markers; asked of 2.6.0 and 2.6.1 only
     "aborted, or markers": ({"advance": 1041, "told": SECOND, "release": "2.6.1"}, SUSPECTED),
     "more than markers": ({"advance": 1042, "told": SECOND, "release": "2.6.1"}, LIKELY),
-    "3.4 is not asked": ({"advance": 5000, "release": "3.4.1"}, SUSPECTED),
+    "3.4 is not asked": ({"advance": 5000, "release": "3.4.1"}, REMARKED),
+    # where a task runs it has no checkpoint: what was flushed beyond one was restored
+    "4.2.2 leaves none where it runs": ({"release": "4.2.2"}, REMARKED),
+    "4.1 leaves one": ({"release": "4.1.2"}, SUSPECTED),
+    "4.2.2, and more was flushed than any restoration would": (
+        {"release": "4.2.2", "before": {"last": mark(1, 2000, 2000), "puts_at_release": 13_000},
+         "files": {"flushed": ((2000, at(1)), (13_000, at(2)), (13_001, at(19)))},
+         "told": {"commit_interval_ms": 1}}, SUSPECTED),
     "4.1 is not asked": ({"advance": 5000, "release": "4.1.2"}, SUSPECTED),
     # what it may be else
     "kept by 4.3": ({"advance": 0, "release": "4.2.1", "before": {"kept_offsets": True}},
@@ -163,6 +172,28 @@ NONE_MOVED = "moved to 4.3 without an offset"
     "2.1, killed in a restoration after a wipe": (
         {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "wiped": True, "reopens": 1}},
         "killed in a restoration of up to 2.5"),
+    "2.1, killed in the mode of bulk loading": (
+        {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "bulk_load_us": at(5)}},
+        "killed in a restoration of up to 2.5"),
+    "2.1, its restoration had ended": (
+        {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "bulk_load_us": at(5)},
+         "files": {"reopened_us": (at(14.9),)}}, PROVED),
+    "2.1, nobody saw it let go": (
+        {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "bulk_load_us": at(5), "release_unseen": True}},
+        PROVED),
+    "2.1, reopened after it was let go": (
+        {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "bulk_load_us": at(5)},
+         "files": {"reopened_us": (at(20.1),)}}, "killed in a restoration of up to 2.5"),
+    "2.1, old LOG files are not kept": (
+        {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "bulk_load_us": at(5)},
+         "files": {"all_reopens": False}}, PROVED),
+    # 2.5.1 wipes every store, ten seconds after its opening at the latest
+    "2.5.1, killed before a wipe": ({**SHORT, "ends": (39.9, False)}, NOT_YET),
+    "2.5.1, killed after one was due": ({**SHORT, "ends": (40, False)}, SUSPECTED),
+    "2.5.1, closed before a wipe": ({**SHORT, "ends": (39.9, True)}, SUSPECTED),
+    "2.5.0 wipes no standby": ({**SHORT, "ends": (39.9, False), "release": "2.5.0"}, SUSPECTED),
+    "2.5.1, a restoration began on it": ({**SHORT, "ends": (39.9, False), "after": {"reopens": 1}}, SUSPECTED),
+    "2.5.1, work began on it": ({**SHORT, "ends": (39.9, False), "after": {"puts_at_release": 3001}}, SUSPECTED),
 })  # fmt: skip
 def test_limits(more, expected):
     assert said(ID, dossier(**more)) == expected
