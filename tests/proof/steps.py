@@ -28,8 +28,6 @@ from tests.proof.life import (
     ABORTED,
     COMMITTED,
     EXPOSED,
-    FEW,
-    MANY,
     NOBODY,
     OPEN,
     RESTORING,
@@ -55,37 +53,14 @@ from tests.proof.life import (
     writes,
     written,
 )
+from tests.proof.steps_of_others import RECORDS, other_pod_groups, other_pod_writes
 from tests.proof.steps_up_to_2_5 import is_assigned_up_to_2_5
-
-RECORDS = {"few": FEW, "many": MANY}
 
 
 def moves(era: Era, life: Life, most_writes: int, *, wide: bool = False) -> Iterator[Move]:
     """Give every step that may come next; `wide`: with all transactions of other pods."""
     for step in (*STEPS, other_pod_groups) if wide else STEPS:
         yield from step(era, life, most_writes)
-
-
-def other_pod_writes(era: Era, life: Life, most: int) -> Iterator[Move]:
-    """Another pod owns the task and processes: the changelog grows."""
-    if life.role not in (NOBODY, STANDBY) or writes(life) >= most:
-        return
-    for word, records in RECORDS.items():
-        yield Move(f"another pod writes {word}", (), written(life, records, COMMITTED, marker=era.eos))
-    if era.eos:
-        yield Move("another pod's transaction is aborted", (), written(life, MANY, ABORTED, marker=True))
-
-
-def other_pod_groups(era: Era, life: Life, most: int) -> Iterator[Move]:
-    """Another pod's transaction holds more than was asked for at once, or one record each has its own."""
-    if not era.eos or life.role not in (NOBODY, STANDBY) or writes(life) >= most:
-        return
-    for word, records in RECORDS.items():
-        each = life._replace(log=(*life.log, Block(COMMITTED, records, 2)))
-        yield Move(f"another pod writes {word}, record by record", (), each)
-        for more, others in RECORDS.items() if writes(life) + 1 < most else ():
-            both = written(written(life, records, COMMITTED), others, COMMITTED, marker=True)
-            yield Move(f"another pod writes {word} and {more} in one transaction", (), both)
 
 
 def applies(era: Era, life: Life, _: int) -> Iterator[Move]:
