@@ -24,13 +24,14 @@ for task in "${TASKS[@]}"; do PATHS+=("$APPLICATION/$task"); done
 say "stop the instance on $POD, and keep it stopped"
 mkdir -p "$KEPT"  # first, so that no copy fails for lack of a directory
 stop
-left="The instance is stopped. Nothing was removed. $HOW_TO_START"
+left="The instance is stopped. Nothing was removed. A start takes the state as it is. $HOW_TO_START"
 
 say "look before anything is touched"
 nobody_works  # a process at work there would undo the repair
 for path in "${PATHS[@]}"; do
   on_volume test -d "$STATE/$path" || refuse "$STATE/$path is not a directory: this is not what was found"
   on_volume test ! -L "$STATE/$path" || refuse "$STATE/$path is a symlink: its target is not what was found"
+  on_volume test ! -e "$STATE/$path.removed" || refuse "remove $STATE/$path.removed first: an earlier run left it"
 done
 for found in ${STORES[@]+"${STORES[@]}"}; do  # another IDENTITY is another life of the store
   on_volume grep -rqsF --include=IDENTITY -- "${found#* }" "$STATE/$APPLICATION/${found%% *}" ||
@@ -51,8 +52,11 @@ done
 say "remove ${PATHS[*]}, and nothing else"
 nobody_works                                              # nobody came while it was copied
 [ "$(marks)" = "$before" ] || refuse "a directory changed while it was copied"
-left="The instance is stopped. Some directories may be gone; copies of all are in $KEPT. $HOW_TO_START"
-for path in "${PATHS[@]}"; do on_volume rm -r -- "$STATE/$path"; done
+# Each goes at once, by another name: a start on half a directory would trust what is left of it.
+left="The instance is stopped. Do not start before all of these are gone: ${PATHS[*]}. Copies of all are in $KEPT. $HOW_TO_START"
+for path in "${PATHS[@]}"; do on_volume mv -T -- "$STATE/$path" "$STATE/$path.removed"; done
+left="The instance is stopped, and the directories are out of its way; their copies are in $KEPT. $HOW_TO_START"
+for path in "${PATHS[@]}"; do on_volume rm -r -- "$STATE/$path.removed"; done
 for path in "${PATHS[@]}"; do
   on_volume test ! -e "$STATE/$path" || refuse "$STATE/$path is still there"
   [ -d "$KEPT/$path" ] || refuse "$KEPT/$path is not there"

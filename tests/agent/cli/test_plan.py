@@ -199,6 +199,26 @@ def test_it_stops_where_a_directory_changes_while_it_is_copied(
     assert here.tasks == ["0_0", "0_1", "0_2"]
 
 
+def test_half_a_directory_is_never_left(here: Printed) -> None:
+    """A removal that fails half way leaves nothing that a start would take for the task."""
+    half = """find "${@: -1}/rocksdb" -type f -delete; echo 'Input/output error' >&2; exit 1\n"""
+    program(here.tmp_path, "rm", half)
+    ran = here.run()
+    assert ran.returncode == 1
+    assert "the directories are out of its way" in ran.stderr
+    assert here.tasks == ["0_0.removed", "0_1", "0_2.removed"]
+    assert here.copies == ["0_0", "0_2"]
+
+
+def test_nothing_is_started_before_all_are_gone(here: Printed) -> None:
+    """Where only some could be taken away, the last words say which must go before the start."""
+    program(here.tmp_path, "mv", f"""[[ $* != *0_2* ]] || exit 1; exec {shutil.which("mv")} "$@"\n""")
+    ran = here.run()
+    assert ran.returncode == 1
+    assert f"Do not start before all of these are gone: {APPLICATION}/0_0 {APPLICATION}/0_2." in ran.stderr
+    assert not (here.tmp_path / "started").exists()
+
+
 def test_it_says_how_to_ask_again(here: Printed) -> None:
     """As a command that can be run as it is, where nothing is proved in time."""
     answers(here.tmp_path, "exit 3")
