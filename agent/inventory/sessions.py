@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 from agent.inventory.closings import is_exact, keeps_unbroken
 from agent.inventory.disk import LockState
-from agent.inventory.model import CLOSES_WITHIN_US, SESSIONS_KEPT, Application, Database, Session, Store, Task
+from agent.inventory.model import (
+    CLOSES_WITHIN_US,
+    SESSIONS_KEPT,
+    Application,
+    Database,
+    Session,
+    Shape,
+    Store,
+    Task,
+)
 from agent.inventory.observations import DatabaseReading, Observation
 from agent.inventory.recent import recent, same_or_new, share_numbers
 from agent.inventory.stores import NO_NUMBERS
@@ -94,7 +103,8 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
     # Nobody heard which came first, the new store or the end of the old checkpoint: `confirm_offsets` may show it.
     heard = not created or any(x.heard for x in store.databases.values())
     known_us = max(released_us, store.forgotten_us)
-    offset = offset_in_force(task, store.name, min(opened_us, at_us), known_us) if heard else None
+    counts = heard and not (created and _in_a_wipe(task, store))
+    offset = offset_in_force(task, store.name, min(opened_us, at_us), known_us) if counts else None
     # A volume that was replaced meanwhile holds another store, of which the earlier session says nothing.
     goes_on = before is not None and before.is_of(store.identities)
     # of its segments some may not have been read since
@@ -118,6 +128,17 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         counted_at_open=counted_puts(store),
         unbroken=keeps_unbroken(before, created=created, goes_on=goes_on, opened_puts=opened_puts(store)),
     )
+
+
+def _in_a_wipe(task: Task, store: Store) -> bool:
+    """Return whether its owner (up to 2.5) was at a wipe when the agent came: its checkpoint is not the new store's.
+
+    Between two openings nobody holds the store. A cleaner, which takes the task's lock, too, makes no store.
+    """
+    ended = store.past[-1] if store.past and not store.sessions else None
+    if ended is None or ended.shape is Shape.CLEANER_WALK or ended.task_incarnation != task.incarnation:
+        return False
+    return task.lock is LockState.HELD and task.lock_since_us <= ended.ended_us
 
 
 def _puts_before(database: Database) -> int:

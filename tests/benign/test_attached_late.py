@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
+from agent.contract.events import Severity
+from tests.agent.engine.playing import Run, operations_of, sets_of
 from tests.conftest import IN_CI
 from tests.support.scenario import TIMESTAMPED, App, Scenario
 from tests.support.scenario_benign import last, restored
@@ -115,3 +117,15 @@ def test_quiet_whenever_the_agent_starts(release, guarantee, story):
         if loud:
             said[index] = [(x.detector, x.task_id, x.summary) for x in loud]
     assert said == {}
+
+
+@pytest.mark.parametrize("index", [498, 500])
+def test_an_agent_that_starts_in_a_wipe_takes_no_old_offset_for_the_new_store(index):
+    """2.1.1 wiped the store under the lock, and its checkpoint stayed until the restoration had ended."""
+    name = "benign-8574-finished-2.1.1"
+    operations = operations_of(name, "pod-a")
+    run = Run(operations[index - 1].at_us, sets_of(name), before=operations[:index])
+    for operation in operations[index:]:
+        run.play(operation)
+    run.rest()
+    assert [x.detector for x in run.pipeline.ledger.findings() if x.severity is Severity.CRITICAL] == []

@@ -39,12 +39,15 @@ class Run:
     started_us: int = T0_US
     sets: Sequence[str] = ()
     detectors: tuple[Detector, ...] = DETECTORS
+    before: Sequence[Operation] = ()  # what was done before the agent started
     records: list[Record] = field(default_factory=list)
     faults: list[tuple[str, Exception]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.disk = MemoryDisk()
         self.player = Player()
+        for operation in self.before:
+            self.disk.apply(operation)
         self.now_us = self.started_us
         self.pipeline = Pipeline(
             self.disk, load_config(sets=self.sets).applications, self.started_us, self.records.append,
