@@ -215,9 +215,12 @@ REPLAYED = Rule[Reopened](
     },
     # up to 2.5 a pair of reopens encloses a whole restoration, so what it put is known
     unknowns={
+        "nobody saw its end: an offset may have been written there, and read by the next owner": lambda x: (
+            x.before.release_unseen
+        ),
         "the restoration is not seen as a whole": lambda x: (
             x.case.says(Fact.BULK_LOAD_REOPEN) is not Truth.YES or not encloses_restoration(x.store, x.after)
-        )
+        ),
     },
     proofs=(_replayed,),
     summary=_summary,

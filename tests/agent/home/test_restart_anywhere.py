@@ -86,3 +86,14 @@ def test_a_torn_store_is_reported_wherever_the_deletion_was_seen_last(removals: 
     """The agent ends after the last of some removals, and the deletion with its process: the next agent says so."""
     broken = restarted_run("torn-clean-3.9.2", "pod-a", at=(165 + removals + 0.5) / 353, away=0)
     assert ("torn-store", "0_0") in {(x.detector, x.task_id) for x in about_application(broken)}
+
+
+@pytest.mark.twin_of(
+    "data-beyond-changelog",
+    "nobody saw its end: an offset may have been written there, and read by the next owner",
+)
+def test_an_offset_that_came_and_went_unseen_was_trusted() -> None:
+    """2.5.1: the close wrote 900, the next start read it and deleted it, and the changelog had nothing to give."""
+    operations = operations_of("control-9891-2.5.1", "pod-a")
+    broken = restarted_run("control-9891-2.5.1", "pod-a", at=996.5 / len(operations), away=100)
+    assert [x for x in broken.records if x.body.get("severity") == "critical"] == []
