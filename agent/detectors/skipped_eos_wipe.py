@@ -4,8 +4,8 @@ Fires when a session ended uncleanly with data flushed beyond its checkpoint and
 incarnation: suspected. The checkpoint at the end of the restoration decides: if the changelog cannot have given back
 what had been flushed, the rest was never committed and is in the store. Confirmed once more than 10,000 records were
 flushed after that checkpoint and commits went by without another; until then it may be that of a paused restoration.
-Where the release deletes the checkpoint before the task runs, one that stays is of a restoration or of a standby, and
-all is committed: info, and nothing but 10,000 records flushed after it is a proof.
+Where the release deletes the checkpoint before the task runs, one that stays is a standby's, and committed: info beside
+standbys, and nothing but 10,000 records flushed after it is a proof.
 From 4.3 on the offset of such a checkpoint is moved into the store, and trusted there; with transactional stores
 (4.4+) a store without an offset is not wiped at all (`agent.judging.unwiped`): critical before the next start, too.
 
@@ -26,7 +26,7 @@ from agent.inventory.model import CheckpointClaim, Session, Shape
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
-from agent.judging.restoration_end import ends_leave_none, restoration_end
+from agent.judging.restoration_end import restoration_end
 from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.unwiped import DOCKETS, kept_stores
@@ -161,12 +161,6 @@ def _may_be_wiped_yet(x: Reopening) -> bool:
     return named and untouched and in_time and all(x.case.affected(y) is Affected.NO for y in x.KEPT_WITHOUT)
 
 
-def _leaves_none_where_it_runs(x: Reopening) -> bool:
-    """The release deletes the checkpoint before a task runs: one that stays is of a restoration, or of a standby."""
-    mark, role = x.before.last, x.role
-    return mark is not None and role is not TaskRole.ACTIVE and ends_leave_none(x.case)
-
-
 INNOCENTS = {
     "it kept its offsets in the store (4.3+)": lambda x: x.before.kept_offsets,
     "moved to 4.3 without an offset": _moved_without_an_offset,
@@ -224,9 +218,7 @@ def _loudness(x: Reopening, proof: Proof | None) -> Loudness:
     if proof is not None:
         return Loudness(Severity.CRITICAL, Confidence.CONFIRMED if proof.certain else Confidence.SUSPECTED)
     return Loudness(
-        Severity.INFO
-        if x.role is TaskRole.STANDBY_LIKE or _leaves_none_where_it_runs(x)
-        else Severity.WARNING,
+        Severity.INFO if x.role is TaskRole.STANDBY_LIKE else Severity.WARNING,
         Confidence.SUSPECTED,
         next_action=_CHECK_FIRST,
         remedy=Remedy.CHECK_FIRST,

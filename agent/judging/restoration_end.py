@@ -62,7 +62,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     passing = may_be_on_the_way(task, fact, after.opened_us)
     if due_us is not None and _commits_passed(case, due_us, until_us, passing=passing):
         return RestorationEnd(offset, certain=True)
-    if moved_by(task, fact) > TEN_THOUSAND or (rare and ends_leave_none(case)):
+    if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:
         # A standby, and a copy of 2.6 that warms up unannounced, writes at every commit, however far it is; one that
@@ -82,7 +82,7 @@ def _commits_passed(case: TaskCase, due_us: int, until_us: int, *, passing: bool
     return due_us <= until_us and commits_passed(case.settings, case.passed_us(due_us, until_us))
 
 
-def ends_leave_none(case: TaskCase) -> bool:
+def _ends_leave_none(case: TaskCase) -> bool:
     """Return whether an active task has no checkpoint once it runs: then one that stays is not of a restoration's end.
 
     It is a standby's: its first commit writes one whatever it restored, and a removal or a pause writes one half way.
