@@ -126,7 +126,7 @@ follow, or `unknown`, because one pod does not see the copies of others. It says
 all pods.""",
         {
             Exit.CLEAR: "safe, if stopped in order",
-            Exit.FOUND: "damaged, or a critical incident suspects it",
+            Exit.FOUND: "a critical incident is open: damaged, or suspected to be",
             Exit.UNREAD: "unknown: other pods not checked, a warning, undecided, or unreadable",
         },
         """\

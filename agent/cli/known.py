@@ -33,7 +33,7 @@ class Story:
         self._source = source
         self._unread: list[str] = []
         self._is_spool = False
-        self._later: dict[str, None] = {}  # why a line is not read
+        self._unread_lines: list[str] = []  # why each was not read
         is_audit = Path(source, "incidents.jsonl").is_file()
         found = self._audited() if is_audit else self._recorded(config)
         self._incidents = gather(map(_with_evidence, found), link=lambda x: x.link)
@@ -55,10 +55,8 @@ class Story:
     def complain_of_unread(self, asked: str, *, nothing: bool) -> None:
         """Say what could not be read. Raises `UsageError`, or `UnreadError` where some was not: there is `nothing`."""
         unread = [*self._unread]
-        if self._later:
-            unread.append(
-                f"{plural(len(self._later), 'event')} not read, the first: {next(iter(self._later))}"
-            )
+        if lines := self._unread_lines:
+            unread.append(f"{plural(len(lines), 'event')} not read, the first: {lines[0]}")
         if nothing:
             missing = f"{asked}: no such finding, incident, application or task in {self._source}"
             if self._is_spool:
@@ -89,12 +87,12 @@ class Story:
         recorded = Recorded(self._source, config)
         newest: dict[str, Told] = {}
         for line in recorded.lines():
-            if b'"finding_id"' in line:
+            if line and (b'"finding_id"' in line or not line.endswith(b"}")):  # torn ones may have had it
                 try:
                     told = decode(line)
                     newest[str(told["finding_id"])] = told
                 except ContractError as error:
-                    self._later[str(error)] = None
+                    self._unread_lines.append(str(error))
                 except KeyError:
                     continue
         self._is_spool = recorded.is_spool

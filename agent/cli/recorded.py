@@ -17,8 +17,6 @@ from agent.ship.database import DATABASE_NAME, StoreError
 from agent.ship.queue import spooled_lines
 
 ANSWERS_WITHIN_S = 10.0
-
-
 MOST_BYTES = 256 * 1024 * 1024
 """Of a whole answer: a hundred thousand findings."""
 

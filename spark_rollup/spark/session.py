@@ -94,7 +94,7 @@ _ALWAYS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites cost a fifth of building our plans
     "spark.sql.dataFrameQueryContext.enabled": "false",  # the same in Java
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",  # else one task for each segment
-    "spark.python.authenticate.socketTimeout": "5min",  # 15 s are over when a machine stood still for as long
+    "spark.python.authenticate.socketTimeout": "5min",  # after 15 s a machine that stood still would end the run
     "spark.cleaner.referenceTracking.cleanCheckpoints": "true",  # a session that goes on would fill the disk
 }
 

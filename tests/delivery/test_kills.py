@@ -12,19 +12,14 @@ from tests.delivery.rollups import Rollup
 pytestmark = [pytest.mark.delivery, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize(
-    ("name", "times"), [(name, 20 if name == "directory" else 8) for name in kills.PLACES]
-)
-def test_nothing_is_lost_over_kills(name: str, times: int, rollup: Rollup, tmp_path: Path) -> None:
-    """Everything that the spool took is in the rollup's table after ingest, each event once.
-
-    The spool is the same before every sink: most points of a kill are tried with the quickest of them.
-    """
+@pytest.mark.parametrize("name", kills.PLACES)
+def test_nothing_is_lost_over_twenty_kills(name: str, rollup: Rollup, tmp_path: Path) -> None:
+    """Everything that the spool took is in the rollup's table after ingest, each event once."""
     pytest.importorskip("duckdb", reason="run: make test-services")
     if name == "versitygw" and not servers.versitygw_binary():
         pytest.skip("no versitygw: tools/setup_delivery.sh builds it with Go")
     with kills.place_of(name, tmp_path / "server") as place:
-        account = kills.prove(place, tmp_path / "agent", kills=times, seed=8187, ingest=rollup.ingest)
+        account = kills.prove(place, tmp_path / "agent", kills=20, seed=8187, ingest=rollup.ingest)
     assert account.holds, account
-    assert account.boots > times // 2
+    assert account.boots > 10
     assert account.delivered >= account.written

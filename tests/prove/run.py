@@ -20,6 +20,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         for late in (5, 20, 50, 100, 300)
     },
     "evaluation, polled": ("tests/evaluate/polled.py",),
+    "evaluation, started late and restarted": ("tests/evaluate/late.py",),
     "short lives": ("tests/proof/page.py",),
     "short lives: planted conditions": ("tests/proof/planted.py",),
     "less known": ("tests/prove/less_known.py",),

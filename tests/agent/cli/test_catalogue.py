@@ -343,11 +343,13 @@ def test_explain_of_an_answer_that_is_not_an_agents(
     assert f"can't read {address}/findings: {why}" in " ".join(said.complaint.split())
 
 
-def test_a_finding_that_breaks_the_contract_is_not_passed_over(statewarden: Callable, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(event(1)[:-20] + "\n")
+@pytest.mark.parametrize("length", [30, -20])
+def test_torn_lines_are_counted(statewarden: Callable, tmp_path: Path, length: int) -> None:
+    """Torn before the finding's id, or behind it: each is one that may have been the finding."""
+    (tmp_path / "a.jsonl").write_text(f"{event(1)[:length]}\n{event(2)[:length]}\n")
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
     assert said.code == 3
-    assert "1 event not read, the first: event line is not JSON" in " ".join(said.complaint.split())
+    assert "2 events not read, the first: event line is not JSON" in " ".join(said.complaint.split())
 
 
 @pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08truncated"])

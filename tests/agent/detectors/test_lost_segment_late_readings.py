@@ -92,3 +92,16 @@ def test_a_start_up_pass_leaves_no_store_at_rest():
             look(opened_s + 0.01, name, 819, opened_s, reopened=(opened_s,), manifest=12, lock=LockState.FREE)
         )
         assert said(run) == []
+
+
+def test_a_loss_is_told_again_when_the_start_up_pass_was_killed():
+    """The pass opened the older segment only, and wrote nothing; read again, the store lacks what it lacked before."""
+    run = Reducing()
+    run.see(
+        look(20.02, OLD, 1148, 20, lock=LockState.FREE), look(20.02, NEW, None, None, lock=LockState.FREE)
+    )
+    assert said(run) == [Severity.CRITICAL]
+    run.see(look(30.12, OLD, 1148, 20, reopened=(30.1,), manifest=12, opened_puts=500, lock=LockState.FREE))
+    run.see(look(40, OLD, 1148, 20, reopened=(30.1,), manifest=12, opened_puts=500, lock=LockState.FREE))
+    run.see(look(40, NEW, None, None, lock=LockState.FREE))
+    assert said(run) == [Severity.CRITICAL]
