@@ -22,7 +22,7 @@ from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
-from agent.inventory.model import CheckpointClaim, Session, Shape
+from agent.inventory.model import CheckpointClaim, Session, Shape, Store
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
@@ -92,8 +92,25 @@ def _reopenings(case: TaskCase) -> Iterator[Reopening]:
         return
     kept = kept_stores(case)
     for store in case.task.stores.values():
-        for before, after in () if store.name in kept else reopenings(case, store):
+        if store.name in kept:
+            continue
+        for before, after in (*reopenings(case, store), *_unwatched(case, store)):
             yield Reopening(as_of(case, writer_before(case, store, before)), store, before, after)
+
+
+def _unwatched(case: TaskCase, store: Store) -> Iterator[tuple[Session, Session]]:
+    """Give the opening that came first while the agent was away: it trusted what the session before it had left.
+
+    Up to 2.5 an opening wipes later, and may have been cut short.
+    """
+    before, is_later = store.unwatched, case.says(Fact.BULK_LOAD_REOPEN) is Truth.NO
+    if not is_later or before is None or not before.final_identities & store.identities:
+        return
+    trusted = before.last.offset if before.last is not None else None
+    yield (
+        before,
+        Session(store.unwatched_us, before.final_identities, before.puts_at_release, trusted, created=False),
+    )
 
 
 def _has_no_changelog(x: Reopening) -> bool:

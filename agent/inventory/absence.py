@@ -7,12 +7,21 @@ does not show: that is forgotten instead of guessed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from agent.contract.events import Change, Source
 from agent.inventory.disk import LockState, Unseen
-from agent.inventory.model import PROCESSES_KEPT, Application, Database, Inventory, ProcessLife, Store, Task
+from agent.inventory.model import (
+    PROCESSES_KEPT,
+    Application,
+    Database,
+    Inventory,
+    ProcessLife,
+    Session,
+    Store,
+    Task,
+)
 from agent.inventory.observations import DatabaseReading, Observation, TaskReading
 from agent.inventory.recent import recent
 from agent.inventory.transitions import Transition
@@ -75,7 +84,34 @@ class Absence:
                 self._of(application).reopened_us.append(min(opens))
             if not was_held and store.session is None and len(opens) == 1 and reading.lock is LockState.HELD:
                 return  # the one session since then is the one that lasts: nothing in between is unknown
+            store.unwatched, store.unwatched_us = self._left(task, store, eyes), min(opens)
+            if store.session is not None and store.unwatched and len(opens) == 1 and not store.segmented:
+                # with what the process before had flushed ends its manifest, and begins the next
+                flushed = reading.puts if reading.manifest == database.manifest else reading.opened_puts
+                store.unwatched.puts_at_release = max(store.puts, store.retired_puts + flushed)
         _forget(store, reading.at_us if reading.identity == database.identity else self._since_us)
+
+    def _left(self, task: Task | None, store: Store, eyes: Eyes) -> Session | None:
+        """Return the session that left what the first opening in the absence trusted; None = that is not known.
+
+        Of one that lasted when the agent went: a close in order would have written the checkpoint again.
+
+        Source:
+            TaskManager.tryCloseCleanAllActiveTasks, StreamTask.postCommit (2.6.0, 3.9.2, 4.2.1).
+        """
+        if store.session is None:
+            return store.sessions[-1] if store.sessions else None
+        fact = task.checkpoint if task is not None else None
+        if task is None or fact is None or store.keeps_offsets or fact.written_us > self._since_us:
+            return None
+        if eyes.written_us(f"{task.path}/{CHECKPOINT_FILE}") != fact.written_us:
+            return None
+        return replace(
+            store.session,
+            released_us=self._since_us,
+            puts_at_release=store.puts,
+            final_identities=store.identities,
+        )
 
     def _prepare_task(self, task: Task, reading: TaskReading, eyes: Eyes) -> None:
         if task.exists and _is_another(task, eyes):

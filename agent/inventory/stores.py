@@ -254,7 +254,8 @@ class Store:
     """One store of a task: a key-value database or the segments of a windowed store.
 
     `forgotten_us`: sessions up to then are not known, because the agent was away; 0 = never. `openings`: of a windowed
-    store, what was on disk when it was opened again.
+    store, what was on disk when it was opened again. `unwatched`: the session that left what an opening
+    trusted which came first in an absence, at `unwatched_us`; None = there was none, or nobody knows.
     """
 
     name: str
@@ -267,6 +268,8 @@ class Store:
     retired_puts: int = 0
     incarnation: int = 0
     forgotten_us: int = 0
+    unwatched: Session | None = None
+    unwatched_us: int = 0
     openings: tuple[Opening, ...] = history(OPENINGS_KEPT)
 
     @property

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from agent.config import load_config
+from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.engine.pipeline import Pipeline
 from agent.home.baseline import compose, understand
@@ -79,6 +80,20 @@ def test_a_restart_raises_no_alarm(scenario: str, pod: str, at: float, away: int
     """In a run in which nothing goes wrong, however long the agent is away: no more than without a restart."""
     broken = restarted_run(scenario, pod, at=at, away=away)
     assert loud(broken).keys() <= loud_uninterrupted(scenario, pod).keys()
+
+
+@pytest.mark.parametrize(("scenario", "at", "away"), [
+    ("kafka-20685-3.9.2", 297.5 / 405, 300), ("kafka-20685-promoted-3.8.1", 180.5 / 253, 300),
+    ("kafka-20685-promoted-4.2.1", 136.5 / 251, 30),  # killed meanwhile, too: its checkpoint is still the old one
+])  # fmt: skip
+def test_what_a_start_trusted_stays_although_nobody_saw_the_start(
+    scenario: str, at: float, away: int
+) -> None:
+    """The application was started while no agent watched, and had been killed before that."""
+    pod = "pod-b" if "3.8.1" in scenario else "pod-a"
+    broken = restarted_run(scenario, pod, at=at, away=away)
+    told = {(x.detector, x.task_id, x.severity, x.status) for x in about_application(broken)}
+    assert ("skipped-eos-wipe", "0_0", Severity.WARNING, Status.OPEN) in told
 
 
 @pytest.mark.parametrize("removals", range(5, 9))
