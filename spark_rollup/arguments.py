@@ -159,11 +159,6 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         "bronze, or a directory with agents' segments: what agents suspect is proved or refuted (default: "
         "the bronze of --digests)",
     )  # fmt: skip
-    _option(
-        parser, "--keep DIR",
-        "keep what changelogs said: a copy that is still at its offset is compared without reading it again",
-        type=Path,
-    )  # fmt: skip
     group = parser.add_argument_group("output")
     _option(group, "--output DIR", "where tables go", type=Path, required=True)
     _option(group, "--json", "print one finding per line on stdout")

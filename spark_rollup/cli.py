@@ -295,14 +295,12 @@ def _verify(parsed: argparse.Namespace) -> int:
     brokers = parse_brokers("--kafka", parsed.kafka) if parsed.kafka else None
     opening = _opening(parsed, parsed.digests, "--digests")
     events = parse_bronze("--events", parsed.events) if parsed.events else None
-    if parsed.keep:
-        refuse_address("--keep", parsed.keep)
     check_output(parsed.output, VERIFY)
     from spark_rollup.intake.intake import read_properties
     from spark_rollup.verify import run
 
     client = read_properties(parsed.kafka_config) if parsed.kafka_config else {}
-    options = run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events, parsed.keep)
+    options = run.VerifyOptions(opening, parsed.output, clock.now_us(), brokers, client, events)
     outcome = run.run(options)
     _print([json.dumps(row) for row in outcome.findings] if parsed.json else run.readable(outcome))
     return answer(found=outcome.worst_rank() >= Severity(parsed.fail_on).rank, unread=outcome.unread > 0)

@@ -35,8 +35,6 @@ class Topic:
     ends: Mapping[int, Ends]
     settings: Mapping[str, int]
     """`retention.ms`, `delete.retention.ms`, `min.compaction.lag.ms`; empty = DescribeConfigs is refused."""
-    id: str | None = None
-    """Its id, of which there is never another; None = the brokers give none (before 2.8)."""
 
 
 def describe(
@@ -91,13 +89,10 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
         asked.add(name)
     futures = admin.describeTopics(asked).topicNameValues()
     parts: dict[str, list[int]] = {}
-    ids: dict[str, str | None] = {}
-    nothing = gateway.org.apache.kafka.common.Uuid.ZERO_UUID
     for name in names:
         try:
             found = futures[name].get()
             parts[name] = [int(one.partition()) for one in found.partitions()]
-            ids[name] = None if found.topicId().equals(nothing) else str(found.topicId().toString())
         except Py4JJavaError as error:
             if cause_of(error)[0] not in _ABSENT:
                 raise
@@ -113,7 +108,6 @@ def _topics(gateway: Any, admin: Any, names: Sequence[str]) -> dict[str, Topic]:
                 for number in numbers
             },
             _settings(gateway, admin, name),
-            ids[name],
         )
         for name, numbers in parts.items()
     }

@@ -7,7 +7,7 @@ keeps in memory are the buckets of the copies of one partition: Spark's sort spi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -25,16 +25,13 @@ from spark_rollup.verify.fold import Fold
 from spark_rollup.verify.plan import Judged
 from spark_rollup.verify.replicas import Pair
 
-_OF_COPY = ("copy", "databases", "stream_ms", "odd", "cells")
 _OF_RECORD = ("key", "key_2", "tail", "offset", "is_committed", "at_ms", "latest_ms", "first", "second")
 """Of every record each column goes through Java's pickler: there are few, and few are texts."""
 
 _TAIL_BYTES = 16
 
-_CELLS = f"array<struct<{', '.join(f'{name}: long' for name in ('segment', 'bucket', *Cell.__slots__))}>>"
 _COMPARED = (
-    "copy long, other long, odd long, counts map<string, long>, segments array<long>, expired array<long>, "
-    f"stream_ms long, cells {_CELLS}"
+    "copy long, other long, odd long, counts map<string, long>, segments array<long>, expired array<long>"
 )
 
 
@@ -44,18 +41,14 @@ class Work:
 
     judged: Mapping[int, Judged]  # copy -> how it is compared with its changelog
     pairs: Mapping[int, Sequence[Pair]]  # copy -> the pairs whose first it is
-    keeps: bool = False  # whether what changelogs said is given, too
 
 
-def compared(
-    spark: SparkSession, digests: Digests, work: Work, records: DataFrame | None, known: DataFrame | None
-) -> DataFrame:
+def compared(spark: SparkSession, digests: Digests, work: Work, records: DataFrame | None) -> DataFrame:
     """Compare all.
 
-    `records`: `hashed`; None = no changelog is read. `known`: what earlier runs read (columns copy, stream_ms, odd,
-    cells); None = nothing.
+    `records`: `hashed`; None = no changelog is read.
 
-    Output columns: those of `Compared`; with `Work.keeps` also stream_ms and cells.
+    Output columns: those of `Compared`.
     Grain: one row per copy of `Work.judged`, and per pair.
     """
     wanted = (
@@ -65,10 +58,7 @@ def compared(
     )
     copies = spark.createDataFrame([(copy,) for copy in sorted(wanted)], "copy long")
     heads = digests.stored.join(F.broadcast(copies), "copy", "left_semi")
-    if known is not None:
-        heads = heads.join(known, "copy", "left")
-    of_copy = (F.col(name) if name in heads.columns else F.lit(None).alias(name) for name in _OF_COPY)
-    rows = heads.select(_part(), F.struct(*of_copy).alias("head"))
+    rows = heads.select(_part(), F.struct("copy", "databases").alias("head"))
     rows = rows if records is None else rows.unionByName(records, allowMissingColumns=True)
     for name in _OF_RECORD:
         if name not in rows.columns:
@@ -134,19 +124,15 @@ def _of_part(keys: Iterator[tuple[Any, Iterator[Any]]], work: Work) -> Iterator[
             (segment, bucket.bucket): cell_of(bucket) for segment, bucket in buckets_of(row.databases)
         }
         judged = work.judged.get(row.copy)
-        if judged is not None and row.cells is not None:
-            cells = {(cell[0], cell[1]): Cell(*cell[2:]) for cell in row.cells}
-            expected[row.copy] = Expected(row.stream_ms, row.odd, cells)
-        elif judged is not None:
+        if judged is not None:
             folds.append(Fold(judged))
             expected[row.copy] = folds[-1].expected
     _fold(keys, folds)
     for copy in stored:
         if copy in expected:
-            found = with_changelog(work.judged[copy], stored[copy], expected[copy])
-            yield *found, *(_told(expected[copy]) if work.keeps else (None, None))
+            yield with_changelog(work.judged[copy], stored[copy], expected[copy])
         for pair in work.pairs.get(copy, ()):
-            yield *with_other(pair, stored), None, None
+            yield with_other(pair, stored)
 
 
 def _fold(keys: Iterator[tuple[Any, Iterator[Any]]], folds: Sequence[Fold]) -> None:
@@ -163,7 +149,3 @@ def _fold(keys: Iterator[tuple[Any, Iterator[Any]]], folds: Sequence[Fold]) -> N
                 fold.take(record)
         for fold in folds:
             fold.end(latest_ms)
-
-
-def _told(expected: Expected) -> tuple[int | None, list[tuple[int, ...]]]:
-    return expected.stream_ms, [(*place, *astuple(cell)) for place, cell in expected.cells.items()]

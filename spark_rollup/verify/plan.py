@@ -33,8 +33,6 @@ class Judged:
     may_have_gone: bool
     """The changelog may lack keys that the copy rightly has; a copy that went on after its offset may hold what is not
     committed yet."""
-    topic_id: str | None = None
-    """Of the changelog, of which there is never another; None = the brokers give none."""
 
     @property
     def times(self) -> Times | None:
@@ -91,7 +89,6 @@ def _with_settings(copy: Copy, ends: Ends, topic: Topic, now_us: int) -> Judged 
         kept_ms,
         now_us - settings["min.compaction.lag.ms"] * 1000 if copy.kind is StoreKind.VERSIONED else None,
         ends.earliest > 0 or not copy.is_settled or not _is_whole(copy, ends, settings, now_us),
-        topic.id,
     )
     times = judged.times
     if times and any(one.segment % times.interval_ms for one in copy.databases):

@@ -20,9 +20,8 @@ from spark_rollup.report.story import texts
 from spark_rollup.schemas import FINDING, VERDICT
 from spark_rollup.sources import changelogs
 from spark_rollup.spark import needs, outputs, session
-from spark_rollup.spark.materialize import materialize
 from spark_rollup.spark.rows import frame_of
-from spark_rollup.verify import kept, parts, suspicions
+from spark_rollup.verify import parts, suspicions
 from spark_rollup.verify.compare import Compared, verdict
 from spark_rollup.verify.digests import Copy, Digests, load
 from spark_rollup.verify.findings import findings
@@ -49,8 +48,6 @@ class VerifyOptions:
     events: str | None = None
     """Bronze, or a directory with agents' segments: what agents suspect; None = those of the bronze that has the
     digests, or nothing."""
-    keep: Path | None = None
-    """Directory in which what changelogs said is kept for the next run; None = nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +59,6 @@ class Outcome:
     findings: Sequence[Row]
     unread: int  # number of lines that are no digests
     suspected: int = 0  # number of agents' open suspicions about the content of what was compared
-    again: int = 0
-    """Number of copies whose changelog was not read: an earlier run had read it up to their offsets."""
 
     def worst_rank(self) -> int:
         """Rank the most severe finding that is open; -1 = none is."""
@@ -85,7 +80,7 @@ def run(options: VerifyOptions) -> Outcome:
         digests = load(spark, place)
         chosen, planned = pairs(digests.copies), _planned(spark, digests, options)
         judged = [one for one in planned if isinstance(one, Judged)]
-        compared, again = _compared(spark, digests, judged, chosen, options)
+        compared = _compared(spark, digests, judged, chosen, options)
         said = [
             one if isinstance(one, Verdict) else verdict(one, compared[one.source.copy, None])
             for one in planned
@@ -95,7 +90,7 @@ def run(options: VerifyOptions) -> Outcome:
         suspected = _suspicions(spark, place, digests, options)
         rows = findings(said, differences, suspected, options.brokers)
         _write(spark, rows, said, options.output)
-    return Outcome(said, len(chosen), rows, digests.unread, len(suspected), again)
+    return Outcome(said, len(chosen), rows, digests.unread, len(suspected))
 
 
 def _check(options: VerifyOptions) -> None:
@@ -104,8 +99,6 @@ def _check(options: VerifyOptions) -> None:
         raise UsageError(f"--digests {where} is not a directory")
     if events and "://" not in events:
         check_input(Path(events))
-    if options.keep:
-        kept.load(options.keep)
 
 
 def holds_tables(where: str) -> bool:
@@ -138,26 +131,19 @@ def _compared(
     judged: Sequence[Judged],
     chosen: Sequence[Pair],
     options: VerifyOptions,
-) -> tuple[dict[tuple[int, int | None], Compared], int]:
-    """Compare; returns what came of it, by copy and other copy, and for how many copies no changelog was read."""
+) -> dict[tuple[int, int | None], Compared]:
+    """Compare; returns what came of it, by copy and other copy."""
     if not judged and not chosen:
-        return {}, 0
-    known = kept.load(options.keep) if options.keep and judged else None
-    asked = {one.source.copy: kept.question(one) for one in judged} if known else {}
-    questions = {copy: one for copy, one in asked.items() if one is not None}
-    again = {copy: one for copy, one in questions.items() if known and one in known.questions}
+        return {}
     by_first: dict[int, list[Pair]] = defaultdict(list)
     for pair in chosen:
         by_first[pair.one.copy].append(pair)
-    work = parts.Work({one.source.copy: one for one in judged}, by_first, keeps=known is not None)
-    records = _records(spark, [one for one in judged if one.source.copy not in again], options)
-    reused = kept.reused(spark, known, again) if known and again else None
-    found = parts.compared(spark, digests, work, records, reused)
-    if known:
-        found = materialize(found)
-        kept.save(spark, known, found, questions)
-    rows = [Compared(*row) for row in found.select(*Compared._fields).collect()]
-    return {(one.copy, one.other): one for one in rows}, len(again)
+    work = parts.Work({one.source.copy: one for one in judged}, by_first)
+    rows = [
+        Compared(*row)
+        for row in parts.compared(spark, digests, work, _records(spark, judged, options)).collect()
+    ]
+    return {(one.copy, one.other): one for one in rows}
 
 
 def _records(spark: SparkSession, judged: Sequence[Judged], options: VerifyOptions) -> DataFrame | None:
@@ -201,8 +187,6 @@ def readable(outcome: Outcome) -> list[str]:
     words = Counter(one.word for one in outcome.verdicts)
     counts = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
     lines = [f"{len(outcome.verdicts)} copies against their changelogs: {counts}"] if outcome.verdicts else []
-    if outcome.again:
-        lines.append(f"{outcome.again} of them as an earlier run read their changelogs")
     pairs_of = "pair" if outcome.compared == 1 else "pairs"
     lines.append(f"{outcome.compared} {pairs_of} of copies at the same offset against each other")
     if outcome.unread:

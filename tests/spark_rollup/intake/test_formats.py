@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
-from agent.contract import buckets
 from agent.contract.codec import Encoder
 from agent.contract.events import SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from spark_rollup.bronze import snapshots, store
@@ -16,7 +14,7 @@ from spark_rollup.bronze.load import load
 from spark_rollup.cli import main
 from spark_rollup.config import MARKER
 from spark_rollup.errors import UsageError
-from spark_rollup.verify import digests, kept
+from spark_rollup.verify import digests
 from tests.spark_rollup.support.digest_files import digest, write
 
 NOW = Origin("uid-new", "boot-new", "pod-new")
@@ -86,16 +84,6 @@ def test_snapshots_that_stand_for_removed_days(tmp_path: Path, known: int) -> No
         place.write_text(json.dumps({"format": known, "days": [], "removed": "2026-11-14"}))
     with pytest.raises(UsageError, match=rf"format {known}, this one knows .*use that version"):
         snapshots.reading(tmp_path, 0)
-
-
-@pytest.mark.parametrize("step", [(1, 0), (0, 1)])
-def test_what_verify_kept(tmp_path: Path, step: tuple[int, int]) -> None:
-    """A later version's work is not overwritten."""
-    written = [kept.FORMAT + step[0], buckets.FORMAT + step[1]]
-    note = {"format": written, "table": "buckets-1", "questions": []}
-    (tmp_path / kept.NOTE).write_text(json.dumps(note))
-    with pytest.raises(UsageError, match=re.escape(f"later statewarden-rollup (format {written}")):
-        kept.load(tmp_path)
 
 
 @pytest.mark.spark

@@ -47,19 +47,17 @@ HOURS = {"retention.ms": -1, "delete.retention.ms": 86_400_000, "min.compaction.
 
 
 class Logs:
-    """Changelogs in memory in place of brokers; remembers what was read."""
+    """Changelogs in memory in place of brokers."""
 
     def __init__(self, spark: SparkSession, records: Mapping[str, Sequence[Logged]]) -> None:
         self.records = dict(records)
-        self.read: list[Part] = []
-        self.id = "id-1"
         self._spark = spark
 
     def describe(
         self, _spark: SparkSession, _brokers: str, _client: object, names: list[str]
     ) -> dict[str, Topic]:
         return {
-            name: Topic({0: Ends(0, records[-1].offset + 1, records[-1].offset + 1)}, HOURS, self.id)
+            name: Topic({0: Ends(0, records[-1].offset + 1, records[-1].offset + 1)}, HOURS)
             for name, records in self.records.items()
             if name in names
         }
@@ -73,7 +71,6 @@ class Logs:
         *,
         committed: bool,
     ) -> DataFrame:
-        self.read += [part for part, (first, until) in ranges.items() if first < until and committed]
         return frame(
             self._spark,
             {
@@ -94,12 +91,10 @@ def logs(spark, monkeypatch):
     return found
 
 
-def compare(
-    tmp_path: Path, told: Sequence[Told], events: str | None = None, keep: Path | None = None
-) -> run.Outcome:
+def compare(tmp_path: Path, told: Sequence[Told], events: str | None = None) -> run.Outcome:
     """Run the command on digests."""
     opening = Opening(str(write(tmp_path / "digests", told)))
-    return run.run(run.VerifyOptions(opening, tmp_path / "out", NOW_US, "b:9092", events=events, keep=keep))
+    return run.run(run.VerifyOptions(opening, tmp_path / "out", NOW_US, "b:9092", events=events))
 
 
 def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) -> Told:
@@ -156,34 +151,6 @@ def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs, capsys)
     assert {row["detector"] for row in shown} == {"state-differs", "state-equal"}
     assert is_sure not in {one for row in shown for one in row["refutes"]}
     assert verified.verified(spark, tmp_path / "out", at_us(60)) == {}
-
-
-@pytest.mark.slow  # three runs; what may be used again is decided without Spark: test_kept
-def test_a_second_run_reads_only_what_is_new(spark, tmp_path, logs):
-    """It says the same as a run that reads everything."""
-    other = "orders-totals-changelog"
-    logs.records[other] = LOG[:60]
-    whole = folded(LOG, 99)
-    lacking = dict(list(whole.items())[1:])
-    still = [held(whole, "pod-0"), held(lacking, "pod-1")]
-    totals = digest(database(folded(LOG, 40), 40), store="totals", topic=other, offset=40)
-    keep = tmp_path / "kept"
-    first = compare(tmp_path, [*still, totals], keep=keep)
-    assert (first.again, logs.read) == (0, [(TOPIC, 0), (other, 0)])
-
-    # both changelogs went on, one store as well
-    logs.records |= {TOPIC: [*LOG, Logged(100, b"1", b"x")], other: LOG[:80]}
-    moved = replace(totals, offset=70, databases=(database(folded(LOG, 70), 70),))
-    logs.read.clear()
-    second = compare(tmp_path, [*still, moved], keep=keep)
-    assert (second.again, logs.read) == (2, [(other, 0)])
-    full = compare(tmp_path, [*still, moved])
-    assert [one.row() for one in second.verdicts] == [one.row() for one in full.verdicts]
-    assert [row["id"] for row in second.findings] == [row["id"] for row in full.findings]
-    assert {one.source.pod: one.word for one in full.verdicts if one.source.store == "counts"} == {
-        "pod-0": Word.EQUAL, "pod-1": Word.DIFFERS,
-    }  # fmt: skip
-    assert [path.name for path in keep.glob("buckets-*")] == ["buckets-2"]
 
 
 @pytest.mark.usefixtures("delta")
