@@ -38,8 +38,8 @@ class News:
 
     def __str__(self) -> str:
         """Say how much there was."""
-        found = f"{len(self._incidents)} incidents ({self._counts['findings']} log lines)"
-        return f"{found}, {self._counts['remarks']} remarks"
+        found = f"incidents: {len(self._incidents)} (log lines: {self._counts['findings']})"
+        return f"{found}, remarks: {self._counts['remarks']}"
 
     def _is_new(self, *what: object) -> bool:
         is_new = what not in self._shown

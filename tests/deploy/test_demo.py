@@ -29,7 +29,7 @@ def test_of_one_incident_each_thing_is_shown_once():
     assert news.take("b", line())
     assert not news.take("a", line(change="resolved"))
     assert not news.take("a", line(severity="info", incident_id="i-2"))
-    assert str(news) == "2 incidents (6 log lines), 1 remarks"
+    assert str(news) == "incidents: 2 (log lines: 6), remarks: 1"
 
 
 def test_what_all_agents_say_of_the_machine_is_shown_once():
