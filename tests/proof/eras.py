@@ -15,13 +15,14 @@ MANY_OFFSETS = 10_000
 
 @dataclass(frozen=True)
 class Era:
-    """One release under one guarantee, with or without transactional stores; its store is windowed or key-value."""
+    """One release under one guarantee, with or without transactional stores; and the kind of its store."""
 
     name: str
     release: str
     eos: bool
     transactional: bool = False
     windowed: bool = False
+    versioned: bool = False
 
     @cached_property
     def _profile(self) -> Profile:
@@ -149,3 +150,9 @@ ERAS = (
 )  # fmt: skip
 WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
 """The same with a windowed store of one segment."""
+VERSIONED = tuple(
+    replace(x, name=f"{x.name}, versioned", versioned=True)
+    for x in ERAS
+    if Profile(ReleaseRange.of(x.release)).says(Fact.VERSIONED_STORES) is Truth.YES
+)
+"""The same with a versioned store (3.5 and later): each record makes two puts."""

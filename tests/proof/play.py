@@ -15,7 +15,7 @@ from tests.agent.home.restarting import away
 from tests.proof.classes import Script
 from tests.proof.eras import Era
 from tests.proof.life import GONE, GONE_ALONE, UNKNOWN, Word
-from tests.support.scenario import TIMESTAMPED, WINDOWED, App, Scenario
+from tests.support.scenario import KEY_VALUE, TIMESTAMPED, WINDOWED, App, Scenario
 from tests.support.scenario_database import SimDatabase
 
 TASK, SIBLING = "0_0", "0_1"
@@ -123,7 +123,7 @@ def play(
         unheard: What it does not hear.
     """
     run = scenario(era, told, detectors)
-    stage, earlier = Stage(run, sibling=sibling), 0
+    stage, earlier = Stage(run, sibling=sibling, puts_per_record=2 if era.versioned else 1), 0
     agent, restart = run.world.pipeline, ExitStack()
     if unheard and unheard.how is Lost.POLLED:
         run.world.through = lambda hints: ()
@@ -184,7 +184,7 @@ def scenario(era: Era, told: Told, detectors: tuple[Detector, ...]) -> Scenario:
         era.release,
         "exactly_once_v2" if era.eos else "at_least_once",
         int(era.old) if told is Told.ALL else None,  # up to 2.5 there is no standby that nobody configured
-        stores={"s": WINDOWED if era.windowed else TIMESTAMPED},
+        stores={"s": WINDOWED if era.windowed else KEY_VALUE if era.versioned else TIMESTAMPED},
         told=settings,
         detectors=detectors,
     )
@@ -210,9 +210,13 @@ def loud(run: Scenario, earlier: int) -> Iterator[Said]:
 class Stage:
     """Plays words: each has a method of its name."""
 
-    def __init__(self, run: Scenario, *, sibling: bool) -> None:
-        """Begin with an empty disk."""
-        self.run, self.sibling = run, sibling
+    def __init__(self, run: Scenario, *, sibling: bool, puts_per_record: int = 1) -> None:
+        """Begin with an empty disk.
+
+        `puts_per_record`: A versioned store puts the latest value, and the one before it into a segment; like a plain
+        one it has the default family only (RocksDBVersionedStore.doPut, 3.5.0).
+        """
+        self.run, self.sibling, self.puts_per_record = run, sibling, puts_per_record
         self.app: App
         self.before, self.starting = "", False
 
@@ -317,7 +321,7 @@ class Stage:
     def _puts(self, puts: int | None = 0, offset: int | None = None, late: int | None = 0) -> None:
         """Put records: those before the offset, the offset (4.3 and later), those after it."""
         if puts:
-            self.app.puts(TASK, puts)
+            self.app.puts(TASK, puts * self.puts_per_record)
         if offset is not None:
             for database in self._databases():
                 if offset != GONE:
@@ -327,4 +331,4 @@ class Stage:
                     database.drop_offset(CHANGELOG)
                     database.put_position()
         if late:
-            self.app.puts(TASK, late)
+            self.app.puts(TASK, late * self.puts_per_record)

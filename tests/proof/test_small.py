@@ -22,6 +22,7 @@ from tests.proof.eras import (
     EOS_4_3,
     EOS_4_4,
     EOS_4_4_T,
+    VERSIONED,
     WINDOWED,
 )
 from tests.proof.figures import Miss, Plan, judge, let_pass
@@ -57,11 +58,14 @@ def test_no_class_misses_a_goal(era):
     assert unsaid == {miss: [] for miss in Miss}
 
 
-def test_no_class_of_a_windowed_store_misses_a_goal():
-    """The same with one segment, which the first record makes: another word, so the lives have eight."""
+@pytest.mark.parametrize(("eras", "words"), [(WINDOWED, 8), (VERSIONED, 7)], ids=("windowed", "versioned"))
+def test_no_class_of_another_store_misses_a_goal(eras, words):
+    """With one segment, which the first record makes: another word, so the lives have eight; with two puts a record."""
     severe = 0
-    for era in WINDOWED:
-        found = judge(era, Told.ALL, Plan(all_words=3, damaged_words=8, most_writes=1, most=10, sampled=8))
+    for era in eras:
+        found = judge(
+            era, Told.ALL, Plan(all_words=3, damaged_words=words, most_writes=1, most=10, sampled=8)
+        )
         severe += found.judged["damaged"] + found.judged["mixed"]
         unsaid = [x for miss, scripts in found.misses.items() for x in scripts if not let_pass(era, miss, x)]
         assert (era.name, found.misses[Miss.FALSE_CERTAINTY], unsaid) == (era.name, [], [])
