@@ -193,10 +193,12 @@ def _start(segment: str | None) -> int | None:
 def _was_half_made(x: Dropped) -> bool:
     """An opening replaced a database that a kill had left half made: nothing was ever flushed to it.
 
-    Source: RocksDB's DB::Open makes a new one where there is no CURRENT; seen live on 4.3.1.
+    Source: RocksDB's DB::Open makes a new one where there is no CURRENT; seen live on 4.3.1 and 3.5.2.
     """
     gone = x.gone
-    if gone.puts or gone.unread or (gone.released_us or 0) <= gone.born_us:
+    # the opening that replaced it may have begun already, and then its maker's end is that of the session before
+    ends = (gone.released_us, *(y.released_us for y in x.store.sessions))
+    if gone.puts or gone.unread or not any(gone.born_us < (y or 0) <= gone.ended_us for y in ends):
         return False  # data, or the process that made it took it away itself
     same = [y for y in x.store.databases.values() if y.segment == gone.segment]
     return any(abs(y.born_us - gone.ended_us) <= REPLACED_WITHIN_US for y in same)

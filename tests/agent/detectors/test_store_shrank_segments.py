@@ -69,6 +69,7 @@ def dropped(
     opened: float = 5,
     offset: int | None = None,
     remade: float | None = None,
+    let_go: float | None = None,
     copied: bool = False,
     shape: Shape = Shape.OWNER_WALK,
     segment: str = "w.60000",
@@ -76,11 +77,15 @@ def dropped(
 ) -> TaskCase:
     """A windowed store whose newer segment went at 10 s while the older one stayed.
 
-    `remade`: there is another database in its place since; `copied`: a copy took the place of the older one.
+    `remade`: there is another database in its place since; `let_go`: when the session before ended; `copied`: a copy
+    took the place of the older one.
     """
     first = database(segment="w.0", born=born, identity="identity-9")
     first.lock, first.found_us, first.segment = lock, at(found), older
-    one = store([first], [session(opened, identity="identity-9", offset_at_open=offset)], segmented=True)
+    sessions = [session(opened, identity="identity-9", offset_at_open=offset)]
+    if let_go is not None:
+        sessions.insert(0, session(1, identity="identity-9", released=let_go))
+    one = store([first], sessions, segmented=True)
     went = replace(past(10, shape=shape, segment=segment), **gone)
     one.past += (went, replace(went, segment="w.0", identity="identity-8")) if copied else (went,)
     if remade is not None:
@@ -114,6 +119,8 @@ CLEANED: dict[str, Any] = {"shape": Shape.CLEANER_WALK}
         dropped(**CLEANED, opened=20), "the opening trusted no offset, and all is restored"),
     # found by the hunt on 4.3.1: killed while it made a segment; the next opening makes an empty one there
     "half made, and replaced": (dropped(**NEW), HALF_MADE),
+    # the same on 3.5.2: the older segment was opened and read before the newer one was replaced
+    "half made, and the next opening has begun": (dropped(**{**NEW, "released_us": None}, let_go=9), HALF_MADE),
     "it held data": (dropped(**{**NEW, "puts": 1}), SUSPECTED),
     "the process that made it let it go": (dropped(**{**NEW, "released_us": None}), SUSPECTED),
     "replaced a second later": (dropped(**{**NEW, "remade": 11.0}), SUSPECTED),
