@@ -74,7 +74,7 @@ class Ledger:
         for verdict in verdicts:
             key = (place, verdict.store, verdict.subject)
             held.add(key)
-            finding = self._apply_verdict(meta, place, key, verdict, now_us, ended_us)
+            finding = self._apply_verdict(meta, place, key, verdict, now_us, ended_us, identities)
             if finding is not None:
                 changed.append(finding)
         if place in self._open_at:
@@ -170,6 +170,7 @@ class Ledger:
         verdict: Verdict,
         now_us: int,
         ended_us: Sequence[int],
+        identities: frozenset[str] | None,
     ) -> Finding | None:
         known = self._findings.get(key)
         if known is None:
@@ -190,7 +191,9 @@ class Ledger:
             return finding
         if known.status is Status.RESOLVED:
             if not _comes_and_goes(meta, known):
-                return None
+                if not _is_back(known, identities):
+                    return None
+                known = _put_back(known, now_us)
             known = replace(known, status=Status.OPEN, resolved_at_us=None)
             self._closed.pop(key, None)
             self._note_open(place, key)
@@ -265,9 +268,26 @@ def _expiry(finding: Finding, closed_us: int | None) -> tuple[Evidence, ...]:
     return (Evidence(closed_us, "the task was closed in order: what was suspected ended with it", task),)
 
 
+def _seen(finding: Finding, how: str, now_us: int) -> Evidence:
+    what = f"the damaged store is {how} (RocksDB IDENTITY {finding.identity})"
+    return Evidence(now_us, what, f"{finding.application_id}/{finding.task_id}")
+
+
 def _replacement(finding: Finding, now_us: int) -> tuple[Evidence, ...]:
-    what = f"the damaged store is gone from disk (RocksDB IDENTITY {finding.identity})"
-    return (Evidence(now_us, what, f"{finding.application_id}/{finding.task_id}"),)
+    return (_seen(finding, "gone from disk", now_us),)
+
+
+def _is_back(finding: Finding, identities: frozenset[str] | None) -> bool:
+    """Return whether the incarnation whose end closed a finding is there again: a backup, a directory moved back."""
+    is_there = identities is not None and finding.identity in identities
+    return is_there and finding.evidence[-1] == _replacement(finding, finding.resolved_at_us or 0)[0]
+
+
+def _put_back(finding: Finding, now_us: int) -> Finding:
+    """Say that it is back instead of that it was gone: moving it often must not make the finding long."""
+    back = _seen(finding, "back on disk", now_us)
+    kept = tuple(step for step in finding.evidence[:-1] if step.what != back.what)
+    return replace(finding, evidence=(*kept, back))
 
 
 def _is_replaced(finding: Finding, identities: frozenset[str] | None) -> bool:

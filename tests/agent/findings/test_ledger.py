@@ -81,10 +81,22 @@ V, NAMELESS, HERE, GONE = [verdict()], [verdict(identity=None)], frozenset({"id-
         (Kind.CONDITION, [(V, HERE, OPEN), ([], HERE, OVER), (V, HERE, OPEN), ([], HERE, OVER)]),
         # an event is told once and is over, also when it is not judged any more
         (Kind.EVENT, [(V, HERE, OVER), ([], HERE, None), (V, HERE, None)]),
-        # damage stays open while the incarnation that it names is there, whatever the detector says
+        # damage stays open while the incarnation that it names is there, whatever the detector says, and opens again
+        # when that is put back; what is still told of one that is gone opens nothing
         (
             Kind.DAMAGE,
-            [(V, HERE, OPEN), ([], HERE, None), ([], None, None), ([], GONE, OVER), (V, HERE, None)],
+            [
+                (V, HERE, OPEN),
+                ([], HERE, None),
+                ([], None, None),
+                ([], GONE, OVER),
+                (V, GONE, None),
+                (V, None, None),
+                (V, HERE, OPEN),
+                (V, HERE, None),
+                ([], GONE, OVER),
+                (V, HERE, OPEN),
+            ],
         ),
         # damage that names none cannot be seen to be replaced
         (Kind.DAMAGE, [(NAMELESS, HERE, OPEN), ([], frozenset(), None)]),
@@ -101,6 +113,19 @@ def test_a_finding_lives_as_its_kind_does(kind, turns):
         assert [x for x in changed if x.status is OPEN] == (ledger.open_findings() if told is OPEN else [])
         ids |= {x.id for x in changed}
     assert len(ids) == 1
+
+
+def test_a_store_that_is_often_put_back_says_so_once():
+    """The evidence ends with what was seen last, and does not grow."""
+    ledger = Ledger()
+    for now in range(20):
+        settle(ledger, verdict(), kind=Kind.DAMAGE, now=3 * now)
+        settle(ledger, kind=Kind.DAMAGE, now=3 * now + 1, identities=GONE)
+    (finding,) = settle(ledger, verdict(), kind=Kind.DAMAGE, now=100)
+    assert [x.what for x in finding.evidence] == [
+        "warning seen",
+        "the damaged store is back on disk (RocksDB IDENTITY id-1)",
+    ]
 
 
 def test_exposure_of_a_damage_detector_lasts_while_it_is_reported():
