@@ -151,6 +151,16 @@ def test_restarted_it_waits_for_the_first_walk(tmp_path: Path) -> None:
         assert second.pipeline.inventory.blind[0].ended_us is not None
 
 
+def test_a_state_directory_that_went_away_is_told_at_once(tmp_path: Path) -> None:
+    """What was open about its tasks ends soon: the warning must not wait for a heartbeat."""
+    root = tmp_path / "state"
+    make_task(root)
+    with LiveLookout(root, tmp_path / "home") as live:
+        root.rename(tmp_path / "away")
+        live.turn_until(lambda: "root-missing" in live.causes())
+        assert [(x.status.value, x.severity.value) for x in live.findings()] == [("open", "warning")]
+
+
 def test_a_long_batch_is_followed_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What came at once is followed over several turns, in order, each part with the time of its own turn."""
     make_task(tmp_path / "state", offset=1)
