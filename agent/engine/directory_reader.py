@@ -154,6 +154,8 @@ class DirectoryReader:
 
     def _reduce(self, reading: Observation) -> list[Transition]:
         self.outcomes[reading.unseen.value if reading.unseen else SEEN] += 1
+        if reading.unseen is Unseen.VANISHED and isinstance(self._disk.stat(""), Unseen):
+            return []  # the whole volume is away: nothing was removed from it
         if reading.unseen is not None or self.refusals.open:
             self.refusals.note(reading.place, reading.unseen, reading.at_us)
         if reading.unseen is Unseen.VANISHED:

@@ -115,6 +115,22 @@ def test_a_root_that_is_swapped_under_a_symbolic_link(tmp_path: Path) -> None:
         assert any("root-replaced" in x.summary for x in live.findings())
 
 
+def test_a_root_that_is_away_takes_nothing_along(tmp_path: Path) -> None:
+    """A volume that is unmounted for a while: what is known of its tasks stays as it was, whoever looks there."""
+    make_task(tmp_path / "state", offset=1)
+    with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
+        (tmp_path / "state").rename(tmp_path / "away")
+        live.turn_until(lambda: "root-missing" in live.causes())
+        now_us = live.clock.now_us()
+        assert live.pipeline.reread("", now_us) == live.pipeline.reread("app/0_0", now_us) == []
+        live.pipeline.read_application("app", now_us)
+        assert live.pipeline.inventory.applications["app"].tasks["0_0"].exists
+        assert live.offset("app/0_0") == 1
+        (tmp_path / "away" / "app" / "0_0" / ".checkpoint").unlink()
+        (tmp_path / "away").rename(tmp_path / "state")
+        live.turn_until(lambda: live.offset("app/0_0") is None)
+
+
 def test_a_root_that_goes_and_comes(tmp_path: Path) -> None:
     """Not there at the start, there, deleted, recreated: two timed intervals, and the tasks of each life."""
     root = tmp_path / "state"
