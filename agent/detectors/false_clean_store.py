@@ -25,7 +25,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store
 from agent.inventory.sessions import stored_offset, uncovered_puts, wrote_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import DEAD_US, reopenings
+from agent.judging.reopening import DEAD_US, may_be_wiped_soon, reopenings
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import FALSE_CLEAN
 from agent.judging.wording import assumptions
@@ -277,7 +277,8 @@ AT_REST = Rule[AtRest](
         **_UNKNOWN_CLOSE,
         "it is not known whether a process holds it": lambda x: x.store.lock is not LockState.FREE,
         "let go less than a minute ago": lambda x: (
-            x.is_followed and x.case.waited_us(x.opened_at_us) < DEAD_US
+            (x.is_followed and x.case.waited_us(x.opened_at_us) < DEAD_US)
+            or may_be_wiped_soon(x.case, x.store)
         ),
     },
     loudness=_loudness_at_rest,

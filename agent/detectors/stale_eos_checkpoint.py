@@ -22,7 +22,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, Session
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
-from agent.judging.reopening import DEAD_US
+from agent.judging.reopening import DEAD_US, may_be_wiped_soon
 from agent.judging.role import TaskRole, may_be_on_the_way, role_of, was_at_work
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
@@ -136,6 +136,8 @@ class Kept(StoreStory):
         """Whether its process is gone, none has started it again, and the next start will trust what is there."""
         released_us = self.session.released_us if self.session else None
         if self.held or (released_us is not None and self.case.waited_us(released_us) < DEAD_US):
+            return False
+        if may_be_wiped_soon(self.case, self.store):
             return False
         sure = Affected.POSSIBLY if self.trusted_later else Affected.YES
         return self.ran and self.affected in (Affected.YES, sure)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store
-from agent.judging.base import AgentCase
+from agent.judging.base import AgentCase, ApplicationCase
 
 SETTLED_US = 10_000_000
 """A release that wipes opens the store first and deletes it within milliseconds to a second (recorded)."""
@@ -48,3 +49,18 @@ def is_settled(case: AgentCase, session: Session) -> bool:
     since_us = session.opened_us if session.released_us is None else session.released_us
     decided = session.first is not None or session.stored_offset is not None
     return decided or case.waited_us(since_us) >= SETTLED_US
+
+
+def may_be_wiped_soon(case: ApplicationCase, store: Store) -> bool:
+    """Return whether a process that lives may just have let go a store that nobody watched: no end is known of it.
+
+    A task that is closed dirty is wiped by its own process, which closes its stores before it deletes them.
+
+    Source:
+        TaskManager.closeTaskDirty, then StateManagerUtil.closeStateManager (2.6.0 to 4.4.0).
+    """
+    if store.sessions or case.application.lock is not LockState.HELD:
+        return False
+    files = store.databases.values()
+    times = [min(max(x.touched_us, *(us for _, us in x.flushed), 0), x.found_us) for x in files]
+    return case.waited_us(max(times, default=0)) < DEAD_US

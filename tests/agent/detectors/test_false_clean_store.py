@@ -8,6 +8,7 @@ import pytest
 
 from agent.contract.events import Affected, Level
 from agent.inventory.disk import LockState
+from agent.inventory.model import Application
 from agent.inventory.observations import StoreOffsets
 from agent.layout.facts import Fact
 from tests.support.scenario import WINDOWED, Scenario
@@ -260,6 +261,12 @@ def resting(
     return case(task(held), **{"release": "4.3.1", **settings})
 
 
+def just_free(seconds: float, lock: LockState = LockState.HELD, **times: float) -> Any:
+    """What an agent finds that starts at 60 s beside an application: a store that was last touched at 50 s."""
+    files = {f"{name}_us": at(x) for name, x in {"touched": 50, "found": 60, **times}.items()}
+    return resting(files=files, now=seconds, application=Application("app", exists=True, lock=lock))
+
+
 AS_NEW = "silent: its offset is as new as its data"
 NO_OFFSET = "silent: it holds no offset, and is wiped if it has a changelog"
 NOT_TRUSTED = "silent: marked open: the next start does not trust it"
@@ -305,6 +312,13 @@ NOT_TRUSTED = "silent: marked open: the next start does not trust it"
         WITH_OFFSET,
     ),
     ("seen too briefly", resting(seen={"closed": None}, now=64), BRIEF),
+    # nobody saw who let it go: a process that lives may be about to wipe it
+    ("free, its process lives", just_free(109.9), MOMENT),
+    ("free for a minute", just_free(110), EXPOSED),
+    ("its process is gone", just_free(61, LockState.FREE), EXPOSED),
+    ("flushed before that", just_free(61, touched=0.9), EXPOSED),
+    ("file times are ahead", just_free(119.9, touched=500), MOMENT),
+    ("file times are ahead, a minute on", just_free(120, touched=500), EXPOSED),
     ("at-least-once closes like this", resting(guarantee="at_least_once"), "silent"),
     ("guarantee not told", resting(guarantee=None), "silent"),
 )

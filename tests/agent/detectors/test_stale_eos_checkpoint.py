@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Affected, Level, Severity, Status
+from agent.inventory.disk import LockState
+from agent.inventory.model import Application
 from agent.inventory.observations import StoreOffsets
 from agent.judging.base import TaskCase
 from tests.support.scenario import WINDOWED, Scenario
@@ -209,10 +211,18 @@ def test_asks_for_the_standbys_where_they_decide(more, missing):
     assert verdict.missing_facts == missing
 
 
-def at_rest(flushed: float | None = 20, offset: int | None = 1999, **settings) -> TaskCase:
+def at_rest(
+    flushed: float | None = 20, offset: int | None = 1999, found: float = 0, **settings: Any
+) -> TaskCase:
     """One look at a store that nobody held since: 2,000 puts at 9 s, 500 more at `flushed`; checkpoint of 10 s."""
-    files = database(puts=2500, flushed=[] if flushed is None else [(2000, 9), (2500, flushed)])
+    times = [] if flushed is None else [(2000, 9), (2500, flushed)]
+    files = database(puts=2500, flushed=times, found_us=at(found))
     return case(task(store([files]), checkpoints=[checkpoint(10, offset)]), **settings)
+
+
+def just_free(seconds: float, lock: LockState = LockState.HELD) -> TaskCase:
+    """The same at 21 s, beside an application."""
+    return at_rest(found=21, now=seconds, application=Application("app", exists=True, lock=lock))
 
 
 COPY = "its file times may be those of a copy"
@@ -229,6 +239,10 @@ COPY = "its file times may be those of a copy"
     "a checkpoint that no commit wrote": (at_rest(offset=10_000), LIKELY),
     "a checkpoint that a commit may have written": (at_rest(offset=10_001), SUSPECTED),
     "and work half a minute later": (at_rest(40, offset=10_001), LIKELY),
+    # a process that lives may have closed it dirty, and be about to wipe it
+    "its process lives": (just_free(79.9), SUSPECTED),
+    "free for a minute": (just_free(80), LIKELY),
+    "its process is gone": (just_free(22, LockState.FREE), LIKELY),
     # told the release with the fix, which a timer makes write the like while it restores
     "4.2.2 leaves none that no commit wrote: an older one did": (at_rest(release="4.2.2"), LIKELY),
     "one that its own restoration may have left": (at_rest(40, offset=10_001, release="4.2.2"), SUSPECTED),
