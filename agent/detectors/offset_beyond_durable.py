@@ -29,7 +29,7 @@ from agent.inventory.openings import is_read_since
 from agent.inventory.segments import Opening
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import is_settled, present_sessions
+from agent.judging.reopening import is_settled, present_sessions, was_gone_before
 from agent.judging.rule import Docket, IncarnationStory, Proof, Rule, derived, detector, first_of
 from agent.judging.segment_loss import Grade, Loss, Picture, losses
 from agent.judging.wording import checkpoint_of
@@ -147,11 +147,16 @@ def _key_value(case: TaskCase) -> Iterator[tuple[Store, list[Session]]]:
             yield store, case.once(present_sessions, store)
 
 
+def _trusted(case: TaskCase, store: Store, session: Session) -> OffsetClaim | None:
+    gone = session.created and was_gone_before(case, store, session)
+    return None if gone else claim_of_opening(session)
+
+
 def _made(case: TaskCase) -> Iterator[Opened]:
     """List the openings that made the store and trusted an offset."""
     for store, sessions in _key_value(case):
         for session in sessions:
-            trusted = claim_of_opening(session) if session.created else None
+            trusted = _trusted(case, store, session) if session.created else None
             if trusted is not None:
                 yield Opened(case, store, session, trusted)
 
@@ -162,7 +167,7 @@ def _jumped(case: TaskCase) -> Iterator[Jumped]:
 
 def _opened(case: TaskCase) -> Iterator[Opened]:
     for store, sessions in _key_value(case):
-        trusted = claim_of_opening(sessions[-1]) if sessions else None
+        trusted = _trusted(case, store, sessions[-1]) if sessions else None
         if trusted is not None:
             yield Opened(case, store, sessions[-1], trusted)
 

@@ -22,6 +22,7 @@ from agent.inventory.model import CheckpointClaim, CheckpointFact, PastDatabase,
 from agent.inventory.sessions import stored_offset
 from agent.judging.at_rest import COPIED, EMPTY, OLDER, Copied, at_rest, wipes_stores
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, seconds
+from agent.judging.reopening import was_gone_before
 from agent.judging.rule import (
     Docket,
     IncarnationStory,
@@ -251,6 +252,9 @@ ON_DISK = Rule[OnDisk](
             x.store.segmented and not (x.before is not None and x.before.shape is Shape.CLEANER_WALK)
         ),
         "one process wiped all of the directory and made it anew (2.6 and later)": _went_with_its_store,
+        "store and checkpoint were found gone before it was made (2.6 and later)": lambda x: was_gone_before(
+            x.case, x.store, x.session
+        ),
     },
     proofs=(_made_beside_it,),
     loudness=_loudness_on_disk,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from agent.inventory.disk import LockState
-from agent.inventory.model import Session, Store
-from agent.judging.base import AgentCase, ApplicationCase
+from agent.inventory.model import Session, Shape, Store
+from agent.judging.base import AgentCase, ApplicationCase, Fact, TaskCase, Truth
 
 SETTLED_US = 10_000_000
 """A release that wipes opens the store first and deletes it within milliseconds to a second (recorded)."""
@@ -54,13 +54,34 @@ def is_settled(case: AgentCase, session: Session) -> bool:
 def may_be_wiped_soon(case: ApplicationCase, store: Store) -> bool:
     """Return whether a process that lives may just have let go a store that nobody watched: no end is known of it.
 
-    A task that is closed dirty is wiped by its own process, which closes its stores before it deletes them.
+    A task that is closed dirty is wiped by its own process, which closes its stores before it deletes them. A process
+    that was seen to start after the store was found held none of it.
 
     Source:
         TaskManager.closeTaskDirty, then StateManagerUtil.closeStateManager (2.6.0 to 4.4.0).
     """
     if store.sessions or case.application.lock is not LockState.HELD:
         return False
-    files = store.databases.values()
+    files, life = store.databases.values(), case.application.life
+    if life is not None and life.started_us > max((x.found_us for x in files), default=0):
+        return False
     times = [min(max(x.touched_us, *(us for _, us in x.flushed), 0), x.found_us) for x in files]
     return case.waited_us(max(times, default=0)) < DEAD_US
+
+
+def was_gone_before(case: TaskCase, store: Store, session: Session) -> bool:
+    """Return whether a store and its checkpoint were found gone at one look, and the new store at a later one.
+
+    Its owner cannot have read that checkpoint. A segment is made later than that, by the first record.
+
+    Source:
+        StateManagerUtil.registerStateStores opens the stores, then initializeStoreOffsetsFromCheckpoint reads and
+        deletes the file (2.6.0 to 4.2.1).
+    """
+    fact = case.task.checkpoint_at(session.opened_us)
+    if case.says(Fact.CHECKPOINT_READ_BEFORE_LOCK) is not Truth.NO or fact is None or not fact.deleted:
+        return False
+    if store.segmented or not store.past or store.past[-1].shape is not Shape.VANISHED_UNSEEN:
+        return False
+    gone_us = max(store.past[-1].ended_us, fact.ended_us or 0)
+    return gone_us < min(session.opened_us, session.seen_us)

@@ -148,6 +148,8 @@ ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
     ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5,
 )  # fmt: skip
+BEFORE = {EOS_4_2_2: EOS_3_8}
+"""An era -> the one of releases before with the same RocksDB: who was not there does not see which of them wrote."""
 WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
 """The same with a windowed store of one segment."""
 VERSIONED = tuple(

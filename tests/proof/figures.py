@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ MORE_WRITES = 2
 """With so many writes more, and other groups of them, a class that misses a goal is followed again: for its twin."""
 
 
+PARTLY_RESTORED = re.compile("rm-open-(flush-|long-)*ckpt")
+"""A wiped store claims an offset before it says that it was restored."""
 PUTS = ("flush", "shut", "ckpt")
 """Words that end with the puts that reached the disk; up to 4.2."""
 
@@ -134,7 +137,8 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
 
     A wipe that was interrupted, with no task beside it: a revocation looks the same. KAFKA-16017: records that were
     aborted, or commit markers, make the same offset as records that were not restored; where few are missing,
-    `unrestored-store` is silent. A restoration that is suspended writes that offset, too, and goes on. It is loud where
+    `unrestored-store` is silent. A restoration that is suspended writes that offset, too, and goes on, or becomes a
+    standby, which reads on from there. It is loud where
     more are missing, but no more than what was wiped held, each with a marker: the model groups them in few ways.
     Up to 2.5: a store that is not wiped because its changelog is empty looks like one without a changelog; and a task
     that was closed dirty in a process that lives on, and comes back as a standby, like one that was closed in order.
@@ -157,7 +161,7 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
         return False
     if miss is Miss.LOUD_BENIGN and "shut-rm-" in names:
         return _may_lack_what_was_wiped(script)
-    return miss in quiet and "rm-open-ckpt" in names
+    return miss in quiet and PARTLY_RESTORED.search(names) is not None
 
 
 def _may_lack_what_was_wiped(script: Script) -> bool:

@@ -319,15 +319,23 @@ def is_suspended(era: Era, life: Life, _: int) -> Iterator[Move]:
 
 
 def is_recycled(era: Era, life: Life, _: int) -> Iterator[Move]:
-    """StreamTask/StandbyTask.prepareRecycle, TaskManager.recycleTaskFromStateUpdater (3.8.0): store and offset stay."""
-    if era.old or (life.role not in (RUNNING, STANDBY) and not (life.role == RESTORING and era.updater)):
+    """StreamTask/StandbyTask.prepareRecycle, TaskManager.recycleTaskFromStateUpdater (3.8.0): store and offset stay.
+
+    TaskManager.handleAssignment (2.6.1 to 3.7.2): an active task was suspended first, also while it restored. What its
+    recorder knew of before its wipe is then where the standby reads on (ProcessorStateManager.checkpoint, 2.6.1).
+    """
+    was_suspended = life.role == SUSPENDED
+    may = life.role in (RUNNING, STANDBY) or was_suspended or (life.role == RESTORING and era.updater)
+    if era.old or not may:
         return
     life = resolved(life, COMMITTED, marker=era.eos)
-    seen, after = checkpointed(era, life) if not life.paused else ((), life)
+    seen, after = ((), life) if life.paused or was_suspended else checkpointed(era, life)
+    if was_suspended:
+        after = trusted(after._replace(position=max(after.position, after.recorded or -1)), eos=False)
     if era.deleted_at_init and after.checkpoint is not None:
         seen, after = (*seen, ("delck",)), after._replace(checkpoint=None)
     role, name = (RESTORING, "promoted") if life.role == STANDBY else (STANDBY, "becomes a standby")
-    yield Move(name, seen, after._replace(role=role, snapshot=0, paused=False))
+    yield Move(name, seen, after._replace(role=role, snapshot=0, recorded=None, paused=False))
 
 
 def is_lost(era: Era, life: Life, _: int) -> Iterator[Move]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.proof.classes import Classes, Script, kind
-from tests.proof.eras import ALOS_3_8, EOS_3_8, EOS_4_3
+from tests.proof.eras import ALOS_3_8, EOS_2_6_0, EOS_3_8, EOS_4_3
 from tests.proof.figures import Miss
 from tests.proof.play import Lost, Told, Unheard, play
 from tests.proof.unheard import Deaf, judge
@@ -45,3 +45,15 @@ def test_a_restart_at_any_word_makes_nothing_surer():
 def certain(script: Script, unheard: Unheard | None = None) -> set[tuple[str, str]]:
     said = play(ALOS_3_8, script, Told.ALL, unheard=unheard)
     return {(x.detector, x.level) for x in said if x.is_certain}
+
+
+CLOSED = (("start",), ("open", False), ("ckpt", 99, 100), ("shut", 0), ("age",))
+TAKEN = (*CLOSED, ("rm",), ("open", False))
+TORN = (*CLOSED, ("torn",), ("kill",), ("start",), ("open", True))
+
+
+@pytest.mark.parametrize(("script", "after", "is_loud"), [(TAKEN, 6, False), (TORN, 7, True)])
+def test_a_restarted_agent_that_finds_store_and_checkpoint_gone(script, after, is_loud):
+    """A cleaner took both while it was away: the next store has no old offset. Of a torn deletion it has."""
+    said = play(EOS_2_6_0, script, Told.ALL, unheard=Unheard(3, after, Lost.RESTARTED))
+    assert bool(said) == is_loud

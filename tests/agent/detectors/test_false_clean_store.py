@@ -8,7 +8,7 @@ import pytest
 
 from agent.contract.events import Affected, Level
 from agent.inventory.disk import LockState
-from agent.inventory.model import Application
+from agent.inventory.model import Application, ProcessLife
 from agent.inventory.observations import StoreOffsets
 from agent.layout.facts import Fact
 from tests.support.scenario import WINDOWED, Scenario
@@ -261,10 +261,14 @@ def resting(
     return case(task(held), **{"release": "4.3.1", **settings})
 
 
-def just_free(seconds: float, lock: LockState = LockState.HELD, **times: float) -> Any:
-    """What an agent finds that starts at 60 s beside an application: a store that was last touched at 50 s."""
+def just_free(seconds: float, lock: LockState = LockState.HELD, *, began: float = 60, **times: float) -> Any:
+    """What an agent finds that starts at 60 s beside an application: a store that was last touched at 50 s.
+
+    `began`: since when it knows the process that lives.
+    """
     files = {f"{name}_us": at(x) for name, x in {"touched": 50, "found": 60, **times}.items()}
-    return resting(files=files, now=seconds, application=Application("app", exists=True, lock=lock))
+    application = Application("app", exists=True, lock=lock, lives=(ProcessLife(at(began)),))
+    return resting(files=files, now=seconds, application=application)
 
 
 AS_NEW = "silent: its offset is as new as its data"
@@ -316,6 +320,7 @@ NOT_TRUSTED = "silent: marked open: the next start does not trust it"
     ("free, its process lives", just_free(109.9), MOMENT),
     ("free for a minute", just_free(110), EXPOSED),
     ("its process is gone", just_free(61, LockState.FREE), EXPOSED),
+    ("a process that started later", just_free(61, began=60.1), EXPOSED),
     ("flushed before that", just_free(61, touched=0.9), EXPOSED),
     ("file times are ahead", just_free(119.9, touched=500), MOMENT),
     ("file times are ahead, a minute on", just_free(120, touched=500), EXPOSED),

@@ -120,6 +120,41 @@ def on_disk(
     return made
 
 
+def found_gone(
+    store_us: float = 25, checkpoint_us: float = 25, *, made: float = 30, seen: float = 31, **more: Any
+) -> TaskCase:
+    """Store and checkpoint were found gone after a time unseen, and a store was made; `more` as in `on_disk`."""
+    gone = checkpoint(10, 3000, ended=checkpoint_us, deleted=True)
+    one = on_disk(3000, gone, **{"shape": Shape.VANISHED_UNSEEN, "guarantee": "exactly_once_v2", **more})
+    held = one.task.stores["s"]
+    held.sessions[-1].opened_us, held.sessions[-1].seen_us = at(made), at(seen)
+    held.past = (past(store_us, shape=more.get("shape", Shape.VANISHED_UNSEEN)),)
+    return one
+
+
+GONE = "store and checkpoint were found gone before it was made (2.6 and later)"
+
+
+@table(ID, "more, expected", {
+    "both were gone, then it was made": ({}, GONE),
+    "it was made as they were found gone": ({"made": 25}, PROVED),
+    "it was found at the same look": ({"seen": 25}, PROVED),
+    "the checkpoint went with the opening": ({"checkpoint_us": 30}, PROVED),
+    "the store was found gone with the opening": ({"store_us": 30}, PROVED),
+    "2.5 reads it before it makes a store": ({"release": "2.5.1"}, PROVED),
+    "it may be 2.5": ({"release": None}, PROVED),
+    "a cleaner took the store, and left it": ({"shape": Shape.CLEANER_WALK}, PROVED),
+})  # fmt: skip
+def test_nobody_reads_a_checkpoint_that_is_gone(more, expected):
+    assert said(ID, found_gone(**more)) == expected
+
+
+def test_a_checkpoint_that_was_replaced_is_there():
+    one = found_gone()
+    one.task.checkpoints[-1].deleted = False
+    assert said(ID, one) == PROVED
+
+
 NOT_NAMED = "a new topology added it: no checkpoint names it"
 
 
