@@ -164,6 +164,16 @@ def _was_restored(x: Reopening) -> bool:
     return before.bulk_load_us > 0 and not ended and x.store.all_reopens
 
 
+def _holds_what_was_restored(x: Reopening) -> bool:
+    """Up to 2.5 a restoration ends with a reopening: its session wrote nothing else of what was on disk then.
+
+    A store with timestamps is opened twice when it is made (RocksDBTimestampedStore.openRocksDB, 2.5.1).
+    """
+    before = x.before
+    ended = x.is_old and before.reopens in (2, 3) and before.bulk_load_us == 0
+    return ended and len(x.store.databases) == 1 and before.puts_at_release <= before.restored_puts
+
+
 def _may_be_wiped_yet(x: Reopening) -> bool:
     """Up to 2.5, where every store is wiped: its process was killed before the wipe, or the restoration, could begin.
 
@@ -186,6 +196,7 @@ INNOCENTS = {
     "nothing was flushed beyond the checkpoint": lambda x: x.flushed <= 0,
     "a standby of up to 2.5": _was_old_standby,
     "killed in a restoration of up to 2.5": _was_restored,
+    "killed after a restoration of up to 2.5, and nothing was flushed since": _holds_what_was_restored,
     "killed before it could be wiped, and not opened since": _may_be_wiped_yet,
     "a store without a changelog": _has_no_changelog,
 }

@@ -87,6 +87,9 @@ NO_MARK = {"first": None, "last": None}
 BESIDE_2_1 = {"release": "2.1.1", "standbys": 1, "before": NO_MARK, "told": LONG}
 SHORT = {"release": "2.5.1", "worked": None, "before": NO_MARK}
 NOT_YET = "killed before it could be wiped, and not opened since"
+AFTER_IT = "killed after a restoration of up to 2.5, and nothing was flushed since"
+RESTORED: dict[str, Any] = {"release": "2.5.0", "worked": None}
+ENDED: dict[str, Any] = {**NO_MARK, "reopens": 2, "restored_puts": 3000}
 NO_ENTRY = {"offset_at_open": None}
 KEPT = {"offsets": StoreOffsets(status=0)}
 MOVED = {"offsets": StoreOffsets(status=0, offsets=(("app-s-changelog-0", 2000, 0),))}
@@ -180,6 +183,13 @@ NONE_MOVED = "moved to 4.3 without an offset"
     "2.1, old LOG files are not kept": (
         {"advance": 0, "release": "2.1.1", "before": {**NO_MARK, "bulk_load_us": at(5)},
          "files": {"all_reopens": False}}, PROVED),
+    # the second of two reopens ends a restoration: a store with timestamps has one more when it is made
+    "2.5, killed right after its restoration": ({**RESTORED, "before": ENDED}, AFTER_IT),
+    "2.5, of a new store": ({**RESTORED, "before": {**ENDED, "reopens": 3}}, AFTER_IT),
+    "2.5, opened more often": ({**RESTORED, "before": {**ENDED, "reopens": 4}}, SUSPECTED),
+    "2.5, no restoration": ({**RESTORED, "before": {**ENDED, "reopens": 1}}, SUSPECTED),
+    "2.5, something was flushed after it": ({**RESTORED, "before": {**ENDED, "restored_puts": 2999}}, SUSPECTED),
+    "2.6 has no such reopening": ({**RESTORED, "before": ENDED, "release": "2.6.1"}, SUSPECTED),
     # 2.5.1 wipes every store, ten seconds after its opening at the latest
     "2.5.1, killed before a wipe": ({**SHORT, "ends": (39.9, False)}, NOT_YET),
     "2.5.1, killed after one was due": ({**SHORT, "ends": (40, False)}, SUSPECTED),
@@ -190,6 +200,12 @@ NONE_MOVED = "moved to 4.3 without an offset"
 })  # fmt: skip
 def test_limits(more, expected):
     assert said(ID, dossier(**more)) == expected
+
+
+def test_a_segment_more_has_reopens_of_its_own():
+    one = dossier(**RESTORED, before=ENDED)
+    one.task.stores["s"].databases["b"] = database(segment="b")
+    assert said(ID, one) == SUSPECTED
 
 
 def test_ignores_the_global_task():
