@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from tests.proof.eras import Era
+from tests.proof.eras import BEFORE, Era
 from tests.proof.life import DAMAGED, EXPOSED, Life, Move, Word
 from tests.proof.steps import moves
 
@@ -117,3 +118,21 @@ def kind(lives: Iterable[Life]) -> str:
     if any(damaged):
         return "damaged" if all(damaged) else "mixed"
     return "exposed" if any(EXPOSED in truth for truth in truths) else "benign"
+
+
+def twins(era: Era, script: Script, most_writes: int) -> Lives:
+    """Give the lives of a script with so many writes, whatever groups other pods write.
+
+    With those in which the release before went up to an end of the process: no agent sees which of the two runs.
+    """
+    found = set(_wide(era, most_writes).along(script))
+    for number, word in enumerate(script) if era in BEFORE else ():
+        if word[0] in ("kill", "exit"):
+            older = _wide(BEFORE[era], most_writes).along(script[: number + 1])
+            found |= _wide(era, most_writes).along(script[number + 1 :], older)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=2)
+def _wide(era: Era, most_writes: int) -> Classes:
+    return Classes(era, most_writes, wide=True)

@@ -148,8 +148,6 @@ ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
     ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5,
 )  # fmt: skip
-BEFORE = {EOS_4_2_2: EOS_3_8}
-"""An era -> the one of releases before with the same RocksDB: who was not there does not see which of them wrote."""
 WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
 """The same with a windowed store of one segment."""
 VERSIONED = tuple(
@@ -158,3 +156,8 @@ VERSIONED = tuple(
     if Profile(ReleaseRange.of(x.release)).says(Fact.VERSIONED_STORES) is Truth.YES
 )
 """The same with a versioned store (3.5 and later): each record makes two puts."""
+BEFORE = {
+    kind[EOS_4_2_2.name]: kind[EOS_3_8.name]
+    for kind in ({x.name.partition(",")[0]: x for x in same} for same in (ERAS, WINDOWED, VERSIONED))
+}
+"""An era -> the one that ships the same RocksDB and went before it: 4.2.1."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from agent.detectors import DETECTORS
 from agent.judging.base import Detector
-from tests.proof.classes import Classes, Lives, Script, kind
+from tests.proof.classes import Classes, Lives, Script, kind, twins
 from tests.proof.eras import Era
 from tests.proof.life import DAMAGED, UNKNOWN
 from tests.proof.play import Said, Told, play
@@ -78,14 +78,14 @@ def judge(
     """Play the classes of an era that a plan names, and count."""
     classes = Classes(era, plan.most_writes)
     found = Figures(era, told, plan)
-    more = Classes(era, plan.most_writes + MORE_WRITES, wide=True)
+    more_writes = plan.most_writes + MORE_WRITES
     for script, lives in _chosen(classes, plan, found):
         said = play(era, script, told, sibling=sibling, detectors=detectors)
         what = kind(lives)
         found.judged[what] += 1
         found.words[_loudest(said)] += 1
         for miss in missed(lives, said):
-            if let_pass(era, miss, script) or miss in missed(more.along(script), said):
+            if let_pass(era, miss, script) or miss in missed(twins(era, script, more_writes), said):
                 found.misses[miss].append(script)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.detectors import DETECTORS
-from tests.proof.classes import Classes, kind
+from tests.proof.classes import Classes, kind, twins
 from tests.proof.eras import (
     ALOS_2_5,
     ALOS_2_6,
@@ -108,3 +108,22 @@ def test_shortest_story():
         "a process starts",
         "assigned",
     )
+
+
+KILLED = (("start",), ("open", False), ("ckpt", -4, 0), ("flush", 100), ("kill",))
+
+
+@pytest.mark.parametrize(
+    ("era", "after", "expected"),
+    [
+        (EOS_4_2_2, (), "exposed"),
+        (EOS_4_2_2, (("start",), ("open", True)), "mixed"),
+        (EOS_3_6_2, (("start",), ("open", True)), None),
+    ],
+)
+def test_the_release_before_may_have_run_up_to_a_kill(era, after, expected):
+    """4.2.2 keeps no checkpoint in a task that runs; 4.2.1, with the same RocksDB, does, and is replaced by it."""
+    script = (*KILLED, *after)
+    own = Classes(era, 2, wide=True).along(script)
+    assert kind(own) == "benign"
+    assert kind(twins(era, script, 2)) == (expected or "benign")

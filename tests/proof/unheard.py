@@ -1,9 +1,7 @@
 """Lives of which an agent does not hear all: started late, restarted, or deaf for a while. It sees the disk after that.
 
 A class is what was heard before, what the disk shows then, and what is heard after it. One stretch of each truth that
-the stretches of a class have is played: what is confirmed of it must hold for its own lives. Of an agent that starts
-late the release before may have written what it finds (4.2.1 and 4.2.2 ship the same RocksDB): its lives are of the
-class, too.
+the stretches of a class have is played: what is confirmed of it must hold for its own lives.
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.proof.classes import BEGIN, Classes, Lives, Script, kind
-from tests.proof.eras import BEFORE, Era
+from tests.proof.classes import BEGIN, Classes, Lives, Script, kind, twins
+from tests.proof.eras import Era
 from tests.proof.figures import MORE_WRITES, Miss, missed
 from tests.proof.life import NOBODY, Life, size
 from tests.proof.play import Lost, Told, Unheard, play
@@ -70,7 +68,7 @@ def look(life: Life) -> tuple[object, ...]:
 def judge(era: Era, deaf: Deaf) -> DeafFigures:
     """Play classes of an era, all facts told."""
     classes, found = Classes(era, deaf.most_writes), DeafFigures()
-    more = Classes(era, deaf.most_writes + MORE_WRITES, wide=True)
+    more_writes = deaf.most_writes + MORE_WRITES
     dice = random.Random(f"{era.name}{deaf}")
     for stretches, again, lives in _chosen(classes, deaf, found, dice):
         for stretch, own in _of_each_kind(classes, dice.sample(stretches, len(stretches)), again):
@@ -81,22 +79,9 @@ def judge(era: Era, deaf: Deaf) -> DeafFigures:
             found.judged += 1
             for miss, scripts in found.misses.items():
                 of = own if miss is Miss.FALSE_CERTAINTY else lives
-                if miss not in missed(of, said) or miss not in missed(more.along(script), said):
-                    continue
-                if miss in missed(more.along(script) | _of_release_before(era, deaf, script), said):
+                if miss in missed(of, said) and miss in missed(twins(era, script, more_writes), said):
                     scripts.append((unheard, script))
     return found
-
-
-def _of_release_before(era: Era, deaf: Deaf, script: Script) -> Lives:
-    """Give the lives in which the release before wrote what was not heard, up to an end of its process."""
-    if era not in BEFORE or deaf.how is not Lost.BEFORE_IT:
-        return frozenset()
-    most_writes = deaf.most_writes + MORE_WRITES
-    older, newer = (Classes(x, most_writes, wide=True) for x in (BEFORE[era], era))
-    ends = [number + 1 for number, word in enumerate(script[: deaf.lost]) if word[0] in ("kill", "exit")]
-    upgraded = (newer.along(script[end:], older.along(script[:end])) for end in ends)
-    return frozenset[Life]().union(*upgraded)
 
 
 def _chosen(
