@@ -4,10 +4,11 @@ A law: it holds on every release, and no known fault is behind it. What is on di
 changelog behind that offset, where the next opening reads it again, or was never committed, and then the store must
 be wiped.
 Fires when a store was opened again, the same incarnation, and the offset at which its restoration ended is too low
-for what had been flushed beyond the last one; or when a replay from the very start gave back fewer puts than the store
-had live entries. Confirmed where that offset is known to be the end. Under either guarantee, up to 4.2, when a store
-that was made empty took more puts, in its first opening, than its checkpoint counts records. From 4.3 on, under
-exactly-once, when such a store was closed in order with more entries than its offset counts records, and opened again.
+for what had been flushed beyond the last one; or when a replay from the very start gave back fewer puts than the
+store had live entries. Confirmed where that offset is known to be the end. Under either guarantee, up to 4.2, when a
+store that was made empty took more puts, in its first opening, than its checkpoint counts records. From 4.3 on, under
+exactly-once, when such a store was closed in order with more entries than its offset counts records, and opened
+again. From 3.8 to 4.2 when its last checkpoint knew no offset at all, and it was opened again.
 Clears when the store is gone.
 Stays quiet where a detector of a known fault reports the same damage.
 
@@ -29,6 +30,7 @@ from agent.judging.reopening import encloses_restoration, present_sessions, reop
 from agent.judging.restoration_end import RestorationEnd, restoration_end
 from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.wording import checkpoint_of
+from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.quantities.changelog import is_real, records_between
 from agent.quantities.flushed import dirty_puts, dirty_since, flushed_beyond
 from agent.quantities.verdicts import holds_uncommitted, replay_fell_short
@@ -188,6 +190,21 @@ def _holds_more_entries(x: Reopened) -> Proof | None:
     return Proof(why, False, x.before.released_us or x.before.opened_us, x.place)
 
 
+def _never_sent(x: Reopened) -> Proof | None:
+    """Whatever a task writes or restores has an offset: what was put without one never reached the changelog.
+
+    Source:
+        StreamTask.maybeCheckpoint (3.8.0): one that is forced has the offsets of all that was acknowledged;
+        in 2.8.0 only where something was processed since the last commit. A task whose records were not
+        acknowledged (RecordCollectorImpl.recordSendError) is closed with a checkpoint all the same.
+    """
+    mark = x.before.last
+    if mark is None:
+        return None
+    why = f"{mark.puts} puts since it was made, and a checkpoint that knows no offset"
+    return Proof(why, False, mark.at_us, checkpoint_of(x.task))
+
+
 # What it says
 
 
@@ -204,6 +221,7 @@ def _evidence(x: Reopened, proof: Proof | None) -> Iterator[Evidence]:
         yield Evidence(proof.at_us, proof.why, proof.place)
 
 
+ANOTHER_MADE_IT = "another session made the store"
 NOTHING_FLUSHED = "nothing was flushed beyond the checkpoint"
 READS_AGAIN = "a standby of up to 2.4 may have read the same records again"
 
@@ -244,6 +262,30 @@ CHECKPOINTED = Rule[Reopened](
     evidence=_evidence,
 )
 
+NEVER_SENT = Rule[Reopened](
+    "a new store was filled, and its checkpoint knows no offset",
+    innocents={
+        ANOTHER_MADE_IT: lambda x: not x.before.created or x.before.attached or x.before.wiped,
+        "its last checkpoint knows an offset, or there was none": lambda x: (
+            x.before.last is None or x.before.last.offset != UNKNOWN_OFFSET
+        ),
+        "nothing was in it at its last checkpoint": lambda x: (
+            x.before.last is not None and x.before.last.puts <= 0
+        ),
+    },
+    unknowns={
+        "an older release may not know the offset of what it committed": lambda x: (
+            x.case.says(Fact.CHECKPOINT_AT_CORRUPTED_CLOSE) is not Truth.YES
+        ),
+        "whether the store took it before that checkpoint": lambda x: (
+            x.before.last is not None and x.before.last.unsure
+        ),
+    },
+    proofs=(_never_sent,),
+    summary=_summary,
+    evidence=_evidence,
+)
+
 STORED = Rule[Reopened](
     "the next stored offset is too low for what had been flushed",
     innocents={
@@ -268,7 +310,7 @@ STORED = Rule[Reopened](
 CLOSED = Rule[Reopened](
     "a new store was closed with more than its changelog gave it",
     innocents={
-        "another session made the store": lambda x: not x.before.created or x.before.attached,
+        ANOTHER_MADE_IT: lambda x: not x.before.created or x.before.attached,
         "not closed with its offset": lambda x: not (x.before.closed and x.before.closed_with_offset),
     },
     unknowns={"a transactional store may be ahead of its offset": _is_ahead},
@@ -302,6 +344,6 @@ ONE_A_STORE = first_of(lambda x: x.store.name)
 DETECTOR = detector(
     META,
     Docket(_filled, (OVERFILLED,)),
-    Docket(_reopened, (REPLAYED, CHECKPOINTED), ONE_A_STORE),
+    Docket(_reopened, (REPLAYED, CHECKPOINTED, NEVER_SENT), ONE_A_STORE),
     Docket(_reopened_4_3, (STORED, CLOSED), ONE_A_STORE),
 )

@@ -187,7 +187,21 @@ def new(offset: int = 1999, *, unsure: bool = False, again: float | None = None,
     return case(task(held), release="3.9.2", guarantee=ALOS)
 
 
+def unknown(
+    offset: int = -4, puts: int = 4000, *, unsure: bool = False, release: str | None = "4.1.2", **more: Any
+) -> Any:
+    """3.8 to 4.2: a new store whose last checkpoint holds `puts` and no offset was opened again."""
+    last = mark(20, offset, puts)
+    last.unsure = unsure
+    let_go = session(10, 21, puts=4000, **{"last": last, "created": True, **more})
+    held = store([database(puts=4000)], [let_go, session(30)])
+    return case(task(held, checkpoints=[checkpoint(20, offset)]), release=release)
+
+
 NOT_WHOLE = "silent: an offset was trusted, the replay was not whole"
+KNOWS_ONE = "its last checkpoint knows an offset, or there was none"
+OLDER = "an older release may not know the offset of what it committed"
+UNSURE = "whether the store took it before that checkpoint"
 NOT_NEW = "silent: the store was not new, or was opened again"
 
 
@@ -223,6 +237,21 @@ NOT_NEW = "silent: the store was not new, or was opened again"
     ("a checkpoint of later", reopened(facts=(checkpoint(71, 5999),)), "critical confirmed"),
     ("a checkpoint of before", reopened(facts=(checkpoint(-9, 99, ended=-1),)), "critical confirmed"),
     ("reopened, two segments", reopened(segmented=True), "silent: the restoration is not seen as a whole"),
+    ("a checkpoint that knows no offset", unknown(), SUSPECTED),
+    ("4.2.2", unknown(release="4.2.2"), SUSPECTED),
+    ("it knows one", unknown(3999), f"{NOTHING}; {KNOWS_ONE}"),
+    ("it wrote none", unknown(last=None), "silent"),
+    ("it was empty then", unknown(puts=0), "silent: nothing was in it at its last checkpoint"),
+    ("it was there before it", unknown(created=False), f"{NOTHING}; another session made the store"),
+    ("nobody saw it made, 4.1", unknown(attached=True), NOTHING),
+    ("wiped in the session", unknown(wiped=True), NOTHING),
+    (
+        "flushed before or after it",
+        unknown(unsure=True),
+        f"{NOTHING}; whether the store took it before that checkpoint",
+    ),
+    ("3.7 may have committed it", unknown(release="3.7.2"), f"{NOTHING}; {OLDER}"),
+    ("it may be 3.7", unknown(release=None), f"{NOTHING}; {OLDER}"),
     ("4,000 puts of 2,000 records", new(), SUSPECTED),
     ("it was there before", new(created=False), NOT_NEW),
     ("nobody saw it made", new(attached=True), NOT_NEW),
