@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.contract.events import Severity
 from agent.contract.wording import named
+from spark_rollup.report.story import pod_name
 
 Row = Mapping[str, Any]
 
@@ -22,7 +23,8 @@ def missed(coverage: Sequence[Row]) -> dict[Severity, int]:
 
 def of_whom(coverage: Sequence[Row]) -> list[str]:
     """Name the pods of those agents."""
-    return [str(row["pod"]) for row in coverage if row["missed_criticals"] or row["missed_warnings"]]
+    several = len({row["namespace"] for row in coverage}) > 1
+    return [pod_name(row, several) for row in coverage if row["missed_criticals"] or row["missed_warnings"]]
 
 
 def in_words(coverage: Sequence[Row]) -> str:
