@@ -221,7 +221,7 @@ def _audit(parsed: argparse.Namespace) -> int:
         print(f"statewarden-rollup: {printable(unused)}", file=sys.stderr)
     missing = found.lacking()
     if missing and parsed.json:
-        print(f"statewarden-rollup: {missing}: see {options.output / MARKER}", file=sys.stderr)
+        print(f"statewarden-rollup: {printable(missing)}: see {options.output / MARKER}", file=sys.stderr)
     worst = found.worst_open()
     is_bad = worst is not None and worst.rank >= Severity(parsed.fail_on).rank
     return answer(found=is_bad, unread=bool(missing))

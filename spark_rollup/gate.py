@@ -9,6 +9,7 @@ from agent.contract.events import Severity
 from agent.contract.exit_codes import Exit
 from agent.contract.names import not_here
 from spark_rollup import audit
+from spark_rollup.bronze.later import of_another_major
 from spark_rollup.config import AuditOptions, named_in
 from spark_rollup.correlate import RULES
 from spark_rollup.fleet.judge import FINDINGS, RESTARTS
@@ -33,6 +34,7 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
         by(told.of(DISABLED), "detector", "namespace", "pod"),
         about.as_of_us,
         options.verified is not None,
+        of_another_major(read.quarantine) if question.pod is None else {},
     )
     lines, code = answer(known, question)
     unused = not_here(

@@ -1,14 +1,25 @@
-"""Events of a later minor version of the contract: read as far as they are known here, and an upgrade is asked for."""
+"""Events of other versions of the contract: those of a later minor one are read as far as they are known here.
+
+Those of another major version wait in the quarantine for the upgrade that is asked for.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import SCHEMA_MAJOR, SCHEMA_MINOR
+
+UNKNOWN_MAJOR = "unknown-major"
+"""Reason for which the quarantine holds a line of another major version."""
+
+_SOURCE = r'"source" *: *"/statewarden/([^"]*)"'  # the envelope's; nothing is known of the rest
 
 
 def minor_of(version: Column | str) -> Column:
@@ -44,3 +55,13 @@ def announce_segments(events: DataFrame) -> None:
     """
     row = events.agg(latest_minor("schema_version").alias("minor")).first()
     announce(row["minor"] if row else None, "read")
+
+
+def of_another_major(quarantine: Sequence[Mapping[str, object]] | DataFrame) -> dict[str, int]:
+    """Count lines of another major version by `namespace/pod`, as their envelopes name it; empty: not named."""
+    if isinstance(quarantine, DataFrame):
+        pod = F.regexp_extract("line", _SOURCE, 1).alias("pod")
+        rows = quarantine.where(F.col("reason") == UNKNOWN_MAJOR).groupBy(pod).count().collect()
+        return {str(row["pod"]): int(row["count"]) for row in rows}
+    lines = (str(row["line"]) for row in quarantine if row["reason"] == UNKNOWN_MAJOR)
+    return dict(Counter(found[1] if (found := re.search(_SOURCE, line)) else "" for line in lines))

@@ -18,7 +18,7 @@ from agent.contract.field import Field, FieldType
 from agent.contract.fields import FIELDS, fields_of
 from spark_rollup import clock
 from spark_rollup.bronze import snapshots
-from spark_rollup.bronze.later import is_later
+from spark_rollup.bronze.later import UNKNOWN_MAJOR, is_later
 from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.bronze.store import check_format, read_events, read_quarantine
@@ -43,7 +43,7 @@ MAX_NUMBER, MAX_SEQUENCE = 1 << 56, 1 << 53
 many still fit into a long."""
 
 REJUDGED = (
-    "unknown-major",
+    UNKNOWN_MAJOR,
     "unknown-kind",
     "wrong-type",
     "missing-field",
@@ -53,7 +53,7 @@ REJUDGED = (
 """Reasons that may not hold for another version or on another day: the quarantine keeps the whole line."""
 
 
-AWAITED = ("unknown-major", "unknown-kind")
+AWAITED = (UNKNOWN_MAJOR, "unknown-kind")
 """Reasons that an upgrade takes away."""
 
 
@@ -185,7 +185,7 @@ def _verdict(latest_us: int) -> Column:
         (empty, "not-an-event", "no `data` object"),
         (
             major.isNull() | (major != str(SCHEMA_MAJOR)),
-            "unknown-major",
+            UNKNOWN_MAJOR,
             F.format_string(of_another_major, F.coalesce(version, F.lit("none"))),
         ),
         (F.col(CORRUPT).isNotNull(), "wrong-type", "a field has another type than the contract"),

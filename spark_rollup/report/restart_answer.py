@@ -6,7 +6,7 @@ Without Spark: what the last audit wrote is answered from, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import moment
@@ -15,6 +15,7 @@ from agent.contract.exit_codes import Exit
 from agent.contract.exit_codes import answer as code_of
 from spark_rollup.errors import UsageError
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, NOT_RUNNING, RESTORE, SAFE, UNKNOWN
+from spark_rollup.report import unread
 from spark_rollup.report.story import pod_name, size, some, texts
 
 Row = Mapping[str, object]
@@ -52,6 +53,7 @@ class Known:
     disabled: Sequence[Row] = ()  # namespace, pod and detector of what is not looked for
     as_of_us: int = 0  # the audit's time, microseconds since the epoch
     verified: bool = True  # whether the rows take what `verify` found into account; if not, a line says so
+    unread: Mapping[str, int] = field(default_factory=dict)  # see `unread.in_words`
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,9 @@ def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
         lines += _one_pod(reported[0], named, fresh)
         return lines, _code(reported, fresh)
     lines += _all_pods(reported, named, fresh)
-    return lines, _code([one for one in reported if not one.is_gone], fresh)
+    left = unread.in_words(known.unread, question.namespace)
+    code = _code([one for one in reported if not one.is_gone], fresh)
+    return ([*lines, left], code or Exit.UNREAD) if left else (lines, code)
 
 
 def _code(reported: Sequence[PodAnswer], fresh: bool) -> Exit:

@@ -19,6 +19,7 @@ from agent.contract.codec import rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.mechanisms import TITLES
 from spark_rollup import __version__, clock
+from spark_rollup.bronze.later import UNKNOWN_MAJOR, of_another_major
 from spark_rollup.fleet import judge, reduce
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import Question
@@ -104,7 +105,9 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
     written = rfc3339(shown.written_us)
     verified = tables.asked.proofs is not None
     last_audit.write(
-        Known(shown.restarts, shown.known_pods, shown.disabled, as_of_us, verified), written, place
+        Known(shown.restarts, shown.known_pods, shown.disabled, as_of_us, verified, shown.unread),
+        written,
+        place,
     )
     since_last.write(shown.since_last, written, place)
     marker = {
@@ -212,6 +215,7 @@ def _page_data(
         pods=by(of(reduce.PODS), "namespace", "pod"),
         timelines=_drawn(tables.told, keys, tables.asked.as_of_us),
         quarantine=reasons,
+        unread=of_another_major(tables.quarantine) if UNKNOWN_MAJOR in reasons else {},
         releases=by(of(reduce.RELEASES), "namespace", "application_id"),
         disabled=by(of(reduce.DISABLED), "detector", "namespace", "pod", "application_id"),
         restarts=by(restarts, "namespace", "pod", "application_id", "task_id"),

@@ -336,6 +336,20 @@ class TestRealRuns:
         err = capsys.readouterr().err
         assert "no usable event: unknown-major, contract version 2.0" in err
 
+    def test_a_pod_of_another_contract_major_is_no_all_clear(self, one_rule, spark, tmp_path, capsys):
+        """Of the audit, of its `restarts.json`, and of the events; with --json it is said on standard error."""
+        fleet = Fleet("shop", "orders")
+        fleet.pod("orders-0").holds("0_0", 5)
+        source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
+        line = '{"id": "1", "source": "/statewarden/shop/orders-1", "data": {"schema_version": "2.0"}}\n'
+        (source / "a.jsonl").write_text(line)
+        said = "1 line of shop/orders-1 is of an unknown contract version: upgrade statewarden-rollup"
+        assert main(["audit", "--input", str(source), "--output", str(out), "--json"]) == 3
+        assert capsys.readouterr().err.endswith(f"statewarden-rollup: {said}: see {out}/_SUCCESS.json\n")
+        for given in (["--from", str(out)], ["--input", str(source)]):
+            assert main(["safe-to-restart", "--max-age", "any", *given]) != 0
+            assert capsys.readouterr().out.splitlines()[-1] == said
+
 
 def test_days_that_no_snapshot_spares_are_reported(tmp_path, monkeypatch, capsys):
     """Which days are read for want of a snapshot, and what makes it; without a look-back nothing is missing."""

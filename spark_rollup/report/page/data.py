@@ -10,6 +10,7 @@ from typing import Any
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
+from spark_rollup.report import unread
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
 from spark_rollup.report.since_last import SinceLast
@@ -46,6 +47,7 @@ class PageData:
     timelines: Sequence[Row] = ()
     """`schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole."""
     quarantine: Mapping[str, int] = field(default_factory=dict)  # number of unusable lines by reason
+    unread: Mapping[str, int] = field(default_factory=dict)  # lines of another major version by namespace/pod
     releases: Sequence[Row] = ()  # namespace, application_id and not_given of every application
     disabled: Sequence[Row] = ()
     """namespace, application_id, pod, detector and reason of detectors that agents have disabled."""
@@ -89,8 +91,9 @@ class PageData:
         return max((*levels, *missed(self.coverage)), key=lambda level: level.rank, default=None)
 
     def lacking(self) -> str:
-        """Say which of the expected pods and tasks are missing; empty: none."""
-        return self.expected.in_words() if self.expected else ""
+        """Say what is missing of the expected pods and tasks, and which lines wait for an upgrade; empty: none."""
+        expected = self.expected.in_words() if self.expected else ""
+        return "; ".join(filter(None, (expected, unread.in_words(self.unread))))
 
     def watched(self) -> tuple[float, float]:
         """Sum up the time of all pods, and how much of it was not watched (seconds)."""

@@ -81,8 +81,8 @@ def unseen_now(data: PageData) -> list[PodKey]:
 
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
-    found, missed, names = data.urgent(), escape(in_words(data.coverage)), _unseen_names(data)
-    missed = "; ".join(filter(None, (missed, data.lacking())))
+    found, names = data.urgent(), _unseen_names(data)
+    missed = escape("; ".join(filter(None, (in_words(data.coverage), data.lacking()))))
     if not found:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
     missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")

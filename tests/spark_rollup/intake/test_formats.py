@@ -10,6 +10,7 @@ import pytest
 from agent.contract.codec import Encoder
 from agent.contract.events import SCHEMA_MAJOR, SCHEMA_MINOR, Kind, Origin, Record
 from spark_rollup.bronze import snapshots, store
+from spark_rollup.bronze.later import of_another_major
 from spark_rollup.bronze.load import load
 from spark_rollup.cli import main
 from spark_rollup.config import MARKER
@@ -103,6 +104,9 @@ def test_what_a_later_contract_sends_is_kept_until_it_is_known(spark, tmp_path):
     assert [row["line"] for row in found.events.collect()] == [json.dumps(later)]
     ((reason, line),) = found.quarantine.select("reason", "line").collect()
     assert (reason, line) == ("unknown-major", json.dumps(another))
+    rows = [row.asDict() for row in found.quarantine.collect()]
+    assert of_another_major(found.quarantine) == of_another_major(rows) == {"-/pod-new": 1}
+    assert of_another_major([{**rows[0], "line": "{}"}, {**rows[0], "reason": "not-json"}]) == {"": 1}
 
 
 @pytest.mark.spark

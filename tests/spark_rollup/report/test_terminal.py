@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent.contract.events import Severity
-from spark_rollup.report.page import PageData
+from spark_rollup.report.page import PageData, render
 from spark_rollup.report.terminal import Shown, readable
 
 REPORT = Path("out/report.html")
@@ -43,6 +43,19 @@ def test_what_agents_count_and_is_not_there_is_no_all_clear():
         " (1 pod, 100.0 % of their time watched)"
     )
     assert found.worst_open() is Severity.WARNING
+    elsewhere = {**row, "namespace": "eu-1/shop", "missed_warnings": 0}
+    beside = readable(nothing(coverage=[row, elsewhere]), REPORT, Shown())[0]
+    assert "agents count 1 warning that is not in the input (shop/orders-0) (2 pods" in beside
+
+
+def test_lines_of_another_major_version_are_no_all_clear():
+    """How many, and of which pods; those that name no pod count, too."""
+    found = nothing(unread={"shop/orders-1": 2, "shop/orders-0": 1, "": 1})
+    assert readable(found, REPORT, Shown())[0].startswith(
+        "no incidents found; not an all-clear: 4 lines of shop/orders-0, shop/orders-1 are of an unknown contract"
+        " version: upgrade statewarden-rollup ("
+    )
+    assert "<h1>Unknown: 4 lines of shop/orders-0, shop/orders-1 are of an" in render(found)
 
 
 def test_nothing_is_said_of_settings_that_were_given():
