@@ -17,7 +17,9 @@ from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import SCHEMA_MAJOR, SCHEMA_MINOR
 
 UNKNOWN_MAJOR = "unknown-major"
-"""Reason for which the quarantine holds a line of another major version."""
+"""Reason for which the quarantine holds a line of another major version, or of none."""
+NO_VERSION = "contract version none"
+"""How its detail begins where the line names none."""
 
 _SOURCE = r'"source" *: *"/statewarden/([^"]*)"'  # the envelope's; nothing is known of the rest
 
@@ -58,10 +60,20 @@ def announce_segments(events: DataFrame) -> None:
 
 
 def of_another_major(quarantine: Sequence[Mapping[str, object]] | DataFrame) -> dict[str, int]:
-    """Count lines of another major version by `namespace/pod`, as their envelopes name it; empty: not named."""
+    """Count lines of another major version by `namespace/pod`, as their envelopes name it; empty: not named.
+
+    A line without any version is of somebody else.
+    """
     if isinstance(quarantine, DataFrame):
         pod = F.regexp_extract("line", _SOURCE, 1).alias("pod")
-        rows = quarantine.where(F.col("reason") == UNKNOWN_MAJOR).groupBy(pod).count().collect()
-        return {str(row["pod"]): int(row["count"]) for row in rows}
-    lines = (str(row["line"]) for row in quarantine if row["reason"] == UNKNOWN_MAJOR)
+        is_one = (F.col("reason") == UNKNOWN_MAJOR) & ~F.col("detail").startswith(NO_VERSION)
+        return {
+            str(row["pod"]): int(row["count"])
+            for row in quarantine.where(is_one).groupBy(pod).count().collect()
+        }
+    lines = (
+        str(row["line"])
+        for row in quarantine
+        if row["reason"] == UNKNOWN_MAJOR and not str(row["detail"]).startswith(NO_VERSION)
+    )
     return dict(Counter(found[1] if (found := re.search(_SOURCE, line)) else "" for line in lines))

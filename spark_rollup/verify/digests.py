@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from agent.contract.buckets import FORMAT, Bucket, Database, StoreDigest, StoreKind, StoreState, unpack
 from agent.contract.events import Kind
 from spark_rollup.bronze import load as bronze_load
+from spark_rollup.bronze.later import NO_VERSION
 from spark_rollup.bronze.place import Place as Source
 from spark_rollup.columns import is_notable, scoped
 from spark_rollup.config import is_bronze
@@ -115,9 +116,7 @@ def load(spark: SparkSession, where: Source) -> Digests:
     unread = lines.where(~usable).count() + refused.count()
     if not copies:
         later = lines.where(F.col("format") > FORMAT).count()
-        awaited = F.col("reason").isin(*bronze_load.AWAITED) & ~F.col("detail").startswith(
-            "contract version none"
-        )
+        awaited = F.col("reason").isin(*bronze_load.AWAITED) & ~F.col("detail").startswith(NO_VERSION)
         later += refused.where(awaited).count()
         upgrade = f", {later} of them of a later version: upgrade statewarden" if later else ""
         raise UsageError(

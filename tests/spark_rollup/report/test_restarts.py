@@ -373,24 +373,6 @@ def test_all_pods_are_one_table():
     assert restart_answer.answer(Known(rows, [pods[0], *doubtful]), NOW)[1] is Exit.FOUND
 
 
-def test_pods_that_cannot_be_read_are_no_all_clear():
-    """An agent of a later major version counts where its pod is asked for; what is in the way goes before it."""
-    pods, lines_of = [pod_of("pod-a")], {"shop/pod-b": 1}
-    lines, code = restart_answer.answer(Known([], pods, unread=lines_of), NOW)
-    assert (lines[-1], code) == (
-        "1 line of shop/pod-b is of an unknown contract version: upgrade statewarden-rollup",
-        Exit.UNREAD,
-    )
-    kept = Known([given("pod-a", "0_0", "keep")], pods, unread=lines_of)
-    assert restart_answer.answer(kept, NOW)[1] is Exit.FOUND
-    there = [pod_of("pod-a", "eu-1/shop"), pod_of("pod-a", "bills")]
-    codes = {
-        space: restart_answer.answer(Known([], there, unread=lines_of), replace(NOW, namespace=space))[1]
-        for space in ("eu-1/shop", "bills")
-    }
-    assert codes == {"eu-1/shop": Exit.UNREAD, "bills": Exit.CLEAR}
-
-
 def test_namesakes_are_kept_apart():
     """The same pod in two namespaces: one must be named, and no answer mixes them."""
     rows = [given("pod-a", "0_0", "safe"), given("pod-a", "0_0", "damaged", namespace="staging")]

@@ -1,0 +1,28 @@
+"""Lines of another major version of the contract, and the answer about all pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.contract.exit_codes import Exit
+from spark_rollup.report import restart_answer
+from spark_rollup.report.restart_answer import Known
+from tests.spark_rollup.report.test_restarts import NOW, given, pod_of
+
+
+def test_pods_that_cannot_be_read_are_no_all_clear():
+    """An agent of a later major version counts where its pod is asked for; what is in the way goes before it."""
+    pods, lines_of = [pod_of("pod-a")], {"shop/pod-b": 1}
+    lines, code = restart_answer.answer(Known([], pods, unread=lines_of), NOW)
+    assert (lines[-1], code) == (
+        "1 line of shop/pod-b is of an unknown contract version: upgrade statewarden-rollup",
+        Exit.UNREAD,
+    )
+    kept = Known([given("pod-a", "0_0", "keep")], pods, unread=lines_of)
+    assert restart_answer.answer(kept, NOW)[1] is Exit.FOUND
+    there = [pod_of("pod-a", "eu-1/shop"), pod_of("pod-a", "bills")]
+    codes = {
+        space: restart_answer.answer(Known([], there, unread=lines_of), replace(NOW, namespace=space))[1]
+        for space in ("eu-1/shop", "bills")
+    }
+    assert codes == {"eu-1/shop": Exit.UNREAD, "bills": Exit.CLEAR}
