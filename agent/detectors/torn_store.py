@@ -33,6 +33,7 @@ from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
+from agent.judging.reopening import DEAD_US
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.segment_loss import removed_segments
 from agent.judging.upstream import TORN_FILES
@@ -68,6 +69,7 @@ _DAMAGED = (
 )
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
 _NOT_SEEN = "Nothing: it is so by configuration. A loss in these files is not seen."
+_COPYING = " Its directory was changed less than a minute before: if a copy is being made, look again when it is done."
 _LESS_SURE = "Nothing: no data is missing. Verdicts that rest on when the store was made are less sure."
 
 
@@ -181,6 +183,17 @@ class Remark(Flaw):
 
 def _stores(case: TaskCase) -> Iterator[Store]:
     return iter(case.task.stores.values() if case.task.exists else ())
+
+
+def _may_be_copied(store: Store, cause: Remains | Database | None) -> bool:
+    """Return whether nobody saw it whole, and it was written right before it was found: a copy may still be made.
+
+    `cp -a`, `tar` and `rsync` set the time of a directory last, to that of the original.
+    """
+    if cause is None or store.past or store.sessions or not cause.touched_us:
+        return False
+    found_us = cause.since_us if isinstance(cause, Remains) else cause.found_us
+    return cause.touched_us > found_us - DEAD_US
 
 
 def _databases(case: TaskCase) -> Iterator[tuple[Store, Database]]:
@@ -298,11 +311,15 @@ TORN = Rule[Torn](
     unknowns={DELETING: lambda x: not is_over(x.case, x.quiet_us)},
     loudness=lambda x, _: Loudness(
         x.severity if x.is_sure else Severity.WARNING,
-        Confidence.CONFIRMED if x.is_sure and not x.is_moved else Confidence.SUSPECTED,
+        Confidence.CONFIRMED
+        if x.is_sure and not (x.is_moved or _may_be_copied(x.store, x.cause))
+        else Confidence.SUSPECTED,
         next_action=before_the_start(x, _REFUSED) if isinstance(x.cause, Database) else before_the_start(x),
         remedy=Remedy.RESTORE,
     ),
-    summary=lambda x, _: f"{x.named} is torn: {x.what}.",
+    summary=lambda x, _: (
+        f"{x.named} is torn: {x.what}.{_COPYING if _may_be_copied(x.store, x.cause) else ''}"
+    ),
     evidence=lambda x, _: (Evidence(x.since_us, x.what, x.place),),
 )
 

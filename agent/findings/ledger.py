@@ -280,7 +280,7 @@ def _replacement(finding: Finding, now_us: int) -> tuple[Evidence, ...]:
 def _is_back(finding: Finding, identities: frozenset[str] | None) -> bool:
     """Return whether the incarnation whose end closed a finding is there again: a backup, a directory moved back."""
     is_there = identities is not None and finding.identity in identities
-    return is_there and finding.evidence[-1] == _replacement(finding, finding.resolved_at_us or 0)[0]
+    return is_there and finding.evidence[-1:] == _replacement(finding, finding.resolved_at_us or 0)
 
 
 def _put_back(finding: Finding, now_us: int) -> Finding:

@@ -151,7 +151,7 @@ def _remains(store: Store, reading: DatabaseReading) -> Remains:
     key = reading.place.segment or ""
     later = (x.lock for name, x in store.databases.items() if name > key and len(name) == len(key))
     expired = LockState.HELD in later
-    return Remains(reading.place.path, reading.at_us, reading.leftovers, expired)
+    return Remains(reading.place.path, reading.at_us, reading.leftovers, expired, reading.touched_us)
 
 
 def _is_new(database: Database, reading: DatabaseReading) -> bool:

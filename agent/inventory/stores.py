@@ -247,6 +247,7 @@ class Remains:
     since_us: int  # when it was first seen so
     files: int  # SST, blob and WAL files that are left
     expired: bool = False  # it is a segment that its owner took away while it held later ones: it had expired
+    touched_us: int = 0  # when a name in its directory was last made or removed
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from agent.contract.events import Affected, Level, Severity, Status
 from agent.inventory.model import Application, Deletion, ProcessLife, Remains, Shape
 from agent.judging.base import TaskCase
 from tests.support.scenario import WINDOWED, Scenario
-from tests.support.scenario_case import at, case, database, judge, store, task
+from tests.support.scenario_case import at, case, database, judge, session, store, task
 from tests.support.scenario_looks import FREE, HELD, Reducing, checkpoint_look, database_look, task_look
 from tests.support.scenario_script import play
 from tests.support.tables import NOTED, PROVED, QUIET, SUSPECTED, WARNED, heard, said, table
@@ -161,19 +161,24 @@ def dossier(
     missing: tuple[int, ...] = (),
     unnamed: bool = False,
     exists: bool = True,
+    touched: float = 0,
+    whole: bool = False,
 ) -> TaskCase:
-    """Remains seen, or files missed, since `since`; the last removal at `last`; the process died at 50 s, perhaps."""
+    """Remains seen, or files missed, since `since`; the last removal at `last`; the process died at 50 s, perhaps.
+
+    `touched`: when a name in the directory was made or removed; `whole`: the agent saw the store before.
+    """
     app = Application("app", exists=True)
     app.lock_ever_held = True
     app.lives += (ProcessLife(at(0), at(50) if dead else None),)
-    held = store([database()])
+    held = store([database()], [session(1, 50)] if whole else [])
     files = held.databases[""]
     files.missing, files.unnamed = tuple(f"{x:06d}.sst" for x in missing), unnamed
     if missing:
         files.missing_since_us = at(since)
     else:
         held.remains[""] = Remains("app/0_0/rocksdb/s", at(since), 3)
-        held.remains[""].expired = expired
+        held.remains[""].expired, held.remains[""].touched_us = expired, at(touched) if touched else 0
     one = task(held, exists=exists)
     if last is not None:
         one.walk = Deletion(at(80), at(last), Shape.CLEANER_WALK, held=False)
@@ -184,6 +189,9 @@ def dossier(
     "five quiet seconds": (dossier(95, 95), WARNED),
     "a removal since": (dossier(95.1, 90), DELETING),
     "seen since": (dossier(90, 95.1), DELETING),
+    "a copy may still be made": (dossier(touched=31), SUSPECTED),
+    "written a minute before it was found": (dossier(touched=30), WARNED),
+    "it was seen before": (dossier(touched=89, whole=True), WARNED),
     "its process is gone": (dossier(50, 50, now=50.1, dead=True), WARNED),
     "a process that died before did not do it": (dossier(99, 99, dead=True), DELETING),
     "another may go on": (dossier(60, 60, now=61, dead=True), DELETING),
