@@ -37,8 +37,7 @@ Reads the events of all pods, from bronze or from the agents' segments, prints
 the incidents of the fleet, the worst first, and writes tables, JSON lines,
 metrics and report.html into --output. The last good output stays there until
 the new one is complete; the first lines say what has changed since then.""",
-        _FOUND
-        | {Exit.UNREAD: "an input or a contract version can't be read, or what --expect names is missing"},
+        _FOUND | {Exit.UNREAD: "an input can't be read, or what --expect names is missing"},
         """\
 examples:
   statewarden-rollup audit --input EVENTS --output OUT
@@ -59,7 +58,7 @@ answer from the last audit at once, without Java.""",
         {
             Exit.CLEAR: "yes: every requested pod is `safe` or `not-running`",
             Exit.FOUND: "not now: the answers say why",
-            Exit.UNREAD: "not known: `unknown`, too old, or an input or contract version that cannot be read",
+            Exit.UNREAD: "not known: `unknown`, too old, or an input that cannot be read",
         },
         """\
 examples:
