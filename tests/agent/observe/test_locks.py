@@ -21,12 +21,14 @@ fcntl.lockf(file, getattr(fcntl, sys.argv[2]), *map(int, sys.argv[3:]))
 print("holding", flush=True)
 sys.stdin.read()
 """
-COMPETE = """
-import fcntl, sys
+ROUNDS = 3000
+COMPETE = f"""
+import fcntl, select, sys
 file = open(sys.argv[1], "r+b")
-refused = 0
+rounds = refused = 0
 print("ready", flush=True)
-for _ in range(3000):
+while rounds < {ROUNDS} or not select.select([sys.stdin], [], [], 0)[0]:
+    rounds += 1
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.lockf(file, fcntl.LOCK_UN)
@@ -89,15 +91,14 @@ def test_other_locks(lock, how, state):
 def test_query_takes_nothing(lock: Path) -> None:
     """Whoever wants the lock gets it every time, however often it is asked about meanwhile."""
     with _child(COMPETE, str(lock)) as competitor:
-        queries = 0
         descriptor = os.open(lock, os.O_RDONLY)
-        while competitor.poll() is None:
+        for _ in range(ROUNDS):
             query_lock(descriptor)
-            queries += 1
         os.close(descriptor)
+        assert competitor.stdin is not None
+        competitor.stdin.close()  # it goes on until then
         assert competitor.stdout is not None
         assert competitor.stdout.read().strip() == "0"
-        assert queries > 0
 
 
 def test_lock_that_cannot_be_queried_is_unknown(tmp_path: Path) -> None:
