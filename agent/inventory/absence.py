@@ -84,11 +84,13 @@ class Absence:
                 self._of(application).reopened_us.append(min(opens))
             if not was_held and store.session is None and len(opens) == 1 and reading.lock is LockState.HELD:
                 return  # the one session since then is the one that lasts: nothing in between is unknown
-            store.unwatched, store.unwatched_us = self._left(task, store, eyes), min(opens)
-            if store.session is not None and store.unwatched and len(opens) == 1 and not store.segmented:
-                # with what the process before had flushed ends its manifest, and begins the next
-                flushed = reading.puts if reading.manifest == database.manifest else reading.opened_puts
-                store.unwatched.puts_at_release = max(store.puts, store.retired_puts + flushed)
+            # the first of its segments tells; with the others nothing is left of what was known
+            if (left := self._left(task, store, eyes)) is not None:
+                store.unwatched, store.unwatched_us = left, min(opens)
+                if store.session is not None and len(opens) == 1 and not store.segmented:
+                    # with what the process before had flushed ends its manifest, and begins the next
+                    flushed = reading.puts if reading.manifest == database.manifest else reading.opened_puts
+                    left.puts_at_release = max(store.puts, store.retired_puts + flushed)
         _forget(store, reading.at_us if reading.identity == database.identity else self._since_us)
 
     def _left(self, task: Task | None, store: Store, eyes: Eyes) -> Session | None:

@@ -263,10 +263,10 @@ class WatchLoop:
     def _report_state(self, now_us: int) -> None:
         """Begin and end what lasts, as the watch says."""
         inventory = self.pipeline.inventory
-        blind, known = self.keeper.blind(), len(inventory.blind)
+        blind, known = self.keeper.blind(), {x.cause for x in inventory.blind if x.ended_us is None}
         for cause, text in blind.items():
             begin_blind(inventory, now_us, cause, detail=text)
-        if self.is_ready and len(inventory.blind) > known:
+        if self.is_ready and not blind.keys() <= known:
             self.pipeline.judges.judge_agent(now_us)  # before the next heartbeat nothing else may be open
         lasting = [x.cause for x in inventory.blind if x.ended_us is None]
         for cause in lasting:

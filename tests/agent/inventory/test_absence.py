@@ -6,10 +6,12 @@ import pytest
 
 from agent.contract.events import Source
 from agent.inventory.absence import Absence
+from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.observations import TaskReading
 from agent.layout.paths import classify
-from tests.support.scenario_case import at, checkpoint, database, store, task
+from tests.support.scenario_case import at, checkpoint, database, session, store, task
+from tests.support.scenario_looks import FREE, database_look
 
 INODE = 10
 
@@ -70,3 +72,29 @@ def test_only_new_stores_and_another_checkpoint_make_another_directory(identitie
 def test_without_a_checkpoint_the_stores_decide(written):
     """What was deleted before the absence says nothing of the directory."""
     assert not is_recognised(known(deleted=True), ["new", "newer"], written)
+
+
+@pytest.mark.parametrize("segments", [("",), ("w.0", "w.60000")])
+@pytest.mark.parametrize(("written", "is_known"), [(10, True), (35, False)])
+@pytest.mark.parametrize("held", [True, False])
+def test_what_the_first_opening_found(
+    segments: tuple[str, ...], written: float, held: bool, is_known: bool
+) -> None:
+    """It was opened and let go: a session that had ended left that, or one that no close followed; once a store."""
+    of = [database(identity=f"id-{x}", segment=x or None) for x in segments]
+    before = session(5, None if held else 20, identity="id-" + segments[0], puts=7)
+    name = "w" if len(of) > 1 else "s"
+    one = task(store(of, [before], name=name, segmented=name == "w"), checkpoints=[checkpoint(10, 3000)])
+    known_store = one.stores[name]
+    for x in of:
+        x.lock = LockState.HELD if held else LockState.FREE
+    absence = Absence(Inventory({"app": Application("app", tasks={"0_0": one})}), at(30))
+    for x in of:
+        absence.prepare(
+            database_look(50, x.identity, lock=FREE, reopened=(40, 45), path=x.path, puts=9),
+            Files(one, [], written),
+        )
+    left = known_store.unwatched
+    assert (left is not None) == (is_known or not held)
+    assert left is None or (known_store.unwatched_us, left.opened_us) == (at(40), at(5))
+    assert known_store.sessions == ()
