@@ -5,7 +5,8 @@ of bulk-load reopens that every restoration makes is missing or half, or when a 
 is used without any (KAFKA-7672), suspected as soon as it has puts, or as a running task commits while its store is
 still open for bulk loading; under exactly-once up to 3.5.2 and 3.6.1 when the
 process that wiped a store closes the new one with the old offset or a later one, but not with what the old one held
-(KAFKA-16017): suspected, as records that were all aborted leave the same. The same of a store whose changelog is its
+(KAFKA-16017): suspected, as records that were all aborted leave the same. A windowed store is judged by its segments
+together, and an exposure while it has none. The same of a store whose changelog is its
 source topic, from 2.6 on, is suspected, too (KAFKA-20416, D13).
 Offset jumps without a missing step are quiet: aborted transactions and compaction make them too. Where RocksDB leaves
 no old LOG files that step cannot be seen: unknown.
@@ -18,20 +19,22 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import WRONG_RESULTS, Twin
-from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, PastDatabase, Session, Shape, Store, Task
+from agent.inventory.model import CheckpointClaim, PastDatabase, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import present_sessions
 from agent.judging.rule import Docket, Loudness, Proof, Rule, derived, detector, first_of, graded
+from agent.judging.source_topic import SourceClaim, source_claim
 from agent.judging.unrestored import (
     CLAIMED_US,
     LEFT_EMPTY,
     LEFT_HALF,
+    READ_US,
     SKIPPED,
     Opening,
     Remembered,
@@ -40,8 +43,7 @@ from agent.judging.unrestored import (
     says_offset,
 )
 from agent.judging.upstream import KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK
-from agent.judging.wording import checkpoint_of, concerned, where
-from agent.layout.names import CHANGELOG_SUFFIX
+from agent.judging.wording import concerned
 from agent.quantities.changelog import is_real
 from agent.quantities.verdicts import comes_with, gave_back
 
@@ -62,102 +64,6 @@ META = DetectorMeta(
     consequence=WRONG_RESULTS,
     twin=Twin("the same move on a release that restores", "control-7672-gap-2.2.1"),
 )
-
-REPARTITION_SUFFIX = "-repartition"
-"""InternalTopologyBuilder: Kafka Streams purges such topics, so none stands in for a changelog."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceClaim:
-    """What the entry of a source topic says about a session of a store."""
-
-    topic: str  # the source topic
-    mark: CheckpointClaim  # newest real offset of the session, and what was flushed then
-    before: int | None  # highest offset known of the store before the session; None = none
-    place: str  # where the entry is
-
-
-def _source_claim(task: Task, store: Store, session: Session) -> SourceClaim | None:
-    """Return what a session claims of its source topic.
-
-    Returns:
-        None if its changelog is none, if it is not known which store the entry belongs to, or if nothing is claimed.
-    """
-    if store.segmented:
-        return None
-    return _in_store(task, store, session) if store.keeps_offsets else _in_checkpoint(task, store, session)
-
-
-def _in_checkpoint(task: Task, store: Store, session: Session) -> SourceClaim | None:
-    """Up to 4.2 `.checkpoint` names a topic and no store: whose is it?
-
-    It is the store's own where one topic of the partition is no changelog and one key-value store of the task is in no
-    entry. Topology optimisation lets a table's source topic stand in for a changelog.
-
-    Source:
-        InternalStreamsBuilder.rewriteRepeatedSources, TableSourceNode.reuseSourceTopic;
-        ProcessorStateManager.checkpoint (4.2.1) and commit (4.3.1); StreamTask.checkpointableOffsets: such an entry is
-        what the task consumed.
-    """
-    topic = _only(_topics(task))
-    if topic is None or _unnamed_stores(task) != [store.name]:
-        return None
-    until_us = None if session.released_us is None else session.released_us + CLOSES_WITHIN_US
-    marks = [
-        CheckpointClaim(written_us, offset, store.puts_at(written_us))
-        for written_us, offset in _entries(task, topic)
-        if written_us >= session.opened_us and (until_us is None or written_us <= until_us)
-    ]
-    old = [offset for written_us, offset in _entries(task, topic) if written_us < session.opened_us]
-    return None if not marks else SourceClaim(topic, marks[-1], max(old, default=None), checkpoint_of(task))
-
-
-def _in_store(task: Task, store: Store, session: Session) -> SourceClaim | None:
-    """A claim is what a close wrote: an open store that is killed is wiped, and a commit writes to memory only."""
-    facts = [x.offsets for x in store.databases.values() if x.offsets is not None]
-    parts = [name.rpartition("-") for x in facts for name, _, _ in x.offsets]
-    topic = _only(name for name, _, number in parts if number == str(task.partition) and _is_source(name))
-    if topic is None or session.released_us is None or session.closed is False:
-        return None
-    if session.stored_offset is None:
-        return None
-    mark = CheckpointClaim(session.released_us, session.stored_offset, session.puts_at_release)
-    known = [
-        offset
-        for x in store.sessions
-        if x.opened_us < session.opened_us
-        for offset in (x.stored_offset_at_open, x.stored_offset, x.covering_offset)
-        if offset is not None and is_real(offset)
-    ]
-    return SourceClaim(topic, mark, max(known, default=None), where(task, store))
-
-
-def _topics(task: Task) -> Iterator[str]:
-    for fact in task.checkpoints:
-        for entry in fact.foreign:
-            if entry.partition == task.partition and _is_source(entry.topic):
-                yield entry.topic
-
-
-def _entries(task: Task, topic: str) -> Iterator[tuple[int, int]]:
-    for fact in task.checkpoints:
-        for entry in fact.foreign:
-            if (entry.topic, entry.partition) == (topic, task.partition) and is_real(entry.offset):
-                yield fact.written_us, entry.offset
-
-
-def _unnamed_stores(task: Task) -> list[str]:
-    named = {name for fact in task.checkpoints for name in fact.offsets}
-    return [store.name for store in task.stores.values() if not store.segmented and store.name not in named]
-
-
-def _is_source(topic: str) -> bool:
-    return not topic.endswith((CHANGELOG_SUFFIX, REPARTITION_SUFFIX))
-
-
-def _only(names: Iterable[str]) -> str | None:
-    found = set(names)
-    return found.pop() if len(found) == 1 else None
 
 
 class Recreated(Opening):
@@ -193,6 +99,12 @@ class Abandoned(Recreated):
         return Truth.MAYBE
 
 
+class Unfilled(Abandoned):
+    """One of a windowed store that had no segment then: an exposure, as there was no incarnation to lay it to."""
+
+    subject = derived(lambda x: f"empty@{x.session.opened_us}")
+
+
 class Refilled(Recreated):
     """One whose changelog is its source topic; what it claims is what its task consumed of it."""
 
@@ -216,20 +128,69 @@ def _stories(case: TaskCase) -> Iterator[Opening]:
             before = _wiped_before(store, session)
             if before is not None and case.settings.exactly_once is not False:
                 yield from _recreated(case, store, session, before)
+        if store.segmented and store.past and case.affected(KAFKA_16017) is not Affected.NO:
+            yield from _unfilled(case, store, store.past[-1].ended_us)
+
+
+def _unfilled(case: TaskCase, store: Store, ended_us: int) -> Iterator[Unfilled]:
+    """A windowed store makes its first segment with its first record: what was claimed before is of no session.
+
+    Its puts are those of today: a restoration that was only suspended goes on, and brings them.
+    """
+    written = (x for x in case.task.checkpoints if x.written_us > ended_us and store.name in x.offsets)
+    fact = next(written, None)
+    if fact is None or fact.incarnation != case.task.incarnation:
+        return
+    if any(x.born_us <= fact.written_us for x in store.databases.values()):
+        return
+    claim = CheckpointClaim(fact.written_us, fact.offsets[store.name], store.puts)
+    session = Session(ended_us, frozenset(), 0, None, created=True, first=claim)
+    before = _wiped_before(store, session)
+    if before is not None and case.settings.exactly_once is not False:
+        yield Unfilled(case, store, session, before, claim, _old_offset(case.task, store, before))
 
 
 def _recreated(case: TaskCase, store: Store, session: Session, before: PastDatabase) -> Iterator[Recreated]:
     if session.first is not None and case.affected(KAFKA_16017) is not Affected.NO:
         yield Abandoned(case, store, session, before, session.first, _old_offset(case.task, store, before))
-    claim = _source_claim(case.task, store, session)
+    claim = source_claim(case.task, store, session)
     if claim is not None and concerned(case, Refilled.issues):
         yield Refilled(case, store, session, before, claim.mark, claim.before, claim)
 
 
 def _wiped_before(store: Store, session: Session) -> PastDatabase | None:
     """Return the incarnation that the owner of a new store had wiped; None = the last one did not end so."""
-    ended = [x for x in store.past if x.ended_us <= session.opened_us and x.segment is None]
-    return ended[-1] if (session.created and ended and ended[-1].shape is Shape.OWNER_WALK) else None
+    ended = [
+        x for x in store.past if x.ended_us <= session.opened_us and (x.segment is None) != store.segmented
+    ]
+    if not session.created or not ended or ended[-1].shape is not Shape.OWNER_WALK:
+        return None
+    return _all_segments(store, session, ended) if store.segmented else ended[-1]
+
+
+def _all_segments(store: Store, session: Session, ended: list[PastDatabase]) -> PastDatabase | None:
+    """Take the segments that were wiped together for one incarnation; None = they were not all counted.
+
+    It is as old as the store, whose first segments may have expired.
+    """
+    before = next((x for x in reversed(store.sessions) if x.opened_us < session.opened_us), None)
+    if (
+        before is None
+        or before.entries_at_release is None
+        or ended[-1].identity not in before.final_identities
+    ):
+        return None
+    return replace(
+        ended[-1],
+        born_us=0,
+        puts=before.puts_at_release,
+        entries_low=before.entries_at_release,
+        flushed_us=max(x.flushed_us for x in ended),
+    )
+
+
+def _has_expired(x: Recreated) -> bool:
+    return any(past.segment is not None and past.ended_us > x.session.opened_us for past in x.store.past)
 
 
 def _old_offset(task: Task, store: Store, before: PastDatabase) -> int | None:
@@ -264,7 +225,8 @@ def _loudness_of_abandoned(x: Abandoned, proof: Proof | None) -> Loudness | None
     guarantee = x.case.settings.exactly_once is None
     missing = (*(("kafka_streams_version",) * release), *(("processing_guarantee",) * guarantee))
     found = graded(proof, missing)
-    return found and replace(found, confidence=Confidence.SUSPECTED)
+    level = Level.EXPOSURE if isinstance(x, Unfilled) else None
+    return found and replace(found, confidence=Confidence.SUSPECTED, level=level)
 
 
 def _loudness_of_not_refilled(x: Refilled, _: Proof | None) -> Loudness:
@@ -285,7 +247,8 @@ def _loudness_of_not_refilled(x: Refilled, _: Proof | None) -> Loudness:
 def _wiped_and_made(x: Recreated) -> Iterator[Evidence]:
     held = x.before.puts if x.held is None else x.held
     yield Evidence(x.before.ended_us, f"wiped by its owner; it held {held} entries or more", x.place)
-    yield Evidence(x.session.opened_us, "a new, empty store was made", x.place)
+    if not isinstance(x, Unfilled):
+        yield Evidence(x.session.opened_us, "a new, empty store was made", x.place)
 
 
 def _evidence_of_abandoned(x: Abandoned, proof: Proof | None) -> Iterator[Evidence]:
@@ -313,7 +276,13 @@ ABANDONED = Rule[Abandoned](
         "another process wrote the claim, and remembers nothing": lambda x: x.same_process is Truth.NO,
         **RESTORED,
     },
-    unknowns={"its puts are not known": lambda x: not x.store.knows_puts},
+    unknowns={
+        "its puts are not known": lambda x: not x.store.knows_puts,
+        "a segment expired since, maybe before its puts were seen": _has_expired,
+        "its first segment may not have been read yet": lambda x: (
+            isinstance(x, Unfilled) and x.case.waited_us(x.claim.at_us) < READ_US
+        ),
+    },
     proofs=(_claims_the_old_offset,),
     loudness=_loudness_of_abandoned,
     summary=lambda x, _: lacks(x, x.claim),

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Confidence
+from agent.contract.events import Confidence, Level, Status
 from agent.inventory.model import Application, ProcessLife, Session, Shape
 from agent.judging.base import TaskCase
-from tests.support.scenario import Scenario
+from tests.support.scenario import WINDOWED, Scenario
 from tests.support.scenario_case import (
     at,
     case,
@@ -63,6 +63,51 @@ def test_16017(more, expected):
     assert heard(ID, run) == expected
     missing = ("processing_guarantee",) if "hidden" in more else ()
     assert {(x.upstream, x.missing_facts) for x in run.findings(ID)} <= {(("KAFKA-16017",), missing)}
+
+
+SEGMENTS = "start, opens, 1 s, puts 4000 segment=0, puts 4000 segment=60000, flushes, 3 s, wipes, 1 s"
+EMPTY = f"{SEGMENTS}, closes 7999, 12 s"
+AGAIN = "30 s, start, opens, 0.4 s"
+FILLED = "puts 4000 segment=0, puts 4000 segment=60000"
+
+
+@table(ID, "script, expected", {
+    "a restoration that was cut short": (f"{SEGMENTS}, puts 500 segment=60000, closes 7999, 12 s", LIKELY),
+    "one that gave back all": (f"{SEGMENTS}, {FILLED}, closes 7999, 12 s", QUIET),
+    "a segment expired, and took its puts along": (
+        f"{SEGMENTS}, puts 4000 segment=60000, 1 s, puts 600 segment=120000, 1 s, drops_segment s 60000, closes 8600,"
+        " 12 s",
+        "a segment expired since, maybe before its puts were seen"),
+    # its first segment is made with its first record: without one there is no session
+    "nothing was restored": (EMPTY, LIKELY),
+    "nothing, and it claims nothing": (f"{SEGMENTS}, closes -4, 12 s", QUIET),
+    "its first segment may not have been read yet": (
+        f"{SEGMENTS}, closes 7999, 1 s", "its first segment may not have been read yet"),
+    "it was used since": (f"{EMPTY}, {AGAIN}, puts 100 segment=60000, flushes, 30 s", LIKELY),
+})  # fmt: skip
+def test_16017_of_a_windowed_store(script, expected):
+    run = play(Scenario("3.6.1", "exactly_once_v2", stores={"s": WINDOWED}), script)
+    assert heard(ID, run) == expected
+
+
+def test_a_claim_before_the_first_segment_ends_with_its_damage():
+    """Until there is a segment it is an exposure; then it is damage of that incarnation."""
+    run = play(Scenario("3.6.1", "exactly_once_v2", stores={"s": WINDOWED}), EMPTY)
+    assert [(x.level, x.status, x.identity) for x in run.findings(ID)] == [
+        (Level.EXPOSURE, Status.OPEN, None)
+    ]
+    play(run, f"{AGAIN}, puts 100 segment=60000, closes 8100, 12 s")
+    before, since = sorted(run.findings(ID), key=lambda x: x.opened_at_us)
+    assert (before.status, since.status, since.level) == (Status.RESOLVED, Status.OPEN, Level.DAMAGE)
+    play(run, f"{AGAIN}, wipes, 1 s, {FILLED}, closes 8200, 12 s")
+    assert {x.status for x in run.findings(ID)} == {Status.RESOLVED}
+
+
+def test_a_claim_before_the_first_segment_of_a_restoration_that_went_on():
+    """It was only suspended."""
+    run = play(Scenario("3.6.1", "exactly_once_v2", stores={"s": WINDOWED}), EMPTY)
+    play(run, f"{AGAIN}, {FILLED}, closes 8100, 12 s")
+    assert run.only(ID).status is Status.RESOLVED
 
 
 def claimed(
