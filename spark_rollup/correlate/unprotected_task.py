@@ -74,7 +74,8 @@ def _finding(app: Application, task: Task, known: Horizon, held: list[Held], fir
             f"No copy of {task.id} can be trusted: keep the directories, stop the application if wrong output does"
             " harm, and rebuild one copy from the changelog."
         )
-    sure = Confidence.SUSPECTED if known.leaving else Confidence.CONFIRMED
+    unsure = known.leaving or known.presumed or sum(x.healthy or x.guessed for x in held) > 1
+    sure = Confidence.SUSPECTED if unsure else Confidence.CONFIRMED
     return finding(
         META, app.where, first_us, task_id=task.id,
         severity=(Severity.INFO if unwatched or known.leaving else Severity.WARNING).value,

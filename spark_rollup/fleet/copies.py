@@ -35,6 +35,7 @@ class Horizon:
     alive: int  # number of pods
     restless: bool  # whether a process started within the patience
     leaving: bool  # whether the clocks decide if some pod was alive
+    presumed: bool  # whether a process that holds nothing may have ended while its pod was not watched
     pods_seen: list[str]  # names of all pods that ever ran it
 
 
@@ -50,6 +51,7 @@ def horizon(app: Application) -> Horizon | None:
         x.heard.last_us for x in app.home
         if x.heard and not x.heard.stopped and x.heard.last_us >= app.as_of_us - SLOT_US
     ]  # fmt: skip
+    holders = {x.pod for task in app.tasks.values() for x in task.owners if x.lasting}
     return Horizon(
         since_us=min(x.from_us for x in app.lives),
         horizon_us=horizon_us,
@@ -58,6 +60,12 @@ def horizon(app: Application) -> Horizon | None:
         alive=len({x.pod for x in app.lives if x.to_us >= settled_us}),
         restless=max(x.from_us for x in app.lives) > settled_us,
         leaving=any(abs(x.to_us - settled_us) <= SKEW_US for x in app.lives),
+        presumed=any(
+            x.to_us >= settled_us
+            and x.pod not in holders
+            and app.was_unwatched(x.pod, None, x.from_us, x.to_us)
+            for x in app.lives
+        ),
         pods_seen=sorted({x.pod for x in app.lives}),
     )
 
@@ -71,6 +79,7 @@ class Held:
     damage: tuple[str, ...]  # ids of agents' open findings of damage that are not refuted
     ill: tuple[str, ...]  # why it is not healthy, such as that `verify` proved it wrong
     watched: bool  # whether its pod is heard, and counts it
+    guessed: bool  # whether all that is said against it is that no offset of it is known
 
     @property
     def healthy(self) -> bool:
@@ -90,7 +99,7 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
         far = _furthest(task) if pods else {}
         found = []
         for pod in sorted(pods):
-            size, lag = far.get(pod, (None, None))
+            size, lag, told = far.get(pod, (None, None, None))
             damage = damaged.get((task.id, pod))
             silent = pod in app.pods and is_silent(app.pods[pod], app.as_of_us)
             ill = (
@@ -100,26 +109,39 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
                 "(may be gone)" if pod in app.miscounted else "",
             )
             watched = not silent and pod not in app.miscounted
-            found.append(Held(pod, size, tuple(sorted(damage or ())), tuple(filter(None, ill)), watched))
+            guessed = [bool(x) for x in ill] == [False, True, False, False] and (told or 0) <= LAG_RECORDS
+            found.append(
+                Held(pod, size, tuple(sorted(damage or ())), tuple(filter(None, ill)), watched, guessed)
+            )
         if found:
             yield task, found
 
 
-def _furthest(task: Task) -> dict[str, tuple[int | None, int | None]]:
-    """Say per pod how many bytes a copy has, and its lag: that of the store that lags most behind its furthest copy."""
+def _furthest(task: Task) -> dict[str, tuple[int | None, int | None, int | None]]:
+    """Say per pod how many bytes a copy has, and its lag: that of the store that lags most behind its furthest copy.
+
+    The third is the lag of the stores whose offset is known: of another one all may be missing, or an event.
+    """
     best: dict[str | None, int] = {}
     for x in task.latest:
         if x.offset is not None:
             best[x.store] = max(x.offset, best.get(x.store, x.offset))
     sizes: dict[str, list[int]] = defaultdict(list)
     lags: dict[str, list[int]] = defaultdict(list)
+    told: dict[str, list[int]] = defaultdict(list)
     for x in task.latest:
         if x.bytes is not None:
             sizes[x.pod].append(x.bytes)
         if x.store in best:
             lags[x.pod].append(best[x.store] - max(x.offset or 0, 0))
+            if x.offset is not None and x.offset >= 0:
+                told[x.pod].append(lags[x.pod][-1])
     return {
-        x.pod: (sum(sizes[x.pod]) if sizes[x.pod] else None, max(lags[x.pod], default=None))
+        x.pod: (
+            sum(sizes[x.pod]) if sizes[x.pod] else None,
+            max(lags[x.pod], default=None),
+            max(told[x.pod], default=None),
+        )
         for x in task.latest
     }
 

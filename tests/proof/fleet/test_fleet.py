@@ -42,12 +42,21 @@ DIED_AFTER_ITS_WIPE = (
 
 
 WARMED_UP = (("b", "open", False), ("b", "ckpt", 20_999, 10_500), ("b", "ckpt", 41_999, 10_500))
+SWAPPED = (
+    ("a", "ckpt", 31_499, 21_000),
+    ("a", "shut", 0),
+    ("b", "open", False),
+    ("b", "ckpt", 31_499, 21_000),
+    ("a", "open", True),
+)
 
 
-@pytest.mark.parametrize("words", [TAKEN_BACK, DIED_AFTER_ITS_WIPE, WARMED_UP])
-def test_what_was_found(words):
+@pytest.mark.parametrize(
+    ("words", "standbys"), [(TAKEN_BACK, 0), (DIED_AFTER_ITS_WIPE, 0), (WARMED_UP, 0), (SWAPPED, 1)]
+)
+def test_what_was_found(words, standbys):
     """Each was said wrongly once: whole, or with something lost."""
-    jury = Jury(EOS_3_8, FleetPlan(0, 0, 0, 0))
+    jury = Jury(EOS_3_8, FleetPlan(0, 0, 0, 0, standbys=standbys))
     jury.judges((*BEGIN, *words), disturbed=True)
     assert jury.found.unsaid() == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.contract.events import Kind
 from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
 
 RULE = "unprotected-task"
@@ -37,6 +38,22 @@ def the_second_copy_is_damaged(fleet: Fleet) -> None:
 def the_second_copy_is_far_behind(fleet: Fleet) -> None:
     for pod, offset in zip(pair(fleet), (50_000, 20_000), strict=True):
         pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=offset)
+
+
+@says(RULE, loud="warning suspected", task_id="0_0")
+def no_offset_of_the_second_copy_is_known(fleet: Fleet) -> None:
+    """It may have none yet, or what told it was lost."""
+    for pod, offset in zip(pair(fleet), (50_000, None), strict=True):
+        pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=50_000)
+
+
+@says(RULE, loud="warning suspected", task_id="0_0")
+def a_process_that_holds_nothing_may_have_ended(fleet: Fleet) -> None:
+    """Where one pod is alive, it is a note for the application only."""
+    a, b = fleet.pod("pod-a"), fleet.pod("pod-b")
+    a.configures(1, "3.9.2", num_standby_replicas=1, probing_rebalance_interval_ms=1000)
+    a.holds("0_0", 5)
+    b.tells(Kind.TRANSITION, 5, change="process-started", source="inotify").is_blind(400, 410)
 
 
 @says(RULE, loud="info unknown")
