@@ -88,7 +88,7 @@ def let_go(life: Life) -> Life:
     """Nobody has the task: what was in memory is gone."""
     return life._replace(
         role=NOBODY, memory=NONE, late=NONE, buffer=NONE, offset=None, position=-1, snapshot=0, recorded=None,
-        paused=False,
+        paused=False, opened=-1,
     )  # fmt: skip
 
 

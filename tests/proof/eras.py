@@ -45,6 +45,11 @@ class Era:
         return self._holds(Fact.OFFSET_IS_NEXT)
 
     @cached_property
+    def reads_again(self) -> bool:
+        """A rebalance has a standby read again what it has read since it was opened."""
+        return self._holds(Fact.STANDBY_READS_AGAIN)
+
+    @cached_property
     def wiped_standby(self) -> bool:
         """A standby without an offset is wiped, too."""
         return self.eos and self._holds(Fact.WIPE_STANDBY)
@@ -134,6 +139,8 @@ EOS_4_2_2 = Era("exactly-once 4.2.2", "4.2.2", eos=True)
 EOS_2_6_0 = Era("exactly-once 2.6.0 and 2.6.1", "2.6.1", eos=True)
 EOS_2_5 = Era("exactly-once 2.5.1", "2.5.1", eos=True)
 EOS_2_5_0 = Era("exactly-once 2.5.0", "2.5.0", eos=True)
+EOS_2_4 = Era("exactly-once 2.4", "2.4.1", eos=True)
+ALOS_2_4 = Era("at-least-once 2.4", "2.4.1", eos=False)
 ALOS_2_5 = Era("at-least-once 2.5", "2.5.1", eos=False)
 ALOS_3_8 = Era("at-least-once 3.8 to 4.2", "3.9.2", eos=False)
 ALOS_2_6 = Era("at-least-once 2.7 to 3.4", "3.4.1", eos=False)
@@ -146,7 +153,7 @@ ALOS_4_4_T = Era("at-least-once 4.4, transactional", "4.4.0", eos=False, transac
 
 ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
-    ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5,
+    ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5, EOS_2_4, ALOS_2_4,
 )  # fmt: skip
 WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
 """The same with a windowed store of one segment."""

@@ -54,7 +54,7 @@ from tests.proof.life import (
     written,
 )
 from tests.proof.steps_of_others import RECORDS, other_pod_groups, other_pod_writes
-from tests.proof.steps_up_to_2_5 import is_assigned_up_to_2_5
+from tests.proof.steps_up_to_2_5 import is_assigned_up_to_2_5, reads_again
 
 
 def moves(era: Era, life: Life, most_writes: int, *, wide: bool = False) -> Iterator[Move]:
@@ -69,6 +69,7 @@ def applies(era: Era, life: Life, _: int) -> Iterator[Move]:
         return
     todo = to_apply(life)
     seen, made = with_segment(era, life)
+    made = made._replace(recorded=None) if era.old and life.role == STANDBY else made
     if len(todo) > 1:
         yield Move("restores some", seen, applied(made, todo[:1]))
     if todo:
@@ -390,4 +391,5 @@ def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:
 STEPS = (
     other_pod_writes, applies, processes, starts, is_killed, is_cleaned, is_assigned, is_restored, is_paused, timer,
     commits, flushes, rests, is_closed, is_suspended, is_recycled, is_lost, is_corrupted,
+    reads_again,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How a task is assigned up to 2.5: single stores are wiped, and a restoration reopens its store."""
+"""Up to 2.5: how a task is assigned (single stores are wiped, and a restoration reopens its store), and standbys."""
 
 from __future__ import annotations
 
@@ -30,8 +30,19 @@ def is_assigned_up_to_2_5(era: Era, life: Life) -> Iterator[Move]:
             seen, after = (*seen, ("wipe",)), emptied(after, directory=True)
         after = trusted(after, eos=era.eos)
         if role == STANDBY:
-            yield Move("assigned as a standby", seen, after)
+            again = after.position if era.reads_again else -1
+            yield Move("assigned as a standby", seen, after._replace(opened=again))
         elif end(life.log) > known:
             yield Move("assigned", (*seen, ("reopen", 0)) if has_database(era, after) else seen, after)
         else:
             yield Move("assigned, runs", seen, after._replace(role=RUNNING))
+
+
+def reads_again(era: Era, life: Life, _: int) -> Iterator[Move]:
+    """StandbyTask.checkpointedOffsets, TaskManager.assignStandbyPartitions (2.4.1): a rebalance seeks to the beginning.
+
+    ProcessorStateManager.standbyRestoredOffsets says what was read before until a record is applied again.
+    """
+    if era.reads_again and life.role == STANDBY and life.position > life.opened:
+        again = life._replace(position=life.opened, recorded=life.position, snapshot=max(life.opened, 0))
+        yield Move("a rebalance: reads again", (), again)
