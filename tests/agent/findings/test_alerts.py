@@ -47,15 +47,6 @@ def test_a_surer_finding_leaves_the_alert_its_name() -> None:
     assert named(names, PROVED) == "skipped-eos-wipe"
 
 
-def test_what_becomes_critical_pages_at_once_by_its_own_name() -> None:
-    """Whatever named the ticket; and if it falls back and rises again, each severity keeps its own name."""
-    names, before = AlertNames(), ticket("interrupted-wipe")
-    assert named(names, before) == "interrupted-wipe"
-    assert named(names, before, PROVED) == "data-beyond-changelog"
-    assert named(names, before) == "interrupted-wipe"
-    assert named(names, before, SUSPECTED, PROVED) == "data-beyond-changelog"
-
-
 def test_a_ticket_is_not_delayed_by_its_name() -> None:
     """An exposure's waits longer than that of damage; the other way round nothing is lost."""
     names = AlertNames()
@@ -81,15 +72,6 @@ def test_an_exposure_for_reading_gives_no_name() -> None:
     exposed = ticket("stale-eos-checkpoint", lasting=True)
     assert named(names, exposed) == "stale-eos-checkpoint"
     assert named(names, exposed, ticket("interrupted-wipe")) == "interrupted-wipe"
-
-
-def test_what_is_over_is_forgotten() -> None:
-    """The same incident, once it comes again, is named by what it is then; memory is bounded by what is shown."""
-    names = AlertNames()
-    named(names, SUSPECTED)
-    assert named(names) == ""
-    assert names.names == {}
-    assert named(names, SUSPECTED, PROVED) == "data-beyond-changelog"
 
 
 DAMAGE, EXPOSURE = BY_ID["lost-segment"].meta, BY_ID["stale-eos-checkpoint"].meta

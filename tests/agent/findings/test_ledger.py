@@ -181,13 +181,6 @@ def test_numbers_in_a_sentence_are_no_change():
     assert len(settle(ledger, replace(verdict(), confidence=Confidence.CONFIRMED))) == 1
 
 
-def test_evidence_is_in_time_order_from_the_beginning():
-    """The chain of a new finding is told one step after the other, whatever order the detector gave."""
-    steps = (Evidence(9, "later", "b"), Evidence(3, "earlier", "a"))
-    (finding,) = settle(Ledger(), replace(verdict(), evidence=steps))
-    assert [step.what for step in finding.evidence] == ["earlier", "later"]
-
-
 # -- identity -----------------------------------------------------------------------------------------------
 
 
@@ -213,22 +206,6 @@ def test_two_subjects_are_two_findings():
     assert len(settle(ledger, verdict("x", at_us=1), verdict("y", at_us=2))) == 2
     (ended,) = settle(ledger, verdict("y", at_us=2))
     assert ended.summary.startswith("x")
-
-
-def test_places_do_not_touch_each_other():
-    """A judgement of one task resolves nothing of another, nor of another detector."""
-    ledger = Ledger()
-    settle(ledger, verdict())
-    assert ledger.settle(meta(), Place("d", "app", "0_1"), [], 20) == []
-    assert ledger.settle(meta(), Place("e", "app", "0_0"), [], 20) == []
-    assert len(ledger.open_findings()) == 1
-
-
-def test_listed_in_the_order_of_opening():
-    """Findings are listed by when they opened."""
-    ledger = Ledger()
-    settle(ledger, verdict("b", at_us=9), verdict("a", at_us=3))
-    assert [x.opened_at_us for x in ledger.findings()] == [3, 9]
 
 
 def test_memory_is_bounded():

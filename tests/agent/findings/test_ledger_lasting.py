@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.contract.events import Level, Status
+from agent.contract.events import Status
 from agent.findings.ledger import Ledger
-from agent.judging.base import Kind
 from tests.agent.findings.test_ledger import close, settle, verdict
 
 
@@ -25,14 +24,6 @@ def test_a_suspected_exposure_ends_with_an_orderly_close_and_says_so(closed_us, 
     settle(ledger, verdict())
     (ended,) = close(ledger, closed_us)
     assert (ended.status, [x.what for x in ended.evidence]) == (Status.RESOLVED, steps)
-
-
-def test_suspected_damage_outlives_an_orderly_close():
-    """A clean stop puts back nothing that was lost: it stays open until the store is replaced."""
-    ledger = Ledger()
-    settle(ledger, verdict(level=Level.DAMAGE), kind=Kind.DAMAGE)
-    assert close(ledger, 20, kind=Kind.DAMAGE) == []
-    assert [x.status for x in ledger.open_findings()] == [Status.OPEN]
 
 
 def test_an_exposure_that_no_longer_lasts_is_reported_again():

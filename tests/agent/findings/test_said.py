@@ -17,27 +17,6 @@ def some(id_: str = "f", severity: Severity = Severity.CRITICAL) -> Finding:
     return replace(finding, id=id_)
 
 
-def test_news_is_said_again_after_six_hours_and_not_before() -> None:
-    """With the same id and content, and with the time at which it was news."""
-    said, finding = Said(), some()
-    said.note(finding, 100)
-    assert said.due([finding], 100 + REPEAT_US - 1) == []
-    assert said.due([finding], 100 + REPEAT_US) == [finding.body() | {"said_us": 100}]
-    assert said.due([finding], 100 + REPEAT_US + 1) == []
-    assert [x["said_us"] for x in said.due([finding], 100 + 2 * REPEAT_US)] == [100]
-
-
-def test_an_escalation_is_news() -> None:
-    """Six hours count from it, and the repetition says what it said."""
-    said, finding = Said(), some(severity=Severity.WARNING)
-    said.note(finding, 100)
-    louder = replace(finding, severity=Severity.CRITICAL)
-    said.note(louder, 200)
-    assert said.due([louder], 100 + REPEAT_US) == []
-    (body,) = said.due([louder], 200 + REPEAT_US)
-    assert (body["severity"], body["said_us"]) == ("critical", 200)
-
-
 def test_what_an_earlier_start_said_is_said_at_once() -> None:
     """The time at which it was news is remembered; of a release that did not remember it, its opening stands in."""
     said, known, old = Said(), some("known"), some("old")
