@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections import defaultdict
@@ -44,15 +43,6 @@ def later() -> Generator[None, None, None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "now_us", lambda: LATER_US)
         yield
-
-
-@pytest.fixture(scope="package", autouse=True)
-def seldom_collected() -> Generator[None, None, None]:
-    """Fleets are many small objects without cycles: the collector need not look through them so often."""
-    before = gc.get_threshold()
-    gc.set_threshold(100_000, 20, 20)
-    yield
-    gc.set_threshold(*before)
 
 
 @pytest.fixture(scope="session")
