@@ -265,5 +265,8 @@ def resume(keeper: BaselineKeeper, pipeline: Pipeline, now_us: int) -> None:
         pipeline.ledger.alert_names.names = found.alert_names
         pipeline.said.first_us = found.said
         pipeline.resume(found.inventory, found.findings, min(found.until_us, now_us), reason)
+        if found.until_us > now_us:  # set back, or the clock of another node
+            detail = f"the clock is {(found.until_us - now_us) / 1_000_000:.1f} s behind the baseline"
+            note_blind(pipeline.inventory, now_us, found.until_us, "clock-step", detail=detail)
         tasks = sum(len(x.tasks) for x in found.inventory.applications.values())
         LOG.info("resuming from the baseline", extra={"tasks": tasks, "findings": len(found.findings)})

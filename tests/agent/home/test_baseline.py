@@ -145,6 +145,18 @@ def test_no_baseline_is_nothing_to_report(tmp_path: Path) -> None:
         assert not fresh.pipeline.inventory.blind
 
 
+def test_a_baseline_of_the_future_is_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    """What is dated after the start cannot be compared with what comes: nothing within may be confirmed."""
+    kept = Kept(tmp_path)
+    kept.keeper.finish(second(100), "SIGTERM")
+    kept.spool.close()
+    with restarted(tmp_path, second(40)) as (fresh, _):
+        step = [x for x in fresh.pipeline.inventory.blind if x.cause == "clock-step"]
+    assert [(x.started_us, x.ended_us, x.detail) for x in step] == [
+        (second(40), second(100), "the clock is 60.0 s behind the baseline")
+    ]
+
+
 def changed(directory: Path, statement: str, *values: object) -> None:
     """Change the database of an agent that has ended."""
     with sqlite3.connect(directory / "spool.db") as connection:
