@@ -23,7 +23,7 @@ from spark_rollup.fleet.application import Rule
 from spark_rollup.fleet.judge import RESTARTS
 from spark_rollup.fleet.reduce import COVERAGE, PODS, Question
 from spark_rollup.judging import verified
-from spark_rollup.judging.job import Wide
+from spark_rollup.judging.job import Wide, unfinished_of
 from spark_rollup.judging.plain import Plain, collected
 from spark_rollup.judging.told import Told
 from spark_rollup.registry import PROOFS
@@ -48,7 +48,7 @@ def run(spark: SparkSession, options: AuditOptions) -> PageData:
     told = tell(read, asked)
     not_asked = () if asked.proofs is not None else [meta.id for meta in PROOFS]
     missing = expected.compare(options.expect, told.of(PODS), told.of(RESTARTS))
-    tables = Tables(told, read.quarantine, asked, not_asked, missing)
+    tables = Tables(told, read.quarantine, asked, not_asked, missing, read.unfinished)
     return write(spark, tables, options.output, began_us)
 
 
@@ -105,9 +105,11 @@ def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> Input:
         return collected(loaded)
     if loaded.unique:
         # Parquet is read column by column, as each stage needs it
-        return Wide(loaded.events.drop("line"), loaded.quarantine, loaded.carried)
-    once = dedupe.one_row_per_id(loaded.events).drop("line").withColumn(ROUTINE, is_routine())
-    return Wide(materialize(once), loaded.quarantine)
+        wide = Wide(loaded.events.drop("line"), loaded.quarantine, loaded.carried)
+    else:
+        once = dedupe.one_row_per_id(loaded.events).drop("line").withColumn(ROUTINE, is_routine())
+        wide = Wide(materialize(once), loaded.quarantine)
+    return replace(wide, unfinished=unfinished_of(wide))
 
 
 def newest(read: Input, options: AuditOptions) -> latest.Latest:

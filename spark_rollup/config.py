@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -208,12 +209,38 @@ def has_events(source: Path) -> bool:
     """Return whether the directory holds anything to read; hidden names are skipped as Spark does."""
     if is_bronze(source):
         return True
-    next(source.iterdir(), None)  # raises where the directory may not be listed; rglob would stay silent
-    return any(
-        path.name.endswith((".jsonl", ".jsonl.gz"))
-        for path in source.rglob("*")
-        if not any(part.startswith(("_", ".")) for part in path.relative_to(source).parts)
-    )
+    next(source.iterdir(), None)  # raises where the directory may not be listed
+    return any(path.endswith((".jsonl", ".jsonl.gz")) for path, _ in files_below(str(source)))
+
+
+def files_below(source: str) -> Iterator[tuple[str, int | None]]:
+    """Give what is below a directory, by path and size (bytes), links followed; hidden names are skipped as Spark does.
+
+    None = it is there and does not tell its size: a folder that may not be listed, a file that may not be asked, a
+    broken link. `lost+found` is everybody's who made the volume.
+    """
+    refused: list[str] = []
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            refused.append(str(error.filename))
+
+    seen: set[tuple[int, int]] = set()
+    for folder, folders, names in os.walk(source, onerror=note, followlinks=True):
+        folders[:] = [x for x in sorted(folders) if x != "lost+found" and not x.startswith(("_", "."))]
+        with suppress(OSError):
+            here = os.stat(folder)  # noqa: PTH116 - as `os.walk` gives it
+            if (here.st_dev, here.st_ino) in seen:
+                folders.clear()
+                continue
+            seen.add((here.st_dev, here.st_ino))
+        for path in (f"{folder}/{name}" for name in names if not name.startswith(("_", "."))):
+            try:
+                yield path, os.stat(path).st_size  # noqa: PTH116 - the same
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError) or os.path.islink(path):  # noqa: PTH114
+                    yield path, None
+    yield from ((path, None) for path in refused)
 
 
 class Folder(Protocol):

@@ -35,6 +35,7 @@ def safe_to_restart(spark: SparkSession, options: AuditOptions, question: Questi
         about.as_of_us,
         options.verified is not None,
         of_another_major(read.quarantine) if question.pod is None else {},
+        read.unfinished,
     )
     lines, code = answer(known, question)
     unused = not_here(

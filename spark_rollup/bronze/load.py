@@ -24,7 +24,7 @@ from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.bronze.store import check_format, read_events, read_quarantine
 from spark_rollup.bronze.unpacked import CUT_OFF, SEGMENT_NAME, Checked, check_local_files, shown
 from spark_rollup.columns import MICROS, ROUTINE, scoped
-from spark_rollup.config import is_bronze, literal
+from spark_rollup.config import files_below, is_bronze, literal
 from spark_rollup.errors import UsageError
 from spark_rollup.schemas import CORRUPT, ENVELOPE, EVENT_ROW, QUARANTINE
 from spark_rollup.spark.rows import frame_of
@@ -101,10 +101,14 @@ def load(spark: SparkSession, source: Place, past: Reading = EVERYTHING) -> Load
 
 
 def segments(source: Path) -> dict[str, int]:
-    """List the segments below a directory with their sizes (bytes); hidden names are skipped as Spark does."""
-    root = Path(os.path.abspath(source))  # noqa: PTH100 - Spark takes `..` out of paths, and follows no link doing so
-    found = sorted(path for path in root.rglob("*.jsonl*") if is_segment(str(path.relative_to(root))))
-    return {str(path): path.stat().st_size for path in found if path.is_file()}
+    """List the segments below a directory with their sizes (bytes), and the folders that may not be listed."""
+    root = os.path.abspath(source)  # noqa: PTH100 - Spark takes `..` out of paths, and follows no link doing so
+    found = sorted(files_below(root), key=lambda x: x[0])
+    return {
+        path: size_bytes or 0
+        for path, size_bytes in found
+        if is_segment(path.removeprefix(root)[1:]) or (size_bytes is None and os.path.isdir(path))  # noqa: PTH112
+    }
 
 
 def is_segment(path: str) -> bool:

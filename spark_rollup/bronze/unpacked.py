@@ -6,7 +6,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
@@ -32,8 +32,35 @@ CUT_OFF = "cut-off-file"
 TOO_LARGE, ODD_NAME, UNREAD = "too-large", "odd-name", "unread-file"
 """Reasons for which the quarantine holds a file that Spark never opened."""
 
+DEADLY = "deadly-file"
+"""Reason for which the quarantine holds a file that runs did not survive."""
+
+NOT_WHOLE = (CUT_OFF, TOO_LARGE, ODD_NAME, UNREAD, DEADLY)
+"""Reasons for which the quarantine holds a file that was not read to its end."""
+
 Checked = Mapping[str, tuple[str, str]]
 """Reason and detail of each file of which something was found: Spark opens none of them but what is cut off."""
+
+
+def boot_and_last(path: str) -> tuple[str, int] | None:
+    """Read which boot of an agent wrote a segment, and the last sequence that it announces; None: no agent's name."""
+    found = re.search(r"([^/]+)" + SEGMENT_NAME, path)
+    return (found[1], int(found[3])) if found else None
+
+
+def unfinished(files: Iterable[tuple[str, str]], reached: Mapping[str, int]) -> list[str]:
+    """List the files that keep the end of what an agent said: no hole in its sequences tells of that.
+
+    `files`: path and reason of what is in the quarantine. `reached`: the highest sequence that is known of a boot. What
+    nobody may read now counts whoever wrote it.
+    """
+    found = set()
+    for path, reason in files:
+        named = boot_and_last(path)
+        is_short = named is not None and reached.get(named[0], 0) < named[1]
+        if reason == UNREAD or (reason in NOT_WHOLE and is_short):
+            found.add(path)
+    return sorted(found)
 
 
 def is_suspect(path: str, size_bytes: int) -> bool:
@@ -93,8 +120,14 @@ def scan(file: BinaryIO, size_bytes: int, *, packed: bool) -> tuple[str, str] | 
 
 def check_local_files(files: Mapping[str, int]) -> Checked:
     """Check files of a directory; Spark would end the whole run over one that it may not read."""
-    barred = {path: (UNREAD, "permission denied") for path in files if not os.access(path, os.R_OK)}
+    barred = {path: (UNREAD, why) for path in files if (why := _why_barred(path))}
     return {**check_files({path: x for path, x in files.items() if path not in barred}, _opened), **barred}
+
+
+def _why_barred(path: str) -> str:
+    if not os.access(path, os.R_OK):
+        return "a broken link" if os.path.islink(path) else "permission denied"  # noqa: PTH114
+    return "a folder that could not be listed" if os.path.isdir(path) else ""  # noqa: PTH112
 
 
 def _opened(path: str) -> BinaryIO:

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rollup import facts
-from spark_rollup.bronze import latest
+from spark_rollup.bronze import latest, unpacked
 from spark_rollup.bronze.later import latest_minor
 from spark_rollup.bronze.snapshots import Carried
 from spark_rollup.columns import TASK
@@ -60,6 +60,7 @@ class Wide:
     events: DataFrame  # `EVENT_ROW` and routine, one row per id: those that were read
     quarantine: DataFrame  # `QUARANTINE`
     carried: Carried | None = None  # what is kept of other days
+    unfinished: Sequence[str] = ()  # see `unpacked.unfinished`
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -121,6 +122,19 @@ class Wide:
     def all_events(self) -> DataFrame:
         """Give the events, and those that were kept of other days."""
         return self.events.unionByName(self.carried.events) if self.carried else self.events
+
+
+def unfinished_of(wide: Wide) -> list[str]:
+    """List the files of the quarantine that keep the end of what an agent said."""
+    rows = wide.quarantine.where(F.col("reason").isin(*unpacked.NOT_WHOLE)).select("file", "reason").collect()
+    files = [(str(row["file"]), str(row["reason"])) for row in rows]
+    boots = {named[0] for path, _ in files if (named := unpacked.boot_and_last(path))}
+    ends = wide.events.select("boot_id", F.col("sequence").alias("last"))
+    if wide.carried:
+        ends = ends.unionByName(wide.carried.heard.select("boot_id", "last"))
+    known = ends.where(F.col("boot_id").isin(*boots)).groupBy("boot_id").agg(F.max("last").alias("last"))
+    reached = {str(row["boot_id"]): int(row["last"]) for row in known.collect()} if boots else {}
+    return unpacked.unfinished(files, reached)
 
 
 def _story(asked: Question, where: tuple[str, str], given: OfPod) -> Iterator[Story]:

@@ -15,6 +15,7 @@ from agent.contract.events import SCHEMA_MINOR
 from spark_rollup.bronze import latest
 from spark_rollup.bronze.load import Loaded
 from spark_rollup.bronze.snapshots import Carried
+from spark_rollup.bronze.unpacked import unfinished
 from spark_rollup.columns import ROUTINE, is_routine
 from spark_rollup.fleet import reduce, thin
 from spark_rollup.fleet.beats import STOPPING, Beat
@@ -33,6 +34,7 @@ class Plain:
     quarantine: Sequence[Row] = ()  # `QUARANTINE`
     kept: Sequence[Event] = ()  # those that are kept of other days
     heard: Sequence[Beat] = ()  # what was said on those days, counted
+    unfinished: Sequence[str] = ()  # see `unpacked.unfinished`
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -113,11 +115,16 @@ def collected(loaded: Loaded) -> Plain:
         told = list({row[0]: row for row in sorted(told, key=_by_text, reverse=True)}.values())
     events = [Event(*row[: len(Event._fields)]) for row in told]
     quarantine, kept, heard = [*frames, [], []][:3]
+    beats = [Beat(*row) for row in heard]
+    reached: dict[str, int] = defaultdict(int)
+    for boot, last in [*((x.boot_id, x.sequence) for x in events), *((x.boot_id, x.last) for x in beats)]:
+        reached[boot] = max(reached[boot], last)
     return Plain(
         events,
         [row.asDict(recursive=True) for row in quarantine],
         [Event(*row) for row in kept],
-        [Beat(*row) for row in heard],
+        beats,
+        unfinished(((str(row["file"]), str(row["reason"])) for row in quarantine), reached),
     )
 
 

@@ -54,6 +54,7 @@ class Known:
     as_of_us: int = 0  # the audit's time, microseconds since the epoch
     verified: bool = True  # whether the rows take what `verify` found into account; if not, a line says so
     unread: Mapping[str, int] = field(default_factory=dict)  # see `unread.in_words`
+    unfinished: Sequence[str] = ()  # the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
         lines += _one_pod(reported[0], named, fresh)
         return lines, _code(reported, fresh)
     lines += _all_pods(reported, named, fresh)
-    left = unread.in_words(known.unread, question.namespace)
+    left = unread.in_words(known.unread, question.namespace, known.unfinished)
     code = _code([one for one in reported if not one.is_gone], fresh)
     return ([*lines, left], code or Exit.UNREAD) if left else (lines, code)
 

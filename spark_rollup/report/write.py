@@ -65,6 +65,7 @@ class Tables:
     asked: Question
     not_asked: Collection[str] = ()
     expected: Expected | None = None
+    unfinished: Sequence[str] = ()  # see `unpacked.unfinished`
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -105,7 +106,15 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
     written = rfc3339(shown.written_us)
     verified = tables.asked.proofs is not None
     last_audit.write(
-        Known(shown.restarts, shown.known_pods, shown.disabled, as_of_us, verified, shown.unread),
+        Known(
+            shown.restarts,
+            shown.known_pods,
+            shown.disabled,
+            as_of_us,
+            verified,
+            shown.unread,
+            shown.unfinished,
+        ),
         written,
         place,
     )
@@ -216,6 +225,7 @@ def _page_data(
         timelines=_drawn(tables.told, keys, tables.asked.as_of_us),
         quarantine=reasons,
         unread=of_another_major(tables.quarantine) if UNKNOWN_MAJOR in reasons else {},
+        unfinished=tables.unfinished,
         releases=by(of(reduce.RELEASES), "namespace", "application_id"),
         disabled=by(of(reduce.DISABLED), "detector", "namespace", "pod", "application_id"),
         restarts=by(restarts, "namespace", "pod", "application_id", "task_id"),

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark_rollup.bronze.load import is_segment, load_files, segments
 from spark_rollup.bronze.unpacked import (
+    DEADLY,
     SEGMENT_NAME,
     UNREAD,
     Checked,
@@ -44,9 +45,6 @@ IMPATIENT: Mapping[str, str] = {
 
 OWN_BYTES = 256 * 1024
 """No segment of an agent is larger: it seals them at this size, before it packs them."""
-
-DEADLY = "deadly-file"
-"""Reason for which the quarantine holds a file that runs did not survive."""
 
 
 class FileSource:

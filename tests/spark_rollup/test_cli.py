@@ -350,6 +350,28 @@ class TestRealRuns:
             assert main(["safe-to-restart", "--max-age", "any", *given]) != 0
             assert capsys.readouterr().out.splitlines()[-1] == said
 
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_the_end_of_what_an_agent_said_is_no_all_clear_without_it(
+        self, one_rule, spark, tmp_path, capsys, monkeypatch, whole
+    ):
+        """An empty segment, of which nothing later is there; one that a later one of the same boot follows is told."""
+        monkeypatch.setattr(audit, "is_whole", lambda _: whole)
+        fleet = Fleet("shop", "orders")
+        fleet.pod("orders-0").holds("0_0", 5)
+        source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
+        boot = json.loads(fleet.lines()[0])["data"]["boot_id"]
+        for name in ("orders-1/0123456789ab-1-9", f"orders-0/{boot}-1-1"):
+            (source / name).parent.mkdir(exist_ok=True)
+            (source / f"{name}.jsonl.gz").write_bytes(b"")
+        (tmp_path / "elsewhere").mkdir()
+        (source / "orders-2").symlink_to(tmp_path / "elsewhere")
+        said = "orders-1/0123456789ab-1-9.jsonl.gz could not be read to the end: make readable, or send again"
+        assert main(["audit", "--input", str(source), "--output", str(out), "--json"]) == 3
+        assert capsys.readouterr().err.endswith(f"statewarden-rollup: {said}: see {out}/_SUCCESS.json\n")
+        for given in (["--from", str(out)], ["--input", str(source)]):
+            assert main(["safe-to-restart", "--max-age", "any", *given]) != 0
+            assert capsys.readouterr().out.splitlines()[-1] == said
+
 
 def test_days_that_no_snapshot_spares_are_reported(tmp_path, monkeypatch, capsys):
     """Which days are read for want of a snapshot, and what makes it; without a look-back nothing is missing."""

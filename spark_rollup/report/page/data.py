@@ -48,6 +48,7 @@ class PageData:
     """`schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole."""
     quarantine: Mapping[str, int] = field(default_factory=dict)  # number of unusable lines by reason
     unread: Mapping[str, int] = field(default_factory=dict)  # lines of another major version by namespace/pod
+    unfinished: Sequence[str] = ()  # files that keep the end of what an agent said
     releases: Sequence[Row] = ()  # namespace, application_id and not_given of every application
     disabled: Sequence[Row] = ()
     """namespace, application_id, pod, detector and reason of detectors that agents have disabled."""
@@ -93,7 +94,7 @@ class PageData:
     def lacking(self) -> str:
         """Say what is missing of the expected pods and tasks, and which lines wait for an upgrade; empty: none."""
         expected = self.expected.in_words() if self.expected else ""
-        return "; ".join(filter(None, (expected, unread.in_words(self.unread))))
+        return "; ".join(filter(None, (expected, unread.in_words(self.unread, files=self.unfinished))))
 
     def watched(self) -> tuple[float, float]:
         """Sum up the time of all pods, and how much of it was not watched (seconds)."""

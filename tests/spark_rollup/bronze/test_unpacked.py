@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rollup.bronze import unpacked
+from spark_rollup.bronze.load import segments
 from spark_rollup.bronze.unpacked import (
     CUT_OFF,
     ODD_NAME,
@@ -20,6 +21,7 @@ from spark_rollup.bronze.unpacked import (
     check_local_files,
     is_suspect,
     scan,
+    unfinished,
 )
 
 MEMBER = gzip.compress(b'{"a": 1}\n' * 100)
@@ -103,3 +105,46 @@ def test_each_file_is_reported_for_its_own_reason(tmp_path, small, monkeypatch):
     }
     monkeypatch.setattr(os, "access", lambda *_: True)
     assert next(why for path, why in check_local_files(files).items() if "odd" in path)[0] == ODD_NAME
+
+
+def test_only_what_nothing_later_follows_is_unfinished():
+    """Of an agent's own files; a hole before what came later is told by its sequences. One that is barred counts."""
+    of_agents = [
+        ("u/boot-1-9.jsonl.gz", CUT_OFF),
+        ("u/boot-10-19.jsonl.gz", TOO_LARGE),
+        ("u/new-1-3-k2.jsonl", CUT_OFF),
+    ]
+    of_others = [
+        ("u/events.jsonl.gz", CUT_OFF),
+        ("u/boot-20-29.jsonl.gz", "not-json"),
+        ("u/all.jsonl", UNREAD),
+    ]
+    found = unfinished([*of_agents, *of_others], {"boot": 12})
+    assert found == ["u/all.jsonl", "u/boot-10-19.jsonl.gz", "u/new-1-3-k2.jsonl"]
+
+
+def test_what_may_not_be_listed_or_leads_nowhere_is_told(tmp_path, monkeypatch):
+    """Links are followed, in a circle once; what its owner alone may list is no empty folder."""
+    for name in ("a/one.jsonl", "lost+found/x.jsonl", "_hidden/x.jsonl", "closed/x.jsonl", "a/note.txt"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text("1")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "two.jsonl").write_text("22")
+    for name, target in {"b": "../out", "a/circle": "..", "nowhere.jsonl": "gone"}.items():
+        (tmp_path / "in" / name).symlink_to(target)
+    listed = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path).endswith(("closed", "lost+found")):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith(("closed", "nowhere.jsonl")))
+    found = {path.removeprefix(f"{tmp_path}/in/"): size for path, size in segments(tmp_path / "in").items()}
+    assert found == {"a/one.jsonl": 1, "b/two.jsonl": 2, "closed": 0, "nowhere.jsonl": 0}
+    told = check_local_files({f"{tmp_path}/in/{path}": size for path, size in found.items()})
+    assert {path.rpartition("/")[2]: what for path, what in told.items()} == {
+        "closed": (UNREAD, "permission denied"),
+        "nowhere.jsonl": (UNREAD, "a broken link"),
+    }

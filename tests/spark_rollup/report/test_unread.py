@@ -1,4 +1,4 @@
-"""Lines of another major version of the contract, and the answer about all pods."""
+"""Lines of another major version of the contract, files cut off, and the answer about all pods."""
 
 from __future__ import annotations
 
@@ -26,3 +26,16 @@ def test_pods_that_cannot_be_read_are_no_all_clear():
         for space in ("eu-1/shop", "bills")
     }
     assert codes == {"eu-1/shop": Exit.UNREAD, "bills": Exit.CLEAR}
+
+
+def test_a_file_that_ends_too_early_is_no_all_clear_of_any_namespace():
+    """Its name says no namespace; many are a number."""
+    files = [f"/in/u/boot-1-{number}.jsonl.gz" for number in range(9)]
+    known = Known([], [pod_of("pod-a")], unread={"shop/pod-b": 1}, unfinished=files)
+    lines, code = restart_answer.answer(known, NOW)
+    assert code is Exit.UNREAD
+    assert lines[-1].startswith(
+        "1 line of shop/pod-b is of an unknown contract version: upgrade statewarden-rollup; "
+    )
+    assert "u/boot-1-0.jsonl.gz, u/boot-1-1.jsonl.gz" in lines[-1]
+    assert lines[-1].endswith(" more could not be read to the end: make readable, or send again")
