@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from http.client import HTTPException, HTTPResponse
@@ -83,10 +84,11 @@ class Recorded:
     def _of_a_directory(self, directory: Path) -> Iterator[bytes]:
         if not directory.is_dir():
             raise UsageError(f"{directory}: no such directory of events")
+        files = sorted(self._files_below(directory))
         yield from self._unpacked(
-            (str(path), path) for path in sorted(directory.rglob("*.jsonl*")) if path.is_file()
+            (str(path), path) for path in files if ".jsonl" in path.name and path.is_file()
         )
-        for path in sorted(directory.rglob(DATABASE_NAME)):
+        for path in (path for path in files if path.name == DATABASE_NAME):
             self.segments += 1
             self.is_spool = True
             try:
@@ -97,6 +99,15 @@ class Recorded:
                 )
         if not self.segments:
             raise UsageError(f"{directory}: no events: no *.jsonl, *.jsonl.gz or {DATABASE_NAME} below it")
+
+    def _files_below(self, directory: Path) -> Iterator[Path]:
+        def refuse(error: OSError) -> None:
+            self.segments += 1
+            self.unread[str(error.filename)] = str(error.strerror)
+
+        for folder, folders, names in os.walk(directory, onerror=refuse):
+            folders[:] = [x for x in folders if x != "lost+found"]
+            yield from (Path(folder, name) for name in names)
 
     def _unpacked(self, segments: Iterator[tuple[str, bytes | Path]]) -> Iterator[bytes]:
         for name, held in segments:
