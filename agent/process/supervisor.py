@@ -88,7 +88,7 @@ class Supervisor:
         self._names_checked = False
         self._complain_s = 0.0
         self._linger_until_s: float | None = None
-        self._sink_refusal = ""
+        self._sink_refusal = self._spool_refusal = ""
         self._origin = origin = Origin(
             pod_uid=settings.pod_uid or settings.pod,
             boot_id=os.urandom(6).hex(),  # fresh with every start
@@ -281,6 +281,7 @@ class Supervisor:
         except SpoolInUseError:
             raise
         except SpoolError as error:
+            self._spool_refusal = str(error)
             LOG.error("no spool: events are only logged: %s", error)
             return None
 
@@ -331,7 +332,10 @@ class Supervisor:
             return None
 
     def _gather_facts(self, waited_s: float) -> Facts:
-        return gather(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
+        facts = gather(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
+        # a directory that can be written may hold a database that cannot be opened
+        refusal = facts.spool.refusal or self._spool_refusal
+        return replace(facts, spool=replace(facts.spool, refusal=refusal))
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:

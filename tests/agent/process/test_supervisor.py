@@ -15,6 +15,8 @@ from agent.contract.events import Kind, Record
 from agent.errors import SpoolError, SpoolFullError
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Task
+from agent.preflight.checks import judge
+from agent.preflight.telling import Level
 from agent.process.supervisor import Supervisor
 from agent.ship.spool import Spool
 from tests.agent.ship.ship_support import HandClock
@@ -152,6 +154,20 @@ def test_what_cannot_be_used_is_done_without(tmp_path: Path, caplog: pytest.LogC
     directory = one._gather_facts(0.0).endpoint.directory
     assert directory is not None
     assert directory.is_in_state
+
+
+def test_a_spool_that_cannot_be_opened_fails_in_preflight(tmp_path: Path) -> None:
+    """Its directory can be written; what counts is that the agent runs without it."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "spool" / "spool.db").mkdir(parents=True)
+    one = Supervisor(
+        load_config(
+            flags={"state_dir": str(tmp_path / "state"), "listen": "", "spool": str(tmp_path / "spool")}
+        )
+    )
+    facts = one._gather_facts(0.0)
+    assert "unable to open database file" in facts.spool.refusal
+    assert [x.level for x in judge(facts) if x.check == "spool"] == [Level.FAILED]
 
 
 def test_a_flag_for_an_application_that_is_not_there_is_reported_once(
