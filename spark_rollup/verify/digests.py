@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,9 +16,10 @@ from agent.contract.events import Kind
 from spark_rollup.bronze import load as bronze_load
 from spark_rollup.bronze.later import NO_VERSION
 from spark_rollup.bronze.place import Place as Source
+from spark_rollup.bronze.unpacked import check_local_files
 from spark_rollup.columns import is_notable, scoped
 from spark_rollup.config import is_bronze
-from spark_rollup.errors import UsageError
+from spark_rollup.errors import UnreadError, UsageError
 from spark_rollup.schemas import QUARANTINE
 from spark_rollup.sources.brokers import Part
 
@@ -90,12 +92,13 @@ def load(spark: SparkSession, where: Source) -> Digests:
 
     Of several digests of a copy the newest counts.
 
-    Raises `UsageError`: there is no digest.
+    Raises `UsageError`: there is no digest; `UnreadError`: a file cannot be read to its end.
     """
     if is_bronze(where):
         events = bronze_load.load(spark, where).events.where(is_notable())
         refused = spark.createDataFrame([], QUARANTINE)
     else:
+        _check(where)
         judged = bronze_load.judge(_lines(spark, str(where)))
         events, refused = scoped(bronze_load.usable(judged)), bronze_load.unusable(judged)
     told = events.where(F.col("kind") == Kind.DIGEST.value)
@@ -124,6 +127,18 @@ def load(spark: SparkSession, where: Source) -> Digests:
             f"`statewarden digest` makes them"
         )
     return Digests(copies, newest.select("copy", "topic", "partition", "kind", "databases"), unread)
+
+
+def _check(where: Source) -> None:
+    """Refuse files of a directory that cannot be read to their end; an object store's fail as they are read."""
+    if not isinstance(where, Path):
+        return
+    files = bronze_load.segments(where)
+    bad = {path: "it is empty" for path, size_bytes in files.items() if not size_bytes}
+    bad |= {path: why for path, (_, why) in check_local_files(files).items()}
+    if bad:
+        said = "; ".join(f"{path}: {why}" for path, why in sorted(bad.items()))
+        raise UnreadError(f"--digests: {said}: make it again with `statewarden digest`, or move it away")
 
 
 def _lines(spark: SparkSession, where: str) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from agent.contract.buckets import StoreKind, body_of
 from agent.contract.codec import SCHEMA_VERSION
 from agent.contract.events import Kind, Severity
 from spark_rollup.bronze import load
+from spark_rollup.errors import UnreadError
 from spark_rollup.fleet.reduce import Question
 from spark_rollup.intake import ingest
 from spark_rollup.intake.opening import Opening
@@ -189,3 +191,16 @@ def test_digests_that_agents_shipped_are_those_that_the_command_writes(spark, tm
     ]
     assert rows[0] == rows[1]
     assert len(rows[0]) > len(whole) / 2
+
+
+def test_a_digest_that_cannot_be_read_to_its_end_is_named(spark, tmp_path):
+    """Nothing is compared without it: it may be the copy that differs."""
+    whole = gzip.compress(b"{}" * 100)
+    for name, content in (("whole", whole), ("torn", whole[:-9]), ("empty", b"")):
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(content)
+    with pytest.raises(UnreadError) as refused:
+        digests.load(spark, tmp_path)
+    said = str(refused.value)
+    assert "empty.jsonl.gz: it is empty; " in said
+    assert "torn.jsonl.gz: its gzip data break off" in said
+    assert "whole" not in said
