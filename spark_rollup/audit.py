@@ -80,6 +80,8 @@ def prepare(spark: SparkSession, options: AuditOptions) -> tuple[Input, latest.L
     Raises `UsageError`: the input has no usable event.
     """
     read, found = read_for_its_time(spark, options)
+    if isinstance(read, Wide):
+        read = replace(read, unfinished=unfinished_of(read))
     if not is_bronze(source(options)):
         announce(read.latest_minor(), "read")
     return read.until(found.as_of_us), found
@@ -105,11 +107,9 @@ def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> Input:
         return collected(loaded)
     if loaded.unique:
         # Parquet is read column by column, as each stage needs it
-        wide = Wide(loaded.events.drop("line"), loaded.quarantine, loaded.carried)
-    else:
-        once = dedupe.one_row_per_id(loaded.events).drop("line").withColumn(ROUTINE, is_routine())
-        wide = Wide(materialize(once), loaded.quarantine)
-    return replace(wide, unfinished=unfinished_of(wide))
+        return Wide(loaded.events.drop("line"), loaded.quarantine, loaded.carried)
+    once = dedupe.one_row_per_id(loaded.events).drop("line").withColumn(ROUTINE, is_routine())
+    return Wide(materialize(once), loaded.quarantine)
 
 
 def newest(read: Input, options: AuditOptions) -> latest.Latest:
