@@ -18,7 +18,7 @@ from spark_rollup.errors import UsageError
 from spark_rollup.fleet.judge import FINDINGS
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import COVERAGE, LOCAL, UNSEEN, Question, tell_pods
-from spark_rollup.report import story
+from spark_rollup.report import story, unread
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.write import by
 
@@ -63,7 +63,7 @@ def why(
         *story.verdict_lines(verdicts),
         *story.said_lines(said),
         *story.story_lines(steps),
-        *([unused] if unused else []),
+        *filter(None, (unused, unread.in_words({}, files=read.unfinished))),
     ]
 
 
@@ -134,6 +134,8 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
             f"  {story.pod_name(row, several)}: {story.moment(row['from_us'])} to"
             f" {story.moment(row['to_us'])}: {row['cause']}"
         )
+    if left := unread.in_words({}, files=read.unfinished):
+        lines.append(f"  {left}")
     return lines
 
 
