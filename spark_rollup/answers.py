@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession
 
 from agent.contract.audited import FLEET
 from agent.contract.codec import rfc3339
+from agent.contract.exit_codes import Exit
 from agent.contract.names import not_here
 from spark_rollup import audit
+from spark_rollup.audit import Input
 from spark_rollup.bronze.latest import Latest
 from spark_rollup.config import AuditOptions, named_in
 from spark_rollup.errors import UsageError
@@ -29,8 +31,8 @@ def why(
     task: str,
     application: str | None,
     namespace: str | None = None,
-) -> list[str]:
-    """Return one task's story across pods: the verdict, what happened where, and what no agent saw.
+) -> tuple[list[str], Exit]:
+    """Return one task's story across pods: the verdict, what happened where, and what no agent saw; and the exit code.
 
     Raises `UsageError`: no such task, or several applications or namespaces have it and none was named.
     """
@@ -58,13 +60,21 @@ def why(
     verdicts = story.about_task(by(of_rules, "opened_at", "detector"), pods)
     unused = not_here("--set", named_in(options.overrides), sorted({name for _, name, _, _ in known if name}))
     address = f"{space + '/' if space else ''}{application}/{task}"
-    return [
-        story.headline(address, sorted(set(pods)), found.as_of_us, verdicts, said),
-        *story.verdict_lines(verdicts),
-        *story.said_lines(said),
-        *story.story_lines(steps),
-        *filter(None, (unused, unread.in_words({}, files=read.unfinished))),
-    ]
+    return _with_unread(
+        read,
+        [
+            story.headline(address, sorted(set(pods)), found.as_of_us, verdicts, said),
+            *story.verdict_lines(verdicts),
+            *story.said_lines(said),
+            *story.story_lines(steps),
+            *([unused] if unused else []),
+        ],
+    )
+
+
+def _with_unread(read: Input, lines: list[str]) -> tuple[list[str], Exit]:
+    left = unread.in_words({}, files=read.unfinished)
+    return ([*lines, left], Exit.UNREAD) if left else (lines, Exit.CLEAR)
 
 
 def _one_place(
@@ -100,8 +110,10 @@ def _in_order(tasks: Iterable[str]) -> list[str]:
     return sorted(tasks, key=lambda name: [int(x) for x in re.findall(r"\d+", name)])
 
 
-def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = None) -> list[str]:
-    """Return per pod how much of its time was watched, and list the times that no agent watched.
+def covered(
+    spark: SparkSession, options: AuditOptions, namespace: str | None = None
+) -> tuple[list[str], Exit]:
+    """Return per pod how much of its time was watched, list the times that no agent watched, and give the exit code.
 
     Raises:
         UsageError: no event up to the time asked about, or none of this namespace.
@@ -134,9 +146,7 @@ def covered(spark: SparkSession, options: AuditOptions, namespace: str | None = 
             f"  {story.pod_name(row, several)}: {story.moment(row['from_us'])} to"
             f" {story.moment(row['to_us'])}: {row['cause']}"
         )
-    if left := unread.in_words({}, files=read.unfinished):
-        lines.append(f"  {left}")
-    return lines
+    return _with_unread(read, lines)
 
 
 def _share(value: object) -> str:

@@ -331,11 +331,11 @@ def _asked(parsed: argparse.Namespace) -> int:
 
     with _reading(parsed) as (spark, options):
         if parsed.command == "why":
-            lines = answers.why(spark, options, parsed.task, parsed.application, parsed.namespace)
+            lines, code = answers.why(spark, options, parsed.task, parsed.application, parsed.namespace)
         else:
-            lines = answers.covered(spark, options, parsed.namespace)
+            lines, code = answers.covered(spark, options, parsed.namespace)
     _print(lines)
-    return 0
+    return code
 
 
 def _options(parsed: argparse.Namespace, output: Path | None = None) -> Callable[[Place], AuditOptions]:

@@ -86,7 +86,9 @@ class Recorded:
             raise UsageError(f"{directory}: no such directory of events")
         files = sorted(self._files_below(directory))
         yield from self._unpacked(
-            (str(path), path) for path in files if ".jsonl" in path.name and path.is_file()
+            (str(path), path)
+            for path in files
+            if ".jsonl" in path.name and (path.is_file() or path.is_symlink())
         )
         for path in (path for path in files if path.name == DATABASE_NAME):
             self.segments += 1
@@ -101,12 +103,19 @@ class Recorded:
             raise UsageError(f"{directory}: no events: no *.jsonl, *.jsonl.gz or {DATABASE_NAME} below it")
 
     def _files_below(self, directory: Path) -> Iterator[Path]:
+        """Give the files below, links followed; a folder that may not be listed is told."""
+        seen: set[str] = set()
+
         def refuse(error: OSError) -> None:
             self.segments += 1
             self.unread[str(error.filename)] = str(error.strerror)
 
-        for folder, folders, names in os.walk(directory, onerror=refuse):
-            folders[:] = [x for x in folders if x != "lost+found"]
+        for folder, folders, names in os.walk(directory, onerror=refuse, followlinks=True):
+            real = str(Path(folder).resolve())
+            folders[:] = [] if real in seen else [x for x in folders if x != "lost+found"]
+            if real in seen:
+                continue
+            seen.add(real)
             yield from (Path(folder, name) for name in names)
 
     def _unpacked(self, segments: Iterator[tuple[str, bytes | Path]]) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -154,21 +154,30 @@ class Facts:
         return self.waited_s is not None and self.waited_s < PATIENCE_S
 
 
-def gather(config: Config, clock: Clock, *, waited_s: float | None = None, sink_refusal: str = "") -> Facts:
+def gather(
+    config: Config,
+    clock: Clock,
+    *,
+    waited_s: float | None = None,
+    sink_refusal: str = "",
+    spool_refusal: str = "",
+) -> Facts:
     """Gather everything that a check asks about.
 
-    `sink_refusal`: why the sink could not be made; empty = it was, or was not tried.
+    `sink_refusal`: why the sink could not be made; empty = it was, or was not tried. `spool_refusal`: the same of the
+    spool, whose directory may be writable all the same.
 
     Cost:
         A few hundred readings, whatever the size of the state directory, and up to three seconds for the network.
     """
     root = Path(config.agent.state_dir)
     release = config.applications.common.get("kafka_streams_version")
+    spool = probe(config.agent.spool, root, int(config.ship.cap_mib * 1024 * 1024) + BASELINE_BYTES)
     return Facts(
         state_dir=str(root), identity=Identity(os.geteuid(), os.getegid(), frozenset(os.getgroups())),
         state=survey(root), inotify=ask_inotify(root), now_us=clock.now_us(),
         is_synchronised=is_clock_synchronised(),
-        spool=probe(config.agent.spool, root, int(config.ship.cap_mib * 1024 * 1024) + BASELINE_BYTES),
+        spool=replace(spool, refusal=spool.refusal or spool_refusal),
         endpoint=_ask_endpoint(config, root, sink_refusal), waited_s=waited_s,
         release=release.value if release is not None else "", pod=config.agent.pod,
     )  # fmt: skip

@@ -332,10 +332,13 @@ class Supervisor:
             return None
 
     def _gather_facts(self, waited_s: float) -> Facts:
-        facts = gather(self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal)
-        # a directory that can be written may hold a database that cannot be opened
-        refusal = facts.spool.refusal or self._spool_refusal
-        return replace(facts, spool=replace(facts.spool, refusal=refusal))
+        return gather(
+            self._config,
+            self._clock,
+            waited_s=waited_s,
+            sink_refusal=self._sink_refusal,
+            spool_refusal=self._spool_refusal,
+        )
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:

@@ -16,6 +16,8 @@ def test_a_folder_that_may_not_be_listed_is_told(tmp_path: Path, monkeypatch: py
     for folder in ("pod-a", "pod-b", "lost+found"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.jsonl").write_text(folder)
+    (tmp_path / "pod-a" / "circle").symlink_to(tmp_path)
+    (tmp_path / "pod-a" / "gone.jsonl").symlink_to("nowhere")
     listed = os.scandir
 
     def scandir(path: str) -> object:
@@ -26,4 +28,15 @@ def test_a_folder_that_may_not_be_listed_is_told(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "scandir", scandir)
     recorded = Recorded(str(tmp_path), load_config(environment={}))
     assert list(recorded.lines()) == [b"pod-a"]
-    assert (recorded.unread, recorded.segments) == ({str(tmp_path / "pod-b"): "Permission denied"}, 2)
+    assert set(recorded.unread) == {str(tmp_path / "pod-b"), str(tmp_path / "pod-a" / "gone.jsonl")}
+    assert recorded.segments == 3
+
+
+def test_a_linked_folder_is_read(tmp_path: Path) -> None:
+    """A volume of one pod, linked beside the others."""
+    (tmp_path / "events").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "x.jsonl").write_text("there")
+    (tmp_path / "events" / "pod-a").symlink_to(tmp_path / "elsewhere")
+    recorded = Recorded(str(tmp_path / "events"), load_config(environment={}))
+    assert list(recorded.lines()) == [b"there"]
