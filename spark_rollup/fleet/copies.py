@@ -102,14 +102,16 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
             size, lag, told = far.get(pod, (None, None, None))
             damage = damaged.get((task.id, pod))
             silent = pod in app.pods and is_silent(app.pods[pod], app.as_of_us)
+            behind = lag is not None and lag > LAG_RECORDS
+            unsaid = "" if (told or 0) > LAG_RECORDS else "no offset known: up to "
             ill = (
                 DAMAGED if damage is not None else "",
-                f"({lag} {BEHIND})" if lag is not None and lag > LAG_RECORDS else "",
+                f"({unsaid}{lag} {BEHIND})" if behind else "",
                 "(not heard)" if silent else "",
                 "(may be gone)" if pod in app.miscounted else "",
             )
             watched = not silent and pod not in app.miscounted
-            guessed = [bool(x) for x in ill] == [False, True, False, False] and (told or 0) <= LAG_RECORDS
+            guessed = behind and bool(unsaid) and len(list(filter(None, ill))) == 1
             found.append(
                 Held(pod, size, tuple(sorted(damage or ())), tuple(filter(None, ill)), watched, guessed)
             )

@@ -40,7 +40,12 @@ def the_second_copy_is_far_behind(fleet: Fleet) -> None:
         pod.holds("0_0", 5).measures("0_0", 800, offset=offset, puts=offset)
 
 
-@says(RULE, loud="warning suspected", task_id="0_0")
+@says(
+    RULE,
+    loud="warning suspected",
+    task_id="0_0",
+    evidence="copies held at 2026-11-18 11:21:40 UTC: pod-a , pod-b (no offset known: up to 50000 records behind)",
+)
 def no_offset_of_the_second_copy_is_known(fleet: Fleet) -> None:
     """It may have none yet, or what told it was lost."""
     for pod, offset in zip(pair(fleet), (50_000, None), strict=True):
