@@ -1,7 +1,7 @@
-"""Run tests in two processes over two lists of folders, and sum up both: `make test`, `make test-services`.
+"""Run tests in processes over lists of folders, and sum them up: `make test`, `make test-services`.
 
-One process has what shares a Spark session, the other has the rest, so live agents are never beside each other. The
-first one's output is shown as it comes, the second one's when the first has ended.
+One process has what shares a Spark session, one what only computes, and the first has the rest, so live agents, which
+mostly wait, are never beside each other. The first one's output is shown as it comes, those of the others after it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ORDER = ("failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "err
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What a target runs: an expression of markers, and folders or files of the second process."""
+    """What a target runs: an expression of markers, and folders or files of each process beside the first."""
 
     marks: str
-    second: tuple[str, ...]
+    others: tuple[tuple[str, ...], ...]
 
 
 SUITES: Mapping[str, Suite] = {
@@ -41,25 +41,28 @@ SUITES: Mapping[str, Suite] = {
         "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster"
         " and not supply",
         (
-            "tests/spark_rollup",
-            "tests/architecture",
-            "tests/packaging",
-            "tests/benign",
-            "tests/proof",
-            "tests/agent/detectors",
-            "tests/agent/engine",
-            "tests/agent/observe/rocksdb",
+            ("tests/spark_rollup",),
+            (
+                "tests/architecture",
+                "tests/packaging",
+                "tests/benign",
+                "tests/proof",
+                "tests/agent/detectors",
+                "tests/agent/engine",
+                "tests/agent/observe/rocksdb",
+            ),
         ),
     ),
     "services": Suite(
         "(delivery or packages or tables or slow) and not heavy",
         (
-            "tests/spark_rollup",
-            "tests/delivery/test_digests.py",
-            "tests/delivery/test_rollup_bronze.py",
-            "tests/delivery/test_rollup_sources.py",
-            "tests/delivery/test_rollup_streams.py",
-            "tests/delivery/test_workload_identity.py",
+            (
+                "tests/spark_rollup",
+                "tests/delivery/test_digests.py",
+                "tests/delivery/test_rollup_bronze.py",
+                "tests/delivery/test_rollup_sources.py",
+                "tests/delivery/test_rollup_streams.py",
+            ),
         ),
     ),
 }
@@ -71,10 +74,10 @@ def shares(suite: Suite, arguments: Sequence[str]) -> list[list[str]]:
     common = ["-m", suite.marks, *arguments]
     if named:
         return [common]
-    left_out = [f"--ignore={path}" for path in suite.second]
+    left_out = [f"--ignore={path}" for paths in suite.others for path in paths]
     return [
-        ["-o", "cache_dir=.pytest_cache/first", *SLOWEST, *left_out, *common, "tests"],
-        ["-o", "cache_dir=.pytest_cache/second", *SLOWEST, *common, *suite.second],
+        ["-o", f"cache_dir=.pytest_cache/{number}", *SLOWEST, *common, *chosen]
+        for number, chosen in enumerate(((*left_out, "tests"), *suite.others))
     ]
 
 

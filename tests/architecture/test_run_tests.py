@@ -1,4 +1,4 @@
-"""Two processes of pytest: nothing is left out, one last line, and the exit code of the worse."""
+"""Processes of pytest: nothing is left out, one last line, and the exit code of the worse."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ LAST_LINE = re.compile(r"^(=+ )?[0-9]+ (passed|failed|error|skipped|deselected).
 def test_a_named_test_is_run_in_one_process() -> None:
     """Folders that are named are not run twice; a word of `-k` names none."""
     assert shares(SUITES["test"], ["tests/fuzz", "-x"]) == [["-m", SUITES["test"].marks, "tests/fuzz", "-x"]]
-    first, second = shares(SUITES["test"], ["-k", "agent"])
+    first, *others = shares(SUITES["test"], ["-k", "agent"])
     assert "tests" in first
-    assert {x.removeprefix("--ignore=") for x in first if x.startswith("--ignore=")} == set(
-        SUITES["test"].second
-    )
-    assert second[-len(SUITES["test"].second) :] == list(SUITES["test"].second)
+    taken = [path for paths in SUITES["test"].others for path in paths]
+    assert [x.removeprefix("--ignore=") for x in first if x.startswith("--ignore=")] == taken
+    assert [x for share in others for x in share if x in taken] == taken
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_what_the_second_process_takes_is_there(repository: Path, name: str) -> None:
-    """A folder that was renamed would be left out by the first process under its old name, and fail the second."""
-    assert [path for path in SUITES[name].second if not (repository / path).exists()] == []
+def test_what_another_process_takes_is_there(repository: Path, name: str) -> None:
+    """A folder that was renamed would be left out by the first process under its old name, and fail the other."""
+    taken = [path for paths in SUITES[name].others for path in paths]
+    assert [path for path in taken if not (repository / path).exists()] == []
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,18 @@ def test_the_counts_are_added_up() -> None:
 
 
 @pytest.mark.parametrize(("body", "expected"), [("pass", 0), ("assert 0", 1)])
-def test_both_are_run(
+def test_all_are_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes],
     body: str, expected: int,
 ) -> None:  # fmt: skip
-    """Output of both, then the line that CI looks for."""
+    """Output of each, then the line that CI looks for."""
     monkeypatch.setattr(run_tests, "ROOT", tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    for name, text in (("one", "pass"), ("two", body)):
+    for name, text in (("one", "pass"), ("two", body), ("three", "pass")):
         (tmp_path / "tests" / name).mkdir(parents=True)
         (tmp_path / "tests" / name / f"test_{name}.py").write_text(f"def test_{name}():\n    {text}\n")
-    assert run_tests.run(Suite("not slow", ("tests/two",)), ["-q", "-p", "no:randomly"]) == expected
+    suite = Suite("not slow", (("tests/two",), ("tests/three",)))
+    assert run_tests.run(suite, ["-q", "-p", "no:randomly"]) == expected
     *_, last = capfdbinary.readouterr().out.decode().splitlines()
     assert LAST_LINE.match(last)
-    assert last.startswith("1 failed, 1 passed" if expected else "2 passed")
+    assert last.startswith("1 failed, 2 passed" if expected else "3 passed")
