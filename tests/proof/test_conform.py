@@ -87,6 +87,7 @@ def runs_of(other: Era, which: Callable[[Era], bool]) -> tuple[int, int]:
     return sum(understood(other, text) is None for text in chosen), len(chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "which", "most", "of"),
     [

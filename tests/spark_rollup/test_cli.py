@@ -350,7 +350,7 @@ class TestRealRuns:
             assert main(["safe-to-restart", "--max-age", "any", *given]) != 0
             assert capsys.readouterr().out.splitlines()[-1] == said
 
-    @pytest.mark.parametrize("whole", [True, False])
+    @pytest.mark.parametrize("whole", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_the_end_of_what_an_agent_said_is_no_all_clear_without_it(
         self, one_rule, spark, tmp_path, capsys, monkeypatch, whole
     ):

@@ -122,6 +122,7 @@ def test_spark_folds_as_the_driver_does(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_few_of_many_equal_readings_reach_a_worker(spark: SparkSession) -> None:
     """However long a store stands still: two of each run, and two beside an edge."""

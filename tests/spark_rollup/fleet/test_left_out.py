@@ -145,6 +145,7 @@ def test_tasks_in_question_share_the_room():
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_spark_leaves_out_what_the_driver_does(spark: SparkSession) -> None:
     """With rows at one time, and marks beside readings."""

@@ -106,6 +106,7 @@ def test_planted_damage_is_found(spark, tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_later_records_leave_open_only_what_they_may_have_replaced(spark, tmp_path):
     """An exact copy in the middle of the changelog is equal; one that went on is never called different for that."""
     log = records(2)
@@ -122,6 +123,7 @@ def test_later_records_leave_open_only_what_they_may_have_replaced(spark, tmp_pa
     assert said["says-nothing"].reason == "the store has no offset: its expected content is unknown"
 
 
+@pytest.mark.slow
 def test_what_compaction_and_age_take_away_is_no_damage(spark, tmp_path):
     """Replaced records and old tombstones are gone, the beginning is cut off: no difference but what is missing."""
     log = records(3)
@@ -170,6 +172,7 @@ def window_digest(held: dict[int, dict[bytes, bytes]], offset: int | None, **fie
     return digest(*parts, kind=StoreKind.WINDOW, offset=offset, **fields)
 
 
+@pytest.mark.slow
 def test_expired_segments_are_no_damage_and_lost_ones_are(spark, tmp_path):
     """What is older than the retention may be there or not; an empty live segment is damage, one not there is if the
     store says an offset for it."""
@@ -194,6 +197,7 @@ def test_expired_segments_are_no_damage_and_lost_ones_are(spark, tmp_path):
     assert said["lost"].segments == (9 * HOUR_MS,)
 
 
+@pytest.mark.slow
 def test_a_versioned_store_is_its_latest_versions(spark, tmp_path):
     """The version with the latest time counts, not the last record; keys that may have been compacted are left open."""
     choose = random.Random(5)
@@ -226,6 +230,7 @@ def test_a_versioned_store_is_its_latest_versions(spark, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_spark_hashes_as_the_agent_does(spark, tmp_path):
     """Every combination of empty, short and long keys and values, of both signs of the hash."""
     choose = random.Random(6)

@@ -105,6 +105,7 @@ def held(entries: Mapping[bytes, bytes], pod: str, identity: str | None = None) 
     return digest(unwritten, pod=pod, offset=99)
 
 
+@pytest.mark.slow
 def test_agents_suspicions_are_proved_and_refuted(spark, tmp_path, logs, capsys):
     """What differs proves its agent's suspicion, what is equal refutes it; what is no suspicion is left alone."""
     fleet = Fleet("shop")
