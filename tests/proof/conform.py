@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tests.proof.disk import is_due
 from tests.proof.eras import MANY_OFFSETS, Era
-from tests.proof.life import COMMITTED, GONE, GONE_ALONE, OPEN, UNKNOWN, Life, Word, lasts, of, to_apply
+from tests.proof.life import COMMITTED, GONE, GONE_ALONE, OPEN, UNKNOWN, Life, Word, lasts, of
 from tests.proof.steps import moves
 
 NO_LIMIT = 1_000_000
@@ -120,13 +120,14 @@ def _matches(text: Sequence[Word], at: int, words: Sequence[Word], seen: Seen) -
 
 def _key(era: Era, at: int, life: Life, seen: Seen) -> tuple[object, ...]:
     """Tell lives apart as far as what may come next differs."""
-    todo, ends = to_apply(life), lasts(life.log)
+    ends, committed = lasts(life.log), of(life, COMMITTED)
+    todo = [x for x in committed if ends[x] > life.position]
     step = life.position - seen.offset
     return (
         at, life.role, life.alive, life.directory, life.store, life.paused, is_due(era, life), bool(life.memory),
         life.checkpoint is None or (life.checkpoint >= 0, life.checkpoint == life.position),
         life.recorded is None, min(len(todo), 5 if era.in_store else 2), min(len(of(life, OPEN)), 2),
-        min(sum(ends[x] <= seen.offset for x in of(life, COMMITTED)), 2), (step > 0) - (step < 0),
+        min(sum([ends[x] <= seen.offset for x in committed]), 2), (step > 0) - (step < 0),
         step > MANY_OFFSETS, life.position < 0, any(life.log[x].records > MANY_OFFSETS for x in todo),
         _step(life.offset, seen.offset), life.offset == life.position, bool(life.late), bool(life.buffer), life.status,
     )  # fmt: skip

@@ -110,7 +110,7 @@ def end(log: tuple[Block, ...]) -> int:
 
 def of(life: Life, *kinds: str) -> frozenset[int]:
     """List blocks of these kinds."""
-    return frozenset(number for number, block in enumerate(life.log) if block.kind in kinds)
+    return frozenset([number for number, block in enumerate(life.log) if block.kind in kinds])
 
 
 def size(life: Life, blocks: Iterable[int]) -> int:

@@ -78,8 +78,9 @@ def of_all_rules() -> dict[str, Fleet]:
 def stories() -> Iterator[tuple[str, Told]]:
     """Give what the tests of all rules tell, with a midnight anywhere in it, and three that last for days."""
     for name, fleet in of_all_rules().items():
+        events = told(fleet)
         for part in range(5):
-            yield f"{name} {part}", over_midnight(told(fleet), HORIZON_S * (0.1 + 0.2 * part))
+            yield f"{name} {part}", over_midnight(events, HORIZON_S * (0.1 + 0.2 * part))
     for tell in (thawed, left_alone, cloned_in_turn, both_at_work):
         fleet = Fleet(tell.__name__)
         tell(fleet)
