@@ -135,14 +135,42 @@ def _is_explained(x: Remembered) -> bool:
 
 
 def _claims_what_was_not_put(x: Remembered) -> Proof | None:
-    """Proved where a marker behind every record would not explain it: at most every second offset is one."""
+    """Proved where neither a marker behind every record nor records that were all aborted would explain it."""
     if x.claim is None:
         return None
+    why = f"{x.advance} offsets ahead of its start, but only {x.puts} puts were flushed"
+    may_be_aborted = x.case.settings.exactly_once is not False and not _lacks_what_was_committed(x)
+    return Proof(why, certain=_lacks_much(x) and not may_be_aborted)
+
+
+def _lacks_much(x: Remembered) -> bool:
+    """Whether an owner lacks more than markers explain: at most every second offset is one."""
+    if x.claim is None or x.may_be_standby or x.affected is not Affected.YES:
+        return False
     eos = x.case.settings.exactly_once is not False
     records = records_at_least(x.session.offset_at_open, x.claim.offset) if eos else x.advance
-    why = f"{x.advance} offsets ahead of its start, but only {x.puts} puts were flushed"
-    proved = records - x.puts > MISSING_RECORDS and not x.may_be_standby
-    return Proof(why, certain=proved and x.affected is Affected.YES)
+    return records - x.puts > MISSING_RECORDS
+
+
+def _lacks_what_was_committed(x: Remembered) -> bool:
+    """Whether an earlier session put records beyond where this one began, and claimed them.
+
+    Source:
+        StreamTask.commit and closeStateManager, StandbyTask.commit (2.0.1, 2.1.1): under exactly-once only an orderly
+        close and a standby claim an offset, and what they put was committed.
+    """
+    begun = base_offset(x.session.offset_at_open)
+    earlier = (session for session in x.store.sessions if session.opened_us < x.session.opened_us)
+    return any(y.last is not None and y.last.offset > begun and y.last.puts > y.puts_at_open for y in earlier)
+
+
+def _loudness_of_skipped(x: Remembered, proof: Proof | None) -> Loudness | None:
+    """Critical, but suspected, where all that is missing may have been aborted."""
+    if proof is not None and not x.store.all_reopens:
+        return Loudness(Severity.INFO, Confidence.UNKNOWN, missing_facts=x.missing)
+    if proof is not None and not proof.certain and _lacks_much(x):
+        return Loudness(Severity.CRITICAL, Confidence.SUSPECTED, missing_facts=x.missing)
+    return graded(proof, x.missing)
 
 
 def _claims_an_offset(x: Wiped) -> Proof | None:
@@ -263,11 +291,7 @@ SKIPPED = Rule[Remembered](
         ),
     },
     proofs=(_claims_what_was_not_put,),
-    loudness=lambda x, proof: (
-        (Loudness(Severity.INFO, Confidence.UNKNOWN, missing_facts=x.missing))
-        if (proof is not None and not x.store.all_reopens)
-        else (graded(proof, x.missing))
-    ),
+    loudness=_loudness_of_skipped,
     summary=lambda x, _: (
         (lacks(x, x.claim))
         if (x.store.all_reopens or x.claim is None)
