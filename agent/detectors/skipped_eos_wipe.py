@@ -22,7 +22,7 @@ from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
-from agent.inventory.model import CheckpointClaim, Session, Shape, Store
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Session, Shape, Store
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
@@ -154,6 +154,23 @@ def _was_old_standby(x: Reopening) -> bool:
     return x.is_old and x.before.last is not None and x.after.offset_at_open is not None
 
 
+def _closed_without_an_entry(x: Reopening) -> bool:
+    """Up to 2.5 a task that was resumed and has not written since forgets what it restored: its close names no offset.
+
+    A close that is not clean writes no checkpoint, or deletes it at once.
+
+    Source:
+        ProcessorStateManager.close, clearCheckpoints, StoreChangelogReader.reset (2.1.1, 2.3.1), remove (2.5.1).
+    """
+    released_us = x.before.released_us or 0
+    return x.is_old and any(
+        abs(fact.written_us - released_us) <= CLOSES_WITHIN_US
+        and x.store.name not in fact.offsets
+        and not (fact.deleted and (fact.ended_us or 0) <= released_us + CLOSES_WITHIN_US)
+        for fact in x.task.checkpoints
+    )
+
+
 def _was_restored(x: Reopening) -> bool:
     """Up to 2.5 a store that was let go in the mode of bulk loading holds what its changelog gave it, and no more."""
     before, until_us = x.before, x.before.released_us or 0
@@ -199,6 +216,7 @@ INNOCENTS = {
     "killed after a restoration of up to 2.5, and nothing was flushed since": _holds_what_was_restored,
     "killed before it could be wiped, and not opened since": _may_be_wiped_yet,
     "a store without a changelog": _has_no_changelog,
+    "closed in order up to 2.5, without an offset": _closed_without_an_entry,
 }
 
 

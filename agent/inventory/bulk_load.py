@@ -16,12 +16,17 @@ second (recorded: three in 0.14 s). Four that are so far apart are of a task tha
 
 
 def note_bulk_load(store: Store) -> None:
-    """Take the mode that the store was opened in last; what is counted begins again with each opening."""
+    """Take the mode that the store was opened in last; what is counted begins again with each opening.
+
+    A windowed store is in it as long as all of its segments are.
+    """
     session = store.session
-    if session is None or store.segmented:
+    if session is None:
         return
-    opened_us = [x.reopened_us[-1] for x in store.databases.values() if x.bulk_loading and x.reopened_us]
-    since_us = max(opened_us, default=0)
+    opened_us = [
+        x.reopened_us[-1] if x.bulk_loading and x.reopened_us else 0 for x in store.databases.values()
+    ]
+    since_us = max(opened_us) if all(opened_us) and opened_us else 0
     if since_us != session.bulk_load_us:
         session.bulk_load_us, session.bulk_load_commits = since_us, ()
 

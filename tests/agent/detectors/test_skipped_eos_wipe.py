@@ -30,6 +30,7 @@ def crashed(
     return run
 
 
+RESTORING = "killed in a restoration of up to 2.5"
 OPENED = "start, 5 s, opens"
 """The next process opens the task without a wipe."""
 WORKS = "2 s, puts 40000, flushes, 12 s"
@@ -156,3 +157,17 @@ def test_checkpoint_of_a_suspension_makes_no_standby(release, flushed, expected)
         play(run, f"puts {flushed}, flushes, 20 s")
     play(run, "crash, 5 s, start, opens, puts 900, checkpoints 2900, 30 s")
     assert [x.severity for x in run.findings(ID)] == ([expected] if expected else [])
+
+
+@table(ID, "second, expected", {
+    "both segments are open for bulk loading": ("puts 300 segment=1, reopens s bulk_loading=True", RESTORING),
+    "one of them is not": ("reopens s bulk_loading=True, puts 300 segment=1", SUSPECTED),
+})  # fmt: skip
+def test_a_rebalance_cuts_the_restoration_of_a_windowed_store_short(second, expected):
+    """Up to 2.5.0 it may come back as a standby, which nothing wipes: what it holds was committed."""
+    run = Scenario("2.5.0", "exactly_once", 1, stores={"s": WINDOWED})
+    play(
+        run,
+        f"start, opens, 1 s, puts 500, {second}, 1 s, puts 9000, flushes, 20 s, closes, 30 s, opens, 60 s",
+    )
+    assert heard(ID, run) == expected

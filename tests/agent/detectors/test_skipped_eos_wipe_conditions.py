@@ -40,6 +40,8 @@ def dossier(
     other: int | None = None,
     next_at: float | None = None,
     clock_set: tuple[float, float] | None = None,
+    emptied_at: float | None = None,
+    emptied_until: float = 31,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
     files: dict[str, Any] | None = None,
@@ -48,7 +50,8 @@ def dossier(
     """A crash at 20 s with 1,000 puts flushed beyond offset 2,000; reopened at 30 s; first checkpoint at 40 s.
 
     New work is flushed at `worked`, more than 10,000 records of any kind: the restoration had ended. `ends`: when the
-    second session ended, closed or not; `other`: offset of another store; `next_at`: when another checkpoint came.
+    second session ended, closed or not; `other`: offset of another store; `next_at`: when another checkpoint came;
+    `emptied_at`, `emptied_until`: when one without an offset was there.
     """
     base = mark(10, 2000, 2000)
     first = None if advance is None else mark(40, advance if advance < 0 else 2000 + advance, 3000 + applied)
@@ -60,6 +63,8 @@ def dossier(
     facts += [] if next_at is None else [checkpoint(next_at, 4000)]
     for fact in facts:
         fact.offsets.update({} if other is None else {"other": other})
+    if emptied_at is not None:
+        facts.append(checkpoint(emptied_at, None, ended=emptied_until, deleted=True))
     flushed = [(3000, 15)] + ([] if worked is None else [(3000 + applied + work, worked)])
     made = database(puts=flushed[-1][0], flushed=flushed, families=settings.pop("families", TIMESTAMPED),
                     entries=settings.pop("entries", None))  # fmt: skip
@@ -86,6 +91,7 @@ RANGES = {"families": PLAIN}
 NO_MARK = {"first": None, "last": None}
 BESIDE_2_1 = {"release": "2.1.1", "standbys": 1, "before": NO_MARK, "told": LONG}
 SHORT = {"release": "2.5.1", "worked": None, "before": NO_MARK}
+FORGOTTEN = "closed in order up to 2.5, without an offset"
 NOT_YET = "killed before it could be wiped, and not opened since"
 AFTER_IT = "killed after a restoration of up to 2.5, and nothing was flushed since"
 RESTORED: dict[str, Any] = {"release": "2.5.0", "worked": None}
@@ -144,6 +150,13 @@ NONE_MOVED = "moved to 4.3 without an offset"
     "kept by 4.3": ({"advance": 0, "release": "4.2.1", "before": {"kept_offsets": True}},
                     "it kept its offsets in the store (4.3+)"),
     "closed in order": ({"advance": 0, "before": {"closed": True}}, "closed in order"),
+    "2.1, closed in order, and its checkpoint has no offset of it": (
+        {"release": "2.1.1", "before": NO_MARK, "emptied_at": 20.01, "worked": None}, FORGOTTEN),
+    "2.3, its close failed: that checkpoint was deleted at once": (
+        {"release": "2.3.1", "before": NO_MARK, "emptied_at": 19.99, "emptied_until": 20.01, "worked": None},
+        SUSPECTED),
+    "2.3, a checkpoint without it that is no close's": (
+        {"release": "2.3.1", "before": NO_MARK, "emptied_at": 10, "worked": None}, SUSPECTED),
     "its process lived on": ({"advance": 0, "before": {"outlived": True}}, "let go by a process that lived on"),
     "nothing was flushed": ({"advance": 0, "before": {"puts_at_release": 2000}},
                             "nothing was flushed beyond the checkpoint"),
