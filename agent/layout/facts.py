@@ -73,6 +73,7 @@ class Fact(StrEnum):
     RESTORED_PARTITIONS_REMEMBERED = "restored-partitions-remembered"
     UNINITIALIZED_STANDBY_RUNS = "uninitialized-standby-runs"
     STANDBY_READS_AGAIN = "standby-reads-again"
+    STANDBY_SUSPENDED = "standby-suspended"
     STATE_UPDATER = "state-updater"
     PAUSE = "pause"
     NEW_TIMESTAMPED_STORE_OPENS_TWICE = "new-timestamped-store-opens-twice"
@@ -246,6 +247,9 @@ FACTS: dict[Fact, FactRow] = {
     Fact.STANDBY_READS_AGAIN: FactRow(
         "After every rebalance a standby reads its changelog again from the offset that it was opened with.",
         (_until("2.4.x"),), "StandbyTask.checkpointedOffsets, TaskManager.assignStandbyPartitions"),
+    Fact.STANDBY_SUSPENDED: FactRow(
+        "Every rebalance suspends a standby, and so writes its checkpoint.",
+        (_until("2.3.x"),), "TaskManager.suspendTasksAndState"),
     Fact.STATE_UPDATER: FactRow(
         "A state updater thread restores tasks and runs standbys, by default.",
         (_since("3.8.0"),), "DefaultStateUpdater"),

@@ -47,15 +47,23 @@ def checkpointed(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     StreamTask.checkpointableOffsets: what the recorder knows comes first; up to 3.6.1 a revived task's still knows what
     it sent before the wipe (KAFKA-16017). 4.3.1: ProcessorStateManager.commit puts the offset into the memtable.
     """
-    known = life.position if life.recorded is None else max(life.recorded, life.position)
-    value = known if known >= 0 or (era.next_offset and life.role != STANDBY) else UNKNOWN
+    known = claimed(life)
+    is_told = known >= 0 or (era.next_offset and life.role != STANDBY and known != UNKNOWN)
+    value = known if is_told else UNKNOWN
     if era.in_store:
         return (), committed(era, life, value)
     (puts,), life = flushed(era, life)
     if missing(life._replace(position=value)):
         life = told(life, EXPOSED)
-    told_as = value + 1 if era.next_offset and (known >= 0 or life.role != STANDBY) else value
+    told_as = value + 1 if era.next_offset and is_told else value
     return (("ckpt", told_as, puts),), life._replace(checkpoint=value, snapshot=max(life.position, 0))
+
+
+def claimed(life: Life) -> int:
+    """Give the offset of which a checkpoint knows; -1 = of none."""
+    if life.recorded is not None:
+        return max(life.recorded, life.position)
+    return life.opened if life.forgot else life.position
 
 
 def committed(era: Era, life: Life, offset: int) -> Life:
@@ -63,6 +71,14 @@ def committed(era: Era, life: Life, offset: int) -> Life:
     if not has_database(era, life):
         return life
     return life._replace(memory=life.memory | life.buffer, buffer=NONE, offset=offset, late=NONE)
+
+
+def flushed_at_commit(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
+    """StreamTask.commit: up to 2.5 stores are flushed under exactly-once, too (2.0.1, 2.5.1)."""
+    if not (era.old and era.eos and life.memory):
+        return (), life
+    amounts, life = flushed(era, life)
+    return (("flush", *amounts),), life
 
 
 def marked_corrupted(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
@@ -88,7 +104,7 @@ def let_go(life: Life) -> Life:
     """Nobody has the task: what was in memory is gone."""
     return life._replace(
         role=NOBODY, memory=NONE, late=NONE, buffer=NONE, offset=None, position=-1, snapshot=0, recorded=None,
-        paused=False, opened=-1,
+        paused=False, opened=-1, forgot=False,
     )  # fmt: skip
 
 
@@ -108,11 +124,11 @@ def has_database(era: Era, life: Life) -> bool:
 def with_segment(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     """AbstractSegments.getOrCreateSegmentIfLive (2.5.1 to 3.9.0): the first record makes a database.
 
-    AbstractRocksDBSegmentedBytesStore.getWriteBatches (2.5.1): a restoration opens it again at once, for bulk loading.
+    getWriteBatches (2.1.1, 2.5.1): a restoration opens it again at once, for bulk loading.
     """
     if not era.windowed or life.segment:
         return (), life
-    reopened: tuple[Word, ...] = (("reopen", 0),) if era.old and life.role == RESTORING else ()
+    reopened: tuple[Word, ...] = (("reopen", 0),) if era.reopens and life.role == RESTORING else ()
     return (("segment",), *reopened), life._replace(segment=True)
 
 

@@ -39,6 +39,11 @@ class Era:
         """Up to 2.5: a restoration reopens its store, and no task is recycled, revived or closed while restoring."""
         return self._holds(Fact.BULK_LOAD_REOPEN)
 
+    @property
+    def reopens(self) -> bool:
+        """A restoration reopens its store; in 2.0 not the segments of a windowed one (RocksDBSegmentedBytesStore)."""
+        return self.old and not (self.windowed and Release.parse(self.release) < (2, 1))
+
     @cached_property
     def next_offset(self) -> bool:
         """A checkpoint holds the next offset to read; of a store that nothing was read for it has no entry."""
@@ -48,6 +53,21 @@ class Era:
     def reads_again(self) -> bool:
         """A rebalance has a standby read again what it has read since it was opened."""
         return self._holds(Fact.STANDBY_READS_AGAIN)
+
+    @cached_property
+    def suspends_standbys(self) -> bool:
+        """A rebalance suspends a standby: its checkpoint is written."""
+        return self._holds(Fact.STANDBY_SUSPENDED)
+
+    @cached_property
+    def closes_first(self) -> bool:
+        """A close writes the checkpoint once the stores are closed, and under exactly-once nothing else does."""
+        return self.old and not self._holds(Fact.CHECKPOINT_AT_SUSPEND_EOS)
+
+    @cached_property
+    def remembers(self) -> bool:
+        """A thread that restored a partition does not do so again (KAFKA-7672)."""
+        return self._holds(Fact.RESTORED_PARTITIONS_REMEMBERED)
 
     @cached_property
     def wiped_standby(self) -> bool:
@@ -77,7 +97,12 @@ class Era:
     @cached_property
     def every_change(self) -> bool:
         """A commit after any change writes a checkpoint; else only after 10,000 offsets."""
-        return self._holds(Fact.CHECKPOINT_AT_CHANGED_COMMIT)
+        return self.every_commit or self._holds(Fact.CHECKPOINT_AT_CHANGED_COMMIT)
+
+    @cached_property
+    def every_commit(self) -> bool:
+        """So does one after no change."""
+        return self._holds(Fact.CHECKPOINT_AT_EVERY_COMMIT)
 
     @cached_property
     def restored_checkpoints(self) -> int:
@@ -139,6 +164,13 @@ EOS_4_2_2 = Era("exactly-once 4.2.2", "4.2.2", eos=True)
 EOS_2_6_0 = Era("exactly-once 2.6.0 and 2.6.1", "2.6.1", eos=True)
 EOS_2_5 = Era("exactly-once 2.5.1", "2.5.1", eos=True)
 EOS_2_5_0 = Era("exactly-once 2.5.0", "2.5.0", eos=True)
+EOS_2_3 = Era("exactly-once 2.2 and 2.3", "2.3.1", eos=True)
+EOS_2_1 = Era("exactly-once 2.1", "2.1.1", eos=True)
+EOS_2_0_1 = Era("exactly-once 2.0.1", "2.0.1", eos=True)
+EOS_2_0_0 = Era("exactly-once 2.0.0", "2.0.0", eos=True)
+ALOS_2_3 = Era("at-least-once 2.2 and 2.3", "2.3.1", eos=False)
+ALOS_2_1 = Era("at-least-once 2.1", "2.1.1", eos=False)
+ALOS_2_0 = Era("at-least-once 2.0.1", "2.0.1", eos=False)
 EOS_2_4 = Era("exactly-once 2.4", "2.4.1", eos=True)
 ALOS_2_4 = Era("at-least-once 2.4", "2.4.1", eos=False)
 ALOS_2_5 = Era("at-least-once 2.5", "2.5.1", eos=False)
@@ -153,7 +185,8 @@ ALOS_4_4_T = Era("at-least-once 4.4, transactional", "4.4.0", eos=False, transac
 
 ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
-    ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5, EOS_2_4, ALOS_2_4,
+    ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5, EOS_2_4, ALOS_2_4, EOS_2_3, ALOS_2_3, EOS_2_1, ALOS_2_1,
+    EOS_2_0_1, EOS_2_0_0, ALOS_2_0,
 )  # fmt: skip
 WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
 """The same with a windowed store of one segment."""

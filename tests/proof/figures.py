@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 
 from agent.detectors import DETECTORS
+from agent.inventory.bulk_load import COMMITS_COUNTED
 from agent.judging.base import Detector
 from agent.quantities.verdicts import comes_with, gave_back
 from tests.proof.classes import Classes, Lives, Script, kind, twins
@@ -141,8 +143,10 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     `unrestored-store` is silent. A restoration that is suspended writes that offset, too, and goes on, or becomes a
     standby, which reads on from there. It is loud where
     more are missing, but no more than what was wiped held, each with a marker: the model groups them in few ways.
-    Up to 2.5: a store that is not wiped because its changelog is empty looks like one without a changelog; and a task
-    that was closed dirty in a process that lives on, and comes back as a standby, like one that was closed in order.
+    Up to 2.5: a store of which no checkpoint has an entry looks like one without a changelog; and a task that was
+    closed dirty in a process that lives on, and comes back as a standby, like one that was closed in order. KAFKA-7672:
+    what ends a restoring task writes up to three checkpoints, too, and a marker may be all that was not restored; a new
+    store that is wiped and not restored may be a standby's; and a windowed one may be restored without a reopen (2.0).
     A task whose records were never sent is damaged by that wipe, too, and no other life of so few writes has its
     offset; `data-beyond-changelog` says so where the entries alone are too many.
     """
@@ -157,12 +161,45 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
         return True
     quiet = (Miss.SILENT_DAMAGE, Miss.SILENT_MIXED)
     if era.old and miss in quiet:
-        return "ckpt" not in names.partition("kill")[0] or "shut-open" in names
+        came_back = era.remembers and _is_taken_for_restored_in_silence(era, script)
+        return not _claims(script) or "shut-open" in names or came_back
     if not era.stale_recorder:
         return False
     if miss is Miss.LOUD_BENIGN and "shut-rm-" in names:
         return _may_lack_what_was_wiped(script)
     return miss in quiet and PARTLY_RESTORED.search(names) is not None and _lacks_little(script)
+
+
+def _claims(script: Script) -> list[int]:
+    """List the offsets that checkpoints claim before the first kill."""
+    heard = script[: next((n for n, word in enumerate(script) if word[0] == "kill"), None)]
+    claims = [word[-1] if word[0] == "ended" else word[1] for word in heard if word[0] in ("ckpt", "ended")]
+    return [offset for offset in claims if offset != UNKNOWN]
+
+
+def _is_taken_for_restored_in_silence(era: Era, script: Script) -> bool:
+    """KAFKA-7672: a session of a task that came back to its process decides nothing; no windowed one does."""
+    opened = [number for number, word in enumerate(script) if word[0] == "open"]
+    return any(
+        _came_back(script[:begin]) and (era.windowed or _decides_nothing(script[:begin], script[begin:until]))
+        for begin, until in pairwise((*opened, len(script)))
+    )
+
+
+def _came_back(before: Script) -> bool:
+    started = max(number for number, word in enumerate(before) if word[0] == "start")
+    return any(word[0] == "open" for word in before[started:])
+
+
+def _decides_nothing(before: Script, session: Script) -> bool:
+    """It was reopened once, was new, or put nothing; few commits, and about as many puts as they claim."""
+    is_new, reopens = before[-1][0] == "rm", sum(word[0] == "reopen" for word in session)
+    puts = sum(word[2] if word[0] == "ckpt" else word[1] for word in session if word[0] in (*PUTS, "ended"))
+    claims = _claims(session)
+    begun = 0 if is_new else (_claims(before) or [0])[-1]
+    explained = not claims or comes_with(puts + len(session), claims[-1] - begun)
+    unused = not reopens and (is_new or not (puts or claims))
+    return (reopens == 1 or unused) and len(claims) < COMMITS_COUNTED and explained
 
 
 def _around_the_wipe(script: Script) -> tuple[list[int], list[int], list[int]]:

@@ -48,7 +48,8 @@ class Life(NamedTuple):
         checkpoint: The offset that a start would trust, on disk; None = there is none.
         position: The last offset applied; -1 = none.
         snapshot: The offset at the task's last checkpoint; 0 = it has written none.
-        recorded: The offset that the recorder of a revived task still knows, or up to 2.4 a standby; None = none.
+        recorded: The offset that the recorder of a revived task still knows, up to 2.5 that of any that has written, up
+            to 2.4 a standby; None = none.
         paused: Whether the state updater was paused.
         truth: DAMAGED, EXPOSED: what was ever the case.
         offset: 4.3+: the offset in the memtable; None = none.
@@ -56,7 +57,9 @@ class Life(NamedTuple):
         status: 4.3+: 1 = a reopening finds the store open, 0 = closed, None = not told.
         buffer: Transactional stores: blocks that wait for their commit.
         segment: Windowed stores: whether the segment exists.
-        opened: Up to 2.4: the offset with which a standby was opened.
+        opened: Up to 2.5: the offset with which a task was opened.
+        forgot: Up to 2.5: a task was resumed that has not written since it was opened: what it restored is not known.
+        remembered: Up to 2.1: the process has restored this task before.
     """
 
     log: tuple[Block, ...] = ()
@@ -78,6 +81,8 @@ class Life(NamedTuple):
     buffer: frozenset[int] = frozenset()
     segment: bool = False
     opened: int = -1
+    forgot: bool = False
+    remembered: bool = False
 
 
 class Move(NamedTuple):

@@ -94,6 +94,10 @@ SOON_S = {
     ("shut", "ckpt"): 0.005,
     ("rm", "open"): 0.4,
     ("shut", "exit"): 0.05,
+    ("ckpt", "ended"): 0.02,
+    ("ended", "exit"): 0.05,
+    ("ckpt", "dirty"): 0.02,
+    ("dirty", "exit"): 0.05,
     ("shut", "kill"): 0.02,
     ("torn", "kill"): 0.01,
     ("tick", "rm"): 0.5,
@@ -285,6 +289,18 @@ class Stage:
         for database in self._databases():
             database.put_status(0)  # 4.3 and later
         self.app._close_stores(TASK)
+        self.app.unlocks(TASK)
+
+    def _dirty(self, puts: int) -> None:
+        """The stores are closed, and the checkpoint is deleted: 2.2 to 2.5."""
+        self._puts(puts)
+        self.app.closes_dirty(TASK)
+
+    def _ended(self, puts: int, offset: int) -> None:
+        """The stores are closed, then the checkpoint is written, then the task is let go of: up to 2.1."""
+        self._puts(puts)
+        self.app._close_stores(TASK)
+        self._ckpt(offset, 0)
         self.app.unlocks(TASK)
 
     def _ckpt(self, offset: int, puts: int) -> None:

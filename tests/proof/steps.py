@@ -14,6 +14,7 @@ from tests.proof.disk import (
     committed,
     emptied,
     flushed,
+    flushed_at_commit,
     has_database,
     is_due,
     is_refused,
@@ -54,7 +55,12 @@ from tests.proof.life import (
     written,
 )
 from tests.proof.steps_of_others import RECORDS, other_pod_groups, other_pod_writes
-from tests.proof.steps_up_to_2_5 import is_assigned_up_to_2_5, reads_again
+from tests.proof.steps_up_to_2_5 import (
+    is_assigned_up_to_2_5,
+    is_closed_up_to_2_5,
+    is_suspended_up_to_2_5,
+    reads_again,
+)
 
 
 def moves(era: Era, life: Life, most_writes: int, *, wide: bool = False) -> Iterator[Move]:
@@ -88,6 +94,8 @@ def processes(era: Era, life: Life, most: int) -> Iterator[Move]:
             after = after._replace(buffer=life.buffer | new)
         else:
             after = after._replace(memory=life.memory | new, late=life.late | new)
+        if era.old:
+            after = after._replace(recorded=after.position)
         yield Move(f"processes {word} records", *with_segment(era, after))
 
 
@@ -101,7 +109,7 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
             yield Move("the process ends", (("exit",),), life._replace(alive=False))
             yield Move("SIGKILL", (("kill",),), life._replace(alive=False))
         return
-    life = life._replace(alive=True)
+    life = life._replace(alive=True, remembered=False)
     if not era.in_store or not has_database(era, life):
         yield Move("a process starts", (("start",),), life)
     elif is_refused(era, life):
@@ -194,9 +202,11 @@ def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
     seen, life = with_segment(era, life) if to_apply(life) else ((), life)
     life = applied(life, to_apply(life))
     if era.old:  # RocksDBStore.toggleDbForBulkLoading (2.5.1); the offset is where the changelog ended
-        (puts,), life = flushed(era, life)
-        seen = (*seen, ("reopen", puts)) if has_database(era, life) else seen
-        yield Move("restored, runs", seen, life._replace(role=RUNNING, position=end(life.log)))
+        if era.reopens and has_database(era, life):
+            (puts,), life = flushed(era, life)
+            seen = (*seen, ("reopen", puts))
+        life = life._replace(role=RUNNING, position=end(life.log), remembered=era.remembers)
+        yield Move("restored, runs", seen, life)
         return
     for _number in range(era.restored_checkpoints):
         words, life = checkpointed(era, life)
@@ -240,19 +250,11 @@ def commits(era: Era, life: Life, _: int) -> Iterator[Move]:
         and not era.transactional
         and (era.eos or not is_due(era, life))
     ):
-        seen, after = _flushed_at_commit(era, resolved(life, COMMITTED, marker=era.eos))
+        seen, after = flushed_at_commit(era, resolved(life, COMMITTED, marker=era.eos))
         yield Move("commits", seen, after)
         if era.eos and not era.old:
             log = tuple(Block(COMMITTED, x.records, 2) if x.kind == OPEN else x for x in life.log)
             yield Move("commits record by record", (), life._replace(log=log, position=end(log)))
-
-
-def _flushed_at_commit(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
-    """StreamTask.commit: up to 2.5 stores are flushed under exactly-once, too (2.5.1)."""
-    if not (era.old and era.eos and life.memory):
-        return (), life
-    amounts, life = flushed(era, life)
-    return (("flush", *amounts),), life
 
 
 def flushes(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -271,9 +273,11 @@ def rests(era: Era, life: Life, _: int) -> Iterator[Move]:
         return
     seen: tuple[Word, ...] = ()
     if life.role == RUNNING:
-        seen, life = _flushed_at_commit(era, resolved(life, COMMITTED, marker=era.eos))
+        seen, life = flushed_at_commit(era, resolved(life, COMMITTED, marker=era.eos))
     for move in timer(era, life, 0):
         seen, life = move.seen, move.life
+    if era.every_commit and not seen and (life.role == STANDBY or (life.role == RUNNING and not era.eos)):
+        seen, life = checkpointed(era, life)
     if (
         not era.eos
         and not era.in_store
@@ -289,13 +293,11 @@ def is_closed(era: Era, life: Life, _: int) -> Iterator[Move]:
 
     DefaultStateUpdater.prepareUpdatingTaskForRemoval; a paused one has written at its pause (3.8.0).
     """
-    if life.role == NOBODY:
+    if life.role == NOBODY or era.old:
         return
     life = resolved(life, COMMITTED, marker=era.eos)
     by_updater = era.updater and life.role in (RESTORING, STANDBY)
     writes_none = (by_updater and life.paused) or life.role == SUSPENDED
-    if era.old and life.role == RESTORING:  # AssignedStreamsTasks.closeRestoring (2.5.1)
-        writes_none = True
     first, life = ((), life) if writes_none else checkpointed(era, life)
     closed, gone = shut(era, life)
     yield Move("revoked, closed", first + closed, gone)
@@ -308,11 +310,13 @@ def is_closed(era: Era, life: Life, _: int) -> Iterator[Move]:
 
 def is_suspended(era: Era, life: Life, _: int) -> Iterator[Move]:
     """TaskManager.handleRevocation, StreamTask.suspend and resume (2.6.1, 3.8.0): the store stays open."""
-    if life.role == RUNNING or (life.role == RESTORING and not era.updater and not era.old):
+    if era.old:
+        return
+    if life.role == RUNNING or (life.role == RESTORING and not era.updater):
         seen, after = checkpointed(era, resolved(life, COMMITTED, marker=era.eos))
         yield Move("suspended", seen, after._replace(role=SUSPENDED))
     if life.role == SUSPENDED:
-        after = life._replace(role=RUNNING if era.old else RESTORING)
+        after = life._replace(role=RESTORING)
         if era.kept_at_resume:
             yield Move("resumed after a rebalance", (), after)
         else:
@@ -391,5 +395,5 @@ def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:
 STEPS = (
     other_pod_writes, applies, processes, starts, is_killed, is_cleaned, is_assigned, is_restored, is_paused, timer,
     commits, flushes, rests, is_closed, is_suspended, is_recycled, is_lost, is_corrupted,
-    reads_again,
+    is_closed_up_to_2_5, is_suspended_up_to_2_5, reads_again,
 )  # fmt: skip

@@ -7,11 +7,15 @@ import pytest
 from agent.detectors import DETECTORS
 from tests.proof.classes import Classes, kind, twins
 from tests.proof.eras import (
+    ALOS_2_1,
     ALOS_2_5,
     ALOS_2_6,
     ALOS_3_8,
     ALOS_4_3,
     ALOS_4_4_T,
+    EOS_2_0_0,
+    EOS_2_1,
+    EOS_2_3,
     EOS_2_4,
     EOS_2_5,
     EOS_2_5_0,
@@ -41,6 +45,10 @@ PLANS = {
     EOS_4_3: Plan(all_words=3, damaged_words=7, most_writes=1, most=20, sampled=10),
     EOS_4_4: Plan(all_words=3, damaged_words=6, most_writes=1, most=30, sampled=10),
     EOS_4_4_T: Plan(all_words=3, damaged_words=7, most_writes=1, most=30, sampled=10),
+    EOS_2_0_0: Plan(all_words=3, damaged_words=7, most_writes=1, most=20, sampled=10),
+    EOS_2_1: Plan(all_words=3, damaged_words=7, most_writes=2, most=40, sampled=10),
+    EOS_2_3: Plan(all_words=3, damaged_words=5, most_writes=1, most=20, sampled=10),
+    ALOS_2_1: Plan(all_words=3, damaged_words=7, most_writes=2, most=20, sampled=10),
     EOS_2_4: Plan(all_words=3, damaged_words=5, most_writes=1, most=20, sampled=10),
     EOS_2_5: Plan(all_words=3, damaged_words=6, most_writes=2, most=20, sampled=10),
     EOS_2_5_0: Plan(all_words=3, damaged_words=6, most_writes=1, most=30, sampled=10),
