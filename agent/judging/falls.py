@@ -158,9 +158,9 @@ def lower_entries(task: Task) -> set[str]:
 
 
 def is_same_store(store: Store, before: CheckpointFact) -> bool:
-    """Return whether a checkpoint was written for the incarnation that is there; of segments nothing is known."""
+    """Return whether a checkpoint was written for the incarnation that is there; of segments no age is known."""
     born_us = max((x.born_us for x in store.databases.values()), default=0)
-    return store.segmented or 0 < born_us < before.written_us
+    return born_us > 0 and (store.segmented or born_us < before.written_us)
 
 
 def session_at(store: Store, at_us: int) -> Session | None:

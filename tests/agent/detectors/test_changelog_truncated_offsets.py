@@ -88,6 +88,14 @@ def standing(
     return case(one, guarantee=ALOS, now=140, told=told, **more)
 
 
+def segments_that_are(*, gone: bool) -> Any:
+    """A checkpoint that stands lower; the segments of the store are there, or a cleaner took them."""
+    one = standing()
+    held = one.task.stores["s"]
+    held.segmented, held.databases = True, {} if gone else held.databases
+    return one
+
+
 def put_back(written: float, held: tuple[float, float | None]) -> Any:
     """An older state of the volume comes back in place: no process has written the lower offset."""
     facts = [checkpoint(30, 5000, ended=written), checkpoint(written, 3000)]
@@ -112,6 +120,8 @@ def read_by_a_standby(release: str) -> Any:
     ("for less than two", standing(commit_s=60), "silent"),
     ("whether the release wipes is not told", standing(release=None), "silent"),
     ("made after the higher checkpoint", standing(born=6), MADE_SINCE),
+    ("segments made at any time", segments_that_are(gone=False), WARNING),
+    ("no segment is there any more", segments_that_are(gone=True), MADE_SINCE),
     ("another incarnation of the task", standing(other=True), "silent"),
     ("let go at once", standing(released=31), "silent"),
     ("written while it was held", put_back(40, (0, 45)), CRITICAL),
